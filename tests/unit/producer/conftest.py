@@ -1,4 +1,4 @@
-"""A broker cluster inside librdkafka, which speaks the protocol over loopback, and a reader of its metadata."""
+"""librdkafka's mock cluster, which speaks the protocol over loopback, and a reader of its metadata."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class MockCluster:
 
     @property
     def client(self) -> dict[str, str | int | float | bool]:
-        """Configuration of a client of these brokers."""
+        """Client configuration for these brokers."""
         return {"bootstrap.servers": self.bootstrap, "log_level": 2}
 
     def read(self, request: ReadRequest) -> Reading:
@@ -55,10 +55,10 @@ class MockCluster:
         )
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
     def messages(self, count: int, timeout_s: float = 20.0) -> list[Message]:
-        """The first ``count`` records of the topic, in the order in which they are found."""
+        """The first ``count`` records of the topic, in the order in which they are read."""
         consumer = Consumer({**self.client, "group.id": "test", "enable.auto.commit": False})
         try:
             consumer.assign([TopicPartition(TOPIC, p, 0) for p in self.leaders])
@@ -84,7 +84,7 @@ def mock_cluster() -> Iterator[MockCluster]:
 def send(
     sender: RecordSender, value: bytes, key: bytes | None = None, headers: Any = None, size_bytes: int = 0
 ) -> None:
-    """Queue one record; its size is that of what it holds, unless another is given."""
+    """Queue one record; its size is computed from its content unless given."""
     size_bytes = size_bytes or len(value) + len(key or b"") + sum(len(n) + len(data) for n, data in headers or ())
     sender.produce_many(
         [value], [size_bytes], keys=None if key is None else [key], headers=None if headers is None else [headers]

@@ -1,4 +1,4 @@
-"""Acknowledged records: none in the topic is missed, however acknowledgements are interleaved and lost."""
+"""No record in the topic is missed, however acknowledgements are interleaved and lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkabal.producer.acknowledged_records import AcknowledgedRecords
 
 
 def test_through_stops_at_the_first_open_record() -> None:
-    """Records done out of order count only once the gap before them is closed."""
+    """Records acknowledged out of order count only once the gap before them is closed."""
     records = AcknowledgedRecords(0, {})
     for number in (1, 2, 4):
         records.acknowledge(number, 0, number)
@@ -21,7 +21,7 @@ def test_through_stops_at_the_first_open_record() -> None:
 
 
 def test_records_found_in_the_topic_are_done_from_the_start() -> None:
-    """A record found in the topic need not be sent."""
+    """A record found in the topic is done and is not sent again."""
     records = AcknowledgedRecords(10, {0: 7}, done=[10, 12])
     assert records.through == 11
     assert [records.is_done(n) for n in (9, 10, 11, 12)] == [True, True, False, True]
@@ -37,7 +37,7 @@ def test_a_record_may_be_finished_twice() -> None:
 
 
 def test_offsets_move_up_once_all_before_a_mark_is_done() -> None:
-    """The offsets of a mark count as soon as no record sent before it is open."""
+    """The offsets of a mark count as soon as all records sent before it are done."""
     records = AcknowledgedRecords(0, {0: 100, 1: 200})
     records.acknowledge(1, 1, 200)
     records.mark(2)
@@ -47,7 +47,7 @@ def test_offsets_move_up_once_all_before_a_mark_is_done() -> None:
 
 
 def test_a_gap_is_reported() -> None:
-    """Storing ``through`` alone would lose the records behind a gap."""
+    """A gap is reported, since storing ``through`` alone would lose the records behind it."""
     records = AcknowledgedRecords(0, {}, done=[2])
     assert records.has_gaps
     records.finish(0)
@@ -57,7 +57,7 @@ def test_a_gap_is_reported() -> None:
 
 
 def test_offsets_do_not_pass_records_that_were_found_behind_a_gap() -> None:
-    """A record that an earlier run left behind a gap is searched for as long as the gap is open."""
+    """A record that an earlier run left behind a gap is searched for until the gap is closed."""
     records = AcknowledgedRecords(0, {0: 10}, done=[4])
     records.acknowledge(0, 0, 12)
     records.mark(1)
@@ -69,7 +69,7 @@ def test_offsets_do_not_pass_records_that_were_found_behind_a_gap() -> None:
 
 
 class World:
-    """Three partitions, a run that sends to them, and what it has written down."""
+    """Three partitions, a run that sends to them, and what it has saved."""
 
     def __init__(self, foreign: int) -> None:
         self.logs: list[list[int]] = [[-1] * foreign for _ in range(3)]
@@ -78,7 +78,7 @@ class World:
         self.start()
 
     def start(self) -> None:
-        """Start a run, as after a crash: everything not in a log is lost."""
+        """Start a run, as after a crash: everything outside the logs is lost."""
         through, offsets = self.remembered
         self.records = AcknowledgedRecords(through, offsets, set() if self.is_clean else self.found())
         self.on_their_way: list[list[int]] = [[], [], []]
@@ -92,36 +92,36 @@ class World:
         return {n for p, log in enumerate(self.logs) for n in log[offsets[p] :] if n >= through}
 
     def send(self, partition: int) -> None:
-        """Hand over the next record that is not done."""
+        """Send the next record that is not done."""
         while self.records.is_done(self.given):
             self.given += 1
         self.on_their_way[partition].append(self.given)
         self.given += 1
 
     def append(self, partition: int) -> None:
-        """A record reaches its log."""
+        """Append a record to its log."""
         if self.on_their_way[partition]:
             number = self.on_their_way[partition].pop(0)
             self.unacknowledged[partition].append((number, len(self.logs[partition])))
             self.logs[partition].append(number)
 
     def acknowledge(self, partition: int) -> None:
-        """The producer hears of a record."""
+        """Deliver the acknowledgement of a record to the producer."""
         if self.unacknowledged[partition]:
             number, offset = self.unacknowledged[partition].pop(0)
             self.records.acknowledge(number, partition, offset)
 
     def checkpoint(self, _: int) -> None:
-        """Write down how far it is."""
+        """Save the progress."""
         self.remembered = (self.records.through, dict(self.records.offsets))
         self.records.mark(self.given)
 
     def crash(self, _: int) -> None:
-        """The process dies, and another one continues."""
+        """Kill the process, and start another one."""
         self.start()
 
     def stop(self, _: int) -> None:
-        """The run waits for records in flight and ends cleanly, and another one continues."""
+        """Wait for records in flight, end cleanly, and start another process."""
         for partition in range(3):
             while self.on_their_way[partition]:
                 self.append(partition)

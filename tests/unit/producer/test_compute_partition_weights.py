@@ -1,4 +1,4 @@
-"""Weights of topics from successive readings of the cluster, and who may publish them."""
+"""Weights of topics from successive readings of the cluster, and which publisher may write them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafkabal.telemetry import LatencyTable
 
 
 class Reader:
-    """A cluster of three brokers and five partitions, with bytes on the brokers by id."""
+    """A cluster of three brokers and five partitions, with bytes by broker id."""
 
     def __init__(self, existing_bytes: Mapping[int, int]) -> None:
         self.existing_bytes = existing_bytes
@@ -35,7 +35,7 @@ class Reader:
 
 
 def weights_of(*topics: str, policy: str = "score", reader: Reader | None = None) -> TopicWeights:
-    """Weights by disk, of empty brokers unless a reader says otherwise."""
+    """Weights by disk, of empty brokers unless a reader is given."""
     latency = LatencyTable(max_age_s=60, clock=lambda: 0.0)
     views = ViewReader(reader or Reader({}), latency=latency, prometheus=None, clock=lambda: 0.0)
     return TopicWeights(
@@ -51,7 +51,7 @@ def weights_of(*topics: str, policy: str = "score", reader: Reader | None = None
 
 
 class Lock:
-    """One that can be lost."""
+    """A lock that can be lost."""
 
     held = True
     released = False
@@ -66,7 +66,7 @@ class Lock:
 
 
 class Store:
-    """Keeps what is put."""
+    """Keeps what is stored."""
 
     def __init__(self) -> None:
         self.put_values: list[tuple[str, bytes]] = []
@@ -77,7 +77,7 @@ class Store:
 
 
 def publisher_with(lock: Callable[..., Any]) -> tuple[WeightPublisher, Store, list[str]]:
-    """A publisher whose cluster takes locks so, what it writes, and what it warns of."""
+    """A publisher with this lock, what it writes, and what it warns of."""
     store, warnings = Store(), []
     cluster: Any = SimpleNamespace(lock=lock)
     return WeightPublisher(cluster, store, warnings.append), store, warnings  # type: ignore[arg-type]
@@ -89,7 +89,7 @@ def weighed() -> list[WeighedTopic]:
 
 
 def test_brokers_and_not_partitions_get_the_same() -> None:
-    """Five partitions on three empty brokers: each broker gets a third, whatever it leads."""
+    """Five partitions on three empty brokers: each broker gets a third, however many partitions it leads."""
     (topic,) = weighed()
     led: dict[int, float] = {}
     for row, weight in zip(topic.record.leaders, topic.record.weights, strict=True):
@@ -98,7 +98,7 @@ def test_brokers_and_not_partitions_get_the_same() -> None:
 
 
 def test_new_scores_count_from_the_next_reading_on() -> None:
-    """The record names them."""
+    """New scores apply from the next reading on, and the record names them."""
     weights = weights_of(TOPIC)
     weights.compute()
     weights.use_scores(load_scores(["replicas=2"]))
@@ -131,12 +131,12 @@ ONE_LATE = {1: 110 * MB, 2: 110 * MB, 3: 80 * MB}
     ids=["held before", "less came", "ever less", "as much less", "no more comes"],
 )
 def test_what_waits_in_clients_is_not_made_up_for(readings: list[Mapping[int, int]], least: float, most: float) -> None:
-    """A broker that lacks less than a client's buffer gets no more, unless it lacked it before or nothing arrives."""
+    """A broker short of less than a client's buffer gets no more, unless it was short before or nothing arrives."""
     assert least < weight_of_third(Reader({}), *readings) < most
 
 
 def test_clients_with_these_weights_fill_brokers_evenly() -> None:
-    """Sixty thousand records of a kilobyte, routed by the record's stride: within 1.005 of the mean."""
+    """Sixty thousand 1 kB records, routed by the record's stride, end within 1.005 of the mean."""
     (topic,) = weighed()
     record, stride = topic.record, ByteStride(1, 0.3, lambda: None)
     stride.set_slot_bytes(record.slot_bytes, record.slot_part or inf)
@@ -148,26 +148,26 @@ def test_clients_with_these_weights_fill_brokers_evenly() -> None:
 
 
 def test_a_few_kilobytes_are_no_imbalance() -> None:
-    """Clients write a thousand times as much before the next reading: weights stay those of empty brokers."""
+    """Differences far below what clients write before the next reading leave the weights of empty brokers."""
     (topic,) = weights_of(TOPIC, reader=Reader({1: 50_000})).compute()[0]
     assert topic.record.weights == pytest.approx(weighed()[0].record.weights, abs=0.002)
 
 
 def test_a_topic_that_is_gone_does_not_stop_the_others() -> None:
-    """The fault is named, the other topics get weights."""
+    """The error names the missing topic, and the other topics get weights."""
     found, faults = weights_of("gone", TOPIC).compute()
     assert [each.record.topic for each in found] == [TOPIC]
     assert str(faults["gone"]) == "unknown topic: 'gone'"
 
 
 def test_a_policy_without_weights_has_nothing_to_publish() -> None:
-    """It is refused when it is chosen."""
+    """A policy without weights is refused when it is chosen."""
     with pytest.raises(UsageError, match="'sticky' does not route by weights"):
         weights_of(TOPIC, policy="sticky")
 
 
 def test_weights_are_written_under_the_name_of_their_topic() -> None:
-    """With one lock per topic, which is acquired once and released at the end."""
+    """Each topic has one lock, which is acquired once and released at the end."""
     lock, purposes = Lock(), []
 
     def take(owner: str, session_s: float, purpose: str, is_gone: object) -> Lock:
@@ -185,7 +185,7 @@ def test_weights_are_written_under_the_name_of_their_topic() -> None:
 
 
 def test_a_second_publisher_writes_nothing() -> None:
-    """It names the publisher, and takes over once that one has ended."""
+    """A second publisher names the first, and takes over once that one has ended."""
     answers: list[Any] = [BusyError("cluster locked by kafkabal on other (process 7)"), Lock()]
 
     def take(*_: object) -> Any:
@@ -203,7 +203,7 @@ def test_a_second_publisher_writes_nothing() -> None:
 
 
 def test_a_lost_lock_is_taken_again() -> None:
-    """Before anything is written."""
+    """A lost lock is acquired again before anything is written."""
     locks = [Lock(), Lock()]
     publisher, store, _ = publisher_with(lambda *_: locks[len(store.put_values)])
     publisher.publish(weighed())
@@ -213,7 +213,7 @@ def test_a_lost_lock_is_taken_again() -> None:
 
 
 def test_who_may_not_lock_is_warned_once_and_publishes() -> None:
-    """Two publishers would overlap, and clients follow the last writer."""
+    """A publisher without permission to lock warns once that it cannot keep out a second one, and publishes."""
 
     def refuse(*_: object) -> None:
         raise NotAuthorizedError("not authorized to read group g")
@@ -226,7 +226,7 @@ def test_who_may_not_lock_is_warned_once_and_publishes() -> None:
 
 
 def test_a_lock_that_cannot_be_released_ends_by_itself() -> None:
-    """Its coordinator is gone: the command still ends."""
+    """A publisher still ends if the coordinator of its lock is unreachable."""
 
     class Stuck(Lock):
         def release(self) -> None:

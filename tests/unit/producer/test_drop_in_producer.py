@@ -1,4 +1,4 @@
-"""The drop-in producer against brokers inside librdkafka: what it routes, leaves alone, and survives."""
+"""The drop-in producer against librdkafka's mock brokers: what it routes, leaves alone, and survives."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ LEADERS = (1, 2, 3)
 
 @pytest.fixture
 def brokers(mock_cluster: MockCluster, monkeypatch: pytest.MonkeyPatch) -> MockCluster:
-    """A cluster that drop-in producers read; each of its brokers leads a partition or two."""
+    """A cluster that drop-in producers read; each broker leads one or two partitions."""
     monkeypatch.setattr(drop_in_producer, "open_cluster", lambda _connection, _settings: mock_cluster)
     return mock_cluster
 
 
 @pytest.fixture
 def producer(brokers: MockCluster) -> Iterator[Producer]:
-    """One with the settings that a user starts with."""
+    """A producer with the settings that a user starts with."""
     with Producer({**brokers.client, "kafkabal.seed": 1}) as made:
         yield made
 
@@ -46,7 +46,7 @@ def sent(brokers: MockCluster, count: int) -> Counter[int]:
 
 
 def test_records_without_keys_are_spread_evenly(brokers: MockCluster, producer: Producer) -> None:
-    """Brokers that lead partitions end within a percent of each other, though most records cost no call of a policy."""
+    """Brokers that lead partitions end within 1 % of each other, though most records make no call of a policy."""
     for _ in range(20_000):
         producer.produce(TOPIC, bytes(100))
     assert producer.flush() == 0
@@ -63,7 +63,7 @@ def test_records_without_keys_are_spread_evenly(brokers: MockCluster, producer: 
 
 
 def test_an_explicit_partition_is_obeyed(brokers: MockCluster, producer: Producer) -> None:
-    """Of a record, of a call with many, and, where the bare client ignores it, of one of many."""
+    """An explicit partition is kept, of a record and of a call with many, even where the bare client ignores it."""
     for _ in range(100):
         producer.produce(TOPIC, b"x", partition=3)
     assert producer.produce_batch(TOPIC, [{"value": b"x"}] * 100, partition=3) == 100
@@ -73,7 +73,7 @@ def test_an_explicit_partition_is_obeyed(brokers: MockCluster, producer: Produce
 
 
 def test_keys_stay_where_the_bare_client_puts_them(brokers: MockCluster, producer: Producer) -> None:
-    """A topic that was filled by the bare client goes on with each key in its partition."""
+    """In a topic that the bare client filled, each key stays in its partition."""
     bare = Client({**brokers.client})
     for number in range(200):
         bare.produce(TOPIC, b"bare", key=f"key{number % 50}")
@@ -90,7 +90,7 @@ def test_keys_stay_where_the_bare_client_puts_them(brokers: MockCluster, produce
 
 
 def test_keys_are_spread_where_that_is_allowed(brokers: MockCluster) -> None:
-    """One hot key does not load one broker."""
+    """If spreading keys is allowed, one hot key does not load a single broker."""
     with Producer({**brokers.client, "kafkabal.any.key.order": True}) as producer:
         for _ in range(2000):
             producer.produce(TOPIC, bytes(100), key=b"hot")
@@ -101,7 +101,7 @@ def test_keys_are_spread_where_that_is_allowed(brokers: MockCluster) -> None:
 
 @pytest.mark.parametrize("policy", ["score", "round-robin", "power-of-d", "c3", "key-hash", "rack-local"])
 def test_every_record_arrives_and_every_callback_is_called_once(brokers: MockCluster, policy: str) -> None:
-    """Whatever the policy, the kind of value, and the way of queueing."""
+    """Each record arrives and its callback is called once, whatever the policy, value type and way of queueing."""
     told: list[Any] = []
     with Producer({**brokers.client, "kafkabal.policy": policy}) as producer:
         for number in range(300):
@@ -119,7 +119,7 @@ def test_every_record_arrives_and_every_callback_is_called_once(brokers: MockClu
 
 
 def test_the_report_of_the_configuration_hears_of_all(brokers: MockCluster) -> None:
-    """Reports of the router do not take its place."""
+    """The router's own delivery reports do not replace the configured callback."""
     told: list[Any] = []
     with Producer({**brokers.client, "on_delivery": lambda error, _: told.append(error)}) as producer:
         for _ in range(500):
@@ -130,7 +130,7 @@ def test_the_report_of_the_configuration_hears_of_all(brokers: MockCluster) -> N
 
 
 def test_headers_and_times_arrive(brokers: MockCluster, producer: Producer) -> None:
-    """As they were given."""
+    """Headers and timestamps arrive as given."""
     producer.produce(TOPIC, b"x", headers=[("label", b"cat")], timestamp=1_700_000_000_000)
     producer.flush()
     (message,) = brokers.messages(1)
@@ -139,14 +139,14 @@ def test_headers_and_times_arrive(brokers: MockCluster, producer: Producer) -> N
 
 
 def test_text_counts_as_the_bytes_that_are_sent(brokers: MockCluster, producer: Producer) -> None:
-    """Values, and headers that are a dict."""
+    """Text values, and headers given as a dict, count as the bytes that are sent."""
     producer.produce(TOPIC, "éé", headers={"h": "é", "none": None})
     producer.flush()
     assert sum(producer.routing()[0].broker_bytes.values()) == 4 + 1 + 2 + 4
 
 
 def test_a_full_queue_is_the_callers_to_handle(brokers: MockCluster) -> None:
-    """BufferError, as of the bare client, and refused records do not count as sent."""
+    """A full queue raises BufferError as in the bare client, and refused records do not count as sent."""
     with Producer({**brokers.client, "queue.buffering.max.messages": 10, "linger.ms": 60_000}) as producer:
         refused = 0
         for _ in range(30):
@@ -163,7 +163,7 @@ def test_a_full_queue_is_the_callers_to_handle(brokers: MockCluster) -> None:
 
 
 def test_a_cluster_that_cannot_be_read_stops_no_record(brokers: MockCluster, caplog: pytest.LogCaptureFixture) -> None:
-    """The client's own partitioner decides, and a line of the log says so, once."""
+    """Without metadata the client's own partitioner decides, and one log line says so once."""
     brokers.fails_with = UnreachableError("no broker responded")
     config = {**brokers.client, "kafkabal.refresh.ms": 100, "kafkabal.first.view.ms": 10}
     with caplog.at_level(logging.WARNING, "kafkabal.producer"), Producer(config) as producer:
@@ -181,7 +181,7 @@ def test_a_cluster_that_cannot_be_read_stops_no_record(brokers: MockCluster, cap
 
 
 def test_records_are_routed_once_the_cluster_can_be_read(brokers: MockCluster) -> None:
-    """A view that comes late is taken."""
+    """A view that arrives late is used."""
     brokers.fails_with = UnreachableError("no broker responded")
     config = {**brokers.client, "kafkabal.refresh.ms": 100, "kafkabal.first.view.ms": 0}
     with Producer(config) as producer:
@@ -196,7 +196,7 @@ def test_records_are_routed_once_the_cluster_can_be_read(brokers: MockCluster) -
 
 
 def test_metrics_are_called_back(brokers: MockCluster) -> None:
-    """Of each topic, after each reading."""
+    """Metrics of each topic are passed to the callback after each reading."""
     told: list[RoutingStatus] = []
     with Producer({**brokers.client, "kafkabal.refresh.ms": 100, "kafkabal.metrics_cb": told.append}) as producer:
         producer.produce(TOPIC, b"x")
@@ -207,7 +207,7 @@ def test_metrics_are_called_back(brokers: MockCluster) -> None:
 
 
 def test_latency_is_read_from_the_clients_own_statistics(brokers: MockCluster) -> None:
-    """The caller's reader of statistics gets them too."""
+    """The caller's own statistics callback receives the statistics too."""
     texts: list[str] = []
     config = {**brokers.client, "kafkabal.scores": "disk,latency=2", "stats_cb": texts.append}
     with Producer(config) as producer:
@@ -221,7 +221,7 @@ def test_latency_is_read_from_the_clients_own_statistics(brokers: MockCluster) -
 
 
 def test_threads_share_a_producer(brokers: MockCluster, producer: Producer) -> None:
-    """No record is lost, and brokers stay even."""
+    """No record is lost, and brokers stay balanced."""
 
     def work() -> None:
         for _ in range(5000):
@@ -246,7 +246,7 @@ def test_threads_share_a_producer(brokers: MockCluster, producer: Producer) -> N
 
 
 def test_a_forked_process_is_refused(brokers: MockCluster, producer: Producer) -> None:
-    """Threads of the client do not survive a fork: records would wait for ever, without a word."""
+    """A producer refuses to work after a fork, which its threads do not survive: records would never be sent."""
     producer.produce(TOPIC, b"x")
     process = os.fork()
     if not process:
@@ -262,7 +262,7 @@ def test_a_forked_process_is_refused(brokers: MockCluster, producer: Producer) -
 
 
 def test_a_producer_that_is_dropped_stops_reading(brokers: MockCluster) -> None:
-    """Its thread does not keep it."""
+    """The background thread does not keep a dropped producer alive."""
     producer = Producer({**brokers.client, "kafkabal.refresh.ms": 100})
     producer.produce(TOPIC, b"x")
     producer.flush()
@@ -286,7 +286,7 @@ def test_serializers_pass_through(brokers: MockCluster) -> None:
 
 
 def test_an_asyncio_producer_awaits_deliveries(brokers: MockCluster) -> None:
-    """Each record gives a future of its delivery, and the loop is never held up by a full queue."""
+    """Each record returns a future of its delivery, and a full queue never blocks the event loop."""
 
     async def send() -> list[Any]:
         config = {**brokers.client, "queue.buffering.max.messages": 50}
@@ -316,7 +316,7 @@ def test_an_asyncio_producer_awaits_deliveries(brokers: MockCluster) -> None:
     ],
 )
 def test_wrong_settings_are_named(mock_cluster: MockCluster, setting: dict[str, Any], said: str) -> None:
-    """Before anything is sent."""
+    """Wrong settings are reported before anything is sent."""
     with pytest.raises(UsageError, match=said):
         Producer({**mock_cluster.client, **setting})
 
@@ -324,7 +324,7 @@ def test_wrong_settings_are_named(mock_cluster: MockCluster, setting: dict[str, 
 def test_a_profile_says_how_to_reach_the_cluster(
     mock_cluster: MockCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it sets of the connection is librdkafka's too; one without brokers is refused."""
+    """librdkafka gets the connection settings of a profile; a profile without brokers is refused."""
     opened: list[Any] = []
 
     def open_cluster(connection: Any, settings: Any) -> MockCluster:

@@ -1,4 +1,4 @@
-"""Noise of healthy brokers is no difference; a slow broker is one, at once."""
+"""Noise among healthy brokers is ignored; a slow broker is recognised at once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_healthy_brokers_are_alike() -> None:
 @pytest.mark.parametrize("brokers", [2, 3, 6])
 @pytest.mark.parametrize("slow_s", [0.008, 0.05, 1.0])
 def test_a_slow_broker_is_reported_at_once_and_for_good(brokers: int, slow_s: float) -> None:
-    """From its first slow measurement on it keeps its latency, however much that varies; the others are alike."""
+    """From its first slow measurement on a broker keeps its latency, however it varies; the others stay equal."""
     generator, noise = random.Random(2), LatencyNoise()
     for _ in range(20):
         noise.remove_from({b: generator.uniform(0.001, 0.002) for b in range(brokers)})
@@ -31,7 +31,7 @@ def test_a_slow_broker_is_reported_at_once_and_for_good(brokers: int, slow_s: fl
 
 
 def test_before_there_is_a_spread_only_twice_the_median_is_slow() -> None:
-    """The first measurements say nothing about noise."""
+    """The first measurements say nothing about noise, so only a broker at twice the median is slow."""
     noise = LatencyNoise()
     assert noise.remove_from({}) == {}
     assert noise.remove_from({1: 0.001, 2: 0.0015, 3: 0.003}) == {1: 0.0015, 2: 0.0015, 3: 0.0015}

@@ -16,7 +16,7 @@ from kafkabal.sources.row_source import RowSource
 
 
 def test_other_options_have_a_manifest_of_their_own(tmp_path: Path) -> None:
-    """Each way to take a source apart is remembered for itself; without options, where it always was."""
+    """Each way to split a source has its own manifest; without options its path is the same as in old versions."""
     (tmp_path / "a.jsonl").write_bytes(b"{}\n")
     facts: Any = SimpleNamespace(topic="t", topic_id="T")
     plain = default_manifest_path(facts, RowSource(tmp_path / "a.jsonl"), tmp_path)
@@ -28,7 +28,7 @@ def test_other_options_have_a_manifest_of_their_own(tmp_path: Path) -> None:
 
 
 def test_a_manifest_that_may_be_of_other_options_is_not_guessed_at(tmp_path: Path) -> None:
-    """One from before options were written down is used without options, and needs to be named with them."""
+    """A manifest that predates stored options is used without options, and must be named if options are given."""
     (tmp_path / "a.jsonl").write_bytes(b"{}\n")
     facts: Any = SimpleNamespace(topic="t", topic_id="T")
     plain = default_manifest_path(facts, RowSource(tmp_path / "a.jsonl"), tmp_path)

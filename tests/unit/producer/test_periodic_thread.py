@@ -1,4 +1,4 @@
-"""The thread that renews views."""
+"""The thread that refreshes views."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ TIMEOUT_S = 20.0
 
 
 class Told:
-    """What was called, and an event for each call."""
+    """The calls that were made, and an event for each."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.refreshed, self.revised, self.failed = Event(), Event(), Event()
 
     def refresh(self) -> None:
-        """Note the call."""
+        """Record the call."""
         self.calls.append("refresh")
         self.refreshed.set()
 
     def revise(self) -> None:
-        """Note the call, and fail."""
+        """Record the call, and fail."""
         self.calls.append("revise")
         self.revised.set()
         raise ValueError("no")
 
     def fail(self, _error: Exception) -> None:
-        """Note the failure."""
+        """Record the failure."""
         self.failed.set()
 
 
 def test_a_refresh_that_fails_once_it_is_closed_bothers_nobody() -> None:
-    """A cluster that is closed under a refresh which is still reading it is no failure to tell of."""
+    """A cluster that is closed during a refresh causes no reported failure."""
     reading, closed = Event(), Event()
     told: list[Exception] = []
 
@@ -52,7 +52,7 @@ def test_a_refresh_that_fails_once_it_is_closed_bothers_nobody() -> None:
 
 
 def test_what_is_asked_for_in_between_does_not_refresh() -> None:
-    """A revision is done at once and only that, its failure is told, and a refresh asked for later still comes."""
+    """A requested revision runs at once and alone, its failure is reported, and a later refresh still runs."""
     told = Told()
     refresher = PeriodicThread(told.refresh, 3600.0, revise=told.revise, failed=told.fail)
     refresher.revise()
@@ -66,7 +66,7 @@ def test_what_is_asked_for_in_between_does_not_refresh() -> None:
 
 
 def test_revisions_do_not_put_off_the_refresh() -> None:
-    """However often a revision is asked for, the refresh comes at its time."""
+    """The refresh runs on time, however often revisions are requested."""
     told = Told()
     refresher = PeriodicThread(told.refresh, 0.05, revise=told.revise, failed=told.fail)
     while not told.refreshed.wait(0.001):

@@ -1,4 +1,4 @@
-"""Settings of the producer that follow from the topic."""
+"""Producer settings that follow from the topic."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkabal.producer.topic_facts import TopicFacts
 
 @pytest.mark.parametrize("compression", [None, "lz4", "none"])
 def test_records_are_compressed_as_the_topic_keeps_them(compression: str | None) -> None:
-    """A topic that names a compression gets it from the producer, so that brokers need not compress again."""
+    """The producer uses the topic's compression, so that brokers need not compress again."""
     facts = TopicFacts(
         cluster_id="c",
         topic="t",

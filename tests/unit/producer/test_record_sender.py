@@ -1,4 +1,4 @@
-"""The routing producer against brokers inside librdkafka: what is sent where, accounted for, and survived."""
+"""The routing producer against librdkafka's mock brokers: where records go, and that all are accounted for."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TOPIC = "images"
 
 
 class Fixed(PolicyBase):
-    """Sends everything to one partition, and remembers what it was told."""
+    """Sends everything to one partition, and keeps the views it received."""
 
     about: ClassVar = About(name="fixed", meaning="one partition", source="test")
 
@@ -45,23 +45,23 @@ class Fixed(PolicyBase):
         self.refreshed = Event()
 
     def refresh(self, view: RoutingView) -> None:
-        """Remember the view."""
+        """Keep the view."""
         self.views.append(view)
         self.refreshed.set()
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
-        """Always the same."""
+        """Pick the fixed partition."""
         self.asked.append((key, size_bytes))
         return self.partition
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
-        """Always the same."""
+        """Pick the fixed partition."""
         self.asked += [(None, size) for size in records.size_bytes.tolist()]
         out[:] = self.partition
 
 
 class Learning(Fixed):
-    """A policy that wants to know when records were acknowledged."""
+    """A policy that learns from acknowledgements."""
 
     about: ClassVar = About(name="learning", meaning="", source="test", feedback=Feedback.ACKS)
 
@@ -70,7 +70,7 @@ class Learning(Fixed):
         self.acks: list[tuple[int, int, float]] = []
 
     def acked(self, partition: int, size_bytes: int, latency_s: float) -> None:
-        """Remember it."""
+        """Keep the acknowledgement."""
         self.acks.append((partition, size_bytes, latency_s))
 
 
@@ -80,7 +80,7 @@ class Asking(Fixed):
     about: ClassVar = About(name="asking", meaning="", source="test", asks_what_settled=True)
 
     def next_view(self, producer: RecordSender) -> RoutingView:
-        """The view of a read that begins now."""
+        """The view of a reading that begins now."""
         self.refreshed.clear()
         producer.reload()
         assert self.refreshed.wait(10)
@@ -88,7 +88,7 @@ class Asking(Fixed):
 
 
 def test_records_go_where_the_policy_says(mock_cluster: MockCluster) -> None:
-    """Key, value and headers arrive in the partition that was picked; the policy was asked with all their bytes."""
+    """Key, value and headers arrive in the picked partition, and the policy was given all their bytes."""
     policy = Fixed(2)
     with RecordSender(mock_cluster, TOPIC, policy, mock_cluster.client) as producer:
         send(producer, b"value", b"key", [("path", b"a.jpg")])
@@ -99,7 +99,7 @@ def test_records_go_where_the_policy_says(mock_cluster: MockCluster) -> None:
 
 
 def test_everything_is_accounted_for(mock_cluster: MockCluster) -> None:
-    """After a flush every record that was handed over is acknowledged, and none is in flight."""
+    """After a flush every record is acknowledged, and none is in flight."""
     with RecordSender(mock_cluster, TOPIC, Fixed(0), mock_cluster.client) as producer:
         for _ in range(1000):
             send(producer, b"x" * 100)
@@ -118,7 +118,7 @@ def test_a_full_queue_holds_the_caller_up(mock_cluster: MockCluster) -> None:
 
 
 def test_callers_and_policies_hear_of_acknowledgements(mock_cluster: MockCluster) -> None:
-    """Who sends hears of all once; a policy that learns gets partition, bytes and seconds of every record."""
+    """The caller receives each delivery once; a learning policy gets partition, bytes and seconds of each record."""
     policy = Learning(3)
     heard: list[Acknowledged] = []
     with RecordSender(mock_cluster, TOPIC, policy, mock_cluster.client) as producer:
@@ -131,19 +131,19 @@ def test_callers_and_policies_hear_of_acknowledgements(mock_cluster: MockCluster
 
 
 def poll_until_told(producer: RecordSender) -> None:
-    """Poll until nothing is in flight; statistics end a single poll as well as reports do."""
+    """Poll until nothing is in flight; a single poll may end at statistics as well as at reports."""
     while producer.deliveries.in_flight:
         producer.poll(20)
 
 
 def test_a_signal_amid_an_acknowledgement_loses_neither(mock_cluster: MockCluster) -> None:
-    """Ctrl-C that comes while a report is told ends the poll as Ctrl-C, with the report counted."""
+    """Ctrl-C during a delivery report ends the poll with KeyboardInterrupt, and the report is counted."""
 
     def interrupt(*_: object) -> None:
         signal.raise_signal(signal.SIGINT)
 
     def send_and_wait(producer: RecordSender) -> None:
-        # on a slow machine the report comes before the record is handed over
+        # on a slow machine the report may precede the end of produce
         producer.produce_many([b"x"], [1], on_acknowledged=interrupt)
         poll_until_told(producer)
 
@@ -154,7 +154,7 @@ def test_a_signal_amid_an_acknowledgement_loses_neither(mock_cluster: MockCluste
 
 
 def test_a_record_is_counted_before_a_signal_can_cut_in(mock_cluster: MockCluster) -> None:
-    """Ctrl-C right after librdkafka took a record does not leave it on its way unseen."""
+    """Ctrl-C right after librdkafka accepted a record does not leave it in flight uncounted."""
     with RecordSender(mock_cluster, TOPIC, Fixed(1), mock_cluster.client) as producer:
         hand_over = producer._produce
 
@@ -171,7 +171,7 @@ def test_a_record_is_counted_before_a_signal_can_cut_in(mock_cluster: MockCluste
 
 
 def test_a_record_that_makes_no_sense_is_not_waited_for(mock_cluster: MockCluster) -> None:
-    """What librdkafka's binding does not take, as a number for a value, is not counted as handed over."""
+    """A record that librdkafka's binding refuses, such as a number as value, does not count as queued."""
     with RecordSender(mock_cluster, TOPIC, Fixed(1), mock_cluster.client) as producer:
         with pytest.raises(TypeError):
             send(producer, b"x", headers=[("a", 1)], size_bytes=2)
@@ -179,7 +179,7 @@ def test_a_record_that_makes_no_sense_is_not_waited_for(mock_cluster: MockCluste
 
 
 def test_a_signal_amid_the_names_of_headers_is_one(mock_cluster: MockCluster) -> None:
-    """The binding refuses a good name when Ctrl-C comes while it looks at that; a bad one stays refused."""
+    """Ctrl-C while the binding reads a valid header name is not an invalid name; invalid names stay refused."""
     with RecordSender(mock_cluster, TOPIC, Fixed(1), mock_cluster.client) as producer:
         with pytest.raises(TypeError, match="expected header key") as refusal:
             send(producer, b"x", headers=[(Unprintable(), b"")])
@@ -194,28 +194,28 @@ def test_a_signal_amid_the_names_of_headers_is_one(mock_cluster: MockCluster) ->
 
 
 class Unprintable:
-    """Has no text, and ends nothing."""
+    """A header name that cannot be converted to text."""
 
     def __len__(self) -> int:
-        """As long as no name."""
+        """The length of a name."""
         return 0
 
     def __str__(self) -> str:
-        """Fails as a handler of a signal does."""
+        """Raise, as a signal handler does."""
         raise KeyboardInterrupt
 
 
 def test_a_client_that_may_not_write_ends_with_the_permission(mock_cluster: MockCluster) -> None:
-    """What ends an idempotent client for good is one of our errors, also from the calls that only look after it."""
+    """A fatal error of an idempotent client is one of our errors, also from calls that only maintain it."""
 
     class Ended:
-        """A client that says at every call that it cannot go on."""
+        """A client that raises a fatal error at every call."""
 
         def purge(self, **_: bool) -> None:
-            """Nothing is queued."""
+            """Do nothing: the queue is empty."""
 
         def poll(self, _: float) -> int:
-            """Fail as librdkafka does without a callback for errors."""
+            """Raise as librdkafka does without an error callback."""
             raise KafkaException(KafkaError(KafkaError.CLUSTER_AUTHORIZATION_FAILED, "no PID", fatal=True))
 
         flush = poll
@@ -231,7 +231,7 @@ def test_a_client_that_may_not_write_ends_with_the_permission(mock_cluster: Mock
 
 
 def test_a_closed_producer_takes_nothing(mock_cluster: MockCluster) -> None:
-    """What is produced after the end is an error, and not counted."""
+    """Producing after the close is an error, and the record is not counted."""
     producer = RecordSender(mock_cluster, TOPIC, Fixed(1), mock_cluster.client)
     producer.close()
     with pytest.raises(OperationError, match="closed"):
@@ -240,7 +240,7 @@ def test_a_closed_producer_takes_nothing(mock_cluster: MockCluster) -> None:
 
 
 def test_a_signal_ends_a_flush_that_would_last(mock_cluster: MockCluster) -> None:
-    """Ctrl-C is heard while a flush waits for brokers that do not answer; a flush with a time ends by itself."""
+    """Ctrl-C interrupts a flush that waits for unresponsive brokers; a flush with a timeout ends by itself."""
     client = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0, "message.timeout.ms": 300_000}
     producer = RecordSender(mock_cluster, TOPIC, Fixed(0), client)
     send(producer, b"x")
@@ -256,7 +256,7 @@ def test_a_signal_ends_a_flush_that_would_last(mock_cluster: MockCluster) -> Non
 
 
 def test_a_record_that_is_given_up_is_reported(mock_cluster: MockCluster) -> None:
-    """With no broker answering, the records fail with a reason, the policy learns NaN, and flush says how many."""
+    """If no broker responds, records fail with a reason, the policy learns NaN, and flush returns their number."""
     policy = Learning(0)
     client = {"bootstrap.servers": "127.0.0.1:1", "log_level": 0, "message.timeout.ms": 200}
     producer = RecordSender(mock_cluster, TOPIC, policy, client)
@@ -270,7 +270,7 @@ def test_a_record_that_is_given_up_is_reported(mock_cluster: MockCluster) -> Non
 
 
 def test_reloading_loses_no_record(mock_cluster: MockCluster) -> None:
-    """A new policy decides from the next record on, from the last view; what was queued before still arrives."""
+    """A new policy routes from the next record on, by the last view; records queued before still arrive."""
     with RecordSender(mock_cluster, TOPIC, Fixed(0), mock_cluster.client, refresh_s=600) as producer:
         for i in range(500):
             if i == 200:
@@ -283,7 +283,7 @@ def test_reloading_loses_no_record(mock_cluster: MockCluster) -> None:
 
 
 def test_the_view_is_renewed_in_the_background(mock_cluster: MockCluster) -> None:
-    """Leadership that moved is in a later view, without any record being produced."""
+    """A later view shows moved leadership, without any record being produced."""
     policy = Fixed(0)
     with RecordSender(mock_cluster, TOPIC, policy, mock_cluster.client, refresh_s=0.02):
         mock_cluster.leaders[0] = mock_cluster.leaders[0] % 3 + 1
@@ -308,7 +308,7 @@ def test_reloaded_scores_are_in_the_next_view(mock_cluster: MockCluster) -> None
 
 @pytest.mark.parametrize(("score", "often"), [("latency", True), ("disk", False)])
 def test_statistics_come_often_where_latencies_count(mock_cluster: MockCluster, score: str, often: bool) -> None:
-    """They cost librdkafka milliseconds of its time each, so nobody else gets them more often than views."""
+    """Statistics cost librdkafka milliseconds each, so they are frequent only if the policy uses latencies."""
     texts: list[str] = []
     settings = {**mock_cluster.client, "stats_cb": texts.append}
     scores = load_scores([score])
@@ -320,7 +320,7 @@ def test_statistics_come_often_where_latencies_count(mock_cluster: MockCluster, 
 
 
 def test_a_cluster_that_cannot_be_read_stops_no_record(mock_cluster: MockCluster) -> None:
-    """When a refresh fails the last view stays in force, and whoever asked for it is told."""
+    """If a refresh fails, the last view stays in use, and the error listener is called."""
     told = Event()
     with RecordSender(
         mock_cluster,
@@ -337,7 +337,7 @@ def test_a_cluster_that_cannot_be_read_stops_no_record(mock_cluster: MockCluster
 
 
 def test_a_score_that_needs_rates_waits_for_them(mock_cluster: MockCluster) -> None:
-    """A score of rates is left out of the first view, for want of a second sample, and offsets are asked for."""
+    """The first view omits a score of rates, for lack of a second sample, and offsets are requested."""
     scores = load_scores(["leader-bytes-in"])
     with RecordSender(mock_cluster, TOPIC, Fixed(0), mock_cluster.client, scores=scores) as producer:
         assert producer.view.marginal_loads == ()
@@ -356,13 +356,13 @@ def test_a_score_that_needs_rates_waits_for_them(mock_cluster: MockCluster) -> N
 def test_what_cannot_work_is_refused_at_once(
     mock_cluster: MockCluster, topic: str, client: dict[str, int], scores: list[str], message: str
 ) -> None:
-    """An unknown topic, a wrong client setting and a score without its source never get as far as a record."""
+    """An unknown topic, a wrong client setting and a score without its source are refused before any record."""
     with pytest.raises(UsageError, match=message):
         RecordSender(mock_cluster, topic, Fixed(0), {**mock_cluster.client, **client}, scores=load_scores(scores))
 
 
 def test_a_partition_that_is_gone_is_an_error_of_the_topic(mock_cluster: MockCluster) -> None:
-    """A partition beyond those of the topic is refused with what may have happened."""
+    """A partition that the topic lacks is refused, with the likely cause."""
     with RecordSender(mock_cluster, TOPIC, Fixed(0), mock_cluster.client) as producer:
         send(producer, b"x")
         producer.flush()
@@ -372,14 +372,14 @@ def test_a_partition_that_is_gone_is_an_error_of_the_topic(mock_cluster: MockClu
 
 
 def test_a_policy_that_counts_is_refreshed_by_the_thread_that_counts(mock_cluster: MockCluster) -> None:
-    """What a refresh counts anew is not changed meanwhile by an acknowledgement or the next record."""
+    """A policy is refreshed in the thread that sends, so nothing else changes its counters meanwhile."""
     threads: list[str] = []
 
     class Counting(Learning):
-        """Notes which thread refreshes it."""
+        """Keeps which thread refreshes it."""
 
         def refresh(self, view: RoutingView) -> None:
-            """Note the thread."""
+            """Keep the thread."""
             super().refresh(view)
             threads.append(current_thread().name)
 
@@ -392,7 +392,7 @@ def test_a_policy_that_counts_is_refreshed_by_the_thread_that_counts(mock_cluste
 
 
 def test_a_view_that_a_policy_cannot_use_stops_no_record(mock_cluster: MockCluster) -> None:
-    """Where no partition has a leader for a moment, records go on by the view before, and it is said."""
+    """If no partition has a leader for a moment, routing continues by the previous view, and this is reported."""
 
     class Leading(Learning):
         """Needs a leader, which views have at first."""
@@ -400,7 +400,7 @@ def test_a_view_that_a_policy_cannot_use_stops_no_record(mock_cluster: MockClust
         is_led = True
 
         def refresh(self, view: RoutingView) -> None:
-            """Remember it, if it has one."""
+            """Keep the view, if it has a leader."""
             if not self.is_led:
                 raise OperationError("no partition has a leader")
             super().refresh(view)
@@ -420,7 +420,7 @@ def test_a_view_that_a_policy_cannot_use_stops_no_record(mock_cluster: MockClust
 
 @pytest.mark.parametrize("name", ["c3", "prequal", "join-idle-queue", "adaptive", "sticky"])
 def test_a_refused_record_is_not_under_way(mock_cluster: MockCluster, name: str) -> None:
-    """A policy that counts what is under way forgets a record that librdkafka did not take."""
+    """A policy that counts records in flight forgets a record that librdkafka refused."""
     policy: Any = load_policy(name).create(Context())
     client = {**mock_cluster.client, "message.max.bytes": 5000}
     with RecordSender(mock_cluster, TOPIC, policy, client) as producer:
@@ -433,7 +433,7 @@ def test_a_refused_record_is_not_under_way(mock_cluster: MockCluster, name: str)
 
 
 def test_partitions_that_the_client_has_not_heard_of_wait(mock_cluster: MockCluster) -> None:
-    """A view with more partitions than the client knows is not routed by; records go on as before."""
+    """A view with more partitions than the client knows is not used yet; routing continues as before."""
     said: list[Exception] = []
     policy = load_policy("round-robin").create(Context())
     with RecordSender(
@@ -451,7 +451,7 @@ def test_partitions_that_the_client_has_not_heard_of_wait(mock_cluster: MockClus
 
 
 def test_views_tell_records_that_wait_from_those_that_arrived(mock_cluster: MockCluster) -> None:
-    """While the queue lags no byte counts as settled; once acknowledged, all bytes of keys and headers included do."""
+    """While the queue lags no byte counts as settled; once acknowledged, all do, including keys and headers."""
     policy = Asking(2)
     lagging = {**mock_cluster.client, "linger.ms": 60_000}
     with RecordSender(mock_cluster, TOPIC, policy, lagging, refresh_s=60) as producer:
@@ -465,14 +465,14 @@ def test_views_tell_records_that_wait_from_those_that_arrived(mock_cluster: Mock
     assert waiting.settled_bytes is not None
     assert arrived.settled_bytes is not None
     assert waiting.settled_bytes.tolist() == [0, 0, 0, 0]
-    # the client counts an event that waits to be told as well, such as its statistics
+    # the client also counts events that wait for a poll, such as its statistics
     assert 51 <= waiting.waiting_records <= 52
     assert arrived.settled_bytes.tolist() == [0, 0, 50 * 100 + 10 + 3 + 8, 0]
     assert arrived.waiting_records <= 1
 
 
 def test_records_that_are_given_up_or_refused_do_not_wait_for_ever(mock_cluster: MockCluster) -> None:
-    """What will never arrive counts as settled, so that no policy waits for it to show in the log dirs."""
+    """Failed and refused records count as settled, so that no policy waits for them to show in the log dirs."""
     policy = Asking(1)
     lagging = {**mock_cluster.client, "linger.ms": 60_000, "message.max.bytes": 5000}
     producer = RecordSender(mock_cluster, TOPIC, policy, lagging, refresh_s=60)
@@ -491,7 +491,7 @@ def test_records_that_are_given_up_or_refused_do_not_wait_for_ever(mock_cluster:
 
 
 def test_a_new_policy_does_not_count_the_records_of_the_one_before(mock_cluster: MockCluster) -> None:
-    """Records queued by a policy that was replaced meanwhile are settled for that one alone."""
+    """Records queued by a replaced policy are settled for that policy alone."""
     before, after = Asking(0), Asking(0)
     lagging = {**mock_cluster.client, "linger.ms": 60_000}
     with RecordSender(mock_cluster, TOPIC, before, lagging, refresh_s=60) as producer:

@@ -1,4 +1,4 @@
-"""Flights: everything is told once, and only of records that are in the topic."""
+"""Flights report each fact once, and only for records that are in the topic."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from kafkabal.producer.records_in_flight import Acknowledged, PartitionTally, Re
 
 
 class Message:
-    """What a broker acknowledged."""
+    """A record that a broker acknowledged."""
 
     def __init__(self, offset: int | None) -> None:
         self._offset = offset
 
     def offset(self) -> int | None:
-        """Where it is."""
+        """Its offset."""
         return self._offset
 
 
 class Bench:
-    """A flight, and what was heard of it."""
+    """A flight, and what it reported."""
 
     def __init__(self, partitions: list[int]) -> None:
         self.acknowledged: list[Acknowledged] = []
@@ -41,12 +41,12 @@ class Bench:
         self.flight.add_all(np.array(partitions))
 
     def report(self, partition: int, offset: int | None = 0, error: Any = None) -> None:
-        """The fate of a record becomes known."""
+        """Report the delivery of a record, or its failure."""
         self.flight.by_partition[partition].report(error, Message(offset))  # type: ignore[arg-type]
 
 
 def test_all_records_are_acknowledged_together() -> None:
-    """Offsets are those after the last record of each partition, bytes those of the values."""
+    """Offsets are those after the last record of each partition, bytes are those of the values."""
     bench = Bench([0, 0, 1])
     bench.flight.close(3)
     bench.report(0, 7)
@@ -58,7 +58,7 @@ def test_all_records_are_acknowledged_together() -> None:
 
 
 def test_a_record_that_failed_keeps_the_others_from_counting() -> None:
-    """Nobody is told that all are there; each failure is reported."""
+    """If a record fails, no flight reports that all arrived; each failure is reported."""
     bench = Bench([0, 0])
     bench.flight.close(2)
     bench.report(0, error="late")
@@ -68,7 +68,7 @@ def test_a_record_that_failed_keeps_the_others_from_counting() -> None:
 
 
 def test_an_offset_that_no_broker_reported_is_left_out() -> None:
-    """A record that was there already counts, without saying where."""
+    """A record that was already in the topic counts, without an offset."""
     bench = Bench([0])
     bench.flight.close(1)
     bench.report(0, None)
@@ -77,7 +77,7 @@ def test_an_offset_that_no_broker_reported_is_left_out() -> None:
 
 @pytest.mark.parametrize("queued", [0, 1, 2, 3])
 def test_records_that_were_not_queued_are_not_waited_for(queued: int) -> None:
-    """The first ones count, whether they are acknowledged before or after the flight is complete."""
+    """Queued records count whether they are acknowledged before or after the flight is complete."""
     for early in range(queued + 1):
         bench = Bench([0, 1, 0])
         for partition in [0, 1, 0][:early]:
@@ -90,7 +90,7 @@ def test_records_that_were_not_queued_are_not_waited_for(queued: int) -> None:
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.randoms())
 def test_flights_end_once_in_any_order(partitions: list[int], random: Any) -> None:
-    """However acknowledgements are interleaved, the end is told once, with the last of them."""
+    """The end of a flight is reported once, with its last acknowledgement, in whatever order these come."""
     bench = Bench(partitions)
     bench.flight.close(len(partitions))
     order = list(partitions)

@@ -1,4 +1,4 @@
-"""What a producer routes, as metrics of Prometheus."""
+"""What a producer routes, as Prometheus metrics."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkabal.producer.slot_router import RoutingStatus
 
 
 def test_every_figure_is_a_metric() -> None:
-    """With its topic; a topic that is not routed yet has no age."""
+    """Every figure is a metric labelled with its topic; a topic that is not routed yet has no age."""
     routed = RoutingStatus("images", "score", 2.5, 7, {1: 100, 2: 90}, (3, 4))
     waiting = RoutingStatus("texts", "score", None, 1, {}, ())
     registry = CollectorRegistry()

@@ -1,4 +1,4 @@
-"""Views of a live cluster, and the same ones with newer latencies."""
+"""Views of a live cluster, and the same views with newer latencies."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from kafkabal.simulator.workload_cluster import TOPIC, WorkloadCluster, build_wo
 
 
 def next_view(views: ViewReader, scores: Sequence[WeightedScore]) -> RoutingView:
-    """The topic, read once more."""
+    """The topic, read again."""
     views.read(scores)
     return views.view(TOPIC, scores)
 
 
 def same_view(views: ViewReader, scores: Sequence[WeightedScore]) -> RoutingView:
-    """The topic as it was read last, with the latencies of now."""
+    """The topic as last read, with current latencies."""
     views.update_latencies()
     return views.view(TOPIC, scores)
 
@@ -43,7 +43,7 @@ class Reader:
 
 
 class Latencies:
-    """Figures that can be changed."""
+    """Latencies that can be changed."""
 
     figures: Mapping[int, float] = {}
 
@@ -53,7 +53,7 @@ class Latencies:
 
 
 def test_the_same_view_has_the_latencies_of_now() -> None:
-    """Neither is the cluster read again nor the view newer; latencies are, and scores that need them are there."""
+    """New latencies neither read the cluster nor change the view's time; scores that need latencies appear."""
     reader, latencies, now_s = Reader(), Latencies(), [5.0]
     views = ViewReader(reader, latency=latencies, prometheus=None, clock=lambda: now_s[0])
     scores = load_scores(["latency"])
@@ -72,7 +72,7 @@ def test_the_same_view_has_the_latencies_of_now() -> None:
 
 
 def test_brokers_that_tell_no_log_dirs_are_asked_again() -> None:
-    """Busy ones are not taken for ones that never tell."""
+    """Brokers that were too busy to report log dirs are not taken for brokers that never report them."""
     whole = build_workload_cluster(WorkloadCluster(brokers=3))
     unknown = replace(whole.replicas, size_bytes=np.full(len(whole.replicas), -1))
     offline = replace(whole.log_dirs, state=np.full(len(whole.log_dirs), LogDirState.OFFLINE, np.int8))

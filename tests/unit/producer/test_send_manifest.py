@@ -1,4 +1,4 @@
-"""The manifest: what it remembers over runs, torn lines, and manifests of something else."""
+"""The manifest: what it keeps between runs, torn lines, and manifests of something else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARTS = [Part(name="a", size_bytes=3, mtime_ns=1, records=1), Part(name="b", siz
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Where a manifest that was used once lies."""
+    """Path of a manifest that was used once."""
     path = tmp_path / "state" / "manifest.jsonl"
     with SendManifest.open(path, HEADER) as manifest:
         manifest.mark_running()
@@ -32,7 +32,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_everything_is_there_in_the_next_run(path: Path) -> None:
-    """Files, how far they were sent, what was given up, and that the run did not end in order."""
+    """The next run reads files, progress, what was given up, and that the run did not end cleanly."""
     with SendManifest.open(path, msgspec.structs.replace(HEADER, id="another", offsets={})) as manifest:
         assert manifest.header == HEADER
         assert manifest.parts == PARTS
@@ -45,7 +45,7 @@ def test_everything_is_there_in_the_next_run(path: Path) -> None:
 
 
 def test_a_checkpoint_that_failed_is_written_by_the_next(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What did not reach the disk, for want of room or for a signal, is not taken for written."""
+    """A checkpoint that a full disk or a signal prevented is not taken for written."""
 
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
@@ -62,7 +62,7 @@ def test_a_checkpoint_that_failed_is_written_by_the_next(path: Path, monkeypatch
 
 @pytest.mark.parametrize("room_bytes", [0, 1, 30])
 def test_a_full_disk_is_told_once_and_leaves_a_manifest_that_can_be_begun(tmp_path: Path, room_bytes: int) -> None:
-    """The file is named, in the words of the write and not of the close; with room again a run begins in it."""
+    """A manifest on a full disk is reported once, with the error of the write, and can be reused once there is room."""
     path = tmp_path / "m"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -81,7 +81,7 @@ def test_a_full_disk_is_told_once_and_leaves_a_manifest_that_can_be_begun(tmp_pa
 
 
 def test_another_file_is_not_overwritten(tmp_path: Path) -> None:
-    """A file that is no manifest is refused, one line without an end too, and stays as it is."""
+    """A file that is not a manifest, even one line without an end, is refused and stays unchanged."""
     path = tmp_path / "notes.txt"
     for text in ('{"kafka"}', "x", '{"kafkabal_manifesto":'):
         path.write_text(text)
@@ -91,14 +91,14 @@ def test_another_file_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_new_manifest_starts_from_its_header(tmp_path: Path) -> None:
-    """Nothing is done, and records can lie only behind the ends that the topic had."""
+    """A new manifest has no records done, and its records can only follow the topic's end offsets."""
     with SendManifest.open(tmp_path / "m", HEADER) as manifest:
         assert (manifest.through, manifest.offsets, manifest.parts) == (0, {0: 5, 1: 0}, [])
         assert manifest.is_clean
 
 
 def test_a_torn_last_line_is_cut_off(path: Path) -> None:
-    """A line that a crash left unfinished is dropped, and the next run writes after the last whole one."""
+    """A line that a crash left unfinished is dropped, and the next run writes after the last complete line."""
     with path.open("ab") as file:
         file.write(b'{"through":2,"off')
     with SendManifest.open(path, HEADER) as manifest:
@@ -109,7 +109,7 @@ def test_a_torn_last_line_is_cut_off(path: Path) -> None:
 
 
 def test_a_checkpoint_without_news_writes_nothing(path: Path) -> None:
-    """A run that stands still does not grow its manifest."""
+    """A checkpoint without progress does not grow the manifest."""
     with SendManifest.open(path, HEADER) as manifest:
         size = path.stat().st_size
         manifest.checkpoint(1, {0: 6, 1: 0})
@@ -126,7 +126,7 @@ def test_a_checkpoint_without_news_writes_nothing(path: Path) -> None:
     ],
 )
 def test_a_manifest_of_something_else_is_refused(path: Path, change: dict[str, str], message: str) -> None:
-    """Another cluster, topic, incarnation of the topic, or source; the hint names the way out."""
+    """Another cluster, topic, topic id or source is refused, and the hint says what to do."""
     with pytest.raises(InputFileError, match=message) as caught:
         SendManifest.open(path, msgspec.structs.replace(HEADER, **change))
     assert "--manifest" in (caught.value.hint or "")
@@ -144,7 +144,7 @@ def test_a_manifest_of_something_else_is_refused(path: Path, change: dict[str, s
 def test_a_manifest_of_other_records_is_refused(
     tmp_path: Path, begun: dict[str, str], now: dict[str, str], message: str
 ) -> None:
-    """The same source taken apart in another way is not taken for sent; the options that differ are named."""
+    """The same source split in another way is refused, and the options that differ are named."""
     path = tmp_path / "m"
     SendManifest.open(path, msgspec.structs.replace(HEADER, options=begun)).close()
     with pytest.raises(InputFileError, match=message):
@@ -153,7 +153,7 @@ def test_a_manifest_of_other_records_is_refused(
 
 
 def test_a_manifest_that_is_quiet_about_options_goes_on(tmp_path: Path) -> None:
-    """One from before options were written down, named by hand, is taken for one with those of the run."""
+    """A manifest that predates stored options is accepted if named explicitly, with the options of the run."""
     path = tmp_path / "m"
     header = {"kafkabal_manifest": 1, "id": "ab12", "cluster_id": "c", "topic": "t", "topic_id": "T1"}
     path.write_bytes(msgspec.json.encode({**header, "source": "folder /data", "offsets": {"0": 5}}) + b"\n")
@@ -167,7 +167,7 @@ def test_a_manifest_that_is_quiet_about_options_goes_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"an image\xff", b"{}\n", b'{"kafkabal_snapshot":1}\n'])
 def test_a_file_that_is_no_manifest_is_left_alone(tmp_path: Path, content: bytes) -> None:
-    """A wrong file given as manifest is refused, and not a byte of it changed."""
+    """A wrong file given as manifest is refused and not changed by a byte."""
     path = tmp_path / "photo.jpg"
     path.write_bytes(content)
     with pytest.raises(InputFileError, match="not a manifest of kafkabal produce"):
@@ -176,7 +176,7 @@ def test_a_file_that_is_no_manifest_is_left_alone(tmp_path: Path, content: bytes
 
 
 def test_a_later_version_is_refused(tmp_path: Path) -> None:
-    """A manifest that a later version wrote is not guessed at."""
+    """A manifest written by a later version is refused."""
     path = tmp_path / "m"
     path.write_bytes(msgspec.json.encode(msgspec.structs.replace(HEADER, kafkabal_manifest=2)) + b"\n")
     with pytest.raises(InputFileError, match="manifest version 2 is not supported"):
@@ -184,14 +184,14 @@ def test_a_later_version_is_refused(tmp_path: Path) -> None:
 
 
 def test_damage_in_the_middle_is_named(path: Path) -> None:
-    """A line that cannot be read is refused with its number, since what follows cannot be trusted."""
+    """An unreadable line is refused with its number, since the lines after it cannot be trusted."""
     path.write_bytes(path.read_bytes().replace(b'"through":1', b'"through":x'))
     with pytest.raises(InputFileError, match="line 5: is damaged"):
         SendManifest.open(path, HEADER)
 
 
 def test_two_runs_at_once_are_refused(path: Path) -> None:
-    """The second run is told that the first has the manifest."""
+    """A second run is refused while the first has the manifest open."""
     with SendManifest.open(path, HEADER), pytest.raises(BusyError, match="manifest in use by another process"):
         SendManifest.open(path, HEADER)
 

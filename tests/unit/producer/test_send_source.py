@@ -1,4 +1,4 @@
-"""Runs over a source: every record once, through repetitions, crashes, changes and failures."""
+"""Runs over a source send every record once, despite repeated runs, crashes, changes and failures."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ TOPIC = "images"
 
 
 def one_by_one(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Blocks of a record each."""
+    """Blocks of one record each."""
     for block in blocks:
         for number, value in zip(block.numbers, block.values, strict=True):
             yield Block(numbers=[number], values=[value], sizes=[len(value)], name_of=str)
 
 
 class CrashError(Exception):
-    """The process is gone."""
+    """The process dies."""
 
 
 class Bench:
@@ -64,33 +64,33 @@ class Bench:
     def __init__(self, cluster: MockCluster, folder: Path) -> None:
         self.cluster = cluster
         self.manifest_path = folder / "state" / "manifest.jsonl"
-        # without idempotence brokers need not be asked for a producer id, which takes half a second
+        # without idempotence no producer id has to be requested, which takes half a second
         self.producer_settings: dict[str, Any] = {"enable.idempotence": False}
 
     def run(self, source: Source, **extra: Any) -> SendOutcome:
-        """One run, as the command does it."""
+        """Run once, as the command does."""
         with self.open_manifest(source) as manifest:
             found = {} if manifest.is_clean else self.read_back(manifest)
             with self.producer() as producer:
                 return SendRun(producer, source, manifest, found=found, clock=monotonic, **extra).send(source.listing())
 
     def open_manifest(self, source: Source) -> SendManifest:
-        """Begin or go on."""
+        """Create the manifest, or resume from it."""
         header = ManifestHeader(id="cafe", cluster_id="mock", topic=TOPIC, topic_id="T", source=source.name, offsets={})
         return SendManifest.open(self.manifest_path, header)
 
     def read_back(self, manifest: SendManifest) -> dict[int, int]:
-        """Records that are in the topic though the manifest does not know it."""
+        """Records that are in the topic although the manifest does not list them."""
         reader = SentRecordReader(self.cluster.client, TOPIC)
         return found_records(manifest, reader.messages_since(manifest.offsets, clock=monotonic))
 
     def producer(self) -> RecordSender:
-        """A producer that takes the partitions in turn."""
+        """A producer that picks the partitions in turn."""
         policy = load_policy("round-robin").create(Context())
         return RecordSender(self.cluster, TOPIC, policy, {**self.cluster.client, **self.producer_settings})
 
     def topic(self) -> Counter[bytes]:
-        """All values in the topic, and how often each is there."""
+        """All values in the topic, and how often each occurs."""
         reader = SentRecordReader(self.cluster.client, TOPIC)
         return Counter(message.value() or b"" for message in reader.messages_since({}, clock=monotonic))
 
@@ -103,7 +103,7 @@ def bench(mock_cluster: MockCluster, tmp_path: Path) -> Bench:
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    """Twenty files of their own content each."""
+    """Twenty files with different content."""
     folder = tmp_path / "data"
     for i in range(20):
         (folder / f"label{i % 3}").mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ CONTENT = Counter({b"content %d" % i: 1 for i in range(20)})
 
 
 def test_a_folder_is_sent_once_however_often_the_run_is_repeated(bench: Bench, data: Path) -> None:
-    """The second run finds everything there, and sends only what was added since."""
+    """A second run skips everything that is in the topic, and sends only files added since."""
     first = bench.run(FolderSource(data))
     assert (first.sent, first.already_there, first.failures) == (20, 0, [])
     assert bench.topic() == CONTENT
@@ -127,7 +127,7 @@ def test_a_folder_is_sent_once_however_often_the_run_is_repeated(bench: Bench, d
 
 
 def test_bytes_are_reported_by_partition(bench: Bench, data: Path) -> None:
-    """The outcome says how many bytes of values each partition got."""
+    """The outcome states how many bytes of values each partition received."""
     outcome = bench.run(FolderSource(data))
     assert sum(outcome.bytes_by_partition.values()) == sum(len(value) for value in CONTENT)
     assert set(outcome.bytes_by_partition) == {0, 1, 2, 3}
@@ -135,7 +135,7 @@ def test_bytes_are_reported_by_partition(bench: Bench, data: Path) -> None:
 
 @pytest.mark.parametrize("survived", [0, 1, 7, 19, 20])
 def test_after_a_crash_no_record_is_there_twice(bench: Bench, data: Path, survived: int) -> None:
-    """After a process died with records on their way, unknown to its manifest, the next run sends the rest."""
+    """After a crash with records in flight that the manifest does not list, the next run sends only the rest."""
     source = FolderSource(data)
     with bench.open_manifest(source) as manifest, bench.producer() as producer:
         manifest.mark_running()
@@ -150,7 +150,7 @@ def test_after_a_crash_no_record_is_there_twice(bench: Bench, data: Path, surviv
 
 
 def test_an_interrupted_run_does_not_wait_for_its_queue(bench: Bench, data: Path) -> None:
-    """Ctrl-C while no broker answers gives up what is queued; the next run sends all of it, once."""
+    """Ctrl-C while no broker responds drops the queued records; the next run sends each of them once."""
 
     class Interrupted(FolderSource):
         def blocks(self, wanted: Any) -> Any:
@@ -172,7 +172,7 @@ def test_an_interrupted_run_does_not_wait_for_its_queue(bench: Bench, data: Path
 
 
 def rows_with_a_gap(bench: Bench, folder: Path, number: int = 100) -> RowSource:
-    """Rows of a run that was killed with four of them in the topic, the last behind a gap."""
+    """Rows of a run that was killed with four of them in the topic, the last one behind a gap."""
     (folder / "a.jsonl").write_bytes(b"".join(b'{"row":%d}\n' % i for i in range(number)))
     source = RowSource(folder / "a.jsonl")
     with bench.open_manifest(source) as manifest, bench.producer() as producer:
@@ -187,7 +187,7 @@ ROWS = Counter({b'{"row":%d}' % i: 1 for i in range(100)})
 
 
 def test_a_run_that_is_refused_forgets_nothing_of_what_it_found(bench: Bench, tmp_path: Path) -> None:
-    """Records found behind a gap by a run that then stops, since its file seems changed, are not sent again later."""
+    """Records found behind a gap are not sent again, even if the run that found them stops at a changed file."""
     source = rows_with_a_gap(bench, tmp_path)
     content, stat = (tmp_path / "a.jsonl").read_bytes(), (tmp_path / "a.jsonl").stat()
     (tmp_path / "a.jsonl").write_bytes(content.replace(b":50}", b":99}"))
@@ -201,7 +201,7 @@ def test_a_run_that_is_refused_forgets_nothing_of_what_it_found(bench: Bench, tm
 
 @pytest.mark.parametrize("row", [3, 30, 70])
 def test_ctrl_c_after_a_crash_forgets_nothing_of_what_was_found(bench: Bench, tmp_path: Path, row: int) -> None:
-    """A run that goes on after a crash, and is interrupted in its turn, leaves no record to be sent twice."""
+    """A run that resumes after a crash and is interrupted itself causes no duplicate later."""
     source = rows_with_a_gap(bench, tmp_path)
 
     class Interrupted(RowSource):
@@ -218,14 +218,14 @@ def test_ctrl_c_after_a_crash_forgets_nothing_of_what_was_found(bench: Bench, tm
 
 
 def test_a_run_that_ended_in_order_is_not_read_back(bench: Bench, data: Path) -> None:
-    """What is known in full is marked clean, so that the next run may begin at once."""
+    """A run that ends cleanly marks its manifest so, and the next run starts without reading back."""
     bench.run(FolderSource(data))
     with bench.open_manifest(FolderSource(data)) as manifest:
         assert manifest.is_clean
 
 
 def test_a_crash_between_any_two_files_is_survived(bench: Bench, data: Path) -> None:
-    """Runs that die while reading one file after the other still send each file exactly once in the end."""
+    """Runs that crash in one file after the other still send each file exactly once in the end."""
 
     class Dying(FolderSource):
         left = 5
@@ -248,7 +248,7 @@ def test_a_crash_between_any_two_files_is_survived(bench: Bench, data: Path) -> 
 
 
 def test_records_of_others_do_not_confuse_a_run(bench: Bench, data: Path) -> None:
-    """Records with another manifest's name, or a header that is no text, are not taken for our own."""
+    """Records with another manifest's name, or with an undecodable header, are not counted as our own."""
     with bench.producer() as producer:
         send(producer, b"a", headers=[("kafkabal-record", b"beef/0")])
         send(producer, b"b", headers=[("kafkabal-record", b"\xff"), ("kafkabal-record", None)], size_bytes=50)
@@ -257,7 +257,7 @@ def test_records_of_others_do_not_confuse_a_run(bench: Bench, data: Path) -> Non
 
 
 def test_chunks_are_resumed_within_a_file(bench: Bench, tmp_path: Path) -> None:
-    """A file of which some chunks are in the topic gets the others, and no chunk twice."""
+    """If some chunks of a file are in the topic, the next run sends only the others."""
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "big").write_bytes(bytes(range(100)))
     source = FolderSource(tmp_path / "data", chunk_bytes=10)
@@ -273,7 +273,7 @@ def test_chunks_are_resumed_within_a_file(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_a_file_that_fails_does_not_stop_the_others(bench: Bench, data: Path) -> None:
-    """A file that changes while it is being sent is named and left out; the next run sends it as it is then."""
+    """A file that changes while it is sent is named and skipped; the next run sends its new content."""
     source = FolderSource(data)
     victim = data / "label1" / "04.bin"
 
@@ -291,7 +291,7 @@ def test_a_file_that_fails_does_not_stop_the_others(bench: Bench, data: Path) ->
 
 
 def test_a_file_that_changed_after_it_was_sent_is_reported_and_not_sent_again(bench: Bench, data: Path) -> None:
-    """What the topic holds is the older content; the outcome names the file."""
+    """The topic keeps the older content of a file that changed after it was sent; the outcome names the file."""
     bench.run(FolderSource(data))
     (data / "label1" / "04.bin").write_bytes(b"changed")
     outcome = bench.run(FolderSource(data))
@@ -300,7 +300,7 @@ def test_a_file_that_changed_after_it_was_sent_is_reported_and_not_sent_again(be
 
 
 def test_a_file_that_vanished_before_it_was_sent_is_expired(bench: Bench, data: Path) -> None:
-    """A file of an interrupted run that is no longer there is no obstacle."""
+    """A file of an interrupted run that has vanished does not stop the next run."""
     source = FolderSource(data)
     with bench.open_manifest(source) as manifest:
         manifest.add_parts(source.listing().parts)
@@ -310,7 +310,7 @@ def test_a_file_that_vanished_before_it_was_sent_is_expired(bench: Bench, data: 
 
 
 def test_rows_go_on_where_they_were(bench: Bench, tmp_path: Path) -> None:
-    """A file of rows is sent once; with rows found in the topic, the others are sent."""
+    """A file of rows is sent once; if some rows are in the topic, only the others are sent."""
     source = rows_with_a_gap(bench, tmp_path, 300)
     assert bench.run(source).sent == 296
     assert bench.run(source).sent == 0
@@ -318,7 +318,7 @@ def test_rows_go_on_where_they_were(bench: Bench, tmp_path: Path) -> None:
 
 
 def test_rows_of_a_changed_file_are_refused(bench: Bench, tmp_path: Path) -> None:
-    """Rows are known by their number, so a file that changed cannot go on with its manifest."""
+    """Rows are identified by their number, so a changed file cannot resume from its manifest."""
     (tmp_path / "a.txt").write_bytes(b"a\nb\n")
     bench.run(RowSource(tmp_path / "a.txt"))
     (tmp_path / "a.txt").write_bytes(b"x\na\nb\n")
@@ -328,7 +328,7 @@ def test_rows_of_a_changed_file_are_refused(bench: Bench, tmp_path: Path) -> Non
 
 
 def test_a_record_that_is_given_up_stops_the_run(bench: Bench, data: Path) -> None:
-    """The error says why, how much was sent, and that the same command goes on; and then it does."""
+    """The error states the reason, how much was sent, and that the same command resumes, which it does."""
     silent = {"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": 100, "log_level": 0}
     bench.producer_settings |= silent
     with pytest.raises(OperationError, match=r"not acknowledged within .*; 0 records sent by this run") as caught:
@@ -342,7 +342,7 @@ def test_a_record_that_is_given_up_stops_the_run(bench: Bench, data: Path) -> No
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_what_was_sent_before_an_oversize_row_is_counted(bench: Bench, kept: bool) -> None:
-    """A row of standard input that is too large stops the run, which tells of those before and promises no more."""
+    """An oversize row on standard input stops the run, which counts the rows before it and does not offer a resume."""
     stream = io.BytesIO(b"".join(b"%d\n" % i for i in range(300)) + b"x" * 5000 + b"\n")
     source = RowSource(None, stream=stream, row_format=RowFormat.TEXT)
     bench.producer_settings |= {"message.max.bytes": 2000, "batch.size": 1000, "linger.ms": 200}
@@ -359,7 +359,7 @@ def test_what_was_sent_before_an_oversize_row_is_counted(bench: Bench, kept: boo
 
 
 def test_a_policy_of_a_plug_in_that_fails_under_way_stops_the_run(bench: Bench, data: Path) -> None:
-    """It is named, with how much was sent and that a run with a better one goes on; nothing is there twice then."""
+    """The error names the policy and what was sent; a run with a fixed policy resumes without duplicates."""
     picked = iter([0, 1])
     choice = PolicyChoice(type("Own", (Random,), {"pick": lambda *_: next(picked, 4)}), {}, "own", "own")
     with bench.open_manifest(source := FolderSource(data)) as manifest:
@@ -379,7 +379,7 @@ def test_a_policy_of_a_plug_in_that_fails_under_way_stops_the_run(bench: Bench, 
 
 
 def test_progress_tells_what_is_new_from_what_was_there(bench: Bench, tmp_path: Path) -> None:
-    """A run that goes on reports the bytes before its first record as skipped, in files of rows and in chunks."""
+    """A resumed run reports the bytes before its first record as skipped, for rows and for chunks."""
     (tmp_path / "rows.txt").write_bytes(b"".join(b"%03d\n" % i for i in range(100)))
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "big").write_bytes(bytes(400))
@@ -394,7 +394,7 @@ def test_progress_tells_what_is_new_from_what_was_there(bench: Bench, tmp_path: 
 
 
 def test_progress_is_reported_each_second_however_long_a_record_takes(bench: Bench, tmp_path: Path) -> None:
-    """A few records that take a second each, as large files do, or rows of a slow stream, are told of one by one."""
+    """Records that take a second each, as large files or rows of a slow stream do, are reported one by one."""
     (tmp_path / "rows.txt").write_bytes(b"a\nb\nc\nd\n")
     seconds = [0.0]
 
@@ -411,7 +411,7 @@ def test_progress_is_reported_each_second_however_long_a_record_takes(bench: Ben
 
 
 def test_progress_is_of_what_is_there_now(bench: Bench, data: Path) -> None:
-    """Files that were sent and then removed, as from a folder that is emptied again and again, are not counted."""
+    """Files that were sent and then removed, as from a folder that is emptied repeatedly, are not counted."""
     bench.run(FolderSource(data))
     for path in (data / "label0").iterdir():
         path.unlink()
@@ -423,14 +423,14 @@ def test_progress_is_of_what_is_there_now(bench: Bench, data: Path) -> None:
 
 
 def test_a_topic_that_is_made_anew_under_way_stops_the_run(bench: Bench, data: Path) -> None:
-    """Records do not go on into a topic of the same name that is another one."""
+    """No record is sent to a new topic that replaced the old one under the same name."""
     check = same_topic_check("T", lambda: "U", TOPIC)
     with pytest.raises(OperationError, match=r"was deleted and re-created during the run.*; \d+ records sent"):
         bench.run(FolderSource(data), same_topic=check)
 
 
 def test_a_topic_that_is_missing_when_records_are_refused_is_not_sent_to_again(bench: Bench, data: Path) -> None:
-    """Where librdkafka hears of it first, no hint says that the same command resumes: what was sent is gone."""
+    """If librdkafka notices the missing topic first, no hint offers to resume: what was sent is lost."""
     gone = same_topic_check("T", lambda: None, TOPIC)
     with bench.open_manifest(source := FolderSource(data)) as manifest, bench.producer() as producer:
         run = SendRun(producer, source, manifest, same_topic=gone, clock=lambda: 0.0)
@@ -442,13 +442,13 @@ def test_a_topic_that_is_missing_when_records_are_refused_is_not_sent_to_again(b
 
 
 def test_a_topic_that_is_deleted_under_way_stops_the_run(bench: Bench, data: Path) -> None:
-    """A topic that is no longer there ends the run as a failure of the operation, not as a wrong name."""
+    """A topic that is deleted during a run is a failure of the operation, not a wrong name."""
     with pytest.raises(OperationError, match=f"topic {TOPIC} was deleted during the run; 0 records sent"):
         bench.run(FolderSource(data), same_topic=same_topic_check("T", lambda: None, TOPIC))
 
 
 def test_a_row_of_standard_input_that_is_too_large_is_named(bench: Bench) -> None:
-    """It shows only when it is sent; the message says which line it is, and what was sent before."""
+    """An oversize row is noticed only when it is sent; the message names its line and what was sent before."""
     stream = io.BytesIO(b"first\n" + b"x" * 3_000_000 + b"\n")
     source = RowSource(None, stream=stream, row_format=RowFormat.TEXT)
     with pytest.raises(OperationError, match=r"^standard input, line 2: .*too large; 1 record sent"):
@@ -457,7 +457,7 @@ def test_a_row_of_standard_input_that_is_too_large_is_named(bench: Bench) -> Non
 
 @pytest.mark.parametrize("error", [UnreachableError("timed out"), NotAuthorizedError("cannot describe it")])
 def test_no_answer_about_the_topic_does_not_stop_the_run(bench: Bench, data: Path, error: OperationError) -> None:
-    """Whether the topic is the same is asked, nobody says, and every record arrives."""
+    """If no broker answers whether the topic is still the same, the run continues and every record arrives."""
     heard: list[KafkabalError] = []
 
     def unknown() -> str:
@@ -469,7 +469,7 @@ def test_no_answer_about_the_topic_does_not_stop_the_run(bench: Bench, data: Pat
 
 
 def test_progress_ends_at_the_totals(bench: Bench, data: Path) -> None:
-    """The last thing that a listener hears is that all is done, earlier runs included."""
+    """The last event reports everything as done, including what earlier runs sent."""
 
     for _ in range(2):
         heard: list[DeliveryProgress] = []
@@ -478,7 +478,7 @@ def test_progress_ends_at_the_totals(bench: Bench, data: Path) -> None:
 
 
 def test_oversize_records_are_named_before_anything_is_sent(data: Path) -> None:
-    """The message lists the files that are larger than the topic takes, with their bytes."""
+    """The message lists the files that exceed the topic's record limit, with their bytes."""
     for i in range(7):
         (data / f"large{i}").write_bytes(bytes(1000 + i))
     source = FolderSource(data)
@@ -491,7 +491,7 @@ def test_oversize_records_are_named_before_anything_is_sent(data: Path) -> None:
 @pytest.mark.parametrize("key", [None, "path"])
 @pytest.mark.parametrize("chunk", [None, 2**20, 2**20 - 5])
 def test_the_largest_chunk_that_fits_is_reported(tmp_path: Path, chunk: int | None, key: str | None) -> None:
-    """Chunks that fill a topic's default are refused for their headers; what the hint says instead is taken."""
+    """Chunks as large as the topic's default limit are refused for their headers; the size in the hint works."""
     (tmp_path / "data" / "label").mkdir(parents=True)
     (tmp_path / "data" / "label" / "a long name of a file.bin").write_bytes(bytes(5 * 2**20))
     source = FolderSource(tmp_path / "data", chunk_bytes=chunk, key=key)
@@ -505,7 +505,7 @@ def test_the_largest_chunk_that_fits_is_reported(tmp_path: Path, chunk: int | No
 
 
 def test_rows_that_are_too_large_are_not_to_be_split(tmp_path: Path) -> None:
-    """The hint does not name an option that is refused for rows."""
+    """The hint for rows does not name the option that splits files."""
     (tmp_path / "a.txt").write_bytes(b"x" * 5000)
     with pytest.raises(InputFileError) as caught:
         check_sizes(RowSource(tmp_path / "a.txt"), RowSource(tmp_path / "a.txt").listing().parts, 4096)
@@ -513,7 +513,7 @@ def test_rows_that_are_too_large_are_not_to_be_split(tmp_path: Path) -> None:
 
 
 def test_a_long_look_at_sizes_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each row takes a fifth of a second here: it is said after the fifth of them, and not again."""
+    """Each row takes a fifth of a second here: the message appears after the fifth row, and only once."""
     monkeypatch.setattr("kafkabal.sources.text_rows._READ_BYTES", 2)
     (tmp_path / "a.txt").write_bytes(b"x\n" * 20 + b"x" * 10 + b"\n")
     now_s = itertools.count(0.0, 0.2)
@@ -526,7 +526,7 @@ def test_a_long_look_at_sizes_is_reported_once(tmp_path: Path, monkeypatch: pyte
 
 
 def test_reading_back_sees_records_lost_and_deleted(bench: Bench, data: Path) -> None:
-    """A topic that ends before an acknowledged offset has lost records, and is not silently sent to again."""
+    """A topic that ends before an acknowledged offset has lost records: the run stops instead of sending again."""
     with bench.open_manifest(FolderSource(data)) as manifest:
         manifest.mark_running()
         manifest.checkpoint(5, {0: 1000})
@@ -535,7 +535,7 @@ def test_reading_back_sees_records_lost_and_deleted(bench: Bench, data: Path) ->
 
 
 def test_reading_back_what_retention_deleted_is_refused(bench: Bench) -> None:
-    """Where the beginning was deleted it cannot be told what was sent, and nothing is sent twice on a guess."""
+    """If retention deleted the beginning, it is unknown what was sent, so the run is refused."""
     reader = SentRecordReader(bench.cluster.client, TOPIC)
     with pytest.raises(UnsafeError, match=f"{TOPIC}-0 begins at offset 9: records from 4 on were deleted"):
         reader._ranges({0: (9, 20)}, {0: 4})
@@ -543,7 +543,7 @@ def test_reading_back_what_retention_deleted_is_refused(bench: Bench) -> None:
 
 
 def test_a_file_that_was_touched_but_not_changed_is_recognised(bench: Bench, data: Path) -> None:
-    """Another time with the same checksum is no change, in this run and in the next, which does not read it again."""
+    """A new modification time with the same checksum is no change, and the next run does not read the file again."""
     bench.run(FolderSource(data))
     os.utime(data / "label0" / "00.bin", ns=(1, 1))
     assert bench.run(FolderSource(data)).is_complete
@@ -557,7 +557,7 @@ def test_a_file_that_was_touched_but_not_changed_is_recognised(bench: Bench, dat
 
 
 def test_a_changed_file_is_named_until_it_is_sent_again_on_request(bench: Bench, data: Path) -> None:
-    """Each run names it; one that is asked to sends it as it is now, and only it; the next has nothing to say."""
+    """Each run names a changed file until one is asked to send it again; that run sends only this file."""
     bench.run(FolderSource(data))
     (data / "label1" / "04.bin").write_bytes(b"changed 4")
     for _ in range(2):
@@ -570,7 +570,7 @@ def test_a_changed_file_is_named_until_it_is_sent_again_on_request(bench: Bench,
 
 
 def test_what_cannot_be_read_keeps_nothing_else_from_being_sent(bench: Bench, data: Path) -> None:
-    """A link to itself is named in every run until it is gone; all files are sent once."""
+    """A link to itself is named in every run until it is removed; all files are sent once."""
     (data / "loop").symlink_to(data / "loop")
     for sent in (20, 0):
         outcome = bench.run(FolderSource(data))
@@ -581,7 +581,7 @@ def test_what_cannot_be_read_keeps_nothing_else_from_being_sent(bench: Bench, da
 
 
 def test_names_that_are_not_utf_8_are_remembered(bench: Bench, tmp_path: Path) -> None:
-    """Files with such names, in a folder with such a name, are sent once over several runs, and named legibly."""
+    """Files and folders with names that are not UTF-8 are sent once over several runs, and named legibly."""
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/d\xe9t"))
     folder.mkdir()
     for name in (b"caf\xe9.jpg", b"\xff", "é".encode()):
@@ -597,7 +597,7 @@ def test_names_that_are_not_utf_8_are_remembered(bench: Bench, tmp_path: Path) -
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
 def test_rows_that_were_added_to_a_file_are_sent(bench: Bench, tmp_path: Path, name: str) -> None:
-    """A file that grows run by run sends its new rows and nothing twice; so does one that was only touched."""
+    """A file that grows between runs sends only its new rows; a file that was only touched sends nothing."""
     path = tmp_path / name
     path.write_bytes(b"n\n" if name.endswith(".csv") else b"")
     total = 0
@@ -615,7 +615,7 @@ def test_rows_that_were_added_to_a_file_are_sent(bench: Bench, tmp_path: Path, n
 
 
 def test_other_lines_on_standard_input_are_noticed(bench: Bench) -> None:
-    """Lines that are not those of the run before are refused, and none of them is sent; the right ones go on."""
+    """Lines that differ from the last run's are refused before any is sent; the right ones resume."""
 
     def run(content: bytes) -> SendOutcome:
         return bench.run(RowSource(None, stream=io.BytesIO(content), row_format=RowFormat.TEXT))
@@ -630,7 +630,7 @@ def test_other_lines_on_standard_input_are_noticed(bench: Bench) -> None:
 
 
 def test_a_changed_file_of_rows_is_sent_again_on_request(bench: Bench, tmp_path: Path) -> None:
-    """Its manifest starts over under another id, so that later runs know what they sent."""
+    """The manifest of a changed file of rows starts over under another id, so later runs know what they sent."""
     path = tmp_path / "a.txt"
     path.write_bytes(b"a\nb\n")
     bench.run(RowSource(path))
@@ -645,21 +645,21 @@ def test_a_changed_file_of_rows_is_sent_again_on_request(bench: Bench, tmp_path:
 
 
 def test_a_client_setting_that_makes_no_sense_is_refused() -> None:
-    """What librdkafka does not take is an error of usage in one line, whoever it came from."""
+    """A setting that librdkafka refuses is a usage error of one line, wherever it was set."""
     with pytest.raises(UsageError, match='client configuration: No such configuration property: "foo"'):
         SentRecordReader({"foo": 1}, TOPIC).end_offsets()
 
 
 @pytest.mark.parametrize(("first", "count"), [(0, 1), (998, 5), (0, 2500), (1000, 1), (1999, 2), (123_456, 3000)])
 def test_names_of_records_are_their_numbers(first: int, count: int) -> None:
-    """Whether or not a block begins or ends with a thousand."""
+    """Records are numbered correctly wherever a block begins or ends relative to a thousand."""
     numbers = range(first, first + count)
     assert record_names(b"id/", numbers) == [b"id/%d" % number for number in numbers]
     assert record_names(b"id/", [first, first + 7]) == [b"id/%d" % first, b"id/%d" % (first + 7)]
 
 
 def test_headers_made_when_they_are_sent_are_those_of_each_record() -> None:
-    """All of them, one, and those from one on, as where a full queue interrupts."""
+    """Headers match their records for all, for one, and from one on, as when a full queue interrupts."""
     headers = NameHeaders([b"id/1", b"id/2", b"id/3"])
     assert list(headers) == [[(RECORD_HEADER, b"id/%d" % number)] for number in (1, 2, 3)]
     assert (headers[1], list(headers[1:]), len(headers)) == ([(RECORD_HEADER, b"id/2")], list(headers)[1:], 3)

@@ -14,7 +14,7 @@ from kafkabal.producer.sent_record_reader import SentRecordReader
 
 
 class Consumer:
-    """Knows the offsets of two partitions, once the leader that died has a successor."""
+    """Knows the offsets of two partitions once the dead leader has a successor."""
 
     def __init__(self, clock: FakeClock, code: int, until_s: float) -> None:
         self._clock, self._fault, self._until_s = clock, KafkaException(KafkaError(code)), until_s
@@ -34,7 +34,7 @@ class Consumer:
     "code", [KafkaError._DESTROY_BROKER, KafkaError._TRANSPORT, KafkaError.NOT_LEADER_FOR_PARTITION]
 )
 def test_a_leader_that_died_is_waited_for(code: int) -> None:
-    """Offsets are asked for again until another broker leads, but not for ever."""
+    """Offsets are requested again until another broker leads, but not forever."""
     clock = FakeClock()
     reader = SentRecordReader({}, "images", clock)
     assert reader._watermarks(Consumer(clock, code, clock.monotonic() + 9)) == {0: (3, 7), 1: (3, 7)}  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Routing one record at a time for a caller that uses up slots itself."""
+"""Routing one record at a time for a caller that consumes slots itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BATCH_BYTES = 16384
 
 
 def test_short_slots_share_a_report_of_what_settled() -> None:
-    """A topic that is nearly empty has a slot a record: what settled is told once a batch of each partition."""
+    """In a nearly empty topic each slot is one record: settled records are reported once per batch and partition."""
     view = view_of(build_workload_cluster(WorkloadCluster(brokers=4)), TOPIC, load_scores(["disk"]))
     policy = load_policy("score").create(Context(seed=1, clock=lambda: 0.0))
     router = SlotRouter(TOPIC, policy, any_key_order=False, clock=lambda: 0.0, failed=lambda _: None)

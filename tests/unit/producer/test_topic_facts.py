@@ -1,4 +1,4 @@
-"""What is known of a topic before anything is sent to it."""
+"""Facts about a topic that are read before anything is sent to it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RESOURCE = ConfigResource(ResourceKind.TOPIC, "images")
 
 @dataclass
 class Brokers:
-    """Brokers with a topic, or none, whose configs they tell, or not."""
+    """Brokers with a topic or without one, which report its configs or not."""
 
     topic_id: str | None = "T"
     configs_now: dict[str, str] = field(default_factory=dict)
@@ -34,14 +34,14 @@ class Brokers:
     def configs(
         self, resources: Collection[ConfigResource], keys: Collection[str]
     ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
-        """Its configs, or why they are not told."""
+        """Its configs, or the error that refuses them."""
         if self.fault:
             return {}, {_RESOURCE: self.fault}
         return {_RESOURCE: {k: ConfigValue(v, ConfigSource.OWN) for k, v in self.configs_now.items() if k in keys}}, {}
 
 
 def test_facts_are_those_of_metadata_and_configs() -> None:
-    """Ids, partitions, the largest record and whether it is compacted."""
+    """The facts hold the topic's id, its partitions, the largest record and whether it is compacted."""
     brokers = Brokers(configs_now={"max.message.bytes": "5000", "cleanup.policy": "compact,delete"})
     assert topic_facts(brokers, "images") == TopicFacts(
         cluster_id="C", topic="images", topic_id="T", partitions=4, max_record_bytes=5000, is_compacted=True
@@ -49,7 +49,7 @@ def test_facts_are_those_of_metadata_and_configs() -> None:
 
 
 def test_configs_that_may_not_be_read_are_taken_for_kafkas_defaults() -> None:
-    """Who may write, but not describe configs, can send; where nobody answers, nothing is assumed."""
+    """A client may send without permission to describe configs; if no broker responds, nothing is assumed."""
     facts = topic_facts(Brokers(fault=Fault("TOPIC_AUTHORIZATION_FAILED")), "images")
     assert (facts.max_record_bytes, facts.is_compacted) == (1_048_588, False)
     with pytest.raises(UnreachableError, match="cannot read its configs: timeout"):
@@ -57,14 +57,14 @@ def test_configs_that_may_not_be_read_are_taken_for_kafkas_defaults() -> None:
 
 
 def test_a_topic_that_is_not_there_is_named() -> None:
-    """At the start that is a wrong name, with what makes the topic; later it is an answer."""
+    """At the start an unknown topic is an error that suggests how to create it; later it is a valid answer."""
     with pytest.raises(UsageError, match="unknown topic: 'images'"):
         topic_facts(Brokers(topic_id=None), "images")
     assert current_topic_id(Brokers(topic_id=None), "images") is None
 
 
 def test_a_look_in_passing_does_not_wait_for_long() -> None:
-    """The id is asked for while records are sent, so that seconds are all it may take."""
+    """The topic id is requested while records are sent, so the request may take only seconds."""
     brokers = Brokers()
     assert current_topic_id(brokers, "images") == "T"
     assert max(brokers.waited_s) <= 2.0

@@ -1,4 +1,4 @@
-"""The one way from the records of a topic to their partitions."""
+"""The single code path from the records of a topic to their partitions."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kafkabal.simulator.workload_cluster import TOPIC, WorkloadCluster, build_wo
 
 
 def view(partitions: int) -> RoutingView:
-    """A topic with so many partitions."""
+    """A topic with this many partitions."""
     return view_of(build_workload_cluster(WorkloadCluster(brokers=3, partitions=partitions)), TOPIC)
 
 
 def test_a_block_goes_where_its_records_would_go_one_by_one() -> None:
-    """Both ways of asking give the same partitions, so that it does not matter how a caller sends."""
+    """Routing a block picks the same partitions as routing its records one by one."""
     sizes = [100 + 37 * (i % 11) for i in range(5000)]
     together, each = (
         TopicRouter(TOPIC, load_policy("score").create(Context(seed=3)), lambda _: None) for _ in range(2)
@@ -31,15 +31,15 @@ def test_a_block_goes_where_its_records_would_go_one_by_one() -> None:
 
 
 def test_a_partition_that_is_new_can_settle_as_soon_as_the_policy_knows_it() -> None:
-    """There is room for it before the policy can pick it, since records are picked for by another thread."""
+    """A new partition has its counter before the policy can pick it, since another thread picks for records."""
 
     class Eager(PolicyBase):
-        """Sends to the last partition while it takes a view."""
+        """Sends to the last partition while it receives a view."""
 
         about: ClassVar = About(name="eager", meaning="", source="test", asks_what_settled=True)
 
         def refresh(self, view: RoutingView) -> None:
-            """Have a record settle."""
+            """Settle a record."""
             router.settle(view.n_partitions - 1, 10)
 
         def pick(self, key: bytes | None, size_bytes: int) -> int:

@@ -1,4 +1,4 @@
-"""What routers are shown of a cluster that is read again and again."""
+"""What routers see of a cluster that is read repeatedly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Asking(PolicyBase):
         self.settled: list[list[float]] = []
 
     def refresh(self, view: RoutingView) -> None:
-        """Keep what the view says of settled records."""
+        """Keep the settled records of the view."""
         assert view.settled_bytes is not None
         self.settled.append(view.settled_bytes.tolist())
 
@@ -40,7 +40,7 @@ class Asking(PolicyBase):
 
 
 class Reader:
-    """A cluster whose topic has so many partitions of so many bytes."""
+    """A cluster whose topic has this many partitions of this many bytes."""
 
     partitions = 2
 
@@ -48,19 +48,19 @@ class Reader:
         self.partition_bytes = partition_bytes
 
     def read(self, request: ReadRequest) -> Reading:
-        """As it is now."""
+        """The current state."""
         held = dict.fromkeys((1, 2, 3), self.partition_bytes)
         cluster = WorkloadCluster(brokers=3, partitions=self.partitions, own_existing_bytes=held)
         return Reading(build_workload_cluster(cluster))
 
 
 def refresher_of(router: TopicRouter) -> ViewRefresher:
-    """One that has read nothing yet."""
+    """A refresher that has read nothing yet."""
     return ViewRefresher(Reader, lambda: (router,), (), refresh_s=60, clock=lambda: 0.0, failed=lambda _: None)
 
 
 def test_what_settled_after_a_reading_is_not_in_it() -> None:
-    """A view that only has newer latencies shows log dirs of the last reading, so no record that came after it."""
+    """A view with only newer latencies has the log dirs of the last reading, so later records are not in it."""
     policy = Asking()
     router = TopicRouter(TOPIC, policy, lambda _: None)
     refresher = refresher_of(router)
@@ -74,7 +74,7 @@ def test_what_settled_after_a_reading_is_not_in_it() -> None:
 
 
 def test_a_topic_that_fails_does_not_keep_the_others_from_their_views() -> None:
-    """The error is raised once all routers were shown theirs."""
+    """If one topic fails, the routers of all others get their views before the error is raised."""
     gone, policy = TopicRouter("gone", Asking(), lambda _: None), Asking()
     router = TopicRouter(TOPIC, policy, lambda _: None)
     refresher = ViewRefresher(
@@ -88,7 +88,7 @@ def test_a_topic_that_fails_does_not_keep_the_others_from_their_views() -> None:
 
 
 def test_a_topic_that_fails_does_not_keep_one_that_may_be_growing_from_its_views() -> None:
-    """The error is raised once the other was read twice and shown."""
+    """If one topic fails, another that may be growing is still read twice and shown before the error is raised."""
 
     class Failing(Asking):
         def refresh(self, view: RoutingView) -> None:
@@ -110,7 +110,7 @@ def test_a_topic_that_fails_does_not_keep_one_that_may_be_growing_from_its_views
 
 @pytest.mark.parametrize(("partition_bytes", "views"), [(0, 1), (10**6, 2), (10**10, 1)])
 def test_a_topic_that_may_be_growing_is_read_twice_before_it_is_routed(partition_bytes: int, views: int) -> None:
-    """The policy sees what came between two readings; what is empty, or far too large for that, is read once."""
+    """The policy sees the growth between two readings; a topic that is empty or far too large is read once."""
     policy = Asking()
     router = TopicRouter(TOPIC, policy, lambda _: None)
     reader = Reader(partition_bytes)

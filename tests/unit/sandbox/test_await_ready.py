@@ -1,4 +1,4 @@
-"""A sandbox is ready when every broker listens and knows all that are waited for."""
+"""A sandbox is ready when every broker listens and knows all expected brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sandboxes that cannot be made leave nothing behind."""
+"""Sandboxes that cannot be created leave nothing behind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafkabal.sandbox.wait_until import WaitLimit
 
 @pytest.mark.parametrize("module", ["jgo.config", "jgo.maven"])
 def test_without_its_extra_no_record_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str) -> None:
-    """It would be listed as a sandbox that is down, for good."""
+    """If the extra is missing no record remains, which would be listed as a sandbox that is down."""
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(UsageError, match="missing Python package: jgo"):
         bring_up(tmp_path / "q", SandboxSpec(), tmp_path / "cache", wait_limit=WaitLimit(), on_step=lambda _step: None)

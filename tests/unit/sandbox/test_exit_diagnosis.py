@@ -1,4 +1,4 @@
-"""The reason of an end is found in what was printed."""
+"""The cause of an exit is found in the output."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ START = "--- started by the sandbox ---\n"
     ],
 )
 def test_cause(printed: str, cause: str, tmp_path: Path) -> None:
-    """The last thing called an error is the cause, and of an exception the innermost."""
+    """The last error is the cause, and of a nested exception the innermost."""
     log = tmp_path / "node.log"
     log.write_text(printed)
     assert cause_of_end(log) == cause
@@ -50,14 +50,14 @@ def test_cause(printed: str, cause: str, tmp_path: Path) -> None:
     ],
 )
 def test_out_of_memory(printed: str, expected: bool, tmp_path: Path) -> None:
-    """Only an end of the last start counts."""
+    """An out-of-memory error counts only if it belongs to the last start."""
     log = tmp_path / "node.log"
     log.write_text(printed)
     assert ran_out_of_memory(log) is expected
 
 
 def test_what_was_printed_by_an_earlier_start_is_kept(tmp_path: Path) -> None:
-    """A log can be read over all starts, and a long one from its end."""
+    """A log covers all starts, and a long one is read from its end."""
     log = tmp_path / "node.log"
     log.write_text("x" * 300_000 + "\nbefore\n")
     mark_start(log)

@@ -1,4 +1,4 @@
-"""Jars are fetched once, verified always, and never used if they are not the locked ones."""
+"""Jars are fetched once, always verified, and never used if they are not the locked ones."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ JAR = LockedJar("g", "a", "1", hashlib.sha256(CONTENT).hexdigest())
 
 
 class FakeMaven:
-    """Stands in for jgo: serves ``served`` for every jar and counts how often it was asked."""
+    """Stands in for jgo: serves ``served`` for every jar and counts the requests."""
 
     def __init__(self, served: bytes | Exception) -> None:
         self.served = served
         self.fetches = 0
 
     def module(self, name: str) -> Any:
-        """Return the part of jgo that is asked for."""
+        """Return the requested part of jgo."""
         settings = SimpleNamespace(load=lambda: SimpleNamespace(repositories={"mirror": "m"}))
         return {
             "jgo.config": SimpleNamespace(GlobalSettings=settings),
@@ -54,7 +54,7 @@ def _with(served: bytes | Exception, monkeypatch: pytest.MonkeyPatch) -> FakeMav
 
 
 def test_a_jar_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second use needs no network, and nothing else is left in the cache."""
+    """The second use needs no network, and the cache contains nothing else."""
     maven = _with(CONTENT, monkeypatch)
     first = jars.ensure_jars("4.1.2", tmp_path)
     assert jars.ensure_jars("4.1.2", tmp_path) == first
@@ -64,7 +64,7 @@ def test_a_jar_is_fetched_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_damaged_jar_is_fetched_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What lies in the cache is not trusted for its name."""
+    """A cached jar with a wrong checksum is fetched again."""
     maven = _with(CONTENT, monkeypatch)
     (path,) = jars.ensure_jars("4.1.2", tmp_path)
     path.write_bytes(b"damaged")
@@ -74,7 +74,7 @@ def test_a_damaged_jar_is_fetched_again(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_jar_that_is_not_the_locked_one_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A wrong checksum is an error that names the jar, and the jar does not reach the cache."""
+    """A wrong checksum is an error that names the jar, and the jar is not cached."""
     _with(b"something else", monkeypatch)
     with pytest.raises(OperationError, match="checksum mismatch: g:a:1"):
         jars.ensure_jars("4.1.2", tmp_path)
@@ -83,7 +83,7 @@ def test_a_jar_that_is_not_the_locked_one_is_not_used(tmp_path: Path, monkeypatc
 
 @pytest.mark.parametrize("failure", [RuntimeError("not found\nin 3 places"), ConnectionError("no route")])
 def test_a_jar_that_cannot_be_had_is_named(failure: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the network does, the user reads one line."""
+    """Whatever the network does, the user sees one line that names the jar."""
     _with(failure, monkeypatch)
     with pytest.raises(OperationError, match="cannot download g:a:1") as caught:
         jars.ensure_jars("4.1.2", tmp_path)

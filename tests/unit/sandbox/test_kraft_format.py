@@ -1,4 +1,4 @@
-"""Formatted dirs are what Kafka's own tool writes."""
+"""Formatted dirs equal what Kafka's own tool writes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from kafkabal.sandbox.kraft_format import format_dirs, new_kafka_uuid
 
 
 def test_ids_are_written_as_kafka_writes_them() -> None:
-    """22 signs of the alphabet for URLs, and never a dash in front, which tools would take for an option."""
+    """Ids have 22 URL-safe characters and never begin with a dash, which tools would take for an option."""
     ids = {new_kafka_uuid() for _ in range(500)}
     assert len(ids) == 500
     assert all(len(text) == 22 and text.isascii() and not text.startswith("-") for text in ids)
 
 
 def test_every_dir_has_an_identity_of_its_own(tmp_path: Path) -> None:
-    """The dirs of a node share cluster and node, and differ in their own id."""
+    """The dirs of a node share cluster and node id, and each has an id of its own."""
     dirs = [tmp_path / "d0", tmp_path / "d1"]
     format_dirs(dirs, "cluster", 7, b"records")
     described = [dict(line.split("=") for line in (d / "meta.properties").read_text().splitlines()) for d in dirs]

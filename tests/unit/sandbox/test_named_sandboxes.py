@@ -1,4 +1,4 @@
-"""Sandboxes are found by name, and the current one by who listens."""
+"""Sandboxes are found by name, and the current one by its listening brokers."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def _recorded(home: Path, name: str, *, port: int = 1, created_at_s: float = 0.0
 
 
 def test_names_are_plain(tmp_path: Path) -> None:
-    """A name that would lead out of the folder of sandboxes, or hide there, is refused."""
+    """A name that would leave the folder of sandboxes, or be hidden in it, is refused."""
     for name in ("", "../x", ".hidden", "A", "x" * 41, "a b"):
         with pytest.raises(UsageError, match="invalid sandbox name"):
             up(SandboxSpec(), name, home=tmp_path)
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path: Path) -> None:
-    """Who asks for a sandbox that is not there learns which ones are, or how to get one."""
+    """An unknown name is refused; the error lists the known sandboxes, or says how to create one."""
     with pytest.raises(UsageError) as caught:
         find_sandbox("mine", home=tmp_path)
     assert caught.value.hint == "start one with 'kafkabal sandbox up'"
@@ -50,7 +50,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path: Path) -> None:
 
 
 def test_a_damaged_sandbox_can_be_removed(tmp_path: Path) -> None:
-    """Its record need not be readable for that."""
+    """A sandbox with an unreadable record can be removed."""
     _recorded(tmp_path, "mine")
     (tmp_path / "mine" / "sandbox.json").write_text("")
     take_down("mine", home=tmp_path)
@@ -59,7 +59,7 @@ def test_a_damaged_sandbox_can_be_removed(tmp_path: Path) -> None:
 
 
 def test_a_home_that_does_not_exist_is_empty(tmp_path: Path) -> None:
-    """Looking for sandboxes creates nothing."""
+    """Listing sandboxes creates no folder."""
     home = tmp_path / "home"
     assert list_sandboxes(home=home) == []
     assert sandboxes_up(home=home) == []
@@ -67,7 +67,7 @@ def test_a_home_that_does_not_exist_is_empty(tmp_path: Path) -> None:
 
 
 def test_of_those_that_listen_the_newest_comes_first(tmp_path: Path) -> None:
-    """One that is down, or damaged, is passed over."""
+    """Sandboxes that are down or damaged are skipped when the current one is chosen."""
     with socket.create_server(("127.0.0.1", 0)) as old, socket.create_server(("127.0.0.1", 0)) as new:
         _recorded(tmp_path, "old", port=old.getsockname()[1], created_at_s=1)
         _recorded(tmp_path, "new", port=new.getsockname()[1], created_at_s=2)
@@ -79,7 +79,7 @@ def test_of_those_that_listen_the_newest_comes_first(tmp_path: Path) -> None:
 
 
 def test_the_profile_is_one_that_kafkabal_reads(tmp_path: Path) -> None:
-    """All of its keys are known settings."""
+    """All keys of the profile are known settings."""
     record = _recorded(tmp_path, "mine")
     target = tmp_path / "profile.yaml"
     write_profile(record, tmp_path / "mine", target)

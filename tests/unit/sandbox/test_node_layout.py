@@ -1,4 +1,4 @@
-"""Which nodes a sandbox consists of."""
+"""The nodes of a sandbox."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ BROKER, CONTROLLER, BOTH = Role.BROKER, Role.CONTROLLER, Role.BROKER_AND_CONTROL
     ],
 )
 def test_roles(settings: dict[str, Any], expected: dict[int, Role]) -> None:
-    """What others wait for comes first; without controllers of its own the first broker is one as well."""
+    """Nodes that others wait for come first; without separate controllers the first broker is a controller too."""
     assert {node_id: role for node_id, role, _rack, _listeners in lay_out_nodes(SandboxSpec(**settings))} == expected
     assert [node_id for node_id, *_ in lay_out_nodes(SandboxSpec(**settings))] == list(expected)
 
 
 def test_listeners() -> None:
-    """Every broker has the plain listener and those asked for, a controller only that of controllers."""
+    """Every broker has the plain listener and the requested ones, a controller only the controller listener."""
     spec = SandboxSpec(brokers=2, listeners=(KafkaListener(name="TLS", protocol="SSL"),))
     listeners = {node_id: names for node_id, _role, _rack, names in lay_out_nodes(spec)}
     assert listeners == {1: ("PLAINTEXT", "TLS", "CONTROLLER"), 2: ("PLAINTEXT", "TLS")}
@@ -43,5 +43,5 @@ def test_listeners() -> None:
     ],
 )
 def test_names_and_ports(node: Node, title: str, folder: str, port: int) -> None:
-    """People, folders and the sandbox itself know a node by these."""
+    """People, folders and the sandbox itself know a node by these names and ports."""
     assert (node.title, node.folder_name, node.main_port) == (title, folder, port)

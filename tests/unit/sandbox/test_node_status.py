@@ -1,4 +1,4 @@
-"""How a node is, told from its process and from what it left."""
+"""The status of a node, derived from its process and from what it left."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MEMORY = "Terminating due to java.lang.OutOfMemoryError: Java heap space"
     ],
 )
 def test_by_its_process(process: ProcessStats | None, expected: NodeStatus, tmp_path: Path) -> None:
-    """A process says how it is; without one and without a log there never was one."""
+    """A process determines the status; a node without a process and a log was never started."""
     assert node_status_of(NODE, NodeFiles(tmp_path), process) == expected
 
 
@@ -38,7 +38,7 @@ def test_by_its_process(process: ProcessStats | None, expected: NodeStatus, tmp_
     ],
 )
 def test_by_what_it_left(log: str, last_signal: str | None, expected: NodeStatus, tmp_path: Path) -> None:
-    """An end that the sandbox brought about is told apart from one that the node found by itself."""
+    """An exit that the sandbox caused is distinguished from a crash."""
     files = NodeFiles(tmp_path)
     files.log.write_text(log)
     if last_signal:

@@ -1,4 +1,4 @@
-"""Processes are found by their marks, and ended without harming others."""
+"""Processes are found by their marks, and ended without affecting others."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def _spawn(table: ProcessTable, node_folder: Path, code: str = SLEEP) -> None:
 
 
 def test_the_processes_of_one_sandbox_are_found(tmp_path: Path, table: ProcessTable) -> None:
-    """Another tool finds them by the folder of the sandbox; not those of one with a longer name."""
+    """Another tool finds the processes by the sandbox's folder, but not those of a folder with a longer name."""
     _spawn(table, tmp_path / "box" / "broker-1")
     _spawn(table, tmp_path / "box-two" / "broker-1")
     assert set(ProcessTable().find(tmp_path / "box")) == {tmp_path / "box" / "broker-1"}
 
 
 def test_locks_and_pipes_of_the_caller_are_not_kept(tmp_path: Path, table: ProcessTable) -> None:
-    """A pipe that this process has inherited is at its end once this process closes it: the new process has it not."""
+    """A new process does not inherit the caller's pipes, so a pipe ends once the caller closes it."""
     reader, writer = os.pipe()
     os.set_inheritable(writer, True)
     _spawn(table, tmp_path / "box" / "broker-1")
@@ -54,7 +54,7 @@ def test_locks_and_pipes_of_the_caller_are_not_kept(tmp_path: Path, table: Proce
 
 
 def test_paused_and_gone_on(tmp_path: Path, table: ProcessTable) -> None:
-    """A stopped process is seen as paused until it goes on."""
+    """A stopped process is reported as paused until it continues."""
     _spawn(table, tmp_path / "box" / "broker-1")
     (process,) = table.find(tmp_path / "box").values()
     seen = []
@@ -70,7 +70,7 @@ def test_paused_and_gone_on(tmp_path: Path, table: ProcessTable) -> None:
 
 @pytest.mark.parametrize("code", [SLEEP, STUBBORN])
 def test_what_does_not_stop_is_killed(code: str, tmp_path: Path, table: ProcessTable) -> None:
-    """After a signal that may be ignored comes one that may not, and the process is gone, not a zombie."""
+    """A process that ignores SIGTERM is killed and leaves no zombie."""
     _spawn(table, tmp_path / "box" / "broker-1", code)
     (process,) = table.find(tmp_path / "box").values()
     assert not table.has_ended(process)
@@ -82,17 +82,17 @@ def test_what_does_not_stop_is_killed(code: str, tmp_path: Path, table: ProcessT
 
 
 def test_a_child_that_ends_by_itself_is_reaped(tmp_path: Path, table: ProcessTable) -> None:
-    """No zombie stays behind a process that crashed."""
+    """A process that crashed leaves no zombie."""
     _spawn(table, tmp_path / "box" / "broker-1", "print('up', flush=True)")
     (pid,) = table._children
     end_s = time.monotonic() + 60
-    while table._children and time.monotonic() < end_s:  # it ends in its own time, and is found only after a moment
+    while table._children and time.monotonic() < end_s:  # it ends in its own time, and is found only a moment later
         table.find(tmp_path / "box")
     assert not table._children
     assert not psutil.pid_exists(pid)
 
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
-    """It is named."""
+    """A missing program is named."""
     with pytest.raises(OperationError, match="cannot start /nowhere/java: No such file"):
         ProcessTable().spawn(["/nowhere/java"], {}, tmp_path / "log")

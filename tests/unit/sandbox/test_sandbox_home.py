@@ -11,7 +11,7 @@ from kafkabal.sandbox.sandbox_home import default_home, make_folder
 
 
 def test_home_can_be_moved(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The environment overrides the usual place."""
+    """The environment overrides the default folder."""
     monkeypatch.setenv("KAFKABAL_SANDBOX_HOME", "/somewhere/else")
     assert default_home() == Path("/somewhere/else")
     monkeypatch.delenv("KAFKABAL_SANDBOX_HOME")
@@ -19,7 +19,7 @@ def test_home_can_be_moved(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    """The folder and the reason are named."""
+    """A folder that cannot be created is named with the reason."""
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match=r"cannot create the folder .*file/below: Not a directory"):
         make_folder(tmp_path / "file" / "below")

@@ -12,7 +12,7 @@ from kafkabal.sandbox.sandbox_locks import claimed, exclusive
 
 
 def test_one_at_a_time(tmp_path: Path) -> None:
-    """However many wait, and although each removes the file as it leaves, no two hold it together."""
+    """However many wait, and although each removes the file when it leaves, no two hold the lock together."""
     lock, inside, together = tmp_path / "lock", [], []
 
     def visit(number: int) -> None:
@@ -32,7 +32,7 @@ def test_one_at_a_time(tmp_path: Path) -> None:
 
 
 def test_a_claim_waits_for_nobody(tmp_path: Path) -> None:
-    """While one holds it others are refused with the given words; then it is free, and no file is left."""
+    """While one tool holds the lock others are refused with the given message; then it is free, without a file."""
     lock, busy = tmp_path / "below" / "lock", BusyError("somebody is at it")
     with claimed(lock, busy), pytest.raises(BusyError, match="somebody is at it"), claimed(lock, busy):
         pass
@@ -42,7 +42,7 @@ def test_a_claim_waits_for_nobody(tmp_path: Path) -> None:
 
 
 def test_a_lock_file_that_cannot_be_made(tmp_path: Path) -> None:
-    """The file and the reason are named."""
+    """A lock file that cannot be created is named with the reason."""
     (tmp_path / "lock").mkdir()
     with (
         pytest.raises(OutputError, match=r"lock: cannot write the lock file: Is a directory"),

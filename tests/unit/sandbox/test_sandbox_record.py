@@ -1,4 +1,4 @@
-"""What is written down about a sandbox is read back, and a damaged record is named."""
+"""A sandbox record is read as it was written, and a damaged one is named."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RECORD = SandboxRecord(
 
 
 def test_round_trip(tmp_path: Path) -> None:
-    """A record says after reading what it said before writing."""
+    """A record equals itself after writing and reading."""
     write_record(RECORD, tmp_path)
     assert read_record(tmp_path) == RECORD
 
@@ -39,7 +39,7 @@ def test_round_trip(tmp_path: Path) -> None:
     [("{", "is not the record"), ("{}", "is not the record"), (None, "cannot read")],
 )
 def test_damage_is_named(text: str | None, complaint: str, tmp_path: Path) -> None:
-    """A record that cannot be read is an input file at fault, with a way out."""
+    """An unreadable record is an input error, and its hint says what to do."""
     if text is not None:
         (tmp_path / "sandbox.json").write_text(text)
     with pytest.raises(InputFileError, match=complaint) as caught:
@@ -57,7 +57,7 @@ def test_damage_is_named(text: str | None, complaint: str, tmp_path: Path) -> No
     ],
 )
 def test_nodes_that_no_sandbox_has(nodes: tuple[Node, ...], complaint: str, tmp_path: Path) -> None:
-    """A record whose nodes cannot be reached is refused when it is read, with a way out."""
+    """A record whose nodes cannot be reached is refused on reading, and the hint says what to do."""
     write_record(replace(RECORD, nodes=nodes), tmp_path)
     with pytest.raises(InputFileError, match=complaint) as caught:
         read_record(tmp_path)
@@ -65,7 +65,7 @@ def test_nodes_that_no_sandbox_has(nodes: tuple[Node, ...], complaint: str, tmp_
 
 
 def test_a_newer_format_is_refused(tmp_path: Path) -> None:
-    """A record from a later kafkabal is not guessed at."""
+    """A record from a later kafkabal is refused."""
     write_record(RECORD, tmp_path)
     path = tmp_path / "sandbox.json"
     path.write_text(path.read_text().replace('"kafkabal_sandbox": 1', '"kafkabal_sandbox": 9'))
@@ -74,7 +74,7 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
 
 
 def test_damaged_records_hide_no_others(tmp_path: Path) -> None:
-    """All are listed by name; those that can be read are read."""
+    """All sandboxes are listed by name, and those with a readable record are read."""
     for name in ("b", "a", "damaged"):
         (tmp_path / name).mkdir()
         write_record(RECORD, tmp_path / name)
@@ -85,12 +85,12 @@ def test_damaged_records_hide_no_others(tmp_path: Path) -> None:
 
 
 def test_an_unknown_node_is_refused_with_the_known_ones() -> None:
-    """Who names a node that is not there learns which ones are."""
+    """An unknown node is refused, and the error lists the known ones."""
     with pytest.raises(UsageError, match="unknown node: 3") as caught:
         RECORD.node(3)
     assert "2 (broker 2)" in (caught.value.hint or "")
 
 
 def test_log_dirs_are_in_the_folder_of_their_broker() -> None:
-    """Each broker has its own."""
+    """Each broker has log dirs of its own."""
     assert RECORD.log_dirs(Path("/s"))[2] == [Path("/s/broker-2/d0"), Path("/s/broker-2/d1")]

@@ -1,4 +1,4 @@
-"""What fits together in a sandbox, and what does not."""
+"""Combinations of sandbox options that are allowed and refused."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ MIB = 2**20
     ],
 )
 def test_what_does_not_fit_is_refused(settings: dict[str, Any], complaint: str) -> None:
-    """Every contradiction is named before anything is started."""
+    """Every contradiction is named before anything starts."""
     with pytest.raises(UsageError, match=complaint):
         SandboxSpec(**settings)
 
 
 @pytest.mark.parametrize("name", ["", "tls", "T LS", "PLAINTEXT", "CONTROLLER"])
 def test_a_listener_has_a_name_of_its_own(name: str) -> None:
-    """A name that Kafka does not take, or that the sandbox uses itself, is refused."""
+    """A listener name that Kafka refuses, or that the sandbox uses itself, is refused."""
     with pytest.raises(UsageError):
         KafkaListener(name=name, protocol="SSL")
 
@@ -70,7 +70,7 @@ def test_racks_are_dealt_in_turn(settings: dict[str, Any], racks: list[str | Non
     [({}, 256 * MIB), ({"expected_replicas": 5000}, 1006 * MIB), ({"heap_bytes": 512 * MIB}, 512 * MIB)],
 )
 def test_heap_grows_with_the_replicas(settings: dict[str, Any], heap_bytes: int) -> None:
-    """A heap that was asked for is taken, else one that bears the expected replicas."""
+    """A requested heap is used, otherwise one that suffices for the expected replicas."""
     assert SandboxSpec(**settings).broker_heap_bytes == heap_bytes
 
 
@@ -78,5 +78,5 @@ def test_heap_grows_with_the_replicas(settings: dict[str, Any], heap_bytes: int)
     ("settings", "version"), [({}, "4.1.2"), ({"zookeeper": True}, "3.9.2"), ({"kafka_version": "4.3.1"}, "4.3.1")]
 )
 def test_version(settings: dict[str, Any], version: str) -> None:
-    """ZooKeeper comes with the last Kafka that uses one."""
+    """With ZooKeeper, the default is the last Kafka version that uses it."""
     assert SandboxSpec(**settings).version == version

@@ -1,4 +1,4 @@
-"""The settings that nodes are started with."""
+"""The settings that nodes start with."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ def _settings_of(node_id: int, **spec: Any) -> dict[str, str]:
     ],
 )
 def test_settings(node_id: int, spec: dict[str, Any], expected: dict[str, str | None]) -> None:
-    """Each kind of node is told its identity, addresses and folders; None stands for a setting it must not have."""
+    """Each kind of node gets its identity, addresses and folders; None means a setting that must be absent."""
     settings = _settings_of(node_id, **spec)
     assert {key: settings.get(key) for key in expected} == expected
 
 
 @pytest.mark.parametrize(("brokers", "factor", "in_sync"), [(1, "1", "1"), (2, "2", "2"), (6, "3", "2")])
 def test_internal_topics_survive_a_broker_where_they_can(brokers: int, factor: str, in_sync: str) -> None:
-    """Kafka's own topics have three replicas, or as many as there are brokers."""
+    """Kafka's internal topics have three replicas, or one per broker if there are fewer brokers."""
     settings = _settings_of(1, brokers=brokers)
     for topic in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic"):
         assert settings[f"{topic}.replication.factor"] == factor
@@ -94,7 +94,7 @@ def test_internal_topics_survive_a_broker_where_they_can(brokers: int, factor: s
 
 
 def test_the_users_settings_come_last() -> None:
-    """A setting for one broker beats that for all, which beats the sandbox's own."""
+    """A setting for one broker overrides one for all brokers, which overrides the sandbox's own."""
     spec: dict[str, Any] = {
         "brokers": 2,
         "properties": {"num.io.threads": "5", "x": "all"},
@@ -109,12 +109,12 @@ _TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=
 
 @given(properties=st.dictionaries(_TEXT, _TEXT, max_size=5))
 def test_java_reads_back_what_was_written(properties: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Whatever signs stand in a key or a value, a reader of Java's properties gets them back."""
+    """A reader of Java properties gets back every key and value, whatever their characters."""
     path = tmp_path_factory.mktemp("properties") / "node.properties"
     path.write_bytes(as_properties_file(properties))
     assert {key: node.content for key, node in read_properties(path).items()} == properties
 
 
 def test_signs_beyond_16_bits_are_written_as_two() -> None:
-    """Java's escapes hold 16 bits; a sign with more of them becomes a surrogate pair."""
+    """A character beyond 16 bits becomes a surrogate pair, since Java's escapes hold 16 bits."""
     assert as_properties_file({"k": "\U00010000"}) == rb"k=\ud800\udc00" + b"\n"

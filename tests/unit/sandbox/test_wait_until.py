@@ -1,4 +1,4 @@
-"""Waiting ends with the condition or with the deadline."""
+"""Waiting ends when the condition holds, or at the deadline."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkabal.sandbox import WaitLimit
 
 
 class Clock:
-    """A clock that moves only while somebody sleeps."""
+    """A clock that advances only while somebody sleeps."""
 
     now_s = 0.0
 
@@ -17,13 +17,13 @@ class Clock:
         return self.now_s
 
     def sleep(self, duration_s: float) -> None:
-        """Let the time pass."""
+        """Advance the time."""
         self.now_s += duration_s
 
 
 @pytest.mark.parametrize(("true_at_s", "held", "ended_at_s"), [(0, True, 0), (3, True, 3), (11, False, 10)])
 def test_until(true_at_s: float, held: bool, ended_at_s: float) -> None:
-    """What is true by the deadline is waited for; after it nobody waits."""
+    """The wait returns true if the condition holds by the deadline, and never outlasts it."""
     clock = Clock()
     wait_limit = WaitLimit(deadline_s=10, interval_s=1, clock=clock.read, sleep=clock.sleep)
     assert wait_limit.until(lambda: clock.now_s >= true_at_s) is held

@@ -1,4 +1,4 @@
-"""Registrations are read from what ZooKeeper dumps."""
+"""Registrations are read from ZooKeeper's dump."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Connections Sets (2)/(3):
     ],
 )
 def test_registered_brokers(answer: bytes, expected: set[int] | None) -> None:
-    """Only a whole dump says who is registered; one that does not serve yet says nothing."""
+    """Registrations are read from a complete dump only; a ZooKeeper that does not serve yet gives None."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -48,5 +48,5 @@ def test_registered_brokers(answer: bytes, expected: set[int] | None) -> None:
 
 
 def test_nobody_answers() -> None:
-    """A ZooKeeper that is not there says nothing either."""
+    """An absent ZooKeeper gives None too."""
     assert registered_brokers(1) is None
