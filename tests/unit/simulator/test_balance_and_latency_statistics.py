@@ -1,4 +1,4 @@
-"""Figures of balance and latency."""
+"""Statistics of balance and latency."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafkabal.simulator.balance_and_latency_statistics import (
 
 
 def test_figures_of_balance() -> None:
-    """Even is 1, 0 and 1; everything on one of four is 4, sqrt 3 and a quarter; nothing at all is even."""
+    """Equal loads give 1, 0 and 1, all load on one of four 4, sqrt 3 and a quarter; no load counts as equal."""
     even, lopsided, empty = np.full(4, 7.0), np.array([8.0, 0, 0, 0]), np.zeros(4)
 
     assert (max_over_mean(even), variation(even), jain(even)) == (1, 0, 1)
@@ -27,7 +27,7 @@ def test_figures_of_balance() -> None:
 
 
 def test_quantiles_are_right_to_one_per_cent() -> None:
-    """Whatever the scale, quantiles of the histogram are those of the values, within a bin."""
+    """Whatever the scale, quantiles of the histogram equal those of the values, within a bin."""
     values = np.random.default_rng(1).lognormal(-5, 2, 50_000)
     histogram = LatencyHistogram()
     for part in np.array_split(values, 7):
@@ -40,7 +40,7 @@ def test_quantiles_are_right_to_one_per_cent() -> None:
 
 
 def test_interval_of_students_t() -> None:
-    """The values 1, 2, 3 have the mean 2 and the deviation 1; one more lies within 4.303 * sqrt(4 / 3) of it."""
+    """1, 2, 3 have mean 2 and deviation 1; one more value lies within 4.303 * sqrt(4 / 3) of the mean."""
     found = estimate([1.0, 2.0, 3.0])
 
     assert found.mean == 2
@@ -58,12 +58,12 @@ TABLE95 = {
 
 @pytest.mark.parametrize(("freedom", "point"), TABLE95.items())
 def test_points_of_students_t_are_those_of_the_tables(freedom: int, point: float) -> None:
-    """However many seeds there are, an interval of 95 % is one of 95 %."""
+    """However many seeds there are, the quantile of the 95 % interval equals that of the printed tables."""
     assert student95(freedom) == pytest.approx(point, abs=6e-4)
 
 
 def test_interval_of_seventeen_seeds() -> None:
-    """Sixteen zeros and a seventeen have the mean 1 and the deviation sqrt 17: one more lies within 2.120 * sqrt 18."""
+    """Sixteen zeros and a 17 have mean 1 and deviation sqrt 17: one more value lies within 2.120 * sqrt 18."""
     found = estimate([0.0] * 16 + [17.0])
 
     assert (found.mean, found.half_width) == (1, pytest.approx(2.120 * math.sqrt(18), abs=3e-3))

@@ -1,4 +1,4 @@
-"""Intervals of predictions: they hold what really happens as often as they say."""
+"""Prediction intervals cover the real outcome as often as they claim."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RECORDS = 1500
 
 @pytest.mark.parametrize(("policy", "seed"), [("key-hash", 11), ("pkg", 12)])
 def test_intervals_of_keyed_data_cover_the_truth(policy: str, seed: int) -> None:
-    """Of 100 drawn workloads, whose real keys are not known beforehand, about 95 end within the predicted interval."""
+    """Of 100 drawn workloads with keys unknown beforehand, about 95 end within the predicted interval."""
     source = np.random.default_rng(seed)
     view = view_of(build_workload_cluster(WorkloadCluster(brokers=4, partitions=8)), TOPIC, load_scores(("disk",)))
     options, choice = SimulationOptions(delivery=False), load_policy(policy)
@@ -50,7 +50,7 @@ def test_intervals_of_keyed_data_cover_the_truth(policy: str, seed: int) -> None
 
 
 def test_real_keys_are_read_from_the_data(tmp_path: Path) -> None:
-    """Rows give the sizes and keys that produce would send, in their order; null is no key."""
+    """Rows yield the sizes and keys that produce would send, in order; null is no key."""
     path = tmp_path / "events.jsonl"
     users = ["ann", None, "bob", "ann"]
     rows = [json.dumps({"user": user, "text": "x" * n}) for n, user in enumerate(users)]

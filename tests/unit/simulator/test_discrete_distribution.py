@@ -15,7 +15,7 @@ from kafkabal.simulator.discrete_distribution import DiscreteDistribution
     uniforms=st.lists(st.floats(0, 1, exclude_max=True), max_size=50),
 )
 def test_outcomes_are_those_of_the_inverse(weights: list[float], uniforms: list[float]) -> None:
-    """Numbers anywhere, those on a bound among them, give the outcome whose interval they lie in."""
+    """Any number, including one on a bound, gives the outcome whose interval contains it."""
     bounds = (np.cumsum(weights) / np.sum(weights))[:-1].tolist()
     numbers = [u for u in (*uniforms, *bounds) if u < 1]
 
@@ -26,7 +26,7 @@ def test_outcomes_are_those_of_the_inverse(weights: list[float], uniforms: list[
 
 @pytest.mark.parametrize("n", [1, 3, 200_000])
 def test_many_outcomes_are_drawn_as_often_as_their_weights(n: int) -> None:
-    """Also where the table has fewer parts than it would like, the heaviest outcome comes as often as it should."""
+    """Even if the table has fewer parts than it should, the heaviest outcome is drawn as often as it should be."""
     weights = 1 / np.arange(1, n + 1)
 
     found = DiscreteDistribution(weights).outcomes(np.random.default_rng(1).random(100_000))

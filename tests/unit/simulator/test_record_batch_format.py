@@ -1,4 +1,4 @@
-"""The format of the log, against batches that are written out byte by byte."""
+"""The log format, against batches that are written out byte by byte."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from kafkabal.simulator.record_batch_format import (
     varint_bytes,
 )
 
-# offset, length, epoch of the leader, magic, checksum, attributes, last offset, two times, producer, epoch, sequence, n
+# offset, length, leader epoch, magic, checksum, attributes, last offset, two timestamps, producer, epoch, sequence, n
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 
 
 def varint(number: int) -> bytes:
-    """A number as Kafka writes it: the sign in the last bit, seven bits a byte, least first."""
+    """A number as Kafka writes it: zigzag, seven bits per byte, least significant first."""
     number = (number << 1) ^ (number >> 63)
     written = b""
     while number > 0x7F:
@@ -31,7 +31,7 @@ def varint(number: int) -> bytes:
 
 
 def record(place: int, later_ms: int, key: bytes | None, value: bytes, headers: list[tuple[str, bytes]]) -> bytes:
-    """A record as it stands in a batch."""
+    """A record as it is written in a batch."""
     body = b"\0" + varint(later_ms) + varint(place)
     body += varint(-1) if key is None else varint(len(key)) + key
     body += varint(len(value)) + value + varint(len(headers))
@@ -48,7 +48,7 @@ def batch(records: list[bytes]) -> bytes:
 
 
 def test_a_batch_of_two_records_byte_by_byte() -> None:
-    """A header of 61 bytes, a record of key and value, and one of a value alone a tenth of a second later."""
+    """Header of 61 bytes, a record of key and value, and a record of a value alone a tenth of a second later."""
     first = bytes([0x12, 0, 0, 0, 0x02, 0x6B, 0x04, 0x76, 0x76, 0])
     second = bytes([0x14, 0, 0xC8, 0x01, 0x02, 0x01, 0x06, 0x76, 0x76, 0x76, 0])
     assert record(0, 0, b"k", b"vv", []) == first
@@ -64,7 +64,7 @@ def test_a_batch_of_two_records_byte_by_byte() -> None:
 def test_records_are_as_long_as_they_are_written(
     size: int, key: bytes | None, headers: list[tuple[str, bytes]]
 ) -> None:
-    """Whatever the lengths of key, value and headers, and wherever a record lies in its batch."""
+    """Computed record lengths equal the written ones, whatever the key, value, headers and position in the batch."""
     for place, later_ms in ((0, 0), (63, 64), (64, 8191), (8192, 10**6)):
         written = record(place, later_ms, key, bytes(size), headers)
         found = record_bytes(
@@ -72,13 +72,13 @@ def test_records_are_as_long_as_they_are_written(
             varint_bytes(np.array([place])) + varint_bytes(np.array([later_ms])),
             headers_bytes(headers),
         )
-        # the length of the value is taken for that of key and value
+        # the length of the value is used for key plus value
         slack = int(varint_bytes(size + len(key or b"")) - varint_bytes(size))
         assert 0 <= int(found[0]) - len(written) <= 2 * slack
 
 
 def test_numbers_take_a_byte_more_every_seven_bits() -> None:
-    """The count equals what is written, on both sides of every limit."""
+    """The computed length equals the written one on both sides of every limit."""
     numbers = [n for bits in (6, 13, 20, 27, 34, 41) for n in (2**bits - 1, 2**bits)]
     assert varint_bytes(np.array(numbers)).tolist() == [len(varint(n)) for n in numbers]
     assert all(low < high for low, high in pairwise(varint_bytes(np.array(numbers[1::2])).tolist()))
@@ -86,6 +86,6 @@ def test_numbers_take_a_byte_more_every_seven_bits() -> None:
 
 @pytest.mark.parametrize("below", [1, 5, 64, 65, 200, 9000])
 def test_mean_length_of_the_places_in_a_batch(below: int) -> None:
-    """The mean equals that over all places, one by one."""
+    """The mean length equals the mean over all positions in a batch, computed one by one."""
     by_hand = np.mean([len(varint(place)) for place in range(below)])
     assert float(mean_varint_bytes(np.array([float(below)]))[0]) == pytest.approx(by_hand)

@@ -1,4 +1,4 @@
-"""The simulator: what it counts, what happens to brokers, and that it is the same every time."""
+"""The simulator: what it counts, what happens to brokers, and that results are reproducible."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def run(name: str, view: RoutingView, workload: Workload, **options: object) -> 
 
 @pytest.mark.parametrize("name", ["random", "score", "pkg", "c3"])
 def test_every_byte_is_counted_once_a_copy(view_over: ViewMaker, name: str) -> None:
-    """Written are the bytes of the records; logs are some per cent longer, and brokers hold three copies of each."""
+    """Written bytes are those of the records; logs are a few per cent longer, and brokers hold three copies."""
     workload = Workload(records=3000, sizes=LogNormalSize(5000, 1), keys=UniformKeys(50), producers=3)
     expected = sum(int(chunk.size_bytes.sum()) for chunk in record_stream(workload, workload.key_table(0), 0))
     outcome = run(name, view_over(brokers=5, partitions=10, replication_factor=3), workload)
@@ -59,7 +59,7 @@ def test_every_byte_is_counted_once_a_copy(view_over: ViewMaker, name: str) -> N
     assert outcome.records == int(outcome.broker_records.sum()) == 3000
     assert outcome.written_bytes == expected
     assert outcome.batches is not None
-    # records of up to 63, 8191 and more bytes take 7 to 11 more, and headers of batches 61
+    # records of up to 63, 8191 and more bytes take 7 to 11 more, and batch headers 61
     added_bytes = outcome.partition_bytes.sum() - expected - 61 * outcome.batches
     assert 7 * 3000 <= added_bytes <= 11 * 3000
     assert outcome.added_bytes.sum() == pytest.approx(3 * outcome.partition_bytes.sum())
@@ -67,18 +67,18 @@ def test_every_byte_is_counted_once_a_copy(view_over: ViewMaker, name: str) -> N
 
 @pytest.mark.parametrize("delivery", [True, False])
 def test_logs_are_as_long_as_their_batches_written_out(view_over: ViewMaker, *, delivery: bool) -> None:
-    """Records of 1000 bytes, 16 to a batch, take 61 bytes and 16 times 1009, which is told by hand."""
+    """Records of 1000 bytes, 16 per batch, take 61 bytes plus 16 times 1009, as computed by hand."""
     transport = Transport(linger_s=1.0)
     workload = Workload(records=1600, sizes=FixedSize(1000), process=ArrivalProcess.STEADY, transport=transport)
     outcome = run("random", view_over(brokers=1), workload, delivery=delivery)
 
-    # length of the record 2, attributes 1, time 1, place 1, length of the key 1, of the value 2, headers 1
+    # record length 2, attributes 1, timestamp 1, offset 1, key length 1, value length 2, headers 1
     assert outcome.partition_bytes.tolist() == [100 * 61 + 1600 * 1009]
     assert outcome.written_bytes == 1_600_000
 
 
 def test_headers_and_compression_are_what_the_workload_says(view_over: ViewMaker) -> None:
-    """Headers add to every record, compression takes from all but the headers of batches."""
+    """Headers add bytes to every record; compression shrinks everything but batch headers."""
     workload = Workload(
         records=1600, sizes=FixedSize(1000), process=ArrivalProcess.STEADY, transport=Transport(linger_s=1.0)
     )
@@ -89,7 +89,7 @@ def test_headers_and_compression_are_what_the_workload_says(view_over: ViewMaker
 
 
 def test_refused_records_are_in_no_log(view_over: ViewMaker) -> None:
-    """What goes to a partition without a leader is offered, but lies nowhere."""
+    """Records for a partition without a leader count as offered but are in no log."""
     event = BrokerEvent(at_s=0.0, broker=1, becomes=BrokerEventKind.DEAD)
     workload = Workload(records=2000, keys=UniformKeys(500), events=(event,))
     outcome = run("key-hash", view_over(brokers=4), workload, delivery=False)
@@ -109,7 +109,7 @@ def test_same_seed_same_outcome_and_another_differs(uneven_view: RoutingView) ->
 
 
 def test_delivery_does_not_change_where_records_go(uneven_view: RoutingView) -> None:
-    """With and without latencies, policies that take no feedback send every record to the same partition."""
+    """Policies without feedback send every record to the same partition, with and without latencies."""
     workload = Workload(records=5000, sizes=LogNormalSize(3000, 1), metrics_interval_s=0.05)
     for name in ("score", "uniform-sticky", "power-of-d"):
         timed, plain = (run(name, uneven_view, workload, delivery=delivery) for delivery in (True, False))
@@ -136,7 +136,7 @@ def test_machine_code_simulates_the_same(uneven_view: RoutingView) -> None:
 
 
 def test_idle_brokers_answer_after_linger_service_and_round_trip(view_over: ViewMaker) -> None:
-    """With nothing else to do, a record waits for its batch to linger, then for its own bytes and a round trip."""
+    """On idle brokers a record waits for its batch to linger, for its own bytes and for a round trip."""
     transport = Transport(
         linger_s=0.01, request_s=0.002, round_trip_s=0.004, broker_bytes_per_s=1e6, batch_bytes=10**6, acks_all=True
     )
@@ -155,7 +155,7 @@ def test_idle_brokers_answer_after_linger_service_and_round_trip(view_over: View
 
 
 def test_full_batches_do_not_linger(view_over: ViewMaker) -> None:
-    """Records that fill a batch each are sent at once, one batch a record."""
+    """Records that fill a batch each are sent at once, one batch per record."""
     workload = Workload(
         records=100, sizes=FixedSize(20_000), bytes_per_s=1e6, transport=Transport(linger_s=5.0, acks_all=False)
     )
@@ -167,7 +167,7 @@ def test_full_batches_do_not_linger(view_over: ViewMaker) -> None:
 
 
 def test_batches_of_a_byte_carry_a_record_each(view_over: ViewMaker) -> None:
-    """The least batch size is legal, and needs no more memory than there are records under way."""
+    """The smallest batch size is legal, and needs no more memory than there are records in flight."""
     transport = Transport(batch_bytes=1)
     view = view_over(brokers=2)
     assert run("random", view, Workload(records=500, transport=transport)).batches == 500
@@ -177,7 +177,7 @@ def test_batches_of_a_byte_carry_a_record_each(view_over: ViewMaker) -> None:
 
 
 def test_nothing_is_done_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Records minutes apart cost a look at brokers and latencies each, not one for every moment in between."""
+    """Records minutes apart cost one step each, not one for every moment in between."""
     looks: list[float] = []
     counted = DeliveryRunner.waits_s
     monkeypatch.setattr(DeliveryRunner, "waits_s", lambda self, at_s: looks.append(at_s) or counted(self, at_s))
@@ -188,12 +188,12 @@ def test_nothing_is_done_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) ->
 
     assert outcome.duration_s == pytest.approx(50 * 200, abs=1)
     assert len(looks) == 50
-    # each of them as late as can be
+    # each of them as late as possible
     assert looks == pytest.approx([200 * turn for turn in range(1, 51)], abs=0.051)
 
 
 def test_overload_holds_producers_back_to_the_rate_of_the_brokers(view_over: ViewMaker) -> None:
-    """Two brokers of 1 MB/s each take 2 MB/s of the 10 that are offered, in bounded memory."""
+    """Two brokers of 1 MB/s each take 2 MB/s of the 10 offered, in bounded memory."""
     transport = Transport(broker_bytes_per_s=1e6, request_s=0.0, buffer_bytes=10**6, buffer_records=500, acks_all=False)
     workload = Workload(records=5000, sizes=FixedSize(2000), bytes_per_s=10e6, transport=transport)
 
@@ -201,7 +201,7 @@ def test_overload_holds_producers_back_to_the_rate_of_the_brokers(view_over: Vie
 
 
 def test_dead_leader_is_replaced_where_there_is_a_copy(view_over: ViewMaker) -> None:
-    """After a broker dies it gets nothing more; with copies its partitions live on, without they are left out."""
+    """A dead broker receives nothing; replicated partitions get a new leader, others are left out."""
     event = BrokerEvent(at_s=0.5, broker=2, becomes=BrokerEventKind.DEAD)
     workload = Workload(records=10_000, sizes=FixedSize(1000), bytes_per_s=10e6, events=(event,), metrics_interval_s=9)
     single = run("random", view_over(brokers=4), workload)
@@ -215,7 +215,7 @@ def test_dead_leader_is_replaced_where_there_is_a_copy(view_over: ViewMaker) -> 
 
 @pytest.mark.parametrize("delivery", [True, False])
 def test_keyed_records_for_a_lost_partition_are_refused_and_counted(view_over: ViewMaker, *, delivery: bool) -> None:
-    """A key's partition without a leader takes no record, and the outcome says how many that were."""
+    """A keyed record for a partition without a leader is refused, and the outcome counts such records."""
     event = BrokerEvent(at_s=0.0, broker=1, becomes=BrokerEventKind.DEAD)
     workload = Workload(records=2000, keys=UniformKeys(500), events=(event,))
     outcome = run("key-hash", view_over(brokers=4), workload, delivery=delivery)
@@ -224,7 +224,7 @@ def test_keyed_records_for_a_lost_partition_are_refused_and_counted(view_over: V
 
 
 def test_added_broker_is_filled_by_score(view_over: ViewMaker) -> None:
-    """A broker that comes later is empty until then, and has its share in the end."""
+    """A broker that is added later is empty until then, and has its share in the end."""
     event = BrokerEvent(at_s=1.0, broker=4, becomes=BrokerEventKind.ADDED)
     workload = Workload(
         records=40_000, sizes=FixedSize(10_000), bytes_per_s=100e6, events=(event,), metrics_interval_s=0.2
@@ -235,7 +235,7 @@ def test_added_broker_is_filled_by_score(view_over: ViewMaker) -> None:
 
 
 def test_unknown_broker_in_an_event_is_named(view_over: ViewMaker) -> None:
-    """An event for a broker that is not there is refused with those that are."""
+    """An event for an unknown broker is refused, and the error lists the known ones."""
     workload = Workload(events=(BrokerEvent(at_s=0.0, broker=9, becomes=BrokerEventKind.DEAD),))
 
     with pytest.raises(UsageError, match="unknown broker in the workload: 9"):
@@ -251,14 +251,14 @@ def test_unknown_broker_in_an_event_is_named(view_over: ViewMaker) -> None:
     ],
 )
 def test_a_workload_beyond_measure_is_refused(view_over: ViewMaker, size: dict[str, Any], message: str) -> None:
-    """Bytes that would not fit into 64 bits with their copies, and records without end, are not begun with."""
+    """A workload whose copies exceed 64 bits, or with endless records, is refused at the start."""
     with pytest.raises(UsageError, match=message):
         run("random", view_over(brokers=2), Workload(**size))
 
 
 @pytest.mark.parametrize("n_keys", [20, 2**16, 2**16 + 20])
 def test_order_violations_equal_a_count_by_hand(n_keys: int) -> None:
-    """Counted over chunks, violations are those that a look at each record in turn finds, up to the last key."""
+    """Violations counted in chunks equal a count record by record, up to the last key."""
     source = np.random.default_rng(2)
     key, partition = source.integers(-1, 20, 5000).astype(np.int32), source.integers(0, 3, 5000).astype(np.int32)
     key[key >= 10] += n_keys - 20
@@ -276,7 +276,7 @@ def test_order_violations_equal_a_count_by_hand(n_keys: int) -> None:
 
 
 def test_policies_that_keep_order_show_no_violation(uneven_view: RoutingView) -> None:
-    """Keyed records stay in order with key-hash and adaptive, and not with score."""
+    """Keyed records stay in order with key-hash and adaptive, but not with score."""
     workload = Workload(records=5000, keys=ZipfKeys(100, 1.0), producers=2)
 
     assert run("key-hash", uneven_view, workload).order_violations == 0
@@ -305,7 +305,7 @@ def test_delayed_broker_has_the_shape_of_kip_794() -> None:
 
 
 def test_batches_in_the_stream_do_not_depend_on_the_policy() -> None:
-    """One seed is one stream of records; bytes end it where they say."""
+    """A seed determines the stream of records, and bytes end it where they say."""
     workload = Workload(records=None, total_bytes=3_000_000, sizes=LogNormalSize(10_000, 1))
     chunks = list(record_stream(workload, None, 1))
     sizes = np.concatenate([chunk.size_bytes for chunk in chunks])
@@ -315,7 +315,7 @@ def test_batches_in_the_stream_do_not_depend_on_the_policy() -> None:
 
 
 def test_time_to_full_is_what_the_rate_leaves(view_over: ViewMaker) -> None:
-    """A broker of 1 GB that takes 10 MB/s is full a second a 10 MB later."""
+    """The time to full is the room left after the run, divided by the rate: a second per 10 MB at 10 MB/s."""
     view = view_over(brokers=2, capacity_bytes=10**9)
     workload = Workload(records=10_000, sizes=FixedSize(10_000), bytes_per_s=20e6, process=ArrivalProcess.STEADY)
     outcome = run("round-robin", view, workload, delivery=False)
@@ -324,7 +324,7 @@ def test_time_to_full_is_what_the_rate_leaves(view_over: ViewMaker) -> None:
 
 
 def test_confidence_narrows_around_the_mean(uneven_view: RoutingView) -> None:
-    """Five seeds give an interval; the figures of one lie about it."""
+    """Five seeds give an interval; the figures of single seeds lie around its mean."""
     choices = [load_policy("random")]
     (runs,) = compare(uneven_view, choices, Workload(records=2000), range(5), SimulationOptions(delivery=False))
     figure = runs.figure(lambda outcome: outcome.max_over_mean)

@@ -1,4 +1,4 @@
-"""Moments at even intervals."""
+"""Ticks at regular intervals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkabal.simulator.ticks import Ticks
 
 @pytest.mark.parametrize("interval_s", [0.05, 0.1, 1 / 3, 5.0])
 def test_the_last_of_those_passed_is_the_one_that_counting_finds(interval_s: float) -> None:
-    """One by one or many at once, the same moments come, and none twice."""
+    """Taken one by one or many at once, the ticks are the same, and none comes twice."""
     ticks, turn = Ticks(interval_s, first=1), 1
     for step in range(2000):
         until_s = step * step * 0.01
@@ -21,7 +21,7 @@ def test_the_last_of_those_passed_is_the_one_that_counting_finds(interval_s: flo
 
 
 def test_a_moment_is_taken_once_it_has_come() -> None:
-    """A tick at the very time counts, the first one at zero too."""
+    """A tick at exactly the current time counts, including the first at zero."""
     ticks = Ticks(0.1)
     assert ticks.take(0.0) == 0.0
     assert ticks.take(3 * 0.1) == 3 * 0.1

@@ -1,4 +1,4 @@
-"""The training-time model against the figures that it is to reproduce."""
+"""The training-time model against the published figures."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ READ_BOUND = TrainingJob(compute_s=1e-6, prefetch_batches=2)
 
 @pytest.mark.parametrize("name", ARTICLE)
 def test_profiles_give_the_figures_of_the_article(name: str) -> None:
-    """Load, training and inference time come out of the profile's own parameters."""
+    """Load, training and inference time follow from the profile's own parameters."""
     time = training_time(np.array([REFERENCE_BYTES]), TrainingJob(), PROFILES[name])
 
     assert (time.load_s, time.train_s, round(time.inference_s, 2)) == pytest.approx(ARTICLE[name])
 
 
 def test_shard_of_twice_the_mean_costs_half() -> None:
-    """Where reading decides, a largest shard of twice the mean halves the speed; even shards lose nothing."""
+    """If reading dominates, a shard of twice the mean halves the speed; equal shards cost nothing."""
     uneven = training_time(np.array([20.0, 5, 5, 10]) * 1e9, READ_BOUND, PROFILES["nfs"])
     even = training_time(np.full(4, 1e10), READ_BOUND, PROFILES["nfs"])
 
@@ -34,7 +34,7 @@ def test_shard_of_twice_the_mean_costs_half() -> None:
 
 
 def test_computing_hides_what_is_fetched_ahead() -> None:
-    """A job that computes longer than it reads loses nothing to uneven shards once it fetches ahead."""
+    """A job that computes longer than it reads loses nothing to unequal shards once it prefetches."""
     slow = TrainingJob(compute_s=0.1, prefetch_batches=4)
     shards = np.array([20.0, 5, 5, 10]) * 1e9
 
@@ -53,7 +53,7 @@ def test_cache_saves_all_epochs_but_the_first() -> None:
 
 
 def test_rates_of_brokers_are_read_from_the_file(tmp_path: Path) -> None:
-    """A broker may be read at a rate of its own; one rate alone holds for all, in place of that of the profile."""
+    """A broker may have a read rate of its own; a single rate applies to all and replaces the profile's."""
     (tmp_path / "t.yaml").write_text("read_rate: {default: 300MB/s, 3: 50MB/s}")
     setup = load_training("nfs", tmp_path / "t.yaml")
     assert setup.rates(np.array([1, 3], np.int32)).tolist() == [300e6, 50e6]
@@ -71,7 +71,7 @@ def test_rates_of_brokers_are_read_from_the_file(tmp_path: Path) -> None:
 
 
 def test_slow_shards_take_their_own_rate() -> None:
-    """A broker of half the rate holds everybody up, unless it has half the bytes."""
+    """A broker of half the rate delays everybody, unless it has half the bytes."""
     rates = np.array([1e8, 5e7])
     wait = training_time(np.array([1e9, 1e9]), READ_BOUND, PROFILES["nfs"], rates)
     fair = training_time(np.array([1e9, 5e8]), READ_BOUND, PROFILES["nfs"], rates)
@@ -82,7 +82,7 @@ def test_slow_shards_take_their_own_rate() -> None:
 
 
 def test_profiles_and_job_come_from_a_file(tmp_path: Path) -> None:
-    """A user's own storage and job are read; what is wrong is named by its line."""
+    """A user's own storage and job are read; a mistake is named with its line."""
     file = tmp_path / "training.yaml"
     file.write_text("profiles: {nas: {rate: 300MB/s, latency: 1ms}}\njob: {epochs: 5, compute: 2ms, prefetch: 0}\n")
     setup = load_training("nas", file)
@@ -97,6 +97,6 @@ def test_profiles_and_job_come_from_a_file(tmp_path: Path) -> None:
 
 
 def test_nothing_to_train_with_is_refused() -> None:
-    """A topic without bytes has no training time."""
+    """A topic without bytes has no training time, which is an error."""
     with pytest.raises(UsageError, match="nothing to train on"):
         training_time(np.zeros(3), TrainingJob(), PROFILES["nfs"])

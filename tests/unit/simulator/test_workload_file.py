@@ -1,4 +1,4 @@
-"""Workloads from YAML, and what is wrong with them."""
+"""Workloads from YAML, and their errors."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read(text: str) -> WorkloadFile:
 
 
 def test_every_key_is_read() -> None:
-    """A document with all keys says what it means."""
+    """A document with all keys yields all its values."""
     found = read(WHOLE)
     workload, cluster = found.workload, found.cluster
 
@@ -73,12 +73,12 @@ def test_every_key_is_read() -> None:
 
 @pytest.mark.parametrize("name", workload_names())
 def test_built_in_workloads_load(name: str) -> None:
-    """Every shipped workload is read under its name."""
+    """Every shipped workload loads under its name."""
     assert load_workload(name).workload.name == name
 
 
 def test_unknown_workload_lists_near_ones() -> None:
-    """A name that is nearly one of ours is answered with it."""
+    """An unknown name is answered with similar ones."""
     with pytest.raises(UsageError) as error:
         load_workload("evnts")
 
@@ -116,7 +116,7 @@ def test_unknown_workload_lists_near_ones() -> None:
     ],
 )
 def test_mistakes_are_named_with_their_line(text: str, message: str) -> None:
-    """What is wrong is said in one line that names the place."""
+    """Every mistake is reported in one line that names the place."""
     with pytest.raises(UsageError) as error:
         read(text)
 
@@ -154,13 +154,13 @@ def test_mistakes_are_named_with_their_line(text: str, message: str) -> None:
     ],
 )
 def test_numbers_without_measure_are_refused(text: str, key: str) -> None:
-    """A number that no memory or patience holds is refused with its key, what it may be, and what it was."""
+    """A number that exceeds memory or run time is refused with its key, its limits and its value."""
     with pytest.raises(InputFileError, match=rf"line 1: {key} must be .* (to|at most) [0-9,]+, not \w+$"):
         read(text)
 
 
 def test_sizes_come_from_the_files_of_a_folder(tmp_path: Path) -> None:
-    """Every file below a folder is a record, by the order of the paths, as produce sends them; empty ones too."""
+    """Every file below a folder is a record, in the order of paths that produce uses, including empty files."""
     for name, size in (("b/2.jpg", 20), ("a/1.jpg", 10), ("empty", 0)):
         file = tmp_path / "data" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -175,14 +175,14 @@ def test_sizes_come_from_the_files_of_a_folder(tmp_path: Path) -> None:
 
 
 def test_headers_of_a_data_set_are_those_that_produce_adds(tmp_path: Path) -> None:
-    """Path, checksum, label and name of a file count on average; of what a manifest lists, the name; else none."""
+    """Files count with path, checksum, label and name; records of a manifest with their name only; others with none."""
     for name in ("a/1", "a/2"):
         (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "data" / name).write_text("x")
     source = FolderSource(tmp_path / "data")
     (record,) = records_of(source, source.listing().parts[0])
     named = [*record.headers, (RECORD_HEADER, b"0123456789abcdef/2")]
-    expected = sum(2 + len(name) + len(value or b"") for name, value in named) + 1  # a checksum has a length of 2 bytes
+    expected = sum(2 + len(name) + len(value or b"") for name, value in named) + 1  # the checksum's length has 2 bytes
     (tmp_path / "sizes").write_text("5\n6\n")
 
     assert folder_sizes(tmp_path / "data").header_bytes == expected
@@ -192,7 +192,7 @@ def test_headers_of_a_data_set_are_those_that_produce_adds(tmp_path: Path) -> No
 
 
 def test_sizes_come_from_a_manifest(tmp_path: Path) -> None:
-    """Numbers and JSON objects with size_bytes, at the top or in a part, are sizes; what else a run notes is not."""
+    """Numbers and JSON objects with size_bytes, nested or not, are sizes; a run's other entries are not."""
     manifest = tmp_path / "m.jsonl"
     manifest.write_text(
         '{"kafkabal_manifest":1}\n{"part":{"name":"x","size_bytes":7}}\n{"size_bytes":8}\n9\n\n0\n'
@@ -206,7 +206,7 @@ def test_sizes_come_from_a_manifest(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", ["1e3", "-4", "true", "null", '"5"', '{"x":1}', '{"size_bytes":1.5}', "[5]"])
 def test_a_line_that_tells_no_size_is_refused(tmp_path: Path, line: str) -> None:
-    """A line of a manifest that is no whole number of bytes, and nothing that a run notes, is named."""
+    """A manifest line that is neither a whole number of bytes nor a run's own entry is named."""
     manifest = tmp_path / "m.jsonl"
     manifest.write_text(f"7\n{line}\n")
 
@@ -218,7 +218,7 @@ def test_a_line_that_tells_no_size_is_refused(tmp_path: Path, line: str) -> None
 
 
 def test_data_sets_without_data_are_refused(tmp_path: Path) -> None:
-    """An empty folder, one that is not there, and a damaged manifest are named."""
+    """An empty or missing folder and a damaged manifest are named."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "bad.jsonl").write_text("7\nseven\n")
     (tmp_path / "huge.jsonl").write_text("99999999999999999999\n")
@@ -234,7 +234,7 @@ def test_data_sets_without_data_are_refused(tmp_path: Path) -> None:
 
 
 def test_synthetic_cluster_is_laid_out_as_asked() -> None:
-    """One leader a broker and two more, followers on the next brokers, existing bytes by leader."""
+    """Two brokers lead one more, followers are on the next brokers, and existing bytes are given by leader."""
     spec = WorkloadCluster(
         brokers=4, racks=2, leaders=Leaders.BROKERS_PLUS_2, replication_factor=2, own_existing_bytes={1: 600}, seed=3
     )
@@ -250,7 +250,7 @@ def test_synthetic_cluster_is_laid_out_as_asked() -> None:
 
 
 def test_leaders_and_partitions_that_contradict_each_other_are_refused() -> None:
-    """Two more leaders than brokers are as many partitions; who asks for another number is told, and not given it."""
+    """A number of partitions that contradicts two more leaders than brokers is refused, and the error explains it."""
     spec = WorkloadCluster(brokers=3, leaders=Leaders.BROKERS_PLUS_2, partitions=5)
     assert len(build_workload_cluster(spec).partitions) == 5
 

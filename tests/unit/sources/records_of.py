@@ -1,4 +1,4 @@
-"""Records of a part one by one, as tests want to see them."""
+"""Records of a part one by one, as tests need them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Record:
 
 
 def records_of(source: Source, part: Part, start: int = 0) -> list[Record]:
-    """All records of a part from a number on; a part that cannot be read is an error."""
+    """All records of a part from a number on; an unreadable part is an error."""
     records = []
     for block in source.blocks([WantedRecords(0, 0, part, start)]):
         for _, why in block.failures:

@@ -1,4 +1,4 @@
-"""Files of data sets in stores, by the in-memory file system of fsspec."""
+"""Files of data sets in stores, with fsspec's in-memory file system."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def url() -> Iterator[str]:
 
 @pytest.mark.parametrize("read_ahead", [0, 3])
 def test_a_store_gives_the_records_that_a_folder_would(url: str, tmp_path: Path, read_ahead: int) -> None:
-    """Names, values and headers are those of the same files on a disk, read ahead or not."""
+    """Names, values and headers equal those of the same files on a disk, prefetched or not."""
     for name, data in (("cat/a.jpg", b"a"), ("dog/b.jpg", b"bb"), ("rows.jsonl", b'{"k":1}\n{"k":2}\n')):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(data)
@@ -44,7 +44,7 @@ def test_a_store_gives_the_records_that_a_folder_would(url: str, tmp_path: Path,
 
 
 def test_a_file_that_changes_in_a_store_is_not_sent(url: str) -> None:
-    """A file that was replaced after it was listed is left out, with the reason."""
+    """A file that was replaced after it was listed is skipped, with the reason."""
     source = FolderSource(RemoteFolder(url))
     part = source.listing().parts[0]
     fsspec.filesystem("memory").pipe("/set/cat/a.jpg", b"another")
@@ -63,7 +63,7 @@ def test_rows_of_a_store(url: str) -> None:
 
 
 def test_a_store_that_cannot_be_read_is_one_error(url: str) -> None:
-    """An absent folder, an unknown protocol and one whose package is missing each say so in one line."""
+    """A missing folder, an unknown protocol and a missing package are each reported in one line."""
     with pytest.raises(InputFileError, match="memory://absent: "):
         FolderSource(RemoteFolder("memory://absent")).listing()
     with pytest.raises(UsageError, match="nonsense://x"):
@@ -73,7 +73,7 @@ def test_a_store_that_cannot_be_read_is_one_error(url: str) -> None:
 
 
 def test_patterns_choose_files(url: str) -> None:
-    """A file needs one of the included patterns and none of the excluded; that none is left is an error."""
+    """A file must match an included pattern and no excluded one; if no file is left, that is an error."""
     chosen = FolderSource(RemoteFolder(url), include=["*.jpg"], exclude=["dog/*"])
     assert [part.name for part in chosen.listing().parts] == ["cat/a.jpg"]
     with pytest.raises(InputFileError, match="no file matches --include and --exclude"):

@@ -1,4 +1,4 @@
-"""A folder as a source: names, labels, checksums, chunks, and files that do not hold still."""
+"""A folder as a source: names, labels, checksums, chunks, and files that change."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def all_records(source: FolderSource) -> list[Record]:
 
 
 def test_a_record_a_file_by_name(data: Path) -> None:
-    """Files come sorted by path, with path, checksum and the first sub-folder as label; empty files are records too."""
+    """Files are sorted by path and carry path, checksum and first sub-folder as label; empty files are records too."""
     records = all_records(FolderSource(data))
     assert [record.value for record in records] == [b"meow", b"woof!", b""]
     assert [dict(record.headers) for record in records] == [
@@ -57,21 +57,21 @@ def test_a_record_a_file_by_name(data: Path) -> None:
     ],
 )
 def test_keys(data: Path, key: str | None, keys: list[bytes | None]) -> None:
-    """The key is the path, the label, or nothing."""
+    """The key is the path, the label, or absent."""
     source = FolderSource(data, key=key)
     assert [record.key for record in all_records(source)] == keys
     assert source.is_keyed is (key is not None)
 
 
 def test_unknown_key_is_refused(data: Path) -> None:
-    """A key that files do not have is refused with those they have."""
+    """An unknown key is refused, and the error lists the known ones."""
     with pytest.raises(UsageError, match="invalid key for files: 'name'") as caught:
         FolderSource(data, key="name")
     assert caught.value.hint == "choose from: path, label"
 
 
 def test_large_files_are_split(data: Path) -> None:
-    """Chunks carry the checksum of the whole file and their place, and can be begun in the middle."""
+    """Chunks carry their position and the checksum of the whole file, and reading can start in the middle."""
     source = FolderSource(data, chunk_bytes=2)
     part = source.listing().parts[1]
     assert part.records == 3
@@ -97,7 +97,7 @@ def test_sizes_are_those_of_the_largest_record(data: Path, key: str | None, chun
 
 @pytest.mark.parametrize("chunk_bytes", [None, 2])
 def test_a_file_that_changed_is_not_sent(data: Path, chunk_bytes: int | None) -> None:
-    """A file that is not what it was when it was listed is refused by name."""
+    """A file that changed since it was listed is refused by name."""
     source = FolderSource(data, chunk_bytes=chunk_bytes)
     part = source.listing().parts[0]
     os.utime(data / "cat/1.jpg", ns=(1, 1))
@@ -116,7 +116,7 @@ def test_a_file_that_is_gone_is_refused(data: Path) -> None:
 
 @pytest.mark.parametrize("name", ["empty", "absent", "file"])
 def test_nothing_to_send_is_an_error(tmp_path: Path, name: str) -> None:
-    """An empty folder, no folder at all and a file are each told apart from a data set."""
+    """An empty folder, a missing folder and a file are each an error of its own."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_bytes(b"x")
     with pytest.raises(InputFileError, match=r"is empty|is not a folder"):
@@ -124,7 +124,7 @@ def test_nothing_to_send_is_an_error(tmp_path: Path, name: str) -> None:
 
 
 def test_an_unreadable_file_is_left_out_and_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file without permission to read it keeps no other from being sent."""
+    """An unreadable file is skipped and named, and all others are sent."""
     real = os.open
 
     def refuse(path: str, *flags: int) -> int:
@@ -143,7 +143,7 @@ def test_an_unreadable_file_is_left_out_and_named(data: Path, monkeypatch: pytes
 
 
 def test_what_cannot_be_sent_is_left_out_and_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Links that lead nowhere or to themselves, pipes, sockets, folders that may not be read; all else is sent."""
+    """Dangling and circular links, pipes, sockets and unreadable folders are skipped and named; all else is sent."""
     (data / "loop").symlink_to(data / "loop")
     (data / "broken").symlink_to(data / "nothing")
     os.mkfifo(data / "cat" / "pipe")
@@ -171,7 +171,7 @@ def test_what_cannot_be_sent_is_left_out_and_named(data: Path, monkeypatch: pyte
 
 
 def test_a_folder_that_cannot_be_read_at_all_is_an_error(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the folder itself there is nothing to send."""
+    """If the folder itself cannot be read, there is nothing to send."""
 
     def refuse(path: str) -> Any:
         raise PermissionError(errno.EACCES, "Permission denied", path)
@@ -183,7 +183,7 @@ def test_a_folder_that_cannot_be_read_at_all_is_an_error(data: Path, monkeypatch
 
 @pytest.mark.parametrize("chunk_bytes", [None, 3])
 def test_reading_ahead_changes_nothing(tmp_path: Path, chunk_bytes: int | None) -> None:
-    """The same records in the same order, whoever reads the files; a file that vanished is named in its turn."""
+    """The same records come in the same order with and without prefetching; a vanished file is named in its turn."""
     for i in range(300):
         (tmp_path / f"{i:03}").write_bytes(b"content %d" % i)
     source = FolderSource(tmp_path, chunk_bytes=chunk_bytes)
@@ -205,7 +205,7 @@ def test_reading_ahead_changes_nothing(tmp_path: Path, chunk_bytes: int | None) 
 
 
 def test_reading_ahead_stops_with_its_reader(tmp_path: Path) -> None:
-    """Whoever stops asking for records leaves no thread behind."""
+    """A reader that stops early leaves no thread behind."""
     for i in range(1000):
         (tmp_path / f"{i:03}").write_bytes(b"x")
     source = FolderSource(tmp_path, read_ahead=4)
@@ -219,7 +219,7 @@ def test_reading_ahead_stops_with_its_reader(tmp_path: Path) -> None:
 
 
 def test_links_to_folders_are_not_followed(data: Path) -> None:
-    """A link back to the top does not send the data set for ever; a link to a file is a file."""
+    """A link back to the top does not send the data set forever; a link to a file is a file."""
     (data / "loop").symlink_to(data, target_is_directory=True)
     (data / "link").symlink_to(data / "cat/1.jpg")
     assert [part.name for part in FolderSource(data).listing().parts] == [
@@ -231,7 +231,7 @@ def test_links_to_folders_are_not_followed(data: Path) -> None:
 
 
 def test_names_that_are_no_text_survive(tmp_path: Path) -> None:
-    """A file name that is no UTF-8 reaches the header as the bytes that it is."""
+    """A file name that is not UTF-8 reaches the header as its raw bytes."""
     path = os.fsencode(tmp_path) + b"/\xff.jpg"
     with open(path, "wb") as file:  # noqa: PTH123 - a name of bytes
         file.write(b"x")
@@ -240,7 +240,7 @@ def test_names_that_are_no_text_survive(tmp_path: Path) -> None:
 
 
 def test_options_that_make_other_records_are_reported(data: Path) -> None:
-    """The key by its option, the size of chunks in the name."""
+    """The key appears under its option, the size of chunks in the name."""
     assert FolderSource(data).options == {}
     assert FolderSource(data, key="label").options == {"--key": "label"}
     assert FolderSource(data, chunk_bytes=5).name == f"{FolderSource(data).name} in chunks of 5"

@@ -1,4 +1,4 @@
-"""Rows as a source: formats, fields, keys, and rows that are not what they should be."""
+"""Rows as a source: formats, fields, keys, and invalid rows."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def written(folder: Path, name: str, content: bytes) -> Path:
 
 
 def test_json_lines_as_they_stand(tmp_path: Path) -> None:
-    """Lines keep their bytes, without their break; empty lines are none; the last line needs no break."""
+    """Lines keep their bytes without the line break; empty lines are skipped; the last line needs no break."""
     path = written(tmp_path, "a.jsonl", b'{"a": 1}\r\n\n{"a":2}\n[3')
     assert rows_of(RowSource(path)) == [(None, b'{"a": 1}'), (None, b'{"a":2}'), (None, b"[3")]
 
 
 def test_fields_of_json_lines(tmp_path: Path) -> None:
-    """A field can be the key and another the value; text and numbers have their bytes, null is no key."""
+    """One field can be the key and another the value; text and numbers are sent as bytes, null is no key."""
     path = written(tmp_path, "a.jsonl", b'{"k":"x","v":1.5}\n{"k":7,"v":"text"}\n{"k":null,"v":"none"}\n')
     source = RowSource(path, key_field="k", value_field="v")
     assert rows_of(source) == [(b"x", b"1.5"), (b"7", b"text"), (None, b"none")]
@@ -46,7 +46,7 @@ def test_fields_of_json_lines(tmp_path: Path) -> None:
 
 
 def test_csv_rows_become_objects(tmp_path: Path) -> None:
-    """The first line names the fields; quoted breaks stay within their row."""
+    """The first line names the fields; quoted line breaks stay within their row."""
     path = written(tmp_path, "a.csv", 'id,text\n1,"two\nlines"\n2,é\n'.encode())
     found = rows_of(RowSource(path, key_field="id"))
     assert [(key, json.loads(value)) for key, value in found] == [
@@ -56,13 +56,13 @@ def test_csv_rows_become_objects(tmp_path: Path) -> None:
 
 
 def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
-    """A table saved with a mark in front, as spreadsheets do, has its first column under its own name."""
+    """The byte order mark that spreadsheets write does not become part of the first column's name."""
     path = written(tmp_path, "a.csv", b"\xef\xbb\xbfid,n\n1,2\n")
     assert rows_of(RowSource(path, key_field="id")) == [(b"1", b'{"id":"1","n":"2"}')]
 
 
 def test_a_column_that_parquet_does_not_have_is_an_error(tmp_path: Path) -> None:
-    """The columns that there are are listed."""
+    """The error lists the columns that exist."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     parquet.write_table(pyarrow.table({"n": [1, 2]}), tmp_path / "a.parquet")
@@ -72,7 +72,7 @@ def test_a_column_that_parquet_does_not_have_is_an_error(tmp_path: Path) -> None
 
 
 def test_parquet_rows(tmp_path: Path) -> None:
-    """Rows of Parquet become objects, and a column of bytes is sent as it is."""
+    """Parquet rows become objects, and a column of bytes is sent unchanged."""
     pyarrow = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "a.parquet"
@@ -81,12 +81,12 @@ def test_parquet_rows(tmp_path: Path) -> None:
 
 
 def test_start_in_the_middle(tmp_path: Path) -> None:
-    """A run that goes on skips the rows before."""
+    """A run that resumes skips the rows before."""
     assert rows_of(RowSource(written(tmp_path, "a.txt", b"a\nb\nc\n")), 2) == [(None, b"c")]
 
 
 def test_standard_input_is_read_as_it_comes() -> None:
-    """Lines of a stream are records; it is not closed, and its size is not known beforehand."""
+    """Lines of a stream are records; it stays open, and its size is unknown beforehand."""
     stream = io.BytesIO(b"a\nb\n")
     source = RowSource(None, stream=stream, row_format=RowFormat.TEXT)
     assert list(source.find_too_large(source.listing().parts, 0, lambda: None)) == []
@@ -113,7 +113,7 @@ def long_rows(folder: Path, name: str) -> Path:
 @pytest.mark.parametrize("fields", [{}, {"key_field": "n"}])
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.parquet"])
 def test_progress_adds_up_to_the_file(tmp_path: Path, name: str, fields: dict[str, str], start: int) -> None:
-    """The bytes that the records stand for, with those before the first, are those of the file, evenly spread."""
+    """The bytes per record and those before the first add up to the file, evenly spread."""
     source = RowSource(long_rows(tmp_path, name), **fields)
     (part,) = source.listing().parts
     blocks = list(source.blocks([WantedRecords(0, 0, part, start)]))
@@ -123,7 +123,7 @@ def test_progress_adds_up_to_the_file(tmp_path: Path, name: str, fields: dict[st
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
 def test_progress_of_standard_input_is_what_was_read(tmp_path: Path, name: str) -> None:
-    """How long a stream is nobody knows, but how much of it the records stand for, from the start on."""
+    """The length of a stream is unknown, but progress counts the bytes read for the records from the start on."""
     content = long_rows(tmp_path, name).read_bytes()
     source = RowSource(None, stream=io.BytesIO(content), row_format=RowFormat(name.removeprefix("a.")))
     (part,) = source.listing().parts
@@ -153,7 +153,7 @@ def test_progress_of_standard_input_is_what_was_read(tmp_path: Path, name: str) 
     ],
 )
 def test_bad_rows_are_named(tmp_path: Path, name: str, content: bytes, fields: dict[str, str], message: str) -> None:
-    """A row that cannot be sent is refused with the file and the row."""
+    """An invalid row is refused with the file and the row."""
     if name.endswith("parquet"):
         pytest.importorskip("pyarrow")
     with pytest.raises(InputFileError, match=f"{name}.*{message}"):
@@ -161,7 +161,7 @@ def test_bad_rows_are_named(tmp_path: Path, name: str, content: bytes, fields: d
 
 
 def test_an_empty_or_absent_file_is_an_error(tmp_path: Path) -> None:
-    """Nothing to send is told at once."""
+    """An empty or missing file is an error at once."""
     with pytest.raises(InputFileError, match="empty"):
         RowSource(written(tmp_path, "a.txt", b"")).listing()
     with pytest.raises(InputFileError, match="cannot read: No such file"):
@@ -169,7 +169,7 @@ def test_an_empty_or_absent_file_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_pipe_by_name_is_not_called_empty(tmp_path: Path) -> None:
-    """What cannot be read twice is refused for what it is, and the hint says how to feed it."""
+    """A named pipe is refused because it cannot be read twice, and the hint says how to feed it."""
     os.mkfifo(tmp_path / "a.jsonl")
     with pytest.raises(InputFileError, match=r"a\.jsonl: is not a regular file") as caught:
         RowSource(tmp_path / "a.jsonl").listing()
@@ -177,13 +177,13 @@ def test_a_pipe_by_name_is_not_called_empty(tmp_path: Path) -> None:
 
 
 def test_truth_has_the_text_of_json(tmp_path: Path) -> None:
-    """As a key and as a value, in words that any reader of JSON knows."""
+    """A boolean key or value is sent as JSON's true or false."""
     path = written(tmp_path, "a.jsonl", b'{"k":true,"v":false}\n')
     assert rows_of(RowSource(path, key_field="k", value_field="v")) == [(b"true", b"false")]
 
 
 def test_a_file_that_grows_while_it_is_sent_is_sent_with_its_new_rows(tmp_path: Path) -> None:
-    """Rows that are added to the end do not stop the run."""
+    """Rows that are appended during a run do not stop it."""
     path = written(tmp_path, "a.txt", b"a\nb\n")
     source = RowSource(path)
     (part,) = source.listing().parts
@@ -196,7 +196,7 @@ def test_a_file_that_grows_while_it_is_sent_is_sent_with_its_new_rows(tmp_path: 
 
 @pytest.mark.parametrize("content", [b"a\nB\n", b"x\na\nb\n", b"a\n"])
 def test_a_file_that_is_rewritten_while_it_is_sent_is_not_taken_for_whole(tmp_path: Path, content: bytes) -> None:
-    """When rows that were sent are no longer there, the run stops."""
+    """If rows that were sent are no longer in the file, the run stops."""
     path = written(tmp_path, "a.txt", b"a\nb\n")
     source = RowSource(path)
     (part,) = source.listing().parts
@@ -213,7 +213,7 @@ def test_a_file_that_is_rewritten_while_it_is_sent_is_not_taken_for_whole(tmp_pa
 def test_the_checksum_of_rows_does_not_depend_on_how_they_were_read(
     tmp_path: Path, name: str, fields: dict[str, str]
 ) -> None:
-    """Rows that are sent in two runs have the checksum of those that are sent in one; other rows have another."""
+    """Rows that are sent in two runs have the same checksum as in one run; other rows have another."""
     source = RowSource(long_rows(tmp_path, name), **fields)
     (part,) = source.listing().parts
     *_, whole = [block.rows for block in source.blocks([WantedRecords(0, 0, part)]) if block.rows]
@@ -227,7 +227,7 @@ def test_the_checksum_of_rows_does_not_depend_on_how_they_were_read(
 
 
 def test_other_rows_on_standard_input_are_noticed() -> None:
-    """Lines that are not those of the last run are refused, and so is a stream that ends before them."""
+    """Lines that differ from the last run's are refused, and so is a stream that ends before them."""
     known = RowChecksum(rows=3, sha256=sha256(b"1\n2\n3\n").hexdigest())
 
     def sent(content: bytes) -> list[bytes]:
@@ -245,7 +245,7 @@ def test_other_rows_on_standard_input_are_noticed() -> None:
 
 
 def test_rows_before_one_that_cannot_be_sent_are_sent() -> None:
-    """A row without its key stops a stream; the rows that came before it are records all the same."""
+    """A row without its key stops a stream, but the rows before it are sent."""
     stream = io.BytesIO(b'{"k":1}\n{"k":2}\n{"v":3}\n')
     source = RowSource(None, stream=stream, key_field="k")
     (part,) = source.listing().parts
@@ -266,14 +266,14 @@ def test_rows_before_one_that_cannot_be_sent_are_sent() -> None:
 def test_what_cannot_be_read_so_is_refused(
     tmp_path: Path, path: str | None, row_format: RowFormat | None, fields: dict[str, str], message: str
 ) -> None:
-    """An unknown format, and fields or places that a format does not have."""
+    """An unknown format is refused, and so are fields or places that a format lacks."""
     stream = None if path else io.BytesIO()
     with pytest.raises(UsageError, match=message):
         RowSource(tmp_path / path if path else None, stream=stream, row_format=row_format, **fields)
 
 
 def test_options_that_make_other_records_are_reported(tmp_path: Path) -> None:
-    """Key, value and a format that the name does not tell; what the name tells as well is not mentioned."""
+    """Key, value and a format that differs from the file name's are listed; a format that the name implies is not."""
     path = written(tmp_path, "a.jsonl", b"{}\n")
     assert RowSource(path).options == RowSource(path, row_format=RowFormat.JSONL).options == {}
     assert RowSource(path, row_format=RowFormat.TEXT).options == {"--format": "text"}
@@ -282,7 +282,7 @@ def test_options_that_make_other_records_are_reported(tmp_path: Path) -> None:
 
 
 def test_parquet_columns_of_the_same_name_are_refused(tmp_path: Path) -> None:
-    """As an object a row would silently lose one of them; fields within a column are no different."""
+    """As an object a row would silently lose one of the columns; nested fields are treated alike."""
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     one, two = pa.array([1]), pa.array([2])
@@ -296,7 +296,7 @@ def test_parquet_columns_of_the_same_name_are_refused(tmp_path: Path) -> None:
 
 
 def test_arrow_rows_and_nested_fields(tmp_path: Path) -> None:
-    """An Arrow file and a stream are read alike; a dot descends into a field, and a field can be the label."""
+    """Arrow files and streams are read alike; a dot selects a nested field, and a field can be the label."""
     pyarrow = pytest.importorskip("pyarrow")
     table = pyarrow.table({"image": [{"bytes": b"\x00", "path": "a"}, {"bytes": b"\x01", "path": "b"}], "n": [7, 8]})
     for name, writer in (("a.arrow", pyarrow.ipc.new_file), ("s.arrow", pyarrow.ipc.new_stream)):
@@ -311,7 +311,7 @@ def test_arrow_rows_and_nested_fields(tmp_path: Path) -> None:
 
 
 def test_the_checksum_of_rows_covers_headers_however_they_are_read(tmp_path: Path) -> None:
-    """A changed label is another row, and the checksum is the same whatever blocks the rows came in."""
+    """A changed label changes the checksum, and the blocks in which rows are read do not."""
     path = written(tmp_path, "a.jsonl", b'{"v":1,"l":"x"}\n{"v":2,"l":"y"}\n')
     source = RowSource(path, value_field="v", label_field="l")
     (part,) = source.listing().parts
@@ -326,7 +326,7 @@ def test_the_checksum_of_rows_covers_headers_however_they_are_read(tmp_path: Pat
 
 
 def test_a_damaged_arrow_file_is_refused(tmp_path: Path) -> None:
-    """Texts that are said to end far outside the file: read as they are, they would crash the process."""
+    """Text offsets far outside the file are refused: reading them would crash the process."""
     pyarrow = pytest.importorskip("pyarrow")
     path = tmp_path / "rows.arrow"
     table = pyarrow.table({"name": ["abc"] * 6})

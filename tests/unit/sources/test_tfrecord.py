@@ -13,12 +13,12 @@ from tests.unit.sources.records_of import records_of
 
 google_crc32c = pytest.importorskip("google_crc32c")
 
-# how TensorFlow begins a record of five bytes: an answer that our own code had no part in
+# the head that TensorFlow writes for a record of five bytes, computed without our own code
 HEAD_OF_FIVE = bytes.fromhex("0500000000000000eab2043e")
 
 
 def record(payload: bytes) -> bytes:
-    """One record with right checksums."""
+    """One record with correct checksums."""
 
     def masked(data: bytes) -> bytes:
         checksum = google_crc32c.value(data)
@@ -36,7 +36,7 @@ def read(path: Path) -> list[tuple[str, bytes]]:
 
 
 def test_payloads_are_sent(tmp_path: Path) -> None:
-    """Each record is its payload, an empty one too, in the order of the file."""
+    """The payload of each record is sent, also an empty one, in the order of the file."""
     path = tmp_path / "a.tfrecord"
     payloads = [b"one", b"", b"x" * 3_000_000]
     path.write_bytes(b"".join(map(record, payloads)))
@@ -45,7 +45,7 @@ def test_payloads_are_sent(tmp_path: Path) -> None:
 
 
 def test_checksums_are_masked_as_tensorflow_does(tmp_path: Path) -> None:
-    """The head of a record that TensorFlow wrote is accepted; the record is only cut off behind it."""
+    """The head of a record that TensorFlow wrote is accepted; only the missing rest is an error."""
     path = tmp_path / "a.tfrecord"
     path.write_bytes(HEAD_OF_FIVE)
     with pytest.raises(InputFileError, match="record 1: is cut off"):
@@ -62,7 +62,7 @@ def test_checksums_are_masked_as_tensorflow_does(tmp_path: Path) -> None:
     ],
 )
 def test_damage_is_found(tmp_path: Path, content: bytes, message: str) -> None:
-    """A wrong checksum or a cut file is an error that names the record."""
+    """A wrong checksum or a truncated file is an error that names the record."""
     path = tmp_path / "a.tfrecord"
     path.write_bytes(content)
     with pytest.raises(InputFileError, match=message):
@@ -70,6 +70,6 @@ def test_damage_is_found(tmp_path: Path, content: bytes, message: str) -> None:
 
 
 def test_payloads_have_no_fields(tmp_path: Path) -> None:
-    """A key would need a schema that the file does not have."""
+    """A key is refused, since it would need a schema that the file does not have."""
     with pytest.raises(UsageError, match="TFRecord files have no fields"):
         RowSource(tmp_path / "a.tfrecord", key_field="id")

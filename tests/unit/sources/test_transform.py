@@ -1,4 +1,4 @@
-"""Functions of users over records."""
+"""User-defined functions on records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.unit.sources.records_of import records_of
 
 
 def shout(value: bytes, headers: list[tuple[str, Any]]) -> tuple[bytes, list[tuple[str, Any]]]:
-    """An example: upper case, and a header more."""
+    """An example: upper case, and an additional header."""
     return value.upper(), [*headers, ("loud", b"yes")]
 
 
@@ -36,7 +36,7 @@ def test_values_and_headers_are_replaced(tmp_path: Path, read_ahead: int) -> Non
 
 
 def test_rows_are_transformed_too(tmp_path: Path) -> None:
-    """Rows have no headers before, and may have some afterwards; the option is part of the records' identity."""
+    """Rows gain headers through a transform, and the option is part of the records' identity."""
     (tmp_path / "a.txt").write_bytes(b"x\ny\n")
     source = RowSource(tmp_path / "a.txt", transform=load_transform(HERE))
     (part,) = source.listing().parts
@@ -49,7 +49,7 @@ def test_rows_are_transformed_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("made", [None, b"x", ("x", []), (b"x", [("a", 1)]), (b"x", {"a": b"b"})])
 def test_what_is_not_a_record_is_refused(tmp_path: Path, made: Any) -> None:
-    """The error names the record and the transform."""
+    """A result that is not a record is refused, and the error names the record and the transform."""
     (tmp_path / "a").write_bytes(b"1")
     source = FolderSource(tmp_path, transform=Transform("m:f", lambda *_: made))
     (part,) = source.listing().parts
@@ -58,7 +58,7 @@ def test_what_is_not_a_record_is_refused(tmp_path: Path, made: Any) -> None:
 
 
 def test_a_transform_that_raises_is_one_line(tmp_path: Path) -> None:
-    """Its error is shown as its own."""
+    """An exception in a transform is reported in one line, with its own message."""
     (tmp_path / "a").write_bytes(b"1")
 
     def fail(*_: object) -> Any:
@@ -72,12 +72,12 @@ def test_a_transform_that_raises_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["nothing", "no_such_module:f", "os:nothing", "os:sep"])
 def test_what_cannot_be_loaded_is_refused(name: str) -> None:
-    """A misspelt name is found before anything is sent."""
+    """A misspelt name is reported before anything is sent."""
     with pytest.raises(UsageError, match="transform"):
         load_transform(name)
 
 
 def test_chunks_are_not_transformed(tmp_path: Path) -> None:
-    """A transform of part of a file could not be joined again."""
+    """A transform is refused with chunks, which could not be joined again."""
     with pytest.raises(UsageError, match="--transform and --chunk"):
         FolderSource(tmp_path, chunk_bytes=5, transform=Transform("m:f", shout))

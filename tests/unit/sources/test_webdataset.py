@@ -1,4 +1,4 @@
-"""WebDataset archives: samples, labels, and archives that are damaged."""
+"""WebDataset archives: samples, labels, and damage."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_files_of_one_name_are_one_record(tmp_path: Path) -> None:
 
 
 def test_files_of_a_sample_are_its_fields(tmp_path: Path) -> None:
-    """Key, value and label can be any of its files, or the name of the sample."""
+    """Key, value and label can be any file of the sample, or the name of the sample."""
     path = archive(tmp_path / "a.tar", FILES[:3])
     (record,) = read(RowSource(path, key_field="__key__", value_field="json", label_field="cls"))
     assert (record.key, record.value) == (b"a/1", b"{}")
@@ -59,7 +59,7 @@ def test_files_of_a_sample_are_its_fields(tmp_path: Path) -> None:
     ],
 )
 def test_damage_is_found(tmp_path: Path, damage: object, message: str) -> None:
-    """An archive that ends early, or is none, is an error that names the sample."""
+    """A truncated archive, or a file that is not an archive, is an error that names the sample."""
     path = archive(tmp_path / "a.tar", [("1.jpg", b"x" * 600)])
     path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
     with pytest.raises(InputFileError, match=message):
@@ -67,14 +67,14 @@ def test_damage_is_found(tmp_path: Path, damage: object, message: str) -> None:
 
 
 def test_two_files_of_one_extension_are_refused(tmp_path: Path) -> None:
-    """One of them would be lost."""
+    """Two files with the same extension are refused, since one of them would be lost."""
     path = archive(tmp_path / "a.tar", [("1.jpg", b"x"), ("1.jpg", b"y")])
     with pytest.raises(InputFileError, match=r"has two files named '1\.jpg'"):
         read(RowSource(path))
 
 
 def test_a_missing_value_is_refused(tmp_path: Path) -> None:
-    """A sample without the file that is asked for is named."""
+    """A sample without the requested file is named."""
     path = archive(tmp_path / "a.tar", [("1.jpg", b"x"), ("2.png", b"y")])
     with pytest.raises(InputFileError, match="sample 2: missing field 'jpg'"):
         read(RowSource(path, value_field="jpg"))
