@@ -13,7 +13,7 @@ _PREFIX = "org.apache.kafka.producer."
 
 @pytest.fixture
 def push() -> Callable[..., bytes]:
-    """Make the payload of a push."""
+    """Create the payload of a push."""
     return _push
 
 
@@ -24,7 +24,7 @@ def _push(
     attribute: str = "node-id",
     resource: dict[str, str] | None = None,
 ) -> bytes:
-    """Mean latencies in milliseconds by node, and over all produce requests; as Java names nodes unless told."""
+    """Mean latencies in milliseconds by node, and over all produce requests; with Java's names by default."""
     message = MetricsData()
     own = message.resource_metrics.add()
     for key, value in (resource or {}).items():

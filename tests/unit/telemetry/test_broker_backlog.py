@@ -1,4 +1,4 @@
-"""How long a record waits, by what is in flight and what comes through."""
+"""How long a record waits, from the records in flight and the rate of acknowledgements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kafkabal.telemetry.broker_backlog import Backlog
 
 
 def test_a_steady_backlog_takes_its_length_over_the_rate() -> None:
-    """A thousand in flight and a hundred a second: ten seconds."""
+    """A thousand in flight at a hundred per second wait ten seconds."""
     backlog = Backlog()
     waits_s = [backlog.wait_s(at_s, 1000, 100 * at_s) for at_s in range(20)]
     assert waits_s[0] == 0.0, "nothing is known of the rate yet"
@@ -16,7 +16,7 @@ def test_a_steady_backlog_takes_its_length_over_the_rate() -> None:
 
 
 def test_no_rate_is_made_up_before_the_first_acknowledgement() -> None:
-    """A broker that has acknowledged nothing yet is as slow as records have waited, however many there are."""
+    """Before the first acknowledgement a broker is as slow as its records have waited, however many there are."""
     few, many = Backlog(), Backlog()
     for backlog, count in ((few, 4), (many, 4000)):
         backlog.wait_s(0.0, count, 0)
@@ -25,7 +25,7 @@ def test_no_rate_is_made_up_before_the_first_acknowledgement() -> None:
 
 
 def test_a_broker_that_stops_is_slower_than_one_record() -> None:
-    """A broker that comes to a halt is taken to be slower than a record in the time that is remembered."""
+    """A broker that stops is estimated to take longer than the memory span per record."""
     backlog = Backlog(memory_s=0.1)
     for step in range(10):
         backlog.wait_s(0.1 * step, 40, step + 1)
@@ -33,7 +33,7 @@ def test_a_broker_that_stops_is_slower_than_one_record() -> None:
 
 
 def test_old_rates_are_forgotten() -> None:
-    """When a broker becomes ten times slower, that is known after some memories."""
+    """A broker that becomes ten times slower is recognised after a few memory spans."""
     backlog = Backlog(memory_s=1.0)
     for step in range(50):
         backlog.wait_s(0.1 * step, 100, 100 * step)
@@ -44,6 +44,6 @@ def test_old_rates_are_forgotten() -> None:
 
 
 def test_an_idle_broker_does_not_wait() -> None:
-    """Without anything in flight nothing waits, whatever came through."""
+    """Without records in flight the wait is zero, whatever was acknowledged before."""
     backlog = Backlog()
     assert [backlog.wait_s(at_s, 0, 7) for at_s in (0.0, 1.0, 2.0)] == [0.0, 0.0, 0.0]

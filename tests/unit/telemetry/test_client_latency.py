@@ -1,4 +1,4 @@
-"""From what clients push to latencies of brokers: both kinds of client, and all ways to know nothing."""
+"""Broker latencies from what clients push: both kinds of client, and every case of an unknown latency."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_librdkafka_and_java_name_nodes_differently(
 
 @pytest.mark.parametrize("value", [0.0, math.nan, math.inf, -1.0])
 def test_a_broker_that_got_no_request_is_unknown(value: float, push: Callable[..., bytes]) -> None:
-    """What a client says of a broker that it did not write to is not taken for a fast answer."""
+    """Latencies of a broker that a client did not write to are ignored, not taken for fast responses."""
     assert produce_latencies_s(read_samples(push({1: value, 2: 5.0}))) == {2: pytest.approx(0.005)}
 
 
@@ -52,9 +52,9 @@ def test_a_broker_that_got_no_request_is_unknown(value: float, push: Callable[..
 def test_a_broker_that_only_gets_the_pushes_is_unknown(
     overall: float, found: dict[int, float], push: Callable[..., bytes]
 ) -> None:
-    """librdkafka counts its pushes too: its mean over produce requests says which of two brokers got any of those.
+    """librdkafka counts its pushes too: its mean over produce requests shows which of two brokers got any of those.
 
-    A mean that the two cannot have brought about says that other requests weigh too much to know.
+    If the two brokers cannot explain the mean, other requests weigh too much, and both are unknown.
     """
     assert produce_latencies_s(
         read_samples(push({1: 4.0, 2: 40.0}, attribute="node.id", overall=overall))
@@ -62,19 +62,19 @@ def test_a_broker_that_only_gets_the_pushes_is_unknown(
 
 
 def test_java_counts_produce_requests_only(push: Callable[..., bytes]) -> None:
-    """What a Java client says of each of two brokers holds, whatever its mean over all."""
+    """The figures of a Java client for two brokers are used whatever its mean over all."""
     samples = read_samples(push({"node-1": 4.0, "node-2": 40.0}, attribute="node-id", overall=40.0))
     assert produce_latencies_s(samples, is_first=True) == {1: pytest.approx(0.004), 2: pytest.approx(0.04)}
 
 
 def test_of_three_brokers_all_are_believed(push: Callable[..., bytes]) -> None:
-    """One mean does not tell the shares of three."""
+    """A single mean does not determine the shares of three brokers, so all their figures are used."""
     found = produce_latencies_s(read_samples(push({1: 4.0, 2: 40.0, 3: 8.0}, attribute="node.id", overall=40.0)))
     assert found == {1: pytest.approx(0.004), 2: pytest.approx(0.04), 3: pytest.approx(0.008)}
 
 
 def test_the_first_push_of_a_client_says_nothing(push: Callable[..., bytes]) -> None:
-    """It covers the requests of connecting, which are no measure of producing."""
+    """The first push covers the requests of connecting, which do not measure producing."""
     table = LatencyTable(max_age_s=60, clock=lambda: 0.0)
     table.take("a", read_samples(push({1: 249.0, 2: 4.0}, attribute="node.id", overall=100.0)))
     assert table.latencies_s() == {}
@@ -84,23 +84,23 @@ def test_the_first_push_of_a_client_says_nothing(push: Callable[..., bytes]) -> 
 
 @pytest.mark.parametrize("overall", [0.0, math.nan])
 def test_a_client_that_produced_nothing_tells_nothing(overall: float, push: Callable[..., bytes]) -> None:
-    """An admin client has latencies of its other requests, which are left out."""
+    """An admin client has latencies of other requests, which are ignored."""
     assert produce_latencies_s(read_samples(push({1: 249.0}, overall=overall))) == {}
 
 
 def test_without_the_overall_figure_nodes_are_believed(push: Callable[..., bytes]) -> None:
-    """Where only the latency of nodes is subscribed to, that has to do."""
+    """If only node latencies are subscribed to, they are used without the mean."""
     assert produce_latencies_s(read_samples(push({1: 249.0}, overall=None))) == {1: pytest.approx(0.249)}
 
 
 @pytest.mark.parametrize("node", [-1, "node--1", "bootstrap", ""])
 def test_nodes_that_are_no_brokers_are_left_out(node: Any, push: Callable[..., bytes]) -> None:
-    """Bootstrap addresses and coordinators under odd ids are no brokers."""
+    """Bootstrap addresses and coordinators under odd ids are not brokers and are ignored."""
     assert produce_latencies_s(read_samples(push({node: 5.0}))) == {}
 
 
 def test_samples_carry_the_attributes_of_their_resource(push: Callable[..., bytes]) -> None:
-    """Attributes of the point stand over those of the resource; sums are read like gauges."""
+    """Attributes of a data point override those of its resource; sums are read like gauges."""
     samples = read_samples(push({7: 5.0}, attribute="node.id", resource={"client_id": "me", "node.id": "?"}))
     assert samples[0].attributes == {"client_id": "me", "node.id": "7"}
     assert [(s.name, s.value) for s in samples][-1] == ("org.apache.kafka.producer.connection.creation.total", 3.0)
@@ -115,7 +115,7 @@ def test_pushes_of_two_clients_are_averaged(push: Callable[..., bytes]) -> None:
 
 
 def test_the_table_is_bounded() -> None:
-    """Beyond the bound the client not heard of for longest is forgotten."""
+    """Beyond the limit the client with the oldest push is forgotten."""
     table = LatencyTable(max_age_s=60, clock=lambda: 0.0, max_clients=2)
     for client, latency in (("a", 1.0), ("b", 2.0), ("a", 3.0), ("c", 5.0)):
         table.put(client, 1, latency)
@@ -124,13 +124,13 @@ def test_the_table_is_bounded() -> None:
 
 @pytest.mark.parametrize("payload", [b"\xff\xff", b"\n\x05abc"])
 def test_what_is_no_payload_is_refused(payload: bytes) -> None:
-    """A message that cannot be read is an error of its own, so that an intake can count it."""
+    """An undecodable message raises an error of its own, so that an intake can count it."""
     with pytest.raises(MalformedPayloadError, match="not an OTLP metrics message"):
         read_samples(payload)
 
 
 @given(st.binary(max_size=200))
 def test_no_bytes_do_harm(payload: bytes) -> None:
-    """Any bytes are either read or refused as malformed."""
+    """Arbitrary bytes are either read or refused as malformed."""
     with suppress(MalformedPayloadError):
         produce_latencies_s(read_samples(payload))

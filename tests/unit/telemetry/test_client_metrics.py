@@ -1,4 +1,4 @@
-"""The latest values of what clients push."""
+"""The latest values that clients push."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkabal.telemetry.otlp_metrics import MetricSample
 
 
 def test_the_latest_value_of_each_metric_counts() -> None:
-    """A metric is told apart by client, name and attributes; a later push replaces an earlier one."""
+    """A metric is identified by client, name and attributes, and a later push replaces an earlier one."""
     metrics = ClientMetrics()
     metrics.take("b", [MetricSample("x.rate", 1.0, {"node": "1"}), MetricSample("y", 5.0, {})])
     metrics.take("a", [MetricSample("x.rate", 2.0, {"node": "1"})])

@@ -1,4 +1,4 @@
-"""OTLP over HTTP: what is taken, what is refused, and that nothing posted can hurt."""
+"""OTLP over HTTP: what is accepted, what is refused, and that no request does harm."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PROTOBUF = {"Content-Type": "application/x-protobuf"}
 
 @pytest.fixture
 def table() -> LatencyTable:
-    """A table that forgets nothing."""
+    """A table whose entries never expire."""
     return LatencyTable(max_age_s=60, clock=lambda: 0.0)
 
 
@@ -33,7 +33,7 @@ def post(table: LatencyTable) -> Iterator[httpx.Client]:
 
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
 def test_metrics_are_taken(post: httpx.Client, table: LatencyTable, encoding: str, push: Callable[..., bytes]) -> None:
-    """A post, plain or compressed, ends in the table; the connection can be used again."""
+    """A post, plain or compressed, is stored in the table, and the connection can be used again."""
     for client, latency in (("a", 10.0), ("b", 30.0)):
         body = push({1: latency}, resource={"client_instance_id": client})
         body = gzip.compress(body) if encoding == "gzip" else body
@@ -55,7 +55,7 @@ def test_clients_without_an_id_are_distinguished_by_their_attributes(
 def test_a_node_that_is_no_broker_is_left_out(
     post: httpx.Client, table: LatencyTable, node: str, push: Callable[..., bytes]
 ) -> None:
-    """The brokers of the same push count."""
+    """An invalid node is ignored, and the brokers of the same push count."""
     answer = post.post("/v1/metrics", content=push({node: 5.0, 1: 10.0}), headers=PROTOBUF)
     assert answer.status_code == 200
     assert table.latencies_s() == {1: pytest.approx(0.01)}
@@ -81,7 +81,7 @@ def test_what_cannot_be_taken_is_refused(
     status: int,
     push: Callable[..., bytes],
 ) -> None:
-    """Each refusal has the status that HTTP has for it, and leaves the table as it was."""
+    """Each refusal has its HTTP status and leaves the table unchanged."""
     try:
         assert post.post(path, content=body, headers=headers).status_code == status
     except httpx.WriteError:
@@ -99,13 +99,13 @@ def test_a_bomb_does_not_grow_beyond_the_limit(post: httpx.Client, table: Latenc
 
 
 def test_an_address_in_use_is_reported(table: LatencyTable) -> None:
-    """Two intakes cannot share a port."""
+    """A port that is already in use is reported."""
     with HttpIntake(table, port=0) as intake, pytest.raises(UsageError, match=f"cannot listen on .*{intake.port}"):
         HttpIntake(table, port=intake.port)
 
 
 def test_an_address_of_ipv6_is_listened_on(table: LatencyTable, push: Callable[..., bytes]) -> None:
-    """Where the machine has IPv6, a post to it is taken as any other."""
+    """If the machine has IPv6, a post to an IPv6 address is accepted."""
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
@@ -118,13 +118,13 @@ def test_an_address_of_ipv6_is_listened_on(table: LatencyTable, push: Callable[.
 
 @pytest.mark.parametrize("host", ["..", "2001:db8::1"])
 def test_a_host_that_is_none_is_reported(table: LatencyTable, host: str) -> None:
-    """A name that cannot be one, or an address that is not of this machine, is an error of usage."""
+    """An invalid host name, or an address of another machine, is a usage error."""
     with pytest.raises(UsageError, match="cannot listen on"):
         HttpIntake(table, host=host, port=0)
 
 
 def test_a_length_that_is_no_number_of_this_world_is_too_large(table: LatencyTable) -> None:
-    """A header of thousands of digits is refused by its length alone."""
+    """A content length of thousands of digits is refused unread as too large."""
     with HttpIntake(table, port=0) as intake:
         connection = HTTPConnection("127.0.0.1", intake.port, timeout=5)
         connection.request("POST", "/v1/metrics", headers={**PROTOBUF, "Content-Length": "9" * 5000})
@@ -133,7 +133,7 @@ def test_a_length_that_is_no_number_of_this_world_is_too_large(table: LatencyTab
 
 
 def test_without_its_extra_nothing_is_listened_on(table: LatencyTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is missed before a client pushes, which would get no answer."""
+    """A missing extra is reported before the intake listens, so that no client pushes in vain."""
     monkeypatch.setitem(sys.modules, "opentelemetry.proto.metrics.v1.metrics_pb2", None)
     with pytest.raises(UsageError, match="opentelemetry-proto") as refused:
         HttpIntake(table, port=0)

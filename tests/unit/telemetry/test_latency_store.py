@@ -1,4 +1,4 @@
-"""The table of latencies: means over clients, ages, and what counts as unknown."""
+"""The latency table: means over clients, ages, and unknown values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkabal.telemetry.librdkafka_statistics import StatisticsReader
 
 
 class Clock:
-    """A clock that stands still until it is told otherwise."""
+    """A clock that advances only on request."""
 
     now = 0.0
 
@@ -23,7 +23,7 @@ class Clock:
 
 
 def test_clients_count_by_their_requests() -> None:
-    """The mean over two clients is weighted by how many requests each made."""
+    """The mean over two clients is weighted by their numbers of requests."""
     table = LatencyTable(max_age_s=10, clock=Clock())
     table.put("a", 1, 0.010, requests=9)
     table.put("b", 1, 0.110, requests=1)
@@ -31,7 +31,7 @@ def test_clients_count_by_their_requests() -> None:
 
 
 def test_the_newest_figure_of_a_client_replaces_its_older_one() -> None:
-    """A client is counted once for a broker."""
+    """A client counts once per broker, with its newest figure."""
     table = LatencyTable(max_age_s=10, clock=Clock())
     table.put("a", 1, 0.5)
     table.put("a", 1, 0.1)
@@ -40,7 +40,7 @@ def test_the_newest_figure_of_a_client_replaces_its_older_one() -> None:
 
 @pytest.mark.parametrize("broker", [-1, 2**31, 99999999999999999999])
 def test_what_is_no_id_of_a_broker_is_not_kept(broker: int) -> None:
-    """Ids are numbers of 32 bits that are not negative; others make no row."""
+    """Ids are non-negative 32-bit numbers; others are not stored."""
     table = LatencyTable(max_age_s=10, clock=Clock())
     table.put("a", broker, 0.5)
     table.put("a", 2**31 - 1, 0.5)
@@ -48,7 +48,7 @@ def test_what_is_no_id_of_a_broker_is_not_kept(broker: int) -> None:
 
 
 def test_brokers_are_bounded() -> None:
-    """Of more brokers than can be, those not heard of for longest are forgotten."""
+    """Beyond the limit the brokers with the oldest figures are forgotten."""
     table = LatencyTable(max_age_s=10, clock=Clock(), max_brokers=2)
     for broker in (1, 2, 1, 3):
         table.put("a", broker, 0.5)
@@ -56,7 +56,7 @@ def test_brokers_are_bounded() -> None:
 
 
 def test_an_old_figure_is_expired() -> None:
-    """A broker that nobody measured lately is unknown, not fast."""
+    """A broker without a recent figure is unknown, not fast."""
     clock = Clock()
     table = LatencyTable(max_age_s=10, clock=clock)
     table.put("a", 1, 0.5)
@@ -69,21 +69,21 @@ def test_an_old_figure_is_expired() -> None:
 
 @pytest.mark.parametrize(("mean_s", "requests"), [(math.nan, 1), (math.inf, 1), (-0.1, 1), (0.1, 0)])
 def test_what_is_no_measurement_is_not_taken(mean_s: float, requests: float) -> None:
-    """NaN, infinite and negative means, and means of no request, leave the broker unknown."""
+    """NaN, infinite and negative means, and means over no request, leave the broker unknown."""
     table = LatencyTable(max_age_s=10, clock=Clock())
     table.put("a", 1, mean_s, requests)
     assert table.latencies_s() == {}
 
 
 def statistics(at_s: float = 0.0, **brokers: dict[str, Any]) -> str:
-    """A text as librdkafka writes it, cut to what is read."""
+    """Statistics as librdkafka writes them, reduced to what is read."""
     return json.dumps({"name": "producer-1", "ts": round(at_s * 1e6), "brokers": brokers})
 
 
 def broker(
     node: int, *, rtt: float, produced: int, received: int = 1, owed: int = 0, waited: float = 0.0
 ) -> dict[str, Any]:
-    """A broker: microseconds of the round trip and of waiting before it, requests, responses, and those owed."""
+    """A broker: microseconds of round trip and of waiting, requests, responses, and requests in flight."""
     return {
         "nodeid": node,
         "rx": received,
@@ -96,7 +96,7 @@ def broker(
 
 
 def test_statistics_of_a_producer() -> None:
-    """Waiting and round trips of brokers that got produce requests add up; idle brokers and addresses tell nothing."""
+    """Waiting and round trip add up for brokers with produce requests; idle brokers and addresses are ignored."""
     table = LatencyTable(max_age_s=10, clock=Clock())
     read = StatisticsReader(table)
     read(
@@ -110,7 +110,7 @@ def test_statistics_of_a_producer() -> None:
 
 
 def test_a_broker_without_new_requests_keeps_its_figure() -> None:
-    """Other traffic to a broker, such as metadata, does not pass for produce latency."""
+    """Other requests to a broker, such as metadata, do not count as produce latency."""
     table = LatencyTable(max_age_s=10, clock=Clock())
     read = StatisticsReader(table)
     read(statistics(0.0, a=broker(1, rtt=2500.0, produced=10, received=10)))
@@ -121,7 +121,7 @@ def test_a_broker_without_new_requests_keeps_its_figure() -> None:
 
 
 def test_a_broker_that_owes_answers_grows_slower() -> None:
-    """While it does not respond, its latency is at least that time; the first response makes it known again."""
+    """A broker that does not respond is at least as slow as its silence; its first response gives a figure again."""
     table = LatencyTable(max_age_s=10, clock=Clock())
     read = StatisticsReader(table)
     read(statistics(0.0, a=broker(1, rtt=900_000.0, produced=10, received=10, owed=2)))
@@ -144,7 +144,7 @@ def test_a_silent_broker_that_owes_nothing_is_not_slow() -> None:
 
 
 def queue(leader: int, *, waiting: int, in_flight: int, sent: int) -> dict[str, int]:
-    """A partition: records that wait, that are on their way, and that were sent."""
+    """A partition: records that wait, that are in flight, and that were sent."""
     return {
         "leader": leader,
         "msgq_cnt": waiting,
@@ -155,7 +155,7 @@ def queue(leader: int, *, waiting: int, in_flight: int, sent: int) -> dict[str, 
 
 
 def test_a_backlog_counts_before_it_is_measured() -> None:
-    """What is in flight over what comes through is known before the answers are; the end of it is told once."""
+    """The backlog counts before a response measures it; its start and its end are each reported once."""
     table, told = LatencyTable(max_age_s=10, clock=Clock()), []
     read = StatisticsReader(table, memory_s=1.0, backlogged=lambda: told.append(len(told)))
 
@@ -176,7 +176,7 @@ def test_a_backlog_counts_before_it_is_measured() -> None:
 
 
 def test_times_are_averaged_over_the_memory() -> None:
-    """A single slow request among many does not make a broker slow; a change is known after some memories."""
+    """A single slow request does not make a broker slow; a lasting change does after a few memory spans."""
     table = LatencyTable(max_age_s=10, clock=Clock())
     read = StatisticsReader(table, memory_s=1.0)
     for step in range(20):

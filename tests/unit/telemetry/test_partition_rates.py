@@ -1,4 +1,4 @@
-"""Rates from two samples: tables of offsets in and rates out, and properties against a plain recount."""
+"""Rates from two samples: tables of offsets and rates, and properties against a plain recount."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def sample(
     ],
 )
 def test_rate_of_what_is_written(before: Log, after: Log, rate: float) -> None:
-    """The advance of the end offset times bytes a record, over the seconds; unknown where it cannot be told."""
+    """The advance of the end offset times bytes per record, over the seconds; unknown if it cannot be computed."""
     state = with_rates(sample({("t", 0): before}), sample({("t", 0): after}), 10.0, group_offsets=False)
     assert state.partitions.in_bytes_per_s[0] == pytest.approx(rate, nan_ok=True)
     assert math.isnan(state.partitions.out_bytes_per_s[0]), "group offsets were not read"
@@ -85,7 +85,7 @@ def test_rate_of_what_is_written(before: Log, after: Log, rate: float) -> None:
     ],
 )
 def test_rate_of_what_is_read(before: dict[str, int], after: dict[str, int], rate: float) -> None:
-    """The advance of the offsets that groups committed; unknown where one of them went back, came or went."""
+    """The advance of committed offsets; unknown if one of them went back, appeared or disappeared."""
     log: dict[tuple[str, int], Log] = {("t", 0): (0, 100, 1000)}
     state = with_rates(
         sample(log, {(g, "t", 0): offset for g, offset in before.items()}),
@@ -97,7 +97,7 @@ def test_rate_of_what_is_read(before: dict[str, int], after: dict[str, int], rat
 
 
 def test_partitions_are_matched_by_name() -> None:
-    """Topics and partitions that came or went in between do not shift the others; what is new has no rate."""
+    """Topics and partitions that are created or deleted in between do not shift others; new ones have no rate."""
     before = sample({("a", 0): (0, 9, 90), ("b", 0): (0, 100, 1000), ("b", 1): (0, 7, 70)})
     after = sample({("b", 0): (0, 200, 2000), ("b", 2): (0, 5, 50), ("c", 0): (0, 5, 50), ("b", 1): (0, 7, 70)})
     state = with_rates(before, after, 10.0, group_offsets=True)
@@ -108,7 +108,7 @@ def test_partitions_are_matched_by_name() -> None:
 
 
 def test_a_group_of_a_deleted_topic_does_not_matter() -> None:
-    """Offsets committed for a topic that is gone are not charged to another."""
+    """Offsets committed for a deleted topic do not count for another one."""
     log: Log = (0, 100, 1000)
     before = sample({("a", 0): log, ("b", 0): log}, {("g", "a", 0): 50, ("g", "b", 0): 10})
     state = with_rates(before, sample({("b", 0): log}, {("g", "b", 0): 30}), 10.0, group_offsets=True)
@@ -117,7 +117,7 @@ def test_a_group_of_a_deleted_topic_does_not_matter() -> None:
 
 @pytest.mark.parametrize("elapsed_s", [0.0, -1.0, math.nan])
 def test_no_time_between_samples_is_refused(elapsed_s: float) -> None:
-    """Two samples of one moment have no rate, and the message says so."""
+    """Two samples at the same time have no rate, which the error says."""
     state = sample({("t", 0): (0, 1, 1)})
     with pytest.raises(UsageError, match="no time between"):
         with_rates(state, state, elapsed_s, group_offsets=False)
@@ -130,7 +130,7 @@ def test_samples_of_two_clusters_are_refused() -> None:
 
 
 def test_nothing_else_changes_and_rates_are_read_only() -> None:
-    """The result is the later sample; only the two rate columns differ, and they are as frozen as the others."""
+    """The result is the later sample; only its two rate columns differ, and they are frozen like the others."""
     before, after = sample({("t", 0): (0, 1, 10)}), sample({("t", 0): (0, 2, 20)})
     state = with_rates(before, after, 1.0, group_offsets=False)
     assert state.replicas is after.replicas
@@ -172,6 +172,6 @@ def plain_rate(before: KnownLog | None, after: KnownLog, elapsed_s: float) -> fl
 
 @given(logs=LOGS, shift=st.integers(0, 1000))
 def test_bytes_a_record_do_not_depend_on_where_offsets_begin(logs: dict[tuple[str, int], KnownLog], shift: int) -> None:
-    """Only the distance between the offsets counts."""
+    """Bytes per record depend on the distance between the offsets, not on where they begin."""
     moved = {name: (start + shift, end + shift, size) for name, (start, end, size) in logs.items()}
     np.testing.assert_array_equal(bytes_per_record(sample(logs)), bytes_per_record(sample(moved)))

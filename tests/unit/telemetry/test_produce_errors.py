@@ -1,4 +1,4 @@
-"""Records that producers could not write, from what they push."""
+"""Failed records of producers, from the metrics that they push."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kafkabal.telemetry.subscriptions import TOPIC_ERRORS
 
 
 def failed(topic: str, records: float, *, is_delta: bool = True, name: str = TOPIC_ERRORS) -> MetricSample:
-    """What a push says of a topic."""
+    """A push with a topic's failed records."""
     return MetricSample(name, records, {"topic": topic}, is_delta)
 
 
 def test_pushes_of_all_clients_are_added_up() -> None:
-    """By topic, most failed first; a client that only wrote is no failing one, and other metrics do not count."""
+    """Failures add up by topic, the most first; clients without failures and other metrics do not count."""
     errors = ProduceErrors()
     errors.take("a", [failed("images", 3), failed("labels", 0), failed("images", 9, name="other")])
     errors.take("a", [failed("images", 2)])
@@ -33,7 +33,7 @@ def test_pushes_of_all_clients_are_added_up() -> None:
 
 
 def test_totals_count_from_the_second_on() -> None:
-    """What failed before the first one is not of late; a client that starts again begins at nothing."""
+    """Failures before the first total are not recent; a client that restarts begins at zero."""
     errors = ProduceErrors()
     for total in (100, 104, 1, 3):
         errors.take("a", [failed("images", total, is_delta=False)])
@@ -52,7 +52,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("temporality", "is_delta"), [("DELTA", True), ("CUMULATIVE", False), ("UNSPECIFIED", False)])
 def test_messages_tell_totals_from_what_was_added(temporality: str, is_delta: bool) -> None:
-    """A sum says which it is; a gauge is never added up."""
+    """A sum states whether it is a total or a delta; a gauge is never added up."""
     message = MetricsData()
     metrics = message.resource_metrics.add().scope_metrics.add().metrics
     total = metrics.add(name=TOPIC_ERRORS).sum

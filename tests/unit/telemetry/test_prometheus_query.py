@@ -1,4 +1,4 @@
-"""Prometheus as a source: labels, missing series, and answers that are none."""
+"""Prometheus as a source: labels, missing series, and invalid responses."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def query(answer: Callable[[httpx.Request], httpx.Response], label: str = "broke
 
 
 def vector(*series: tuple[dict[str, Any], Any]) -> dict[str, Any]:
-    """An answer to an instant query."""
+    """A response to an instant query."""
     result = [{"metric": labels, "value": [1.5, value]} for labels, value in series]
     return {"status": "success", "data": {"resultType": "vector", "result": result}}
 
 
 def test_values_by_broker() -> None:
-    """The last number of the label names the broker; NaN and infinity are unknown."""
+    """The last number in the label is the broker id; NaN and infinity are unknown."""
     asked: list[httpx.URL] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -43,7 +43,7 @@ def test_values_by_broker() -> None:
 
 
 def test_no_series_is_nothing_known() -> None:
-    """An empty result is no figure for any broker."""
+    """An empty result gives no broker a figure."""
     assert query(lambda request: httpx.Response(200, json=vector()))() == {}
 
 
@@ -65,14 +65,14 @@ def test_no_series_is_nothing_known() -> None:
     ],
 )
 def test_answers_that_cannot_be_used(body: Any, kind: type[KafkabalError], message: str) -> None:
-    """Each names what is wrong, and none is taken for figures."""
+    """Each invalid response is an error that names the fault, and none is used."""
     content = body if isinstance(body, str) else json.dumps(body)
     with pytest.raises(kind, match=message):
         query(lambda request: httpx.Response(200, text=content))()
 
 
 def test_no_answer() -> None:
-    """A Prometheus that cannot be reached is named."""
+    """An unreachable Prometheus is named."""
 
     def refuse(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("connection refused")
@@ -82,6 +82,6 @@ def test_no_answer() -> None:
 
 
 def test_a_url_that_is_none_is_reported() -> None:
-    """What httpx does not take for a URL is an error of configuration."""
+    """A URL that httpx refuses is a configuration error."""
     with pytest.raises(ConfigError, match="invalid URL: http://p:port/api/v1/query"):
         PrometheusQuery("http://p:port", "x", "broker")()

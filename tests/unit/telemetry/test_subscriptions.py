@@ -1,4 +1,4 @@
-"""Subscriptions: configs there and back, and those that brokers or clients would make nothing of."""
+"""Subscriptions: reading and writing their configs, and values that brokers or clients could not use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PREFIX = "org.apache.kafka.producer."
 
 
 def test_configs_there_and_back() -> None:
-    """What is written is what is read again."""
+    """Configs are read as they were written."""
     subscription = Subscription(
         name="s", metrics=(PREFIX, "org.apache.kafka.consumer."), interval_s=2.5, match={"client_id": "a-.*"}
     )
@@ -27,7 +27,7 @@ def test_configs_there_and_back() -> None:
 
 
 def test_the_default_asks_for_what_our_commands_need() -> None:
-    """Latencies of producers and records that they could not write, every ten seconds, of all clients."""
+    """The default asks all clients for producer latencies and failed records every ten seconds."""
     assert validate_subscription(Subscription(name="s")).as_configs() == {
         "metrics": f"{PREFIX}node.request.latency.avg,{PREFIX}request.latency.avg,{PREFIX}topic.record.error.total",
         "interval.ms": "10000",
@@ -36,7 +36,7 @@ def test_the_default_asks_for_what_our_commands_need() -> None:
 
 
 def test_brokers_defaults_are_read() -> None:
-    """Empty configs, as of a resource that was half made, mean no metrics every five minutes."""
+    """Empty configs, as of a half-created resource, mean no metrics and an interval of five minutes."""
     assert Subscription.from_configs("s", {}) == Subscription(name="s", metrics=(), interval_s=300.0)
 
 
@@ -55,19 +55,19 @@ def test_brokers_defaults_are_read() -> None:
     ],
 )
 def test_what_makes_no_sense_is_refused(change: dict[str, Any], message: str) -> None:
-    """Each refusal comes before anything is written to the cluster."""
+    """Invalid values are refused before anything is written to the cluster."""
     with pytest.raises(UsageError, match=message):
         validate_subscription(Subscription(**{"name": "s", **change}))
 
 
 @pytest.mark.parametrize(("interval_s", "longer"), [(300.0, False), (301.0, True)])
 def test_an_interval_that_has_no_effect_is_known(interval_s: float, longer: bool) -> None:
-    """Brokers push every five minutes at the longest, whatever is asked for."""
+    """An interval above five minutes has no effect, since brokers let clients push at least that often."""
     assert Subscription(name="s", interval_s=interval_s).is_longer_than_brokers_allow is longer
 
 
 def test_matches_are_read() -> None:
-    """Patterns may hold equal signs."""
+    """Patterns may contain equal signs."""
     assert parse_matches(["client_id=a=b", "client_software_name=x|y"]) == {
         "client_id": "a=b",
         "client_software_name": "x|y",
@@ -76,6 +76,6 @@ def test_matches_are_read() -> None:
 
 @pytest.mark.parametrize("texts", [["client_id"], ["client_id="], ["client_id=a", "client_id=b"]])
 def test_matches_that_are_none(texts: list[str]) -> None:
-    """Without a pattern, or twice the same key."""
+    """A match without a pattern, or with the same key twice, is refused."""
     with pytest.raises(UsageError):
         parse_matches(texts)

@@ -1,4 +1,4 @@
-"""The imbalances of experiment 3, and the producer that writes beside a move, without brokers."""
+"""The imbalances of experiment 3, and the producer that writes during a move, without brokers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkabal.model import I64
 
 
 class CountedTopics:
-    """Stands for a sandbox: counts the bytes that are sent to partitions by hand."""
+    """Stands for a sandbox: counts the bytes that are sent to chosen partitions."""
 
     brokers = (1, 2, 3, 4)
 
@@ -24,33 +24,33 @@ class CountedTopics:
         self.held: dict[str, I64] = {}
 
     def create(self, topic: str, assignment: Sequence[Sequence[int]]) -> None:
-        """A topic with one replica a partition."""
+        """Create a topic with one replica per partition."""
         self.leaders[topic] = [leader for (leader,) in assignment]
         self.held[topic] = np.zeros(len(self.brokers), np.int64)
 
     def add_partitions(self, topic: str, assignment: Sequence[Sequence[int]]) -> None:
-        """More of them."""
+        """Add partitions."""
         self.leaders[topic] += [leader for (leader,) in assignment]
 
     def send_by_hand(self, topic: str, counts: Sequence[int], record_bytes: int) -> None:
-        """To each partition so many."""
+        """Send this many bytes to each partition."""
         for leader, count in zip(self.leaders[topic], counts, strict=True):
             self.held[topic][leader - 1] += count * record_bytes
 
     def bytes_by_broker(self, topic: str) -> I64:
-        """Of one topic."""
+        """Bytes of one topic by broker."""
         return self.held[topic]
 
 
 class AcknowledgingProducer:
-    """Acknowledges each record at once, and asks for the end after some."""
+    """Acknowledges each record at once, and requests the end after some of them."""
 
     def __init__(self, stop: Event, last: int) -> None:
         self._stop = stop
         self._left = last
 
     def produce(self, value: bytes, on_delivery: Any) -> None:
-        """Count down."""
+        """Acknowledge the record."""
         assert value
         on_delivery(None, self)
         self._left -= 1
@@ -58,16 +58,16 @@ class AcknowledgingProducer:
             self._stop.set()
 
     def partition(self) -> int:
-        """As of a delivered message."""
+        """The partition of a delivered message."""
         return 0
 
     def flush(self) -> None:
-        """Nothing is left."""
+        """Nothing is in flight."""
 
 
 @pytest.mark.parametrize("name", IMBALANCES)
 def test_imbalances_are_as_large(name: str) -> None:
-    """Each begins with the largest broker a third above the mean, and with partitions to write to on every broker."""
+    """Each imbalance has its largest broker a third above the mean, and partitions to write to on every broker."""
     bench = CountedTopics()
     topics = IMBALANCES[name](cast("ExperimentSandbox", bench), "t", 100, 20)
     held = held_bytes(cast("ExperimentSandbox", bench), topics)
@@ -77,7 +77,7 @@ def test_imbalances_are_as_large(name: str) -> None:
 
 
 def test_sending_ends_when_it_is_asked_to() -> None:
-    """What was taken until then is measured, and nothing counts as lost."""
+    """Records sent before the stop are measured, and none counts as lost."""
     stop = Event()
     sent = send_to(AcknowledgingProducer(stop, 3), np.full(10, 5, np.int64), None, stop)
     assert len(sent.latency_s) == len(sent.at_s) == len(sent.partition) == 3
@@ -85,7 +85,7 @@ def test_sending_ends_when_it_is_asked_to() -> None:
 
 
 def test_percentiles_of_a_part_of_the_time() -> None:
-    """Only records that were taken between both times count."""
+    """Only records sent between both times count."""
     at_s = np.arange(10.0)
     sent = Sent(10.0, at_s * 2, np.zeros(10, np.int32), at_s)
     assert sent.p50_and_p99_s(from_s=3, until_s=6)[0] == 8

@@ -1,4 +1,4 @@
-"""What an experiment found, in the report and in the page that quotes it."""
+"""Results of an experiment in its report and in the page that quotes it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FINDING = Finding(
 
 
 def test_a_section_of_a_page_is_written_again(tmp_path: Path) -> None:
-    """Between its marks all is new, around them nothing changes, and a second run writes the same."""
+    """Only the text between the marks is replaced, and a second run writes the same."""
     page = tmp_path / "page.md"
     page.write_text("before\n\n<!-- k: written by the run -->\nold\n<!-- end of k -->\n\nafter\n")
     for _ in range(2):
@@ -26,7 +26,7 @@ def test_a_section_of_a_page_is_written_again(tmp_path: Path) -> None:
 
 
 def test_a_page_without_the_section_is_not_written(tmp_path: Path) -> None:
-    """The run says which marks are missing."""
+    """If the marks are missing the page stays unchanged, and the run names them."""
     page = tmp_path / "page.md"
     page.write_text("before\n")
     with pytest.raises(AssertionError, match="no marks for k"):

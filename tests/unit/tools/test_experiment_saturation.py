@@ -9,7 +9,7 @@ from experiments.healthy_latency import saturating_per_s
 
 @pytest.mark.parametrize("capacity_per_s", [1.0, 150.0, 70_000.0])
 def test_the_ramp_ends_where_a_rate_is_missed(capacity_per_s: float) -> None:
-    """It offers twice as much each time, the last rate twice, and returns what was reached when no more was."""
+    """The rate doubles each time, the last one is tried twice, and the result is the highest rate reached."""
     offered: list[float] = []
 
     def reached(per_s: float) -> float:
@@ -23,7 +23,7 @@ def test_the_ramp_ends_where_a_rate_is_missed(capacity_per_s: float) -> None:
 
 
 def test_one_disturbed_moment_does_not_end_the_ramp() -> None:
-    """A rate that is reached at the second try is followed by the next; of what is reached, the most counts."""
+    """A rate that is reached at the second try is followed by the next, and the result is the highest rate reached."""
     answers = iter([100.0, 20.0, 200.0, 380.0, 400.0, 500.0])
     offered: list[float] = []
 

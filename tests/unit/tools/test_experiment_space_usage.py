@@ -1,4 +1,4 @@
-"""What experiment 1 computes beside what it measures: placements, the least possible imbalance, simulated cases."""
+"""What experiment 1 computes besides measuring: placements, the least imbalance, simulated cases."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ EVEN: F64 = np.ones(4)
     ("assignment", "capacity", "least"),
     [
         ([[0], [1], [2], [3], [0], [0]], EVEN, 1.0),
-        # a broker without a partition gets nothing, and the others share it
+        # a broker without a partition gets nothing, and the others share its part
         ([[0], [1], [2], [2]], EVEN, 4 / 3),
-        # a broker that has a replica of all gets every byte, where three quarters are its part
+        # a broker with a replica of everything gets every byte, where its share is three quarters
         ([[0, 1, 2], [0, 2, 3], [0, 1, 3]], EVEN, 4 / 3),
         ([[0, 1, 2], [1, 2, 3], [2, 3, 0], [3, 0, 1]], EVEN, 1.0),
         ([[0], [1], [2], [3]], np.array([1.0, 1.0, 2.0, 4.0]), 1.0),
@@ -26,14 +26,14 @@ EVEN: F64 = np.ones(4)
     ],
 )
 def test_least_imbalance(assignment: list[list[int]], capacity: F64, least: float) -> None:
-    """It is what can be told of these by hand, however large the unit of capacity."""
+    """The least imbalance equals the value computed by hand, whatever the unit of capacity."""
     assert least_imbalance(assignment, capacity) == pytest.approx(least)
     assert least_imbalance(assignment, capacity * 2**31) == pytest.approx(least)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_partitions_are_drawn_by_the_seed(case: Case) -> None:
-    """Every policy gets the same ones in one run, and others in the next."""
+    """All policies of a run get the same partitions, and another seed draws others."""
     drawn = [placed_topic(case, seed)[1] for seed in (0, 0, 1)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert len(drawn[0]) == (case.partitions or case.brokers + 2)
@@ -41,7 +41,7 @@ def test_partitions_are_drawn_by_the_seed(case: Case) -> None:
 
 
 def test_a_simulated_case() -> None:
-    """Twelve brokers: the fullest has little above the mean by score, and much by the default of librdkafka."""
+    """On twelve brokers the fullest is little above the mean by score, and far above by librdkafka's default."""
     case = next(case for case in CASES if case.is_simulated)
     by_score, by_default = (simulated_bytes(case, policy, 0) for policy in ("score", "librdkafka default"))
     assert max(by_score) < 1.02 * float(np.mean(by_score))

@@ -1,4 +1,4 @@
-"""The executor in a sample of its states; ``python -m tools.model_check`` goes through all that it can reach."""
+"""The executor in a sample of its states; ``python -m tools.model_check`` explores all reachable ones."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from tools.model_check.world import P0
 
 
 def test_sample_of_all_states(tmp_path: Path) -> None:
-    """One disturbance at a sample of all moments: no invariant is violated, and every run can be ended."""
+    """With one disturbance at sampled moments, no invariant is violated, and every run can be ended."""
     figures = Search(Progress.at_first(1), tmp_path, one_in=5).run()
-    assert figures.states > 500  # which ones are followed depends on the code, about 1,000 of them
+    assert figures.states > 500  # which ones are explored depends on the code; about 1,000 of them are
     assert figures.ends > 5
 
 
 def test_all_orders_in_which_copies_arrive(tmp_path: Path) -> None:
-    """Without a disturbance, everything is gone through, whenever copies arrive."""
+    """Without disturbances, all orders in which copies arrive are explored."""
     figures = Search(Progress.at_first(0), tmp_path, audit_one_in=1).run()
     assert figures.is_complete
     assert figures.states > 100
 
 
 def test_throttle_left_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An executor that leaves its rates behind is found out, with what led there."""
+    """An executor that leaves its throttles behind is detected, with the steps that led there."""
     monkeypatch.setattr(run_throttles, "restore_rate", lambda *_: NOTHING)
     search = Search(Progress.at_first(0), tmp_path)
     with pytest.raises(ViolationError, match="not as operators have set them"):
@@ -49,7 +49,7 @@ def test_throttle_left_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_rate_without_a_record_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An executor that sets rates before it writes them down is found out."""
+    """An executor that sets throttles before it records them is detected."""
     monkeypatch.setattr(RunStore, "announce_rates", lambda *_: None)
     monkeypatch.setattr(RunInvariants, "check_configs", lambda *_: None)  # would stop it first
     with pytest.raises(ViolationError, match="which no record knows of"):
@@ -57,28 +57,28 @@ def test_rate_without_a_record_is_found(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_second_run_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An executor that does not look at its lock is found out, where another host takes over."""
+    """An executor that ignores its lock is detected when another host takes over."""
     monkeypatch.setattr(Fence, "check", lambda _: None)
     with pytest.raises(ViolationError, match="changes the cluster, the lock is held by"):
         Search(Progress.at_first(1), tmp_path).run()
 
 
 def test_run_without_an_end_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An executor that looks for ever at what is done is found out."""
+    """An executor that polls forever is detected."""
     monkeypatch.setattr(MoveLoop, "_is_finished", lambda *_, **__: False)
     with pytest.raises(ViolationError, match="would never end"):
         Search(Progress.at_first(0), tmp_path).run()
 
 
 def test_states_taken_for_one_another_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fingerprint that leaves out what counts is found out, since it would hide states."""
+    """A fingerprint that omits relevant state is detected, since it would hide states."""
     monkeypatch.setattr(fingerprint._Freezer, "freeze", lambda *_: 0)
     with pytest.raises(LossyFingerprintError):
         Search(Progress.at_first(0), tmp_path, audit_one_in=1).run()
 
 
 def _journal(path: Path, *, effects: int) -> JournalContent:
-    """What a process has read of a journal with so many effects."""
+    """What a process has read of a journal with this many effects."""
     lines = b'{"record":"intended"}\n' * effects
     path.write_bytes(lines)
     record = RunRecord(
@@ -88,7 +88,7 @@ def _journal(path: Path, *, effects: int) -> JournalContent:
 
 
 def test_what_was_read_of_a_journal_counts_by_what_follows(tmp_path: Path) -> None:
-    """How many requests a journal has makes no difference; that more was written since does, for it is cut off."""
+    """The number of entries read from a journal does not distinguish states; unread entries do: they are cut off."""
     few, many = (_journal(tmp_path / f"{n}.jsonl", effects=n) for n in (1, 9))
     freezer = fingerprint._Freezer(0.0, (1, "b"))
     assert freezer.freeze(few) == freezer.freeze(many)
@@ -98,14 +98,14 @@ def test_what_was_read_of_a_journal_counts_by_what_follows(tmp_path: Path) -> No
 
 
 def test_state_of_a_run_is_told_apart_by_whether_the_record_is_newer() -> None:
-    """Which of the two a process believes depends on it."""
+    """States differ by whether the record is newer, which decides what a process trusts."""
     older, newer = RunState(openings=1, at="a"), RunState(openings=1, at="b")
     freezer = fingerprint._Freezer(0.0, (1, "b"))
     assert freezer.freeze(older) != freezer.freeze(newer)
 
 
 def test_meter_of_copies_is_told_apart_by_what_it_will_count() -> None:
-    """Two that began at different moments count different copies once these are complete."""
+    """Two meters that began at different times differ, since they count different copies once these complete."""
     counts, counts_not = Mock(missing_on=(3,), misplaced=(), is_over=False), Mock(is_over=True)
     for task in (counts, counts_not):
         task.target.copy_bytes = 1000
@@ -116,7 +116,7 @@ def test_meter_of_copies_is_told_apart_by_what_it_will_count() -> None:
 
 
 def test_search_is_continued_from_a_file(tmp_path: Path) -> None:
-    """In pieces it meets the same states as at once."""
+    """A search in several parts visits the same states as one without interruption."""
     at_once, path = Progress.at_first(0), tmp_path / "search"
     Search(at_once, tmp_path / "one").run()
     while not (progress := load(path, 0)).figures.is_complete:
@@ -127,7 +127,7 @@ def test_search_is_continued_from_a_file(tmp_path: Path) -> None:
 
 
 def test_search_of_other_code_is_not_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a change of the executor, or with another number of disturbances, a file is refused."""
+    """A saved search is refused after a change of the executor, or with another number of disturbances."""
     path = tmp_path / "search"
     save(path, 0, Progress.at_first(0))
     with pytest.raises(OtherCodeError):

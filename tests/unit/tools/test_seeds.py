@@ -1,4 +1,4 @@
-"""Some of the drawn runs; ``python -m tools.seeds`` runs as many as there is time for."""
+"""Some of the random runs; ``python -m tools.seeds`` runs as many as there is time for."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ SEEDS = (199, 386, 857, 931, 1097, 1657, 1735, 41334, 46413)
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_seed_that_has_failed(seed: int, tmp_path: Path) -> None:
-    """What was wrong once stays right."""
+    """Seeds that once failed pass."""
     assert drawn_run(seed, tmp_path) == ""
 
 
 def test_first_seeds(tmp_path: Path) -> None:
-    """Whatever is drawn, what was planned is done or undone, and nothing stays behind."""
+    """Whatever is drawn, the plan is executed or rolled back, and nothing is left behind."""
     assert [fault for seed in range(1, 61) if (fault := drawn_run(seed, tmp_path))] == []
 
 
 def test_fault_is_reported_with_its_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that fails says what it was drawn from and what happened in it."""
+    """A failing run reports its seed and its events."""
     monkeypatch.setattr(run_throttles, "restore_rate", lambda *_: NOTHING)
     faults = [fault for seed in range(1, 30) if (fault := drawn_run(seed, tmp_path))]
     assert faults

@@ -1,4 +1,4 @@
-"""The plug-in's build: which jars it is compiled against, and a compiler that fails."""
+"""The plug-in's build: the jars on its class path, and a failing compiler."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kafkabal.telemetry.broker_plugin.build_jar import build_plugin, kafka_jars
 
 
 def jar_with(path: Path, name: str) -> Path:
-    """A jar that holds one empty class."""
+    """A jar that contains one empty class."""
     with zipfile.ZipFile(path, "w") as content:
         content.writestr(name, b"")
     return path
 
 
 def test_jars_of_folders_and_single_jars(tmp_path: Path) -> None:
-    """A folder stands for the jars in it, by name; other files in it do not matter."""
+    """A folder stands for its jars, sorted by name; its other files are ignored."""
     (tmp_path / "libs").mkdir()
     b = jar_with(tmp_path / "libs" / "b.jar", "B.class")
     a = jar_with(tmp_path / "libs" / "a.jar", "org/apache/kafka/server/telemetry/ClientTelemetry.class")
@@ -29,7 +29,7 @@ def test_jars_of_folders_and_single_jars(tmp_path: Path) -> None:
 
 
 def test_jars_without_client_telemetry_are_refused(tmp_path: Path) -> None:
-    """A folder that is no Kafka, or too old a one, is named."""
+    """A folder without Kafka, or with too old a Kafka, is named."""
     jar_with(tmp_path / "a.jar", "A.class")
     with pytest.raises(InputFileError, match="no Kafka with client telemetry found") as caught:
         kafka_jars([tmp_path])
@@ -37,7 +37,7 @@ def test_jars_without_client_telemetry_are_refused(tmp_path: Path) -> None:
 
 
 def test_what_is_no_jar_is_refused(tmp_path: Path) -> None:
-    """A damaged or absent jar is named."""
+    """A damaged or missing jar is named."""
     (tmp_path / "a.jar").write_bytes(b"no jar")
     with pytest.raises(InputFileError, match=r"a\.jar: not a jar"):
         kafka_jars([tmp_path])
@@ -46,7 +46,7 @@ def test_what_is_no_jar_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_compiler_that_fails_leaves_no_jar(tmp_path: Path) -> None:
-    """What the compiler says is shown, and an older jar stays as it is."""
+    """The compiler's output is shown, and an existing jar stays unchanged."""
     java = tmp_path / "java"
     java.write_text("#!/bin/sh\necho no luck >&2\nexit 1\n")
     java.chmod(0o755)
@@ -58,6 +58,6 @@ def test_a_compiler_that_fails_leaves_no_jar(tmp_path: Path) -> None:
 
 
 def test_a_java_that_is_not_there_is_reported(tmp_path: Path) -> None:
-    """A missing runtime is an error of the operation, not a traceback."""
+    """A missing Java runtime is an operation error, not a traceback."""
     with pytest.raises(OperationError, match="cannot run the Java compiler"):
         build_plugin(tmp_path / "x.jar", [], java=tmp_path / "java", compiler=tmp_path / "ecj.jar")
