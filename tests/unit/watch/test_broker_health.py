@@ -1,4 +1,4 @@
-"""Health of brokers: what is detected, and above all what is not."""
+"""Health of brokers: what is detected, and what is deliberately ignored."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Looks:
         self.changes: list[HealthChange] = []
 
     def look(self, responses_s: dict[int, float | None]) -> None:
-        """One look; brokers that are missing are not registered."""
+        """One observation; brokers that are missing are not registered."""
         samples = {b: BrokerSample(is_registered=True, response_s=r) for b, r in responses_s.items()}
         self.changes += self.monitor.update(samples, self.at_s)
         self.at_s += 5.0
@@ -27,7 +27,7 @@ class Looks:
 
 @pytest.fixture
 def looks() -> Looks:
-    """Two minutes of steady answers."""
+    """Two minutes of steady responses."""
     looks = Looks()
     for _ in range(24):
         looks.look({**USUAL_S})
@@ -35,7 +35,7 @@ def looks() -> Looks:
 
 
 def test_a_broker_that_slows_down_is_slow_after_three_looks(looks: Looks) -> None:
-    """Not after two, and healthy again after three normal ones."""
+    """A broker counts as slow after three slow observations, and as healthy again after three normal ones."""
     for _ in range(2):
         looks.look({**USUAL_S, 1: 0.1})
     assert looks.changes == []
@@ -47,7 +47,7 @@ def test_a_broker_that_slows_down_is_slow_after_three_looks(looks: Looks) -> Non
 
 
 def test_noise_is_not_slowness() -> None:
-    """An hour of response times that vary by 30 % at random raises no alarm, in none of twenty."""
+    """In each of twenty cases, an hour of response times that vary by 30 % at random raises no alarm."""
     for seed in range(20):
         looks, source = Looks(), np.random.default_rng(seed)
         for _ in range(720):
@@ -56,7 +56,7 @@ def test_noise_is_not_slowness() -> None:
 
 
 def test_a_host_short_of_time_makes_no_broker_slow(looks: Looks) -> None:
-    """If all brokers respond late at once it is the network or the watch itself; one that is later still is slow."""
+    """If all brokers respond late at once, the network or the host is slow; only a broker later still is slow."""
     for n in range(12):
         looks.look({b: 0.08 + 0.004 * ((b + n) % 4) for b in range(1, 5)})
     assert looks.changes == []
@@ -66,7 +66,7 @@ def test_a_host_short_of_time_makes_no_broker_slow(looks: Looks) -> None:
 
 
 def test_a_broker_that_hangs_is_unreachable_then_dead(looks: Looks) -> None:
-    """Unreachable while it is registered, however long; dead once it is not."""
+    """A hanging broker is unreachable as long as it is registered, and dead once it is not."""
     for _ in range(10):
         looks.look({**USUAL_S, 1: None})
     assert [c.after for c in looks.changes] == [BrokerHealth.UNREACHABLE]
@@ -84,7 +84,7 @@ def test_a_restart_is_no_death(looks: Looks) -> None:
 
 
 def test_a_broker_that_was_dead_before_is_found(looks: Looks) -> None:
-    """One that holds replicas and was never seen is dead; one that holds none any more is forgotten."""
+    """A broker that holds replicas and was never seen is dead; one without replicas is forgotten."""
     assert [c.broker for c in looks.monitor.expect([1, 2, 3, 4, 9], looks.at_s)] == [9]
     looks.monitor.expect([1, 2, 3, 4], looks.at_s)
     assert looks.monitor.in_health(BrokerHealth.DEAD) == frozenset()

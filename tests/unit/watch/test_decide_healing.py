@@ -1,4 +1,4 @@
-"""Decisions: what is healed first, and what keeps it from being healed."""
+"""Decisions: what is healed first, and what prevents a healing."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ SLOW = Situation(slow={2: 60.0}, led=frozenset({2}))
 
 
 def decided(situation: Situation, policy: HealPolicy = ALL, ledger: HealingLedger | None = None) -> Decision:
-    """What is decided at noon."""
+    """The decision at noon."""
     return decide(situation, policy, ledger or HealingLedger(), at_s=NOW_S, local=NOON)
 
 
 def kind_of(decision: Decision) -> HealKind | None:
-    """What is healed."""
+    """The kind of the healing."""
     return decision.healing.kind if decision.healing else None
 
 
 def entry(
     kind: str = "rebalance", *, ago_s: float = 60.0, succeeded: bool = True, moved_bytes: int = 0
 ) -> HealingEntry:
-    """A healing of a while ago."""
+    """A healing some time ago."""
     return HealingEntry(
         at_s=NOW_S - ago_s, kind=kind, moved_bytes=moved_bytes, succeeded=succeeded, plan=Plan(partitions=())
     )
@@ -101,7 +101,7 @@ def test_what_is_found_is_healed_the_worst_first(situation: Situation, kind: Hea
     ],
 )
 def test_what_holds_a_healing_back(situation: Situation, policy: HealPolicy, ledger: HealingLedger, why: str) -> None:
-    """Each limit holds, and the reason names it."""
+    """Each limit holds back a healing, and the reason names it."""
     found = decided(situation, policy, ledger)
 
     assert found.healing is None
@@ -109,19 +109,19 @@ def test_what_holds_a_healing_back(situation: Situation, policy: HealPolicy, led
 
 
 def test_a_repair_waits_for_no_budget_and_no_window() -> None:
-    """Missing copies are repaired at once, though the day's bytes are spent and it is noon."""
+    """Missing copies are repaired at once, even with the day's bytes spent and outside the window."""
     policy = HealPolicy(level=HealLevel.ALL, max_bytes_per_day=1, window=TimeWindow.parse("01:00-05:00"))
 
     assert kind_of(decided(DEAD, policy, HealingLedger(entries=(entry(moved_bytes=100),)))) is HealKind.REPAIR
 
 
 def test_a_dead_broker_gets_time_to_come_back() -> None:
-    """Before --dead-after nothing is copied."""
+    """Nothing is copied before --dead-after has passed."""
     assert decided(Situation(dead={4: 60.0}, dead_with_replicas=frozenset({4}))) == NOTHING
 
 
 def test_leadership_goes_back_after_ten_minutes() -> None:
-    """Not as soon as a demoted broker is healthy, or leadership would flap."""
+    """A demoted broker leads again only after ten healthy minutes, so that leadership does not flap."""
     ledger = HealingLedger(demoted={2: Plan(partitions=())})
 
     assert decided(Situation(well={2: 60.0}), ledger=ledger) == NOTHING
@@ -129,7 +129,7 @@ def test_leadership_goes_back_after_ten_minutes() -> None:
 
 
 def test_failures_back_off_longer_and_longer() -> None:
-    """A quarter of an hour, then half an hour, never more than a day; other kinds are not delayed."""
+    """The delay after a failure grows from 15 minutes to at most a day; other kinds of healing are not delayed."""
     one = HealingLedger(entries=(entry(ago_s=0, succeeded=False),))
     two = HealingLedger(entries=(entry(ago_s=9, succeeded=False), entry(ago_s=0, succeeded=False)))
     many = HealingLedger(entries=tuple(entry(ago_s=9, succeeded=False) for _ in range(40)))

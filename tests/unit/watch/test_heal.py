@@ -37,7 +37,7 @@ class Crash(BaseException):
 
 
 class Stage:
-    """Four brokers of which the last is empty, so that it takes an hour to fill, and a watch that goes on meanwhile."""
+    """Four brokers, the last empty, so that filling it takes an hour, and a watch that keeps observing meanwhile."""
 
     def __init__(self, folder: Path, *, size_bytes: int = 10 * GB) -> None:
         self.clock, self.folder = FakeClock(), folder
@@ -47,13 +47,13 @@ class Stage:
         self.ledger = folder / "ledger" / "watch.json"
 
     def on_event(self, event: WatchEvent) -> None:
-        """Keep it."""
+        """Keep the event."""
         self.events.append(event)
 
     def watcher(
         self, *, state_every_s: float = 60.0, healer_type: type[RunHealer] = RunHealer, **policy: object
     ) -> Watcher:
-        """A watch that heals all it may; its looks go on while it heals."""
+        """A watch with all healings allowed; it observes while it heals."""
         healer = healer_type(
             lambda stop: RunEnvironment(
                 cluster=self.memory, state_dir=self.folder / "runs", clock=self.clock, stop=stop, host="h"
@@ -68,7 +68,7 @@ class Stage:
         return Watcher(self.memory, options, self.clock, self, healer, self.ledger)
 
     def go_on(self, watcher: Watcher, hours: float, every_s: float = LOOK_S) -> None:
-        """Look every ten seconds, also within a healing."""
+        """Observe every ten seconds, also during a healing."""
         ends_at_s = self.clock.monotonic() + hours * 3600
 
         def look() -> None:
@@ -80,18 +80,18 @@ class Stage:
         self.clock.sleep(hours * 3600)
 
     def messages(self, kind: EventKind) -> list[str]:
-        """What was said of this kind."""
+        """Messages of this kind."""
         return [event.message for event in self.events if event.event is kind]
 
 
 @pytest.fixture
 def stage(tmp_path: Path) -> Stage:
-    """A stage in a folder of its own."""
+    """A stage in its own folder."""
     return Stage(tmp_path)
 
 
 def test_a_long_run_is_planned_again_every_hour(stage: Stage) -> None:
-    """Copies in flight complete, the rest is planned for the current cluster, and no byte is copied for nothing."""
+    """Copies in flight complete, the rest is planned for the current cluster, and no byte is copied in vain."""
     stage.go_on(stage.watcher(replan_after_s=900.0), hours=2)
 
     assert "planned again after 15 min" in stage.messages(EventKind.HEALING_STOPPED)[0]
@@ -100,7 +100,7 @@ def test_a_long_run_is_planned_again_every_hour(stage: Stage) -> None:
 
 
 def test_a_window_that_closes_stops_a_run(stage: Stage) -> None:
-    """Outside the window nothing is in flight, and no throttle is left."""
+    """Outside the window no reassignment is in flight, and no throttle is left."""
     stage.go_on(stage.watcher(window=TimeWindow.parse("00:00-00:20")), hours=0.5)
 
     assert "the window 00:00-00:20 has closed" in stage.messages(EventKind.HEALING_STOPPED)[0]
@@ -109,7 +109,7 @@ def test_a_window_that_closes_stops_a_run(stage: Stage) -> None:
 
 
 def test_a_broker_that_dies_amid_a_run_is_repaired(stage: Stage) -> None:
-    """The run yields, though it cannot restore the throttle of the dead broker, and the repair proceeds without it."""
+    """The run yields although it cannot restore the dead broker's throttle, and the repair proceeds."""
     stage.clock.at(600.0, lambda: stage.memory.kafka.kill(1))
 
     stage.go_on(stage.watcher(dead_after_s=300.0), hours=2)
@@ -125,7 +125,7 @@ def test_a_broker_that_dies_amid_a_run_is_repaired(stage: Stage) -> None:
 
 
 def test_a_watch_that_ends_amid_a_run_leaves_nothing_in_flight(stage: Stage) -> None:
-    """As on SIGTERM: what is in flight is cancelled, throttles are restored, and the next watch starts clean."""
+    """On SIGTERM reassignments in flight are cancelled and throttles restored, and the next watch starts clean."""
     watcher = stage.watcher()
     stage.clock.at(600.0, watcher.end)
     stage.go_on(watcher, hours=0.17)
@@ -140,7 +140,7 @@ def test_a_watch_that_ends_amid_a_run_leaves_nothing_in_flight(stage: Stage) -> 
 
 
 def test_a_watch_that_was_killed_resumes_its_run(stage: Stage) -> None:
-    """The next one ends that run before it decides on anything else."""
+    """The next watch completes the run of a killed one before it decides on anything else."""
 
     def crash() -> None:
         raise Crash
@@ -161,7 +161,7 @@ def test_a_watch_that_was_killed_resumes_its_run(stage: Stage) -> None:
 
 
 def test_a_watch_that_was_killed_before_its_run_began_heals_at_once_when_it_is_back(stage: Stage) -> None:
-    """What stands in the ledger alone has not failed: it spends no budget, and nothing backs off for it."""
+    """An entry in the ledger without a run is not a failure: it spends no budget and causes no back-off."""
 
     class Killed(RunHealer):
         def begin(self, healing: Healing, plan: Plan) -> None:
@@ -179,7 +179,7 @@ def test_a_watch_that_was_killed_before_its_run_began_heals_at_once_when_it_is_b
 
 
 def test_a_run_of_another_command_is_waited_for(tmp_path: Path) -> None:
-    """A repair beside a live run is held back and tried again: nothing failed, and no message says to end that run."""
+    """A repair waits for a live run and is retried: it has not failed, and no message says to end that run."""
     stage = Stage(tmp_path, size_bytes=GB // 10)
 
     def stand_still() -> None:
@@ -213,7 +213,7 @@ def test_a_run_of_another_command_is_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_stops_healing_not_watching(stage: Stage) -> None:
-    """It is reported once, events are still reported, and healing resumes once there is room again."""
+    """A full disk is reported once, events are still reported, and healing resumes once there is room again."""
     stage.ledger.parent.write_text("a file where the folder should be")
     watcher = stage.watcher()
     stage.clock.at(300.0, lambda: stage.memory.kafka.pause(2))
@@ -243,7 +243,7 @@ def test_what_cannot_be_met_is_named(tmp_path: Path) -> None:
 
 
 def test_a_day_leaves_nothing_behind(stage: Stage) -> None:
-    """Memory and open files are the same after a day of looks as after an hour."""
+    """Memory and open files after a day of observations are those after an hour."""
     rows = [(b % 4 + 1, (b + 1) % 4 + 1) for b in range(16)]
     stage.memory = InMemoryCluster.of(cluster(brokers(4), [topic("t", *rows)]), stage.clock)
     watcher = stage.watcher(state_every_s=600.0)
@@ -261,7 +261,7 @@ def test_a_day_leaves_nothing_behind(stage: Stage) -> None:
 
 
 def test_filling_a_broker_brings_the_others_in_too_where_moves_to_it_alone_do_not() -> None:
-    """What moves rests for a day: brokers that moves to the new one leave outside the band would stay there so long."""
+    """Moved replicas rest for a day, so filling a broker also brings all others into the band, not only the new one."""
     first = [1] * 15 + [2] * 15 + [3] * 6
     rows = [partition(n, (b,), 10 * GB) for n, b in enumerate(first)]
     state = cluster(brokers(4), [TopicRow(topic="t", partitions=rows)])

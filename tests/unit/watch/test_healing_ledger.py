@@ -1,4 +1,4 @@
-"""The ledger: what counts for which day, and what was ours."""
+"""The ledger: which day an action counts for, and which runs are the watch's own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PLAN = Plan(partitions=(), options={"tolerance": 0.1})
 
 
 def test_bytes_count_for_the_day_in_which_they_were_copied() -> None:
-    """A run over midnight counts until a day after its end, not after its beginning."""
+    """A run over midnight counts until a day after its end, not after its start."""
     begun = HealingLedger().with_entry(
         HealingEntry(at_s=0.0, kind="rebalance", moved_bytes=900, succeeded=False, plan=PLAN)
     )
@@ -23,7 +23,7 @@ def test_bytes_count_for_the_day_in_which_they_were_copied() -> None:
 
 
 def test_a_clock_that_was_set_back_holds_nothing_up_for_more_than_a_day() -> None:
-    """What happened by a clock a year ahead counts from now on: actions, bytes, what rests, and the back-off."""
+    """Entries of a clock a year ahead count from now on: actions, bytes, resting replicas, and the back-off."""
     year_s = 365 * DAY_S
     entries = (
         HealingEntry(at_s=year_s, kind="rebalance", moved_bytes=5, succeeded=True, plan=PLAN, ended_at_s=year_s + 60),
@@ -39,7 +39,7 @@ def test_a_clock_that_was_set_back_holds_nothing_up_for_more_than_a_day() -> Non
 
 
 def test_what_moved_nothing_is_no_action() -> None:
-    """Neither an attempt that found nothing to move nor a plan made again spends the actions of the day."""
+    """Neither an attempt without moves nor a second plan for the same run spends the actions of the day."""
     entries = (
         HealingEntry(at_s=1.0, kind="rebalance", moved_bytes=0, succeeded=False),
         HealingEntry(at_s=2.0, kind="fill", moved_bytes=5, succeeded=True, plan=PLAN),
@@ -50,7 +50,7 @@ def test_what_moved_nothing_is_no_action() -> None:
 
 
 def test_runs_are_known_by_their_plan() -> None:
-    """Only those that this watch has begun are resumed."""
+    """Only runs that this watch has started are resumed."""
     ledger = HealingLedger(entries=(HealingEntry(at_s=1.0, kind="fill", moved_bytes=5, succeeded=False, plan=PLAN),))
 
     assert ledger.has_begun(PLAN.plan_id)
@@ -58,7 +58,7 @@ def test_runs_are_known_by_their_plan() -> None:
 
 
 def test_what_found_nothing_to_move_is_tried_again_when_something_has_rested_for_its_day() -> None:
-    """After six attempts the next is not half a day away; one that failed for another reason waits its full time."""
+    """Attempts without moves back off only until a moved replica has rested; one that failed backs off in full."""
     moved = HealingEntry(at_s=0.0, kind="fill", moved_bytes=5, succeeded=True, plan=PLAN, ended_at_s=600.0)
     found_nothing = [
         HealingEntry(at_s=70_000.0 + n, kind="rebalance", moved_bytes=0, succeeded=False) for n in range(6)
@@ -73,7 +73,7 @@ def test_what_found_nothing_to_move_is_tried_again_when_something_has_rested_for
 
 
 def test_brokers_are_known_to_have_been_repaired_for_a_day() -> None:
-    """Those that a repair took replicas from, and no others."""
+    """Only brokers that a repair took replicas from count as repaired, for a day."""
     previous = Placement(replicas=(1, 2), leader=1, log_dirs=("/d", "/d"))
     change = PartitionChange(topic="t", partition=0, previous=previous, replicas=(3, 2), log_dirs=("/d", "/d"))
     plan = Plan(partitions=(change,), options={"tolerance": 0.1})
@@ -88,7 +88,7 @@ def test_brokers_are_known_to_have_been_repaired_for_a_day() -> None:
 
 
 def test_only_what_never_began_is_forgotten() -> None:
-    """What has ended, what has a run, and what a later run may hide stay as they are."""
+    """An entry is forgotten only if it has no end, no run, and no later run that may belong to it."""
     entry = HealingEntry(at_s=100.0, kind="fill", moved_bytes=5, succeeded=False, plan=PLAN)
     ended = HealingEntry(at_s=90.0, kind="fill", moved_bytes=5, succeeded=False, plan=PLAN, ended_at_s=95.0)
     nothing = HealingEntry(at_s=80.0, kind="rebalance", moved_bytes=0, succeeded=False)

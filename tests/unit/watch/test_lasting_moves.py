@@ -1,4 +1,4 @@
-"""Plans of a watch while what moved within a day rests: nothing moves that would have to move again."""
+"""Plans of a watch while replicas moved within a day rest: nothing moves that would have to move again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PARTITIONS = 24
 
 
 def on_broker(replaced: dict[int, int]) -> ClusterState:
-    """Brokers 1 and 4 in one rack, 2 and 3 alone in theirs; each partition on 1 or 4, and on 3 or its stead."""
+    """Brokers 1 and 4 in one rack, 2 and 3 each in their own; each partition on 1 or 4, and on 3 or its replacement."""
     rows = [partition(n, (replaced.get(n, 3), (1, 4)[n % 2]), 10 * GB) for n in range(PARTITIONS)]
     return cluster(brokers(4, racks=3), [TopicRow(topic="t", partitions=rows)])
 
@@ -45,7 +45,7 @@ def outside(state: ClusterState, plan: Plan) -> tuple[str, ...]:
 
 
 def test_a_broker_is_not_filled_with_what_has_to_leave_it_again() -> None:
-    """All that broker 3 holds rests: others can fill broker 2, but would get as much of broker 3 a day later."""
+    """All replicas of broker 3 rest: others could fill broker 2, but the same bytes would leave it a day later."""
     state, ledger = on_broker({}), repair_of(range(PARTITIONS))
     resting = ledger.plans_of_day(3600.0)
     detour = make_plan(state, PlanOptions(tolerance=POLICY.inner_tolerance, keep_moved=resting))
@@ -61,7 +61,7 @@ def test_a_broker_is_not_filled_with_what_has_to_leave_it_again() -> None:
 
 
 def test_what_does_not_rest_moves_at_once_and_the_remainder_a_day_later() -> None:
-    """Two thirds of broker 3 rest: both parts together move the bytes of one plan for all, and end in the band."""
+    """Two thirds of broker 3 rest: both parts together move the bytes of a single plan, and end in the band."""
     state, ledger = on_broker({}), repair_of(range(8, PARTITIONS))
     whole = plan_of(FILL, state, POLICY, HealingLedger(), 3600.0)
 

@@ -1,4 +1,4 @@
-"""A live view: how often what is asked for, and what is an event."""
+"""A live view: how often the cluster is read, and what counts as an event."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ EVERY_S = 5.0
 
 
 class Counting(InMemoryCluster):
-    """Counts whole readings, each of which takes some processor time."""
+    """Counts full readings, each of which takes some processor time."""
 
     readings = 0
     cost_s = 0.0
     spent_s = 0.0
 
     def read(self, request: ReadRequest) -> Reading:
-        """Read."""
+        """Read the cluster."""
         self.readings += 1
         self.spent_s += self.cost_s
         return super().read(request)
@@ -59,7 +59,7 @@ def test_following_takes_less_than_three_percent_of_a_core(cluster: Counting, co
 
 
 def test_a_broker_that_goes_and_comes_is_seen_at_once(cluster: Counting) -> None:
-    """It is an event at the next observation, and sizes are read again for it."""
+    """A broker that leaves or joins is an event at the next observation, and sizes are read again."""
     shown = observations(cluster, 600.0)
     next(shown)
     cluster.kafka.kill(3)

@@ -1,4 +1,4 @@
-"""The two thresholds of a watch: what has just been filled up to the inner one is inside the outer one."""
+"""The two thresholds of a watch: a broker filled up to the inner one is inside the outer one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkabal.watch.state_findings import find
 
 @pytest.mark.parametrize(("on_first", "is_found"), [(11, False), (12, True)])
 def test_a_topic_has_two_thresholds(on_first: int, is_found: bool) -> None:
-    """Four brokers may hold 11 of 40 replicas; a fifth that joins makes that one too many, which nothing must move."""
+    """Four brokers may hold 11 of 40 replicas; when a fifth joins that is one too many, which may not cause a move."""
     rows = [(1,)] * on_first + [(2 + n % 4,) for n in range(40 - on_first)]
     state = cluster(brokers(5), [topic("t", *rows)])
     by_inner = {s.score.name for s in inspect_cluster(state, tolerance=0.20).scored if s.evaluation.outside.any()}

@@ -1,4 +1,4 @@
-"""Repairs and rebalances that leave room for a broker that died: what has just moved cannot make way for it."""
+"""Repairs and rebalances leave room for a dead broker, since what has just moved cannot make way for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REBALANCE = Healing(HealKind.REBALANCE)
 
 
 def filled_today() -> tuple[ClusterState, Plan]:
-    """A cluster whose fifth broker has just been filled, and the plan that did it."""
+    """A cluster whose fifth broker has just been filled, and the plan that filled it."""
     rows = [partition(n, (n % 4 + 1, (n + 1) % 4 + 1), 10 * GB) for n in range(40)]
     state = cluster(brokers(NEW), [TopicRow(topic="t", partitions=rows)])
     fill = make_plan(state, PlanOptions(mode=Mode.ONLY_TO_NEW, tolerance=0.0))
@@ -37,7 +37,7 @@ def with_dead(state: ClusterState, dead: int) -> ClusterState:
 
 
 def all_live(state: ClusterState) -> ClusterState:
-    """The same placement with every broker there."""
+    """The same placement with every broker live."""
     return _with_placement(state, frozenset())
 
 
@@ -66,7 +66,7 @@ def bytes_on(state: ClusterState, broker: int) -> int:
 
 
 def test_a_broker_that_was_filled_today_gets_little_of_a_repair() -> None:
-    """When the dead broker is back and is filled, none is outside the outer band; one that got its part would be."""
+    """When the dead broker returns and is filled, no broker exceeds the outer band, as a full share would make one."""
     filled, fill = filled_today()
     state = with_dead(filled, DEAD)
 
@@ -81,7 +81,7 @@ def test_a_broker_that_was_filled_today_gets_little_of_a_repair() -> None:
 
 
 def test_a_rebalance_leaves_room_for_a_broker_that_was_repaired_today() -> None:
-    """It does not bring to the broker that was filled today what the repair has kept away from it."""
+    """A rebalance does not move to the broker that was filled today what the repair kept away from it."""
     filled, fill = filled_today()
     state = with_dead(filled, DEAD)
     repair = plan_repair(state, frozenset({DEAD}), (fill,), POLICY)
@@ -100,7 +100,7 @@ def test_a_rebalance_leaves_room_for_a_broker_that_was_repaired_today() -> None:
 
 
 def test_every_replica_is_copied_even_where_no_room_is_left_for_its_broker() -> None:
-    """With as many brokers left as replicas, each has to take what is lost: copies come before balance."""
+    """With as many brokers left as replicas, each takes every lost replica: copies come before balance."""
     rows = [partition(n, (n % 3 + 1, (n + 1) % 3 + 1, (n + 2) % 3 + 1), 10 * GB) for n in range(24)]
     before = cluster(brokers(4), [TopicRow(topic="t", partitions=rows)])
     fill = make_plan(before, PlanOptions(mode=Mode.ONLY_TO_NEW))
@@ -116,7 +116,7 @@ def test_every_replica_is_copied_even_where_no_room_is_left_for_its_broker() -> 
 
 
 def test_nothing_is_limited_where_nothing_rests_or_nobody_died() -> None:
-    """A repair without moves of the day, and a rebalance without a dead broker, are what they would be anyway."""
+    """A repair without earlier moves, and a rebalance without a dead broker, are the same as without the limit."""
     filled, fill = filled_today()
 
     assert limits_of_resting(filled, frozenset({DEAD}), (), POLICY) == {}

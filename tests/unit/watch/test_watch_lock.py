@@ -18,7 +18,7 @@ def memory() -> InMemoryCluster:
 
 
 def test_a_second_watch_waits_and_takes_over(memory: InMemoryCluster) -> None:
-    """It says once who watches, and begins when the first has ended; the first is kept out then."""
+    """The second watch names the first once and starts when it has ended; the first cannot start again meanwhile."""
     first, naps, said = WatchLock(memory, lambda _: None), list[float](), list[str]()
     first.take()
 
@@ -42,7 +42,7 @@ def test_a_second_watch_waits_and_takes_over(memory: InMemoryCluster) -> None:
 def test_a_watch_that_waits_outlives_the_broker_that_keeps_the_lock(
     memory: InMemoryCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While the coordinator is unreachable it keeps trying, says so once, and takes over afterwards."""
+    """While the coordinator is unreachable the second watch keeps trying, reports it once, and takes over later."""
     said, naps = list[str](), list[float]()
     take = WatchLock.take
 
@@ -62,7 +62,7 @@ def test_a_watch_that_waits_outlives_the_broker_that_keeps_the_lock(
 
 
 def test_a_watch_that_waits_is_stopped_by_a_signal(memory: InMemoryCluster) -> None:
-    """Within half a second, without having watched."""
+    """A signal ends a waiting watch within half a second, without any observation."""
     WatchLock(memory, lambda _: None).take()
     stop = StopSwitch()
 

@@ -33,7 +33,7 @@ class Scene:
         self.events: list[WatchEvent] = []
 
     def on_event(self, event: WatchEvent) -> None:
-        """Take note of it."""
+        """Keep the event."""
         self.events.append(event)
 
     def watcher(self, **policy: object) -> Watcher:
@@ -49,13 +49,13 @@ class Scene:
         return Watcher(self.memory, options, self.clock, self, healer, self.folder / "ledger.json")
 
     def go_on(self, watcher: Watcher, minutes: float) -> None:
-        """Look every five seconds for so long."""
+        """Observe every five seconds for this long."""
         for _ in range(int(minutes * 12)):
             watcher.observe()
             self.clock.sleep(5.0)
 
     def kinds(self) -> list[EventKind]:
-        """What was reported, in order."""
+        """Kinds of the reported events, in order."""
         return [event.event for event in self.events]
 
     def held(self) -> list[int]:
@@ -73,12 +73,12 @@ class Scene:
 
 @pytest.fixture
 def make_scene(tmp_path: Path) -> Callable[[], Scene]:
-    """A scene in a folder of its own."""
+    """A scene in its own folder."""
     return lambda: Scene(tmp_path)
 
 
 def test_a_balanced_cluster_is_left_alone(make_scene: Callable[[], Scene]) -> None:
-    """A day over a steady cluster: no event, no action."""
+    """A day on a steady cluster causes no event and no action."""
     scene = make_scene()
 
     scene.go_on(scene.watcher(level=HealLevel.ALL), minutes=24 * 60 / 12)
@@ -87,7 +87,7 @@ def test_a_balanced_cluster_is_left_alone(make_scene: Callable[[], Scene]) -> No
 
 
 def test_a_dead_broker_is_reported_then_repaired(make_scene: Callable[[], Scene]) -> None:
-    """Noticed within 35 s, repaired once --dead-after has passed and not before, and only once."""
+    """A dead broker is reported within 35 s, and repaired once --dead-after has passed, not before and only once."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=600.0)
     scene.go_on(watcher, minutes=2)
@@ -105,7 +105,7 @@ def test_a_dead_broker_is_reported_then_repaired(make_scene: Callable[[], Scene]
 
 
 def test_a_broker_that_returns_keeps_its_replicas(make_scene: Callable[[], Scene]) -> None:
-    """Away for half of --dead-after: readings during its absence make no plan that empties it."""
+    """A broker that is away for half of --dead-after keeps its replicas: no plan is made from readings without it."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=1800.0)
     scene.go_on(watcher, minutes=2)
@@ -134,7 +134,7 @@ def test_without_heal_nothing_changes(make_scene: Callable[[], Scene]) -> None:
 
 
 def test_a_slow_broker_loses_leadership_and_gets_it_back(make_scene: Callable[[], Scene]) -> None:
-    """It leads nothing within a minute, and leads as before ten minutes after it is healthy; no byte moves."""
+    """A slow broker leads nothing within a minute, and leads as before ten minutes after it recovers; no byte moves."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.LEADERS)
     scene.go_on(watcher, minutes=3)
@@ -155,7 +155,7 @@ def test_a_slow_broker_loses_leadership_and_gets_it_back(make_scene: Callable[[]
 
 
 def test_the_leadership_of_a_slow_broker_does_not_go_to_one_that_was_slow(make_scene: Callable[[], Scene]) -> None:
-    """Broker 3 slows down before 2 has been well for ten minutes: 2 leads nothing until those have passed."""
+    """Broker 3 slows down before 2 has been healthy for ten minutes: 2 leads nothing until those have passed."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.LEADERS)
     scene.go_on(watcher, minutes=2)
@@ -174,7 +174,7 @@ def test_the_leadership_of_a_slow_broker_does_not_go_to_one_that_was_slow(make_s
 
 
 def test_two_brokers_that_vanish_at_once_stop_it(make_scene: Callable[[], Scene]) -> None:
-    """That is a network problem: nothing is copied, and it says so once."""
+    """Two brokers vanishing at once is a network problem: nothing is copied, and it is reported once."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=60.0)
     scene.go_on(watcher, minutes=1)
@@ -202,7 +202,7 @@ def test_it_remembers_what_it_healed(make_scene: Callable[[], Scene]) -> None:
 
 
 def test_a_damaged_ledger_stops_healing_not_reporting(make_scene: Callable[[], Scene]) -> None:
-    """Without --heal nothing is read of it; with it the file is named before anything is done."""
+    """Without --heal the ledger is not read; with it a damaged ledger is named before anything is done."""
     scene = make_scene()
     (scene.folder / "ledger.json").write_bytes(b"\0" * 40)
 
@@ -216,7 +216,7 @@ def test_a_damaged_ledger_stops_healing_not_reporting(make_scene: Callable[[], S
 
 
 def test_a_cluster_that_cannot_be_read_is_reported_once(make_scene: Callable[[], Scene]) -> None:
-    """Blind, then seeing again."""
+    """An unreadable cluster is reported once, and so is its return."""
     scene = make_scene()
     watcher = scene.watcher()
     scene.go_on(watcher, minutes=1)

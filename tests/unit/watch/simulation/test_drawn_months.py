@@ -1,4 +1,4 @@
-"""A watch over drawn clusters for ninety days of growth, noise, failures and new brokers: it keeps what it promises."""
+"""A watch keeps its promises on random clusters for ninety days of growth, noise, failures and new brokers."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def drawn_case(source: np.random.Generator, seed: int, brokers_there: int) -> Si
     "seed", [*range(CASES), *(pytest.param(s, marks=pytest.mark.sweep) for s in range(CASES, SWEEP))]
 )
 def test_ninety_days_keep_every_promise(seed: int, tmp_path: Path) -> None:
-    """Nothing moves twice within a day or at steady state, bands hold, hardly more bytes than in hindsight."""
+    """Nothing moves twice within a day or at steady state, bands hold, and bytes are close to those in hindsight."""
     source = np.random.default_rng(seed)
     state = drawn_cluster(source)
     case = drawn_case(source, seed, len(state.brokers))
@@ -74,7 +74,7 @@ def test_ninety_days_keep_every_promise(seed: int, tmp_path: Path) -> None:
 
 
 def test_what_backs_off_is_tried_again_when_something_has_rested(tmp_path: Path) -> None:
-    """Between two changes of sizes, as on a real cluster: two brokers fail within six hours of each other's return."""
+    """A healing that backs off is tried again once something has rested, although sizes have not changed since."""
     source = np.random.default_rng(190)
     state = drawn_cluster(source)
     case = drawn_case(source, 190, len(state.brokers))
