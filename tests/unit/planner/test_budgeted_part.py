@@ -50,7 +50,7 @@ def _repeat(cluster: ClusterState, options: PlanOptions) -> _Runs:
 @pytest.mark.parametrize("share", [0.1, 0.25])
 @pytest.mark.parametrize("world", _TIDY)
 def test_repeated_budgets_end_inside_all_bands_for_the_bytes_of_one_plan(world: SyntheticWorld, share: float) -> None:
-    """Runs under a budget move the bytes of one plan without it, within 1 %, hardly a replica twice, and all of it."""
+    """Budgeted runs move the bytes of one plan without a budget, within 1 %, and hardly any replica twice."""
     cluster = make_world(world)
     full = make_plan(cluster)
     runs = _repeat(cluster, PlanOptions(max_bytes=int(full.moved_bytes * share)))
@@ -73,7 +73,7 @@ def test_repeated_budgets_come_to_an_end_where_bands_are_out_of_reach(world: Syn
 
 
 def test_a_budget_for_one_half_of_an_exchange_is_used() -> None:
-    """If every broker had to give first, one exceeds its band for a while."""
+    """A budget for half of an exchange is used: a broker may exceed its band until the other half follows."""
     cluster = make_world(_EXCHANGES)
     full = make_plan(cluster)
     largest = max(change.bytes for change in full.partitions)
@@ -101,7 +101,7 @@ def _held(cluster: ClusterState) -> list[int]:
 
 
 def test_what_a_budget_leaves_is_said() -> None:
-    """A part says which share of the whole it covers; a budget too small for any replica names the smallest."""
+    """A partial plan states its share of the whole; a budget too small for any replica names the smallest."""
     cluster = make_world(_TIDY[0])
     full = make_plan(cluster)
 
@@ -112,7 +112,7 @@ def test_what_a_budget_leaves_is_said() -> None:
 
 @pytest.mark.parametrize("world", [_TIDY[1], *_OUT_OF_REACH])
 def test_a_budget_for_all_of_it_changes_nothing(world: SyntheticWorld) -> None:
-    """The plan is the one without a budget, also if bands are unreachable."""
+    """A sufficient budget gives the plan without a budget, also if bands are unreachable."""
     cluster = make_world(world)
     full = make_plan(cluster)
     enough = PlanOptions(max_bytes=full.moved_bytes, max_moves=sum(len(c.to_add) for c in full.partitions))

@@ -1,4 +1,4 @@
-"""Bytes across racks: counted from the leader, bounded by an option, and near moves first where they are scarce."""
+"""Bytes across racks: counted from the leader, bounded by an option, with moves within racks first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def lopsided() -> ClusterState:
 
 
 def counted(plan: Plan) -> tuple[int, int]:
-    """Bytes across racks by the plan, and by hand from its changes."""
+    """Bytes across racks according to the plan, and counted from its changes."""
     rack = {1: 0, 2: 1, 3: 0, 4: 1}
     by_hand = 0
     for change in plan.partitions:
@@ -32,14 +32,14 @@ def counted(plan: Plan) -> tuple[int, int]:
 
 
 def test_bytes_across_racks_are_counted_from_the_leader() -> None:
-    """A follower that moves within its rack is copied from the leader in the other one."""
+    """A follower that moves within its rack is copied from the leader in the other rack."""
     told, by_hand = counted(make_plan(lopsided()))
     assert told == by_hand > 0
 
 
 @pytest.mark.parametrize("limit_gb", [0, 2, 5])
 def test_the_limit_holds_and_near_moves_are_still_made(limit_gb: int) -> None:
-    """Never more than the limit across racks; within racks more moves, but for partitions of which both copies do."""
+    """The limit bounds only bytes across racks: moves within racks are still made."""
     plan = make_plan(lopsided(), PlanOptions(max_cross_rack_bytes=limit_gb * GB))
     told, by_hand = counted(plan)
     assert told == by_hand <= limit_gb * GB
@@ -47,7 +47,7 @@ def test_the_limit_holds_and_near_moves_are_still_made(limit_gb: int) -> None:
 
 
 def test_without_racks_it_is_unknown() -> None:
-    """A broker without a rack is near to nothing and far from nothing."""
+    """A broker without a rack is neither near to others nor far from them."""
     rows = [type(b)(broker=b.broker, log_dirs=b.log_dirs) for b in brokers(4)]
     state = cluster(rows, [topic("t", *[[1, 2], [2, 1]] * 10)])
     assert cross_rack_bytes(state, make_plan(state).partitions) is None

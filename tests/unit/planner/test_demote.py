@@ -10,7 +10,7 @@ from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
 
 
 def test_a_demoted_broker_leads_nothing() -> None:
-    """Every partition gets another leader, the leaders in even numbers, on the same brokers."""
+    """Every partition gets another leader on the same brokers, and the leaders are balanced."""
     state = cluster(brokers(3), [topic("t", *[(1, 2, 3)] * 6)])
 
     plan = demote_brokers(state, [1])

@@ -1,4 +1,4 @@
-"""Whether brokers can be drained, told without a plan."""
+"""Whether brokers can be drained, without making a plan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _reasons(found: DrainCheck) -> dict[str, str]:
 
 
 def test_a_broker_that_can_be_drained() -> None:
-    """Replicas, leaders, bytes and time are those that leave; a plan for it can be made."""
+    """Replicas, leaders, bytes and time are those of the drained brokers, and a plan for them can be made."""
     state = cluster(brokers(4), [topic("img", (3, 1), (1, 3), (1, 2), size_bytes=GB)])
     found = check_drain(state, [3], throttle_bytes_per_s=_RATE)
     assert found.can_drain
@@ -41,7 +41,7 @@ def test_a_replication_factor_that_the_others_cannot_keep() -> None:
 
 
 def test_a_replica_elsewhere_that_is_offline_needs_a_broker_too() -> None:
-    """Kafka ends no move of a partition that keeps a replica on a dead broker: with one broker left neither can go."""
+    """Kafka completes no move of a partition that keeps a dead replica: with one broker left neither can leave."""
     rows = brokers(4)
     rows[1] = replace(rows[1], state="dead")
     state = cluster(rows, [topic("three", (1, 2, 3))])
@@ -72,7 +72,7 @@ def test_racks_copies_and_min_isr() -> None:
 
 
 def test_room_that_is_missing() -> None:
-    """What does not fit into the log dirs of the others is said in bytes; excluded brokers offer none."""
+    """Bytes that do not fit into the other brokers' log dirs are reported; excluded brokers offer no room."""
     state = cluster(brokers(3, dir_bytes=10 * GB), [topic("img", (3,), (3,), (3,), size_bytes=5 * GB)])
     assert check_drain(state, [3], throttle_bytes_per_s=_RATE).can_drain
     found = check_drain(state, [3], throttle_bytes_per_s=_RATE, excluded=[2])
@@ -82,7 +82,7 @@ def test_room_that_is_missing() -> None:
 
 
 def test_a_lagging_replica_that_leaves_blocks_nothing() -> None:
-    """The drained broker itself may be out of sync, or dead: its replicas are replaced."""
+    """The drained broker itself may be out of sync or dead: its replicas are replaced."""
     rows = brokers(4)
     rows[2] = replace(rows[2], state="dead", log_dirs=[])
     behind = replace(partition(0, [1, 3]), isr=[1], log_dirs=[0, None], sizes=[GB, None])
@@ -91,7 +91,7 @@ def test_a_lagging_replica_that_leaves_blocks_nothing() -> None:
 
 
 def test_a_stranger_and_a_last_broker() -> None:
-    """An unknown broker is a usage error; with nobody left nothing can be held."""
+    """An unknown broker is a usage error; draining all brokers leaves nowhere for replicas."""
     state = cluster(brokers(2), [topic("img", (1,))])
     with pytest.raises(UsageError, match="unknown broker: 9"):
         check_drain(state, [9], throttle_bytes_per_s=_RATE)

@@ -1,4 +1,4 @@
-"""Reports what a plan leaves on drained brokers and in unbalanced log dirs."""
+"""What a plan leaves on drained brokers and in unbalanced log dirs is reported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _moving(number: int) -> PartitionRow:
 
 
 def _warnings_of_drain(options: PlanOptions) -> list[str]:
-    """What is told of broker 3, which holds chosen, internal and moving partitions."""
+    """Warnings about broker 3, which holds selected, internal and moving partitions."""
     state = cluster(
         brokers(4),
         [
@@ -32,14 +32,14 @@ def _warnings_of_drain(options: PlanOptions) -> list[str]:
 
 
 def test_what_stays_on_a_drained_broker_is_named() -> None:
-    """Partitions that are on their way already are named; internal topics move with a drain."""
+    """Partitions with a reassignment in flight are named; internal topics move with a drain."""
     assert _warnings_of_drain(PlanOptions(drain=frozenset({3}))) == [
         "broker 3 keeps 1 replica of partitions that another tool is reassigning",
     ]
 
 
 def test_topics_that_were_not_chosen_are_named_too() -> None:
-    """A pattern keeps the excluded topics; included ones, and an undrained broker, are not reported."""
+    """Topics that a pattern excludes are named; included topics, and brokers that are not drained, are not."""
     drained = PlanOptions(drain=frozenset({3}), topics=("__*", "sent"), include_internal=True)
 
     assert _warnings_of_drain(drained)[0] == "broker 3 keeps 2 replicas of excluded topics: img"
@@ -47,7 +47,7 @@ def test_topics_that_were_not_chosen_are_named_too() -> None:
 
 
 def _warnings_of_dirs(options: PlanOptions, *, brokers_: int = 2) -> list[str]:
-    """What is told of brokers with two log dirs, of which one holds a replica that is larger than all others."""
+    """Warnings about brokers with two log dirs, one of which holds a replica larger than all others."""
     parts = [
         part
         for b in range(1, brokers_ + 1)
@@ -60,7 +60,7 @@ def _warnings_of_dirs(options: PlanOptions, *, brokers_: int = 2) -> list[str]:
 
 @pytest.mark.parametrize("mode", [Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW])
 def test_log_dirs_that_stay_outside_are_named_with_what_keeps_them_there(mode: Mode) -> None:
-    """One line a broker, with the dirs and the replica that is most of the fullest."""
+    """One line per broker names the dirs and the replica that makes up most of the fullest."""
     shares = "/d0 at 1.98x of its fair share, /d1 at 0.02x of its fair share"
 
     assert _warnings_of_dirs(PlanOptions(mode=mode)) == [
@@ -70,7 +70,7 @@ def test_log_dirs_that_stay_outside_are_named_with_what_keeps_them_there(mode: M
 
 
 def test_log_dirs_are_named_only_where_they_are_aimed_at() -> None:
-    """Not in a mode that leaves log dirs alone, and not if another score was chosen."""
+    """Log dirs are not named in a mode that skips them, or if another score was selected."""
     assert _warnings_of_dirs(PlanOptions(mode=Mode.REPAIR_ONLY)) == []
     assert _warnings_of_dirs(PlanOptions(scores=load_scores(["disk"]))) == []
 

@@ -1,4 +1,4 @@
-"""Copies of unknown size are taken to be as large as their leader's, and a plan may have another copy lead."""
+"""Copies of unknown size count as large as their leader's, and a plan may change which copy leads."""
 
 from kafkabal.model.cluster_rows import PartitionRow, TopicRow
 from kafkabal.plan.planned_state import apply_plan
@@ -8,7 +8,7 @@ from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 
 
 def test_log_dirs_are_evened_by_the_sizes_that_new_leaders_suggest() -> None:
-    """Once broker 3 leads, broker 2 seems to hold 8 GB less: the first plan evens its dirs, a second is empty."""
+    """Once broker 3 leads, broker 2 seems to hold 8 GB less: the first plan balances its dirs, a second is empty."""
     unknown = [
         PartitionRow(
             partition=p,

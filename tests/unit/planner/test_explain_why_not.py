@@ -1,4 +1,4 @@
-"""What is said of a partition that a plan does not bring to a broker, where no rule forbids it."""
+"""Explanations why a plan does not bring a partition to a broker although no rule forbids it."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
 @pytest.mark.parametrize(
     ("each_holds", "ends_with"),
     [
-        (5, "the plan brings it img-"),  # four brokers for fifteen: it ends with three, below its band
+        (5, "the plan brings it img-"),  # four brokers for fifteen partitions: it ends with three, below its band
         (4, "broker 4 is inside its bands without it"),
     ],
 )
 def test_why_an_empty_broker_does_not_get_one_more(each_holds: int, ends_with: str) -> None:
-    """The broker that would miss it is named, and what the plan brings instead, or that nothing more is needed."""
+    """The answer names the broker that would lack it and what arrives instead, or that nothing more is needed."""
     state = cluster(brokers(4), [topic("img", *([(1,), (2,), (3,)] * each_holds), size_bytes=GB)])
     moved = {change.partition for change in make_plan(state, PlanOptions()).partitions}
     stays = min(set(range(3 * each_holds)) - moved)

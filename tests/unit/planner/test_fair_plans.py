@@ -61,7 +61,7 @@ def test_fair_shares_differ_from_the_mean() -> None:
 
 
 def test_a_broker_that_did_not_report_leaves_the_targets_of_the_others_whole() -> None:
-    """Its capacity is assumed to be the mean of those that report; nothing overflows, and the others are balanced."""
+    """Its capacity is assumed to be the mean of those that report; no disk overflows, and the others are balanced."""
     brokers = cluster_builders.brokers(6)
     silent = BrokerRow(broker=7, rack="r0", host="b7", port=9092, log_dirs=[])
     topics = [
@@ -80,7 +80,7 @@ def test_a_broker_that_did_not_report_leaves_the_targets_of_the_others_whole() -
 
 
 def test_leaders_are_evened_to_the_last_one() -> None:
-    """Three, two and one are inside the band, but two each cost no byte; a second plan is empty."""
+    """Three, two and one leaders are inside the band, but two each cost no byte; a second plan is empty."""
     everywhere = [[1, 2, 3], [1, 2, 3], [1, 3, 2], [2, 3, 1], [2, 1, 3], [3, 1, 2]]
     cluster = cluster_builders.cluster(cluster_builders.brokers(3), [cluster_builders.topic("t", *everywhere)])
     plan = make_plan(cluster, PlanOptions())
@@ -93,7 +93,7 @@ def test_leaders_are_evened_to_the_last_one() -> None:
 
 
 def test_leaders_of_a_large_cluster_are_evened_to_the_last_one() -> None:
-    """Brokers 1 and 3 share no partition: broker 2 passes leadership on; all are inside the band before."""
+    """Brokers 1 and 3 share no partition: broker 2 passes leadership on, although all were inside the band before."""
     pairs = [[1, 2]] * 630 + [[2, 3]] * 585 + [[3, 2]] * 585
     cluster = cluster_builders.cluster(cluster_builders.brokers(3), [cluster_builders.topic("t", *pairs)])
     options = PlanOptions(scores=load_scores(["leaders"]))
@@ -107,7 +107,7 @@ def test_leaders_of_a_large_cluster_are_evened_to_the_last_one() -> None:
 
 
 def test_where_a_band_is_out_of_reach_the_others_are_evened_among_each_other() -> None:
-    """One partition is twice a broker's share; the three other brokers, all below their bands then, get equal loads."""
+    """One partition is twice a broker's share: the other three brokers, all below their bands then, get equal loads."""
     gb = cluster_builders.GB
     others = [cluster_builders.partition(i, [2 if i < 40 else 3 if i < 48 else 4], gb) for i in range(1, 50)]
     topic = TopicRow(topic="t", partitions=[cluster_builders.partition(0, [1], 60 * gb), *others])
@@ -124,7 +124,7 @@ def test_where_a_band_is_out_of_reach_the_others_are_evened_among_each_other() -
 
 
 def test_a_topic_that_may_not_move_leaves_leaders_where_they_are() -> None:
-    """The topic of a run's record is led by the broker that leads one more; the leaders that are even stay."""
+    """The topic of a run's record is led by the broker that leads one more; balanced leaders stay."""
     brokers = cluster_builders.brokers(3)
     topic = cluster_builders.topic("t", *[[1 + (p + i) % 3 for i in range(3)] for p in range(61)])
     record = TopicRow(topic="__kafkabal", partitions=[cluster_builders.partition(0, [1, 2, 3], 0)], internal=True)
@@ -134,7 +134,7 @@ def test_a_topic_that_may_not_move_leaves_leaders_where_they_are() -> None:
 
 
 def test_replicas_of_crowded_topics_are_exchanged_for_each_other() -> None:
-    """Most topics fill one broker of a rack: only replicas of one topic can be exchanged, which balances the bytes."""
+    """Most topics fill one broker of a rack: only exchanging replicas of one topic can balance the bytes."""
     world = SyntheticWorld(seed=1, brokers=6, racks=3, topics=12, most_partitions=40, skew=2.5, follower_jitter=0.05)
     cluster = make_world(world)
     plan = make_plan(cluster, PlanOptions())
@@ -172,5 +172,5 @@ def test_a_disk_full_of_other_files_is_named_with_what_they_occupy() -> None:
         ),
         "broker 4 remains at 0.90x of its fair disk share",
     )
-    # the search goes on from its own result: what that fills is not free a second time
+    # the search continues from its own result: what it fills is not free a second time
     assert sum(4 in change.replicas for change in plan.partitions) == 3

@@ -1,4 +1,4 @@
-"""Volumes that other programs fill: a broker that could never make room takes nothing."""
+"""Volumes that other programs fill: a broker that can never make room accepts nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 
 @pytest.mark.parametrize(("usable_gb", "arrives"), [(5, False), (60, True)])
 def test_what_others_fill_beyond_the_limit_takes_nothing(usable_gb: int, arrives: bool) -> None:
-    """Of 100 GB others occupy 94: nothing is planned to come, however much is planned to leave."""
+    """Others occupy 94 of 100 GB: no replica is planned to arrive, however many are planned to leave."""
     rows = brokers(3, dirs=1)
     tight = replace(rows[1].log_dirs[0], total_bytes=100 * GB, usable_bytes=usable_gb * GB)
     rows = [
@@ -30,7 +30,7 @@ def test_what_others_fill_beyond_the_limit_takes_nothing(usable_gb: int, arrives
 
 
 def _half_cordoned(count: int) -> list[BrokerRow]:
-    """Brokers whose two log dirs share a volume of 1 TB, the first of them cordoned."""
+    """Brokers whose two log dirs share a volume of 1 TB, the first dir cordoned."""
     states = ("cordoned", "online")
     return [
         replace(row, log_dirs=[replace(d, volume="v", state=s) for d, s in zip(row.log_dirs, states, strict=True)])
@@ -39,7 +39,7 @@ def _half_cordoned(count: int) -> list[BrokerRow]:
 
 
 def test_a_volume_has_room_where_only_its_first_log_dir_is_cordoned() -> None:
-    """Brokers are levelled and drained through the other log dir, and the volume is counted once."""
+    """Brokers are balanced and drained through the other log dir, and the volume is counted once."""
     parts = [partition(n, [1], GB, log_dirs=[1]) for n in range(9)]
     state = cluster(_half_cordoned(3), [TopicRow(topic="t", partitions=parts)])
     plan = make_plan(state, PlanOptions())
@@ -54,7 +54,7 @@ def test_a_volume_has_room_where_only_its_first_log_dir_is_cordoned() -> None:
 
 
 def test_an_exchange_fills_no_broker_beyond_its_limit() -> None:
-    """Where bands are out of reach, a large replica does not come for a small one to a disk without room for it."""
+    """If bands are unreachable, no large replica is exchanged for a small one on a disk without room for it."""
     parts = [partition(n, [b], gb * GB) for n, (b, gb) in enumerate([(1, 13), (2, 5), (1, 3), (1, 13), (3, 10)])]
     # other programs occupy 76 GB of the second broker's 100, so that below 85 % there is room for 9 GB of replicas
     usable_gb = {1: 71, 2: 19, 3: 90}

@@ -10,7 +10,7 @@ from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 
 
 def three_brokers(*topics: TopicRow) -> ClusterState:
-    """Each has three log dirs, and in the first one 573 bytes of offsets."""
+    """Each broker has three log dirs, with 573 bytes of offsets in the first one."""
     offsets = [partition(0, [1, 2, 3], 573)]
     return cluster(
         brokers(3, dirs=3), [TopicRow(topic="__consumer_offsets", internal=True, partitions=offsets), *topics]
@@ -18,7 +18,7 @@ def three_brokers(*topics: TopicRow) -> ClusterState:
 
 
 def test_a_cluster_that_holds_nothing_but_internal_topics_is_balanced() -> None:
-    """None of it may move, so there is nothing to find and nothing to do."""
+    """No replica may move, so nothing is reported and nothing is planned."""
     state = three_brokers()
     plan = make_plan(state)
 
@@ -27,7 +27,7 @@ def test_a_cluster_that_holds_nothing_but_internal_topics_is_balanced() -> None:
 
 
 def test_other_topics_are_evened_beside_what_stays() -> None:
-    """The log dir with more internal bytes than the mean gets nothing else; the rest is spread over the others."""
+    """A log dir with more internal bytes than the mean gets nothing else; the rest is spread over the others."""
     offsets = TopicRow(topic="__own", internal=True, partitions=[partition(0, [1, 2, 3], 10 * GB)])
     others = [partition(p, [1, 2, 3], GB, log_dirs=[1, 1, 1]) for p in range(4)]
     state = three_brokers(offsets, TopicRow(topic="t", partitions=others))

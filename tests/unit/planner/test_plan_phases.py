@@ -26,14 +26,14 @@ def _targets(plan: Plan) -> set[int]:
 
 
 def test_a_balanced_cluster_needs_nothing() -> None:
-    """Where every score is inside its band, the plan is empty."""
+    """If every score is inside its band, the plan is empty."""
     state = cluster(brokers(3), [topic("img", (1, 2), (2, 3), (3, 1))])
 
     assert make_plan(state).partitions == ()
 
 
 def test_an_empty_replica_is_not_moved_for_the_disk() -> None:
-    """It has no bytes and is moved only for its count, also off a broker whose disk is too full."""
+    """An empty replica moves only for the replica count, even off a broker whose disk is too full."""
     full = topic("full", *[(1, 2)] * 8)
     empty = topic("empty", *[(1, 2)] * 8, size_bytes=0)
     reasons = {
@@ -89,7 +89,7 @@ def test_only_to_new_fills_new_brokers_and_no_others() -> None:
 
 
 def test_only_to_new_says_what_stays_outside() -> None:
-    """One line with the scores of the old brokers; a second one, with what to do, where no broker is empty any more."""
+    """One line names the scores of the old brokers; another says what to do if no broker is empty any more."""
     uneven = make_world(SyntheticWorld(seed=2, skew=2.0))
     grown = with_brokers(uneven, (NewBroker(id=90, rack="r0"),))
     filling, filled = (make_plan(c, PlanOptions(mode=Mode.ONLY_TO_NEW)).warnings for c in (grown, uneven))
@@ -142,7 +142,7 @@ def test_below_goes_by_disk_alone() -> None:
 
 @pytest.mark.parametrize("most", [0, 5])
 def test_a_limit_of_replicas_is_stronger_than_the_bands(most: int) -> None:
-    """A broker with a replica limit gives up the rest, with their bytes and their leadership."""
+    """A broker with a replica limit gives up the excess, with its bytes and leadership, whatever the bands."""
     state = make_world(SyntheticWorld(seed=4, brokers=16, topics=60))
     limited = int(state.brokers.id[2])
     after = apply_plan(state, make_plan(state, PlanOptions(broker_limits={limited: BrokerLimit(replicas=most)})))
@@ -212,7 +212,7 @@ def test_a_replica_in_an_offline_dir_goes_to_another_broker(mode: Mode) -> None:
 
 @pytest.mark.parametrize("mode", [Mode.FULL, Mode.REPAIR_ONLY])
 def test_of_two_broken_replicas_one_alone_is_not_replaced(mode: Mode) -> None:
-    """A reassignment that keeps the other one never ends: the partition is skipped, and named."""
+    """A reassignment that keeps a second broken replica never completes: the partition is skipped and named."""
     state = _with_failed_disk(4, (4,), [topic("t", (1, 3, 4), (1, 2, 4))])
     plan = make_plan(state, PlanOptions(mode=mode))
 
@@ -221,7 +221,7 @@ def test_of_two_broken_replicas_one_alone_is_not_replaced(mode: Mode) -> None:
 
 
 def test_a_drain_that_would_never_end_is_refused() -> None:
-    """The replica on the dead broker fits nowhere: Kafka would not complete the move off the drained one."""
+    """The replica on the dead broker fits nowhere, and so Kafka would not complete the drain: it is refused."""
     rows = [msgspec.structs.replace(b, state="dead" if b.broker == 2 else "online") for b in brokers(4)]
     state = cluster(rows, [topic("t", (1, 2, 3))])
 
@@ -243,7 +243,7 @@ def test_excluded_brokers_take_nothing() -> None:
 
 
 def test_a_limit_of_replicas_is_kept() -> None:
-    """A broker is not filled past the number of replicas that it may hold."""
+    """A broker never gets more replicas than its limit allows."""
     state = make_world(SyntheticWorld(seed=5))
     after = apply_plan(state, make_plan(state, PlanOptions(broker_limits={1: BrokerLimit(replicas=60)})))
 
@@ -252,7 +252,7 @@ def test_a_limit_of_replicas_is_kept() -> None:
 
 @pytest.mark.parametrize("factor", [2, 4])
 def test_the_replication_factor_changes_when_asked(factor: int) -> None:
-    """Every partition ends with the number of replicas that was asked for."""
+    """Every partition ends with the requested number of replicas."""
     state = make_world(SyntheticWorld(seed=6))
     after = apply_plan(state, make_plan(state, PlanOptions(replication_factor=factor)))
 
@@ -269,7 +269,7 @@ def test_a_drain_that_leaves_too_few_brokers_is_refused() -> None:
 
 @pytest.mark.parametrize("mode", [Mode.LEADERS_ONLY, Mode.LOG_DIRS_ONLY])
 def test_what_has_to_move_replicas_is_refused_where_none_may(mode: Mode) -> None:
-    """A drain or another replication factor is not silently ignored."""
+    """A drain or another replication factor is refused in modes that move no replicas, instead of ignored."""
     with pytest.raises(UsageError, match=f"--{mode} and --drain cannot be combined"):
         PlanOptions(mode=mode, drain=frozenset({3}))
     with pytest.raises(UsageError, match=f"--{mode} and --replication-factor cannot be combined"):
@@ -293,7 +293,7 @@ def _with_internal_topic(seed: int) -> tuple[ClusterState, int]:
 
 @pytest.mark.parametrize("seed", [8, 112, 216])
 def test_a_drain_that_is_repeated_hands_on_no_leader(seed: int) -> None:
-    """Internal topics leave the broker too; leaders are balanced at once for their new placement."""
+    """Internal topics leave the broker too, and leaders are balanced at once for their new placement."""
     state, broker = _with_internal_topic(seed)
     options = PlanOptions(drain=frozenset({broker}))
     after = apply_plan(state, make_plan(state, options))
@@ -303,7 +303,7 @@ def test_a_drain_that_is_repeated_hands_on_no_leader(seed: int) -> None:
 
 @pytest.mark.parametrize("broker", [2, 5])
 def test_a_drain_short_of_its_bands_hands_on_no_leader_either(broker: int) -> None:
-    """With one broker left in a rack, it gets all of an internal topic there, beyond its band; leaders are final."""
+    """The last broker of a rack gets all of an internal topic there, beyond its band; its leaders are final."""
     random, rows = Random(7), []
     for p in range(48):
         held = random.sample(range(1, 7), 2)
@@ -324,7 +324,7 @@ def test_an_unknown_broker_is_refused() -> None:
 
 
 def test_a_pattern_without_a_topic_is_refused() -> None:
-    """A mistyped name does not pass for a balanced cluster."""
+    """A mistyped name is refused, instead of passing for a balanced cluster."""
     with pytest.raises(UsageError, match="unknown topic: 'nosuch'"):
         make_plan(make_world(SyntheticWorld()), PlanOptions(topics=("*", "nosuch")))
 
@@ -335,11 +335,11 @@ def test_copies_that_are_larger_than_new_ones_are_moved_first(seed: int) -> None
     plan = make_plan(make_world(SyntheticWorld(seed=seed, topics=120, follower_jitter=0.3)))
 
     assert plan.bound_bytes
-    assert plan.moved_bytes < 1.06 * plan.bound_bytes  # 1.08 and more where copies of any size are taken
+    assert plan.moved_bytes < 1.06 * plan.bound_bytes  # 1.08 and more if copies of any size are taken
 
 
 def test_what_cannot_be_reached_is_named() -> None:
-    """A partition larger than the band is recognised."""
+    """A partition larger than the band is named."""
     state = cluster(brokers(3), [TopicRow(topic="img", partitions=[partition(0, [1], 900), partition(1, [2], 10)])])
 
     told = [line for line in make_plan(state).warnings if line.startswith("broker 1 remains at")]
@@ -347,7 +347,7 @@ def test_what_cannot_be_reached_is_named() -> None:
 
 
 def test_the_frontier_costs_more_the_tighter() -> None:
-    """A tighter band never needs fewer bytes than the loosest one."""
+    """A tighter band never needs fewer bytes than a looser one."""
     points = frontier(make_world(SyntheticWorld(seed=7)), PlanOptions(), tolerances=(0.02, 0.3))
 
     assert points[0].moved_bytes >= points[1].moved_bytes

@@ -1,4 +1,4 @@
-"""On request, what earlier plans have moved stays in place."""
+"""On request, replicas that earlier plans have moved stay in place."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ def grown(state: ClusterState, seed: int) -> ClusterState:
 
 
 def moved_twice(world: SyntheticWorld, *, keep: bool) -> set[tuple[str, int]]:
-    """Replicas moved on by some plan after an earlier one has placed them."""
+    """Replicas that a plan moved after an earlier plan had placed them."""
     state = make_world(world)
     plans: list[Plan] = []
     arrived: set[tuple[str, int]] = set()
@@ -45,13 +45,13 @@ def moved_twice(world: SyntheticWorld, *, keep: bool) -> set[tuple[str, int]]:
 
 @pytest.mark.parametrize("world", _WORLDS)
 def test_no_replica_moves_twice(world: SyntheticWorld) -> None:
-    """While a cluster keeps changing, a plan that is told of earlier ones leaves their moves alone."""
+    """While a cluster keeps changing, a plan that is given earlier ones keeps their moves."""
     assert moved_twice(world, keep=False)
     assert not moved_twice(world, keep=True)
 
 
 def test_a_rule_is_stronger() -> None:
-    """A drained broker keeps nothing, whoever placed it there."""
+    """A drained broker keeps no replica, whichever plan placed it there."""
     state = make_world(SyntheticWorld(seed=1))
     plan = make_plan(state)
     target = next(change.to_add[0] for change in plan.partitions if change.to_add)
@@ -62,7 +62,7 @@ def test_a_rule_is_stronger() -> None:
 
 
 def test_what_was_not_carried_out_leaves_no_trace() -> None:
-    """The same plan results, with another id, if an earlier one was only made; topics and brokers may be gone."""
+    """An earlier plan that was never applied changes only the id; its topics and brokers may no longer exist."""
     state = make_world(SyntheticWorld(seed=1))
     plan = make_plan(state)
     gone = Plan(partitions=(PartitionChange(topic="gone", partition=7, replicas=(1, 99), log_dirs=("any", "any")),))
@@ -74,7 +74,7 @@ def test_what_was_not_carried_out_leaves_no_trace() -> None:
 
 
 def test_a_plan_of_another_cluster_is_refused() -> None:
-    """Names that are equal by coincidence keep nothing."""
+    """A plan of another cluster keeps nothing, even if names are equal by coincidence."""
     state = cluster(brokers(3), [topic("img", (1, 2), (1, 2), (1, 2))])
     plan = make_plan(state)
     other = state.replace(cluster_id="another")

@@ -65,16 +65,16 @@ def _of(problem: Problem, column: Any, topic: str = "a") -> Any:
 
 
 def test_what_is_where() -> None:
-    """Replicas, bytes, leaders and racks as they are, padded to the widest partition."""
+    """Replicas, bytes, leaders and racks are those of the cluster, padded to the widest partition."""
     made = _built()
     assert (made.n_brokers, made.n_topics, made.width, made.n_racks) == (5, 2, 3, 3)
     assert _of(made, made.previous) == [[0, 1, -1], [4, 2, 0], [3, 1, -1]]
-    # an unknown copy counts as the leader's; where none is known, as nothing
+    # an unknown copy counts as the leader's; if none is known, as nothing
     assert _of(made, made.held_bytes) == [[4 * GB, 4 * GB, 0], [6 * GB, 6 * GB, 6 * GB], [0, 0, 0]]
     assert _of(made, made.arriving_bytes) == [4 * GB, 6 * GB, 0]
     assert _of(made, made.size_known) == [True, True, False]
     assert _of(made, made.positions) == [2, 3, 2]
-    # without a leader the first replica stands for it
+    # without a leader the first replica is used in its place
     assert _of(made, made.leader) == [0, 0, 3]
     assert _of(made, made.electable) == [[True, True, False], [False, False, True], [True, False, False]]
     assert _of(made, made.lost) == [[False] * 3, [False, True, False], [False] * 3]
@@ -111,19 +111,19 @@ def test_what_may_move() -> None:
 
 
 def test_which_brokers_take_and_which_leave() -> None:
-    """Dead and drained ones leave and do not count, excluded ones keep what they have."""
+    """Dead and drained brokers give up replicas and have no share; excluded ones keep what they have."""
     made = _built(drain=frozenset({2}), exclude_brokers=frozenset({4}))
     assert made.counted.tolist() == [True, False, True, True, False]
     assert made.leaves.tolist() == made.rules.leaves.tolist() == [False, True, False, False, True]
     assert made.takes.tolist() == made.rules.takes.tolist() == [True, False, True, False, False]
-    # rack b has no broker left, rack a two, and a broker without a rack is its own
+    # rack b has no broker left, rack a two, and a broker without a rack is a rack of its own
     assert made.n_racks == 2
     # what the drained broker holds has to leave, internal or not
     assert _of(made, made.movable, "__b") == [True, True]
 
 
 def test_only_empty_brokers_take_where_that_is_asked_for() -> None:
-    """With ``--only-to-new`` brokers with replicas receive none, but that does not affect what is fair."""
+    """With ``--only-to-new`` brokers with replicas receive none, which does not affect what is fair."""
     state = cluster(brokers(3), [TopicRow(topic="a", partitions=[partition(0, [1, 2])])])
     made = _built(state, mode=Mode.ONLY_TO_NEW)
     assert made.takes.tolist() == [False, False, True]
@@ -131,7 +131,7 @@ def test_only_empty_brokers_take_where_that_is_asked_for() -> None:
 
 
 def test_a_broker_that_others_fill_takes_nothing() -> None:
-    """Where other programs fill a volume beyond the limit, no plan sends a copy there."""
+    """No plan sends a copy to a volume that other programs fill beyond the limit."""
     rows = brokers(3, dir_bytes=100 * GB)
     rows[1] = _with(rows[1], log_dirs=[_with(rows[1].log_dirs[0], usable_bytes=49 * GB)])
     state = cluster(rows, [TopicRow(topic="a", partitions=[partition(0, [1, 3])])])
@@ -150,7 +150,7 @@ def test_a_silent_broker_has_no_fair_share_of_bytes() -> None:
 
 
 def test_how_much_a_broker_may_hold() -> None:
-    """Its open volumes up to the limit, minus other programs' bytes; less if requested."""
+    """A broker may hold its open volumes up to the limit, minus other programs' bytes; less if requested."""
     rows = brokers(4, dirs=2, dir_bytes=100 * GB)
     one, two = rows[0].log_dirs
     # broker 1: 20 GB of another program beside 10 GB of ours, and a volume that is full already
@@ -171,7 +171,7 @@ def test_how_much_a_broker_may_hold() -> None:
 
 
 def test_volumes_of_unknown_size_have_no_limit() -> None:
-    """But for the one that was asked for."""
+    """Volumes of unknown size are unlimited unless a limit is requested."""
     rows = [_with(row, log_dirs=[LogDirRow(path="/d0")]) for row in brokers(2)]
     state = cluster(rows, [TopicRow(topic="a", partitions=[_partition(0, [1, 2], [10, 10])])])
     assert _built(state, broker_limits={2: BrokerLimit(bytes=7)}).limit_bytes.tolist() == [UNLIMITED, 7]
@@ -192,7 +192,7 @@ def test_another_replication_factor() -> None:
 
 
 def test_what_a_reassignment_removes_is_no_part_of_the_factor() -> None:
-    """A partition that another tool is moving has its final width, and is left alone."""
+    """A partition that another tool is moving has its final width, and is not touched."""
     moving = _with(partition(0, [3, 1, 2]), isr=[1, 2], adding=[3], removing=[1])
     made = _built(cluster(brokers(3), [TopicRow(topic="a", partitions=[moving, partition(1, [1, 2])])]))
     assert made.rules.factor.tolist() == [2, 2]
@@ -207,7 +207,7 @@ def test_leaders_stay_where_their_changes_are_limited() -> None:
 
 
 def test_what_earlier_plans_brought_stays() -> None:
-    """Only what such a plan placed, and nothing else of its partitions."""
+    """Only replicas that an earlier plan placed stay, and nothing else of their partitions."""
     previous = Placement(replicas=(3, 2), leader=3, log_dirs=("any", "any"))
     change = PartitionChange(topic="a", partition=0, replicas=(1, 2), log_dirs=("any", "any"), previous=previous)
     state = cluster(brokers(3), [TopicRow(topic="a", partitions=[partition(0, [1, 2]), partition(1, [1, 2])])])
@@ -270,7 +270,7 @@ def test_what_cannot_be_planned(options: Any, error: Any, message: str, hint: st
 
 
 def test_a_cluster_without_topics() -> None:
-    """There is nothing to do, and nothing breaks."""
+    """An empty cluster needs no moves, and causes no error."""
     made = _built(cluster(brokers(2), []))
     assert made.previous.shape == (0, 1)
     assert made.leader.shape == (0,)

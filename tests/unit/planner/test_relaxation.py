@@ -1,4 +1,4 @@
-"""The relaxation behind the bound, evaluated for whole classes of replicas and for single ones."""
+"""The relaxation behind the bound, evaluated for classes of replicas and for single ones."""
 
 import math
 
@@ -16,7 +16,7 @@ from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 
 class Single(Relaxation):
-    """Looks at every replica at all potentials."""
+    """Evaluates every replica at all potentials."""
 
     def _merge(self, by_topic: Bools, by_count: Bools) -> None:
         pass
@@ -33,7 +33,7 @@ class Single(Relaxation):
     ids=["racks", "rack-blind", "dead", "unknown sizes"],
 )
 def test_merged_replicas_give_the_bound_of_single_ones(world: SyntheticWorld) -> None:
-    """The same value at corners, value and gradient at random potentials, from a tenth of the numbers or fewer."""
+    """Values equal at corners, values and gradients at random potentials, from a tenth of the numbers or fewer."""
     start = Solution(build_problem(make_world(world), PlanOptions(tolerance=0.02)))
     assert start.sizes_agree()
     merged, single = Relaxation(start), Single(start)
@@ -41,7 +41,7 @@ def test_merged_replicas_give_the_bound_of_single_ones(world: SyntheticWorld) ->
     drawn = [np.where(merged.rows, random.normal(0, scale, len(merged.rows)), 0) for scale in (0.1, 0.5, 1.0, 2.0)]
 
     for potential in merged.corners():
-        # at a corner prices are 0, and moves that cost nothing have any gradient
+        # at a corner prices are 0, and moves without cost have any gradient
         assert merged.evaluate(potential).value == pytest.approx(single.evaluate(potential).value, rel=1e-9, abs=1e-3)
     for potential in drawn:
         found, wanted = merged.evaluate(potential), single.evaluate(potential)
@@ -53,7 +53,7 @@ def test_merged_replicas_give_the_bound_of_single_ones(world: SyntheticWorld) ->
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_bound_holds_whichever_replicas_of_crowded_topics_compete_for_racks(seed: int) -> None:
-    """In four racks, at any potentials and either way, it is not above what a plan moves."""
+    """In four racks, at any potentials and in either direction, the bound is not above what a plan moves."""
     world = SyntheticWorld(seed=seed, brokers=12, racks=4, topics=60, skew=2.0, follower_jitter=0.3)
     state = make_world(world)
     plan = make_plan(state, PlanOptions(tolerance=0.02))
@@ -70,7 +70,7 @@ def test_the_bound_holds_whichever_replicas_of_crowded_topics_compete_for_racks(
 
 
 def test_an_ascent_climbs_a_concave_bound_where_all_of_a_crowded_topic_compete() -> None:
-    """The value between two points is not below the chord, and no point is above the plane of a gradient."""
+    """The value between two points is never below the chord, and no point is above the plane of a gradient."""
     world = SyntheticWorld(seed=1, brokers=12, racks=4, topics=60, skew=2.0, follower_jitter=0.3)
     relaxation = Relaxation(Solution(build_problem(make_world(world), PlanOptions(tolerance=0.02))))
     relaxation.all_crowded_move = True
@@ -85,7 +85,7 @@ def test_an_ascent_climbs_a_concave_bound_where_all_of_a_crowded_topic_compete()
 
 
 def test_replicas_that_move_at_any_price_are_charged_a_finite_one_where_racks_take_nothing() -> None:
-    """In four racks, two of which take nothing: without an invalid operation, and never on a broker of theirs."""
+    """With four racks, two of which accept nothing, no invalid operation occurs and no broker of these is chosen."""
     world = SyntheticWorld(seed=1, brokers=12, racks=4, topics=20, follower_jitter=0.3)
     relaxation = Relaxation(Solution(build_problem(make_world(world), PlanOptions())))
     assert relaxation.reach is not None

@@ -1,4 +1,4 @@
-"""What follows from a placement that was searched for."""
+"""Consequences of a placement that the search has found."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _placed(state: ClusterState) -> dict[tuple[int, int], int]:
 
 
 def test_two_plans_are_taken_as_one() -> None:
-    """The one ends where the second would, and every new copy has the size of the leader that it is made from."""
+    """The combined plan ends where the second does, and each new copy is as large as the leader it is copied from."""
     world = make_world(UNEQUAL_COPIES)
     problem = build_problem(world, PlanOptions(tolerance=0.2))
     candidate = search(Solution(problem), SILENT)
@@ -44,7 +44,7 @@ def test_two_plans_are_taken_as_one() -> None:
 
 
 def test_a_cluster_without_topics_is_searched_for_nothing() -> None:
-    """There is no position to choose, not even for the search of the smallest clusters."""
+    """Without positions to assign even the search of the smallest clusters ends."""
     start = Solution(build_problem(cluster(brokers(3, racks=3), []), PlanOptions()))
 
     assert not search(start, SILENT).solution.placement.size

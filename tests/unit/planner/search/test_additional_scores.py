@@ -78,7 +78,7 @@ def test_single_copies_are_exchanged_with_their_leadership() -> None:
 
 
 def test_leaders_only_evens_rates_without_a_byte() -> None:
-    """Leadership alone brings the rates closer to balance."""
+    """Changing leaders alone brings the rates closer to balance."""
     state, scores = rated(1), (*USUAL, *load_scores(["leader-bytes-in"]))
     plan = make_plan(state, PlanOptions(scores=scores, tolerance=TOLERANCE, mode=Mode.LEADERS_ONLY))
 

@@ -13,7 +13,7 @@ from kafkabal.testing import SyntheticWorld, make_world
 
 
 def shelf_of(solution: Solution) -> _Shelf:
-    """Everything may go."""
+    """A pool from which every replica may be taken."""
     return _Shelf(solution, solution.stays())
 
 
@@ -41,7 +41,7 @@ def test_what_is_taken_one_by_one_leaves_the_shelf_as_a_copy_would(seed: int, mo
     while len(copied):
         number = int(rng.choice([1, 2, 3, 40]))
         indexes = rng.choice(len(copied), min(number, len(copied)), replace=False)
-        # now and then both are copied, so that gaps close again
+        # now and then both are copied, which closes the gaps
         monkeypatch.setattr(bulk_moves, "_COPIED_MEANWHILE", 0 if number < 40 else 10**9)
         take(one_by_one, indexes)
         monkeypatch.setattr(bulk_moves, "_COPIED_MEANWHILE", 10**9)

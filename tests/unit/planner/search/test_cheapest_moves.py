@@ -1,4 +1,4 @@
-"""With copies of different sizes, a removed replica that finds no place returns without breaking a rule."""
+"""With copies of different sizes, a removed replica without a place returns without breaking a rule."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from kafkabal.testing import SyntheticWorld, make_world
 
 @pytest.mark.parametrize("seed", range(12))
 def test_what_returns_leaves_no_partition_in_fewer_racks(seed: int) -> None:
-    """Another replica of its partition may have come to the rack it left: then both return, or neither."""
+    """If another replica of its partition has come to the rack that it left, both return, or neither."""
     world = SyntheticWorld(seed=seed, brokers=12, racks=4, topics=60, skew=1.5, follower_jitter=0.3)
     solution = Solution(build_problem(make_world(world), PlanOptions(tolerance=0.02)))
     solution.guidance = guidance_of(solution)

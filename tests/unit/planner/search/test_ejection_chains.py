@@ -39,7 +39,7 @@ def test_chains_move_fewer_bytes_inside_all_bands(seed: int) -> None:
 
 
 def test_chains_find_what_single_exchanges_leave() -> None:
-    """Over a few clusters they save bytes that no return, alone or in exchange for one other, could save."""
+    """Over a few clusters they save bytes that no return, alone or in exchange for another, could save."""
     pairs = [
         (solution.moved_bytes(), exchange_in_chains(solution).moved_bytes()) for solution in map(_unequal, range(3))
     ]
@@ -48,7 +48,7 @@ def test_chains_find_what_single_exchanges_leave() -> None:
 
 
 def test_bytes_counted_by_potentials_lead_to_further_chains(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over a few clusters, turns that first put spare bytes where they are worth most end with fewer bytes moved."""
+    """Over a few clusters, rounds that first put spare bytes where they are worth most move fewer bytes."""
     solutions = [_unequal(seed) for seed in range(3)]
     found = [exchange_in_chains(solution).moved_bytes() for solution in solutions]
     monkeypatch.setattr(ejection_chains, "_MOST_TURNS", 0)
@@ -66,7 +66,7 @@ def test_several_replicas_together_make_room_for_one(monkeypatch: pytest.MonkeyP
 
 
 def test_a_replica_may_return_instead_of_another_one_of_its_partition() -> None:
-    """In four racks one that cannot return where it stands may once another has gone, and stays distinct from all."""
+    """In four racks a replica may return in place of another of its partition, and all stay in distinct racks."""
     solution = _unequal(1)
     p, k, other = np.nonzero(solution.moved()[:, :, None] & solution.is_position[:, None, :])
     home = solution.problem.previous[p, k]

@@ -22,7 +22,7 @@ def few_large_partitions() -> ClusterState:
 
 
 def test_two_large_partitions_are_parted() -> None:
-    """A plan of whole replicas that is inside all bands is found if there is one."""
+    """If a plan of whole replicas inside all bands exists, it is found."""
     assert make_plan(few_large_partitions()).warnings == ()
 
 

@@ -13,7 +13,7 @@ from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 
 def local_optimum() -> Solution:
-    """A dozen and a half partitions on six brokers, after a local search alone."""
+    """Eighteen partitions on six brokers, after a local search alone."""
     world = SyntheticWorld(seed=3, brokers=6, racks=3, topics=6, most_partitions=4, skew=1.5)
     state = Solution(build_problem(make_world(world), PlanOptions(tolerance=0.2, scores=load_scores(["disk"]))))
     search_locally(state)
@@ -21,7 +21,7 @@ def local_optimum() -> Solution:
 
 
 def test_a_local_optimum_is_improved_and_the_rules_stay_kept() -> None:
-    """Fewer bytes move, every broker is inside its band, and every partition in as many racks as before."""
+    """Fewer bytes move, every broker is inside its band, and every partition is in as many racks as before."""
     state = local_optimum()
     assert not is_outside(state)
     found = search_iteratively(state, 0)
@@ -40,6 +40,6 @@ def test_equal_seeds_give_equal_placements() -> None:
 
 
 def test_what_is_good_enough_is_left_alone() -> None:
-    """No round is spent on a placement that moves no more than required."""
+    """A placement that moves no more than required is not searched further."""
     state = local_optimum()
     assert search_iteratively(state, state.moved_bytes()) is state

@@ -39,7 +39,7 @@ def test_what_finds_no_room_leaves_its_share_of_the_budget_to_others(max_bytes: 
 
 
 def test_what_has_come_to_the_rack_of_one_that_returns_returns_too() -> None:
-    """Two replicas moved, the second to the rack that the first had left: alone the first would share it."""
+    """Of two moved replicas the second came to the first one's rack: both return, as the first alone would share it."""
     rows = [partition(0, [1, 2], 60), partition(1, [3, 4], 60)]
     topics = [TopicRow(topic="t", partitions=rows)]
     options = PlanOptions(tolerance=0.5)

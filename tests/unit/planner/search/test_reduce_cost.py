@@ -16,7 +16,7 @@ FILLER = [topic(f"even-{n:02}", (1,), (2,), (3,), size_bytes=1000 + n) for n in 
 
 
 def improved(sizes: list[int], gone: dict[int, int]) -> Solution:
-    """Broker 1 holds the replicas of one topic, of which some have gone to other brokers, by their row."""
+    """Broker 1 holds the replicas of one topic; those in the given rows have moved to other brokers."""
     rows = [partition(n, [1], size) for n, size in enumerate(sizes)]
     crowded = TopicRow(topic="crowded", partitions=rows)
     state = Solution(build_problem(cluster(brokers(3), [crowded, *FILLER]), PlanOptions(tolerance=WIDE)))
@@ -39,7 +39,7 @@ def improved(sizes: list[int], gone: dict[int, int]) -> Solution:
 def test_smaller_ones_of_the_same_topic_take_the_place(
     sizes: list[int], gone: dict[int, int], moved_bytes: int
 ) -> None:
-    """A broker that may not hold all replicas of a topic gives up its smallest ones, whichever had moved first."""
+    """A broker that may not hold all replicas of a topic gives up its smallest ones, whichever moved first."""
     state = improved(sizes, gone)
 
     assert state.moved_bytes() == moved_bytes
