@@ -1,4 +1,4 @@
-"""The Python API, by running what ``docs/python.md`` shows."""
+"""The Python API, tested by running what ``docs/python.md`` shows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 
 @pytest.fixture
 def state() -> ClusterState:
-    """Six brokers in three racks, of which three hold everything."""
+    """Six brokers in three racks, three of which hold everything."""
     return cluster(brokers(6, racks=3), [topic("clicks", *[(1, 2, 3), (2, 3, 1), (3, 1, 2)] * 8)])
 
 
@@ -53,19 +53,19 @@ def test_the_page_runs_from_top_to_bottom(
 
 
 def test_a_cluster_must_be_named() -> None:
-    """Without any address the error says what to give."""
+    """Without an address the error says what to set."""
     with pytest.raises(ConfigError, match="no cluster"):
         kafkabal.connect()
 
 
 def test_an_unknown_score_is_refused(state: ClusterState) -> None:
-    """A misspelt name is an error of the caller, not a cluster without scores."""
+    """A misspelt score is a usage error, not a cluster without scores."""
     with pytest.raises(UsageError, match="dusk"):
         kafkabal.make_plan(state, scores=["dusk"])
 
 
 def test_the_names_of_the_stub_exist() -> None:
-    """Whatever type checkers are promised can be imported."""
+    """Every name that type checkers see can be imported."""
     assert all(callable(getattr(kafkabal, name)) for name in kafkabal.__all__)
 
 
@@ -76,7 +76,7 @@ def _as_clock(clock: FakeClock) -> Clock:
 def test_what_is_not_given_comes_from_the_environment(
     state: ClusterState, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """A script and a command started beside it look at the same cluster."""
+    """A script and a command with the same environment use the same cluster."""
     kafkabal.write_snapshot(state, tmp_path / "cluster.jsonl")
     monkeypatch.setenv("KAFKABAL_SNAPSHOT", str(tmp_path / "cluster.jsonl"))
     with kafkabal.connect() as cluster:

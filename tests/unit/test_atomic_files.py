@@ -1,4 +1,4 @@
-"""Files appear whole or not at all."""
+"""Files are written completely or not at all."""
 
 import os
 import stat
@@ -12,7 +12,7 @@ from kafkabal.errors import ExitCode, OutputError
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
-    """While it is written, the old content stays; afterwards the new one is there, and no other file."""
+    """The old content stays during a write; afterwards the new content is there, and no other file."""
     target = tmp_path / "f"
     target.write_text("old")
     with replacing(target) as file:
@@ -27,7 +27,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path: Path) -> None:
     "name", ["x" * 255, "\N{GRINNING FACE}" * 63, "\udcff" * 255], ids=["ascii", "four bytes each", "not UTF-8"]
 )
 def test_the_longest_names_can_be_written(tmp_path: Path, name: str) -> None:
-    """The temporary file beside it fits too, also where its name is cut within a character, or is not UTF-8."""
+    """The temporary file's name fits too, even if it is cut within a character, or is not UTF-8."""
     with replacing(tmp_path / name) as file:
         file.write(b"new")
     assert [p.name for p in tmp_path.iterdir()] == [name]
@@ -71,7 +71,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
 def test_a_device_that_is_full_is_an_error_with_a_reason() -> None:
-    """What a device refuses is reported like any other file that cannot be written."""
+    """A full device is reported like any other file that cannot be written."""
     with (
         pytest.raises(OutputError, match="/dev/full: cannot write: No space left"),
         replacing("/dev/full") as file,
@@ -81,14 +81,14 @@ def test_a_device_that_is_full_is_an_error_with_a_reason() -> None:
 
 @pytest.mark.parametrize("path", ["nowhere/f", "f/below"])
 def test_a_place_that_does_not_exist_is_an_error_with_a_reason(tmp_path: Path, path: str) -> None:
-    """A missing folder, and a file where a folder is meant, are named."""
+    """A missing folder, and a file in place of a folder, are named."""
     (tmp_path / "f").write_text("old")
     with pytest.raises(OutputError, match="cannot write"), replacing(tmp_path / path):
         pass
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
-    """What it points to is replaced."""
+    """The target of a link is replaced, and the link stays."""
     (tmp_path / "real").write_text("old")
     (tmp_path / "link").symlink_to("real")
     with replacing(tmp_path / "link") as file:
@@ -98,7 +98,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
 
 
 def test_permissions_are_kept_and_new_files_follow_the_umask(tmp_path: Path) -> None:
-    """A private file stays private, and a new one is as private as the user wants new files to be."""
+    """A private file stays private, and a new one has the permissions of the umask."""
     private = tmp_path / "private"
     private.touch(0o600)
     mask = os.umask(0o027)
@@ -113,7 +113,7 @@ def test_permissions_are_kept_and_new_files_follow_the_umask(tmp_path: Path) -> 
 
 
 def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
-    """Nothing is renamed over a pipe; its reader gets the bytes."""
+    """A pipe is not replaced by a file; its reader gets the bytes."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read: list[bytes] = []
@@ -131,7 +131,7 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
     [("no/f", "no such folder"), (".", "is a folder"), ("f/g", "no such folder"), ("loop", "levels of symbolic links")],
 )
 def test_what_cannot_be_written_is_known_before(tmp_path: Path, name: str, message: str) -> None:
-    """The same paths are refused that writing would refuse, and nothing is written to find out."""
+    """The check refuses the paths that writing would refuse, and writes nothing."""
     (tmp_path / "f").write_text("old")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     with pytest.raises(OutputError, match=message):
@@ -142,7 +142,7 @@ def test_what_cannot_be_written_is_known_before(tmp_path: Path, name: str, messa
 
 
 def test_what_can_be_written_is_left_as_it_is(tmp_path: Path) -> None:
-    """A new file, an old one, a link to nothing and a device pass the check."""
+    """A new file, an existing one, a dangling link and a device pass the check."""
     (tmp_path / "old").write_text("old")
     (tmp_path / "link").symlink_to(tmp_path / "new")
     for path in (tmp_path / "old", tmp_path / "new", tmp_path / "link", Path(os.devnull)):

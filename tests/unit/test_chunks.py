@@ -1,4 +1,4 @@
-"""Streams in lists."""
+"""Splitting streams into lists."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkabal.chunks import chunked
 
 @given(st.lists(st.integers()), st.integers(1, 9))
 def test_nothing_is_lost_and_only_the_last_list_is_short(items: list[int], size: int) -> None:
-    """Put together again the lists are what came; all but the last are full, and none is empty."""
+    """Joined again the lists equal the input; all but the last are full, and none is empty."""
     chunks = list(chunked(items, size))
     assert [item for chunk in chunks for item in chunk] == items
     assert all(len(chunk) == size for chunk in chunks[:-1])
@@ -21,7 +21,7 @@ def test_nothing_is_lost_and_only_the_last_list_is_short(items: list[int], size:
 
 
 def test_no_more_is_taken_than_is_asked_for() -> None:
-    """An endless stream is cut as well, a list at a time."""
+    """An endless stream is split lazily, one list at a time."""
     stream = count()
     assert list(islice(chunked(stream, 3), 2)) == [[0, 1, 2], [3, 4, 5]]
     assert next(stream) == 6
@@ -29,5 +29,5 @@ def test_no_more_is_taken_than_is_asked_for() -> None:
 
 @pytest.mark.parametrize("items", [[], ()])
 def test_an_empty_stream_gives_no_list(items: list[int]) -> None:
-    """Not an empty one."""
+    """An empty stream gives no list, not an empty one."""
     assert list(chunked(items, 2)) == []

@@ -19,7 +19,7 @@ CLASSES = sorted(
 
 
 def test_the_drawn_tree_is_the_real_one() -> None:
-    """Every error stands in the docstring under its parent, with its exit code."""
+    """Every error is in the docstring below its parent, with its exit code."""
     drawn: dict[str, tuple[str, str]] = {}
     path: list[str] = []
     for line in (errors.__doc__ or "").splitlines():
@@ -33,13 +33,13 @@ def test_the_drawn_tree_is_the_real_one() -> None:
 
 
 def test_every_exit_code_has_a_meaning() -> None:
-    """The table that the documentation is made of is complete."""
+    """The table for the documentation lists every exit code."""
     assert list(EXIT_CODE_MEANINGS) == list(ExitCode)
 
 
 @pytest.mark.parametrize(("line", "text"), [(None, "f: bad"), (3, "f, line 3: bad")])
 def test_a_bad_file_is_named_with_its_line(line: int | None, text: str) -> None:
-    """The line is shown where there is one."""
+    """The error names the line if there is one."""
     error = InputFileError("f", "bad", line=line, hint="mend it")
     assert (error.message, error.hint, error.line) == (text, "mend it", line)
 
@@ -62,7 +62,7 @@ def test_a_program_that_does_not_catch_an_error_shows_its_hint() -> None:
     ids=["score", "policy", "decoder", "transform"],
 )
 def test_a_module_that_is_not_found_is_told_where_to_be(load: Callable[[str], object]) -> None:
-    """A script in the working folder is not found by an installed program, which surprises who tries it first."""
+    """The hint says that an installed program does not find modules in the working folder."""
     with pytest.raises(KafkabalError) as refused:
         load("no_such_module_here:Thing")
     assert "PYTHONPATH" in (refused.value.hint or "")

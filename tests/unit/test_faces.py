@@ -1,4 +1,4 @@
-"""Faces of rooms: what a stub promises can be imported, and no name is hidden by a module of the same name."""
+"""Faces of packages: names in a stub can be imported, and no module hides a name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FACES = sorted(ROOT.rglob("__init__.pyi"))
 
 @pytest.mark.parametrize("stub", FACES, ids=lambda path: str(path.parent.relative_to(ROOT)) or ".")
 def test_every_name_of_a_face_can_be_imported(stub: Path) -> None:
-    """The stub lists the names of the room, each with the module that defines it."""
+    """The stub lists the names of the package, each with the module that defines it."""
     package = ".".join(["kafkabal", *stub.parent.relative_to(ROOT).parts])
     room = import_module(package)
     for node in ast.parse(stub.read_text()).body:
@@ -27,7 +27,7 @@ def test_every_name_of_a_face_can_be_imported(stub: Path) -> None:
 
 
 def test_no_module_has_the_name_of_what_its_room_offers() -> None:
-    """Once imported, such a module would stand in the place of the name."""
+    """No module has the name of an exported object, which it would replace once imported."""
     for stub in FACES:
         names = {
             alias.name for n in ast.parse(stub.read_text()).body if isinstance(n, ast.ImportFrom) for alias in n.names

@@ -26,7 +26,7 @@ def _busy() -> BusyError:
 
 
 def test_lock_ends_with_the_process_that_held_it(tmp_path: Path) -> None:
-    """While another process holds it there is a refusal; once that is killed, the file that stays locks nobody out."""
+    """A lock held by another process is refused; once that is killed, its leftover file locks nobody out."""
     path = tmp_path / "below" / "lock"
     with subprocess.Popen(
         [sys.executable, "-c", _HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -49,6 +49,6 @@ def test_content_of_the_file_stays(tmp_path: Path) -> None:
 
 
 def test_file_that_cannot_be_made(tmp_path: Path) -> None:
-    """The file and the reason are named."""
+    """A lock file that cannot be created is named with the reason."""
     with pytest.raises(OutputError, match="cannot write the lock file: Is a directory"):
         acquire_file_lock(tmp_path)

@@ -1,4 +1,4 @@
-"""The search for cycles is paused, and goes on as it was."""
+"""Garbage collection is paused, and restored as it was."""
 
 import gc
 
@@ -9,7 +9,7 @@ from kafkabal.gc_pause import cycle_collection_paused
 
 @pytest.mark.parametrize("was_on", [True, False])
 def test_the_search_is_as_before_when_all_is_done(was_on: bool) -> None:
-    """Off while the block runs; afterwards on only where it was, whatever the block raised."""
+    """Collection is off in the block and afterwards on only if it was before, whatever the block raised."""
     before = gc.isenabled()
     (gc.enable if was_on else gc.disable)()
     try:

@@ -1,4 +1,4 @@
-"""Files written by others: whatever their content, one line says what is wrong, and nothing is exhausted."""
+"""Files from others: whatever they contain, one line states the fault, and no resource is exhausted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read_lines(path: Path | str, limits: Limits = SMALL) -> list[bytes]:
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
 def test_lines_are_the_same_packed_or_not(tmp_path: Path, pack: type[bytes]) -> None:
-    """Each comes with its line end, and the last one may have none."""
+    """Each line keeps its line end, which the last one may lack, compressed or not."""
     path = tmp_path / "f"
     path.write_bytes(pack(b"one\n\ntwo\r\nthree"))
     assert read_lines(path) == [b"one\n", b"\n", b"two\r\n", b"three"]
@@ -34,7 +34,7 @@ def test_lines_are_the_same_packed_or_not(tmp_path: Path, pack: type[bytes]) -> 
 
 
 def test_a_file_that_is_written_to_as_well_is_never_unpacked(tmp_path: Path) -> None:
-    """Its packed bytes are read as they are."""
+    """A file that is also written is never decompressed: its compressed bytes are read unchanged."""
     path = tmp_path / "f"
     path.write_bytes(gzip.compress(b"one"))
     with open_input(path, SMALL, may_be_packed=False) as file:
@@ -42,7 +42,7 @@ def test_a_file_that_is_written_to_as_well_is_never_unpacked(tmp_path: Path) -> 
 
 
 def test_a_line_that_is_too_long_is_named(tmp_path: Path) -> None:
-    """Lines of just the most bytes are read."""
+    """A line of exactly the limit is read, and a longer one is named."""
     path = tmp_path / "f"
     path.write_bytes(b"a\n" + b"b" * 99 + b"\n" + b"c" * 100 + b"\n")
     with pytest.raises(InputFileError, match="f, line 3: the line is longer than 100 bytes"):
@@ -50,7 +50,7 @@ def test_a_line_that_is_too_long_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
-    """Also where it is read as a whole."""
+    """A file beyond the limit is refused, also if it is read as a whole."""
     path = tmp_path / "f"
     path.write_bytes(b"a\n" * 501)
     for read in (read_lines, lambda p: read_bytes(p, SMALL), lambda p: read_text(p, SMALL)):
@@ -59,7 +59,7 @@ def test_a_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
 
 
 def test_what_unpacks_to_many_times_its_size_is_refused(tmp_path: Path) -> None:
-    """Before it is all in memory: of a gigabyte in a megabyte less than a hundredth is unpacked."""
+    """A decompression bomb is refused early: of a gigabyte in a megabyte, less than 1 % is unpacked."""
     path = tmp_path / "f"
     path.write_bytes(gzip.compress(b"a" * 900))
     with pytest.raises(InputFileError, match="unpacks to more than 20 times its size"):
@@ -73,7 +73,7 @@ def test_what_unpacks_to_many_times_its_size_is_refused(tmp_path: Path) -> None:
     "damage", [lambda data: data[:-9], lambda data: data[:20] + b"x" + data[21:], lambda data: data[:4]]
 )
 def test_what_cannot_be_unpacked_is_named(tmp_path: Path, damage: object) -> None:
-    """Truncated or damaged, it is one line."""
+    """A truncated or damaged compressed file is reported in one line."""
     path = tmp_path / "f"
     path.write_bytes(damage(gzip.compress(b"one\ntwo\n" * 5)))  # type: ignore[operator]
     with pytest.raises(InputFileError, match=r"f.*: cannot read"):
@@ -82,13 +82,13 @@ def test_what_cannot_be_unpacked_is_named(tmp_path: Path, damage: object) -> Non
 
 @pytest.mark.parametrize("name", ["missing", "", "a\0b", "x" * 5000, "y" * 300])
 def test_what_is_no_file_is_named(tmp_path: Path, name: str) -> None:
-    """A missing file, a folder, and names that no file can have."""
+    """A missing file, a folder, and impossible file names are named."""
     with pytest.raises(InputFileError, match="cannot read"):
         read_lines(str(tmp_path / name))
 
 
 def test_text_that_is_not_utf8_is_named_by_its_line(tmp_path: Path) -> None:
-    """The first invalid byte counts."""
+    """The error names the line of the first invalid byte."""
     path = tmp_path / "f"
     path.write_bytes(b"one\ntwo\nthr\xffee\n")
     with pytest.raises(InputFileError, match="f, line 3: not UTF-8 text"):
@@ -96,7 +96,7 @@ def test_text_that_is_not_utf8_is_named_by_its_line(tmp_path: Path) -> None:
 
 
 def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Packed or not, and called by its name in errors."""
+    """A dash means standard input, compressed or not, and errors call it that."""
     for data in (b"one\ntwo\n", gzip.compress(b"one\ntwo\n")):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
         assert read_lines(STDIN) == [b"one\n", b"two\n"]
@@ -107,7 +107,7 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_standard_input_that_is_closed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program may be started without it."""
+    """A program that starts without standard input reports this."""
     monkeypatch.setattr(sys, "stdin", None)
     with pytest.raises(InputFileError, match="standard input: cannot read: it is closed"):
         read_lines(STDIN)
@@ -128,13 +128,13 @@ def test_standard_input_that_is_closed_is_named(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_what_is_no_json_is_one_line(text: bytes, message: str) -> None:
-    """Malformed, too deep, too large a number or no text: never anything but our own error."""
+    """Malformed, deeply nested or non-UTF-8 JSON, and huge numbers, raise only our own error."""
     with pytest.raises(InputFileError, match=message):
         decode_json(ANYTHING, text, "f", "no good")
 
 
 def test_a_damaged_key_is_not_left_out() -> None:
-    """A decoder of known keys skips others without a look at their text; damaged ones are refused all the same."""
+    """A damaged key is refused even by a decoder that skips unknown keys without reading them."""
     decoder = msgspec.json.Decoder(LogDirRow)
     assert decode_json(decoder, b'{"path":"/d","\xc3\xbc":1}', "f", "no good").path == "/d"
     with pytest.raises(InputFileError, match="f, line 7: no good: not UTF-8 text"):
@@ -142,6 +142,6 @@ def test_a_damaged_key_is_not_left_out() -> None:
 
 
 def test_long_digits_that_are_no_integer_are_read() -> None:
-    """In a text, in a float, and the largest integer that is allowed."""
+    """Long digits are accepted in a string and a float, and so is the largest allowed integer."""
     text = b'{"name":"99999999999999999999","rate":0.12345678901234567890,"most":9223372036854775807}'
     assert decode_json(ANYTHING, text, "f", "")["most"] == 2**63 - 1

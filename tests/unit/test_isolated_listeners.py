@@ -1,4 +1,4 @@
-"""Listeners that fail or block, whatever the events are."""
+"""Failing or blocking listeners disturb nobody, whatever the events are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class _Recorder:
 
 
 def test_one_that_fails_is_dropped_and_the_others_go_on() -> None:
-    """What a listener raises reaches neither the caller nor the listeners beside it."""
+    """An exception in a listener reaches neither the caller nor other listeners."""
     failing, healthy = _Recorder("b"), _Recorder()
     both = IsolatedListeners([failing, healthy])
     for event in "abc":
@@ -29,7 +29,7 @@ def test_one_that_fails_is_dropped_and_the_others_go_on() -> None:
 
 
 def test_one_that_blocks_keeps_a_bounded_number_of_events() -> None:
-    """Events beyond the capacity are dropped without a word where no event tells of it; passing ones go first."""
+    """Events beyond the capacity are dropped, transient ones first, silently if no event can report it."""
     free, entered, seen = threading.Event(), threading.Event(), list[str]()
 
     class Blocked:

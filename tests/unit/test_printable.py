@@ -1,4 +1,4 @@
-"""What is shown of names that others chose."""
+"""How names that others chose are displayed."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def test_what_steers_a_terminal_is_shown_as_its_escape(text: str, shown: str) ->
 
 
 def test_our_own_line_breaks_may_stay() -> None:
-    """Characters to keep are kept, and only those."""
+    """Only the characters to keep are kept."""
     assert printable("a\nb\x1b", keep="\n") == "a\nb\\x1b"
 
 
 def test_a_word_of_thousands_of_characters_is_cut_in_its_middle() -> None:
-    """Its ends stay, and so does every word that a path can be."""
+    """A very long word is shortened in its middle; every word as short as a path is shown in full."""
     path = "/" + "d" * 255 + "/" + "f" * 100
     assert with_long_words_cut(f"cannot read: '{path}'") == f"cannot read: '{path}'"
     assert with_long_words_cut(f"unknown topic: {'a' * 5000}z, see") == f"unknown topic: {'a' * 200}…{'a' * 98}z, see"

@@ -27,7 +27,7 @@ from kafkabal.errors import UsageError
     ],
 )
 def test_sizes_are_read(text: str, count: int) -> None:
-    """kB is 1000 bytes, KiB 1024, whatever the case; a bare number is bytes."""
+    """kB is 1000 bytes and KiB is 1024, in upper or lower case; a bare number is bytes."""
     assert units.parse_bytes(text) == count
 
 
@@ -36,7 +36,7 @@ def test_sizes_are_read(text: str, count: int) -> None:
     ["", "GB", "-1", "+1", "1,5GB", "1.GB", "1e3", "10 G", "10EB", "10GB/s", "ten", "1_000", "٣", "nan", "inf", "1 2"],
 )
 def test_what_is_no_size_is_refused(text: str) -> None:
-    """The text is shown, with a hint how to write it."""
+    """The error shows the text and hints at the syntax of sizes."""
     with pytest.raises(UsageError, match="invalid size") as error:
         units.parse_bytes(text)
     assert error.value.hint
@@ -44,14 +44,14 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["9223372036854775808", "9000000PB", "99999999.5TiB"])
 def test_a_size_beyond_any_column_is_refused(text: str) -> None:
-    """Sizes are kept in 64 bits; more is an error here, not an overflow later."""
+    """Sizes are stored in 64 bits: a larger one is an error here, not an overflow later."""
     with pytest.raises(UsageError, match="size too large"):
         units.parse_bytes(text)
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, "9" * 5000 + "d"])
 def test_a_number_of_absurd_length_is_refused_like_any_other(text: str) -> None:
-    """Python's own limit on the digits of a number is never reached."""
+    """A very long number is refused before Python's own limit on digits applies."""
     for parse in (
         units.parse_bytes,
         units.parse_rate,
@@ -67,13 +67,13 @@ def test_a_number_of_absurd_length_is_refused_like_any_other(text: str) -> None:
     ("text", "rate"), [("50MB/s", 50_000_000), ("50MB", 50_000_000), ("20MiB /s", 20 * 2**20), ("1000", 1000)]
 )
 def test_rates_are_read(text: str, rate: int) -> None:
-    """``/s`` may be left out."""
+    """``/s`` may be omitted."""
     assert units.parse_rate(text) == rate
 
 
 @pytest.mark.parametrize("text", ["", "/s", "50MB/min", "50Mbit/s", "50MB/s/s"])
 def test_what_is_no_rate_is_refused(text: str) -> None:
-    """The message speaks of a rate, not of a size."""
+    """The error speaks of a rate, not of a size."""
     with pytest.raises(UsageError, match="invalid rate"):
         units.parse_rate(text)
 
@@ -92,13 +92,13 @@ def test_what_is_no_rate_is_refused(text: str) -> None:
     ],
 )
 def test_durations_are_read(text: str, seconds: float) -> None:
-    """Parts add up, with or without blanks between them."""
+    """Parts of a duration add up, with or without blanks between them."""
     assert units.parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "5", "s", "5x", "-5s", "5s3", "1h30", "1:30", "5S"])
 def test_what_is_no_duration_is_refused(text: str) -> None:
-    """A bare number has no unit and so is none."""
+    """A bare number has no unit and so is not a duration."""
     with pytest.raises(UsageError, match="invalid duration"):
         units.parse_duration(text)
 
@@ -108,13 +108,13 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
     [("10%", 0.10), ("0.10", 0.10), ("9 %", 0.09), ("0", 0.0), ("0%", 0.0), ("1.0", 1.0), ("100%", 1.0), ("150%", 1.5)],
 )
 def test_shares_are_read(text: str, share: float) -> None:
-    """A percentage, or a number up to 1."""
+    """A share is a percentage, or a number up to 1."""
     assert units.parse_percent(text) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(("text", "question"), [("10", "10% or 0.10?"), ("1", "1% or 1.0?"), ("1.5", "1.5% or 0.015?")])
 def test_a_bare_number_where_a_share_is_meant_is_refused(text: str, question: str) -> None:
-    """Ten percent or ten times: the user says which."""
+    """A bare number such as 10, 1 or 1.5 may mean a percentage or a fraction: it is refused."""
     with pytest.raises(UsageError, match="ambiguous") as error:
         units.parse_percent(text)
     assert question in error.value.message
@@ -122,7 +122,7 @@ def test_a_bare_number_where_a_share_is_meant_is_refused(text: str, question: st
 
 @pytest.mark.parametrize("text", ["", "%", "-1%", "nan", "inf", "10%%", "1e-2", "0_1", "١٠%"])
 def test_what_is_not_a_percentage_is_refused(text: str) -> None:
-    """The text is shown, with a hint how to write it."""
+    """The error shows the text and hints at the syntax of percentages."""
     with pytest.raises(UsageError, match="invalid percentage") as error:
         units.parse_percent(text)
     assert error.value.hint
@@ -148,12 +148,12 @@ def test_what_is_not_a_percentage_is_refused(text: str) -> None:
     ],
 )
 def test_sizes_are_shown_with_three_digits(count: float, text: str) -> None:
-    """Binary units, three significant digits, a dash for what is not known."""
+    """Sizes have binary units and three significant digits; a dash means unknown."""
     assert units.format_bytes(count) == text
 
 
 def test_rates_are_shown_like_sizes() -> None:
-    """A rate is a size with a second below it; an unknown one is a dash alone."""
+    """A rate is a size per second; an unknown one is only a dash."""
     assert units.format_rate(12 * 2**20) == "12.0 MiB/s"
     assert units.format_rate(math.nan) == "-"
 
@@ -176,25 +176,25 @@ def test_rates_are_shown_like_sizes() -> None:
     ],
 )
 def test_durations_are_shown_in_two_units(seconds: float, text: str) -> None:
-    """The two largest units, nothing that rounds to 60 of anything."""
+    """Durations have their two largest units, and never 60 of any unit."""
     assert units.format_duration(seconds) == text
 
 
 @pytest.mark.parametrize(("share", "text"), [(0.125, "12.5%"), (0, "0.0%"), (1.5, "150.0%"), (math.nan, "-")])
 def test_shares_are_shown_as_percentages(share: float, text: str) -> None:
-    """One decimal unless asked otherwise."""
+    """Percentages have one decimal by default."""
     assert units.format_percent(share) == text
     assert units.format_percent(0.125, digits=0) == "12%"
 
 
 @pytest.mark.parametrize("text", ["90d", "36h", "90m", "1.5s", "14d"])
 def test_durations_are_written_as_options_take_them(text: str) -> None:
-    """In the largest unit that is exact, so that a command that is shown can be pasted."""
+    """Durations use the largest exact unit, so that a displayed command can be pasted."""
     assert units.duration_as_option(units.parse_duration(text)) == text
 
 
 def test_no_time_at_all_is_refused_where_some_is_needed() -> None:
-    """Zero in any unit is refused with a hint; the least bit of time is not."""
+    """Zero in any unit is refused with a hint; the shortest time above it is accepted."""
     for text in ("0s", "0ms", "0h0m", "0.0d"):
         with pytest.raises(UsageError, match="duration must be above 0") as error:
             units.parse_positive_duration(text)
@@ -204,19 +204,19 @@ def test_no_time_at_all_is_refused_where_some_is_needed() -> None:
 
 @pytest.mark.parametrize("text", ["", "1_000", "１２", "0x10", "1.0", "1e3", "--1", "9" * 20, "-1", "9" * 5000])
 def test_what_is_no_whole_number_is_refused(text: str) -> None:
-    """Python reads more than people write, and of any length."""
+    """Only plain decimal digits form a whole number, although Python accepts more spellings."""
     with pytest.raises(UsageError):
         units.parse_whole_number(text)
 
 
 def test_whole_numbers_are_read() -> None:
-    """With leading zeros too, up to 63 bits."""
+    """Whole numbers may have leading zeros, and up to 63 bits."""
     assert [units.parse_whole_number(text) for text in ("0", "007", " 12 ", str(2**63 - 1))] == [0, 7, 12, 2**63 - 1]
 
 
 @pytest.mark.parametrize("text", ["1m1m", "1m1min", "1s1m", "1h 1h"])
 def test_a_unit_stands_once_the_largest_first(text: str) -> None:
-    """What repeats is a slip, not a sum."""
+    """A unit may occur once, the largest first: a repeated one is a mistake, not a sum."""
     with pytest.raises(UsageError, match="invalid duration"):
         units.parse_duration(text)
 
@@ -234,13 +234,13 @@ def test_a_unit_stands_once_the_largest_first(text: str) -> None:
     ],
 )
 def test_a_stated_rate_is_shown_as_it_was_written(rate: int, shown: str) -> None:
-    """Up to two decimals of a decimal unit stay in it; all else is shown in binary units."""
+    """A rate with up to two decimals of a decimal unit keeps that unit; others are shown in binary units."""
     assert units.format_stated_rate(rate) == shown
 
 
 @pytest.mark.parametrize(("digits", "shown"), [(21, "9" * 21), (400, "9" * 40 + "...")])
 def test_a_number_that_is_cut_says_so(digits: int, shown: str) -> None:
-    """Dots stand only where digits are left out."""
+    """An ellipsis appears only if digits are omitted."""
     with pytest.raises(UsageError) as caught:
         units.parse_whole_number("9" * digits)
     assert caught.value.message == f"number too large: {shown}"
@@ -258,5 +258,5 @@ def test_a_number_that_is_cut_says_so(digits: int, shown: str) -> None:
     ],
 )
 def test_moments_are_shown_in_utc_to_the_second(text: str, shown: str) -> None:
-    """What is no moment, or has no time zone, stays as it is."""
+    """Moments are shown in UTC; text that is not a moment, or has no time zone, stays unchanged."""
     assert units.format_moment(text) == shown

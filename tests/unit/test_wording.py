@@ -1,4 +1,4 @@
-"""Counted nouns and cut lists, as messages show them."""
+"""Counted nouns and truncated lists in messages."""
 
 from __future__ import annotations
 

@@ -42,14 +42,14 @@ def test_no_choice_of_fewer_brokers_holds_everything(target: float) -> None:
 
 
 def test_more_replicas_than_racks_may_crowd_one_rack() -> None:
-    """Four replicas, three of them in one rack, make 500 GB per broker: at 60 % of 1000 GB four suffice."""
+    """Four replicas with three in one rack make 500 GB per broker: at 60 % of 1000 GB four brokers suffice."""
     rows = [replace(row, rack="a" if row.broker < 4 else "b") for row in brokers(4)]
     state = cluster(rows, [topic("t", *[[1, 2, 3, 4]] * 5, size_bytes=100 * GB)])
     assert size_brokers(state, 0.6).count == 4
 
 
 def test_surplus_brokers_are_drained_and_a_plan_shows_it() -> None:
-    """90 GB of 9000 need three brokers, one per rack, for replication factor 3."""
+    """90 GB of 9000 need three brokers, one per rack, at replication factor 3."""
     advice = advise_brokers(a_cluster(9, 3, 9, 3, 10), 0.6, 0.09, 50e6)
     assert (advice.bound, advice.suffices, advice.live) == (3, 3, 9)
     assert len(advice.drain) == 6
@@ -60,7 +60,7 @@ def test_surplus_brokers_are_drained_and_a_plan_shows_it() -> None:
 
 
 def test_lacking_brokers_are_added_where_racks_need_them() -> None:
-    """2100 GB in each of three racks at 60 %: four brokers per rack, of which there are three."""
+    """2100 GB in each of three racks at 60 % need four brokers per rack, of which there are three."""
     state = a_cluster(9, 3, 90, 3, 23)
     advice = advise_brokers(state, 0.6, 0.02, 50e6)
     assert advice.bound == 12
@@ -71,7 +71,7 @@ def test_lacking_brokers_are_added_where_racks_need_them() -> None:
 
 
 def test_the_fullest_brokers_stay() -> None:
-    """Of equal brokers those with most data are kept, so that least is moved."""
+    """Of equal brokers those with most data are kept, which moves the fewest bytes."""
     state = a_cluster(6, 3, 3, 3, 10)
     sizing = size_brokers(state, 0.6)
     held = np.bincount(state.replicas.broker, minlength=6)
@@ -80,7 +80,7 @@ def test_the_fullest_brokers_stay() -> None:
 
 
 def test_replicas_nearly_as_large_as_a_broker_need_one_each() -> None:
-    """18 replicas of 420 GB at 70 %: two do not fit on a broker of 1000 GB, which bytes alone do not show."""
+    """18 replicas of 420 GB at 70 %: two do not fit on a broker of 1000 GB, which total bytes do not show."""
     advice = advise_brokers(a_cluster(3, 3, 6, 3, 420), 0.7, 0.09, 50e6)
     assert advice.bound == 11 or advice.bound == 12
     assert advice.suffices is not None
@@ -88,7 +88,7 @@ def test_replicas_nearly_as_large_as_a_broker_need_one_each() -> None:
 
 
 def test_unknown_capacity_leaves_the_number_open() -> None:
-    """Nothing is guessed."""
+    """If a capacity is unknown, no number of brokers is given."""
     rows = [BrokerRow(broker=b, log_dirs=[LogDirRow(path="/d0")]) for b in (1, 2, 3)]
     advice = advise_brokers(cluster(rows, [topic("t", [1, 2])]), 0.6, 0.09, 50e6)
     assert (advice.bound, advice.suffices) == (None, None)
@@ -107,7 +107,7 @@ def test_other_programs_make_a_broker_full_too() -> None:
 
 
 def shared_disks(others_gb: list[int], racks: int, size_gb: int, factor: int) -> ClusterState:
-    """Disks of 1000 GB of which other programs hold so much; six partitions in turn."""
+    """Disks of 1000 GB, of which other programs occupy this much; six partitions, round-robin."""
     count = len(others_gb)
     assignments = [[(p + r) % count + 1 for r in range(factor)] for p in range(6)]
     held = np.bincount(np.array(assignments).ravel(), minlength=count + 1)[1:] * size_gb
@@ -127,7 +127,7 @@ def shared_disks(others_gb: list[int], racks: int, size_gb: int, factor: int) ->
 def fewest_by_trying(
     others_gb: list[int], racks: int, total_gb: int, rack_limit_gb: int, target: float
 ) -> tuple[int, int]:
-    """Of all choices of live and new brokers that hold everything: fewest new ones, then fewest in all."""
+    """The fewest brokers by trying all choices of live and new ones: fewest new ones, then fewest in all."""
     room = [target * 1000 - held for held in others_gb]
     may_stay = [b for b in range(len(room)) if room[b] >= 0]
     choices = [chosen for k in range(len(may_stay) + 1) for chosen in combinations(may_stay, k)]
@@ -164,7 +164,7 @@ def test_no_choice_of_fewer_holds_everything_beside_other_programs(seed: int) ->
 
 
 def test_brokers_that_other_programs_fill_are_replaced() -> None:
-    """With 650 GB of other programs on each of three disks, 60 % takes three new brokers, and a plan shows them."""
+    """With 650 GB of other programs on each of three disks, 60 % needs three new brokers, and a plan shows them."""
     advice = advise_brokers(shared_disks([650] * 3, 3, 10, 3), 0.6, 0.09, 50e6)
 
     assert (advice.bound, advice.suffices, len(advice.add)) == (3, 3, 3)
@@ -174,6 +174,6 @@ def test_brokers_that_other_programs_fill_are_replaced() -> None:
 
 
 def test_four_replicas_take_four_new_brokers_in_three_racks() -> None:
-    """Three new ones, which would have room enough, lack a fourth broker for the fourth replica."""
+    """Three new brokers would have enough room, but the fourth replica needs a fourth broker."""
     sizing = size_brokers(shared_disks([650] * 4, 3, 10, 4), 0.6)
     assert (sizing.count, sizing.drain, len(sizing.add)) == (4, (1, 2, 3, 4), 4)

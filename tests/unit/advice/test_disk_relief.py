@@ -1,4 +1,4 @@
-"""Ways to free a disk: bytes from the same steady states as the forecast."""
+"""Ways to free a disk: bytes from the same steady states as in the forecast."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def written(state: ClusterState, bytes_per_s: float, over_s: float = 7 * 86400.0
 
 
 def ways(state: ClusterState, growth: PartitionGrowth | None) -> dict[ReliefKind, Relief]:
-    """By kind, on broker 1."""
+    """Ways on broker 1, by kind."""
     found = relief_of(state, state.replicas.broker == 0, growth, retention_of(state, kafka_defaults()))
     return {way.kind: way for way in found}
 
 
 def test_half_the_retention_frees_half_of_a_steady_log() -> None:
-    """On the fullest disk, and on all."""
+    """Half the retention frees half of a steady log, on the fullest disk and on all disks."""
     configs = {"retention.ms": str(2 * DAY_MS), "segment.bytes": str(MB)}
     state = a_cluster(1000 * MB, configs)
     way = ways(state, written(state, 1000 * MB / (2 * 86400)))[ReliefKind.RETENTION]
@@ -47,7 +47,7 @@ def test_half_the_retention_frees_half_of_a_steady_log() -> None:
 
 
 def test_a_young_log_frees_only_what_it_holds_beyond() -> None:
-    """Half a day old with two days of retention: a limit of one day frees nothing."""
+    """A log half a day old with two days of retention: a limit of one day frees nothing."""
     state = a_cluster(250 * MB, {"retention.ms": str(2 * DAY_MS), "segment.bytes": str(MB)})
     assert ReliefKind.RETENTION not in ways(state, written(state, 1000 * MB / (2 * 86400)))
 
@@ -60,7 +60,7 @@ def test_without_history_a_log_counts_as_steady() -> None:
 
 
 def test_tiered_topics_keep_less_locally() -> None:
-    """The local limit is the one to change: nothing is lost."""
+    """Tiered topics get a shorter local retention, which loses no data."""
     configs = {"remote.storage.enable": "true", "retention.ms": "-1", "local.retention.ms": str(2 * DAY_MS)}
     state = a_cluster(1000 * MB, {**configs, "segment.bytes": str(MB)})
     way = ways(state, written(state, 1000 * MB / (2 * 86400)))[ReliefKind.LOCAL_RETENTION]
@@ -75,7 +75,7 @@ def test_idle_topics_free_all_of_it_only_if_watched_for_a_day() -> None:
 
 
 def test_oversized_segments_hold_back_half_of_what_they_are_too_large() -> None:
-    """2 GiB segments of a log of 4 GiB keep a GiB longer than needed."""
+    """2 GiB segments of a 4 GiB log keep 1 GiB longer than needed."""
     gib = 2**30
     configs = {"retention.ms": str(DAY_MS), "retention.bytes": str(3 * gib), "segment.bytes": str(2 * gib)}
     state = a_cluster(4 * gib, configs)
@@ -85,7 +85,7 @@ def test_oversized_segments_hold_back_half_of_what_they_are_too_large() -> None:
 
 
 def test_compacted_and_internal_topics_are_left_alone() -> None:
-    """Compacted data is needed, and the offsets of groups are not ours to shorten."""
+    """Compacted data is needed, and the internal offsets of consumer groups must not expire early."""
     state = a_cluster(1000 * MB, {"cleanup.policy": "compact", "retention.ms": "1000"})
     assert ways(state, written(state, 1.0)) == {}
 
@@ -95,6 +95,6 @@ def test_rates_of_history_are_taken_where_there_are_any() -> None:
     state = a_cluster(1000 * MB, {"retention.ms": str(2 * DAY_MS), "segment.bytes": str(MB)})
     point: HistoryPoint = point_of(state, NOW_S - 86400)
     growth = measure_growth([point], state, NOW_S, np.array([False]))
-    # offsets are not known here, and the size has not grown
+    # offsets are unknown here, and the size has not grown
     assert growth.mean[0] == 0
     assert ways(state, growth)[ReliefKind.IDLE].freed_bytes == 1000 * MB

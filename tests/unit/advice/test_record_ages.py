@@ -1,4 +1,4 @@
-"""The ages of records tell what half the retention deletes immediately, and when it first deletes anything else."""
+"""Record ages determine what half the retention deletes immediately, and when it first deletes anything else."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def written(configs: Mapping[str, str]) -> ClusterState:
 
 
 def ages_of(state: ClusterState, first: FirstRecord) -> RecordAges:
-    """As the leader would report them."""
+    """Ages as the leader would report them."""
 
     def ask(since_s: Mapping[int, Mapping[TopicPartition, float]]) -> Mapping[TopicPartition, FirstRecord]:
         ((leader, times),) = since_s.items()
@@ -64,12 +64,12 @@ def test_records_older_than_half_the_retention_go_in_whole_segments() -> None:
 
 @pytest.mark.parametrize("configs", [SEGMENTS_OF_A_MB, {**SEGMENTS_OF_A_MB, "retention.ms": "-1"}])
 def test_a_log_that_is_minutes_old_frees_nothing(configs: Mapping[str, str]) -> None:
-    """Even if it is large for its retention."""
+    """Data that is minutes old is not deleted, even if it is large for its retention."""
     assert freed(written(configs), FirstRecord(0, NOW_S - 600)) is None
 
 
 def test_the_segment_that_is_written_to_stays() -> None:
-    """Most records are too old, and all are in one segment."""
+    """Most records are too old, but all are in the active segment, which stays."""
     assert freed(written({"retention.ms": str(2 * DAY_MS)}), FirstRecord(900, NOW_S - DAY_S)) is None
 
 
@@ -82,7 +82,7 @@ def test_where_all_records_are_too_old_all_go() -> None:
 
 
 def test_it_is_said_when_the_first_bytes_would_go() -> None:
-    """Ten minutes of data, two days of retention: half of it deletes nothing for a day minus ten minutes."""
+    """Ten minutes of data with two days of retention: half of it deletes nothing for a day minus ten minutes."""
     state = written(SEGMENTS_OF_A_MB)
     retention = retention_of(state, kafka_defaults())
 

@@ -1,4 +1,4 @@
-"""Background recording of history: repeated, and no error disturbs the command."""
+"""Background recording of history: it repeats, and no error disturbs the command."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kafkabal.testing.cluster_builders import brokers, cluster, topic
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    """Until it holds, or for ten seconds."""
+    """Wait until the condition holds, for at most ten seconds."""
     end_s = time.monotonic() + 10
     while not condition() and time.monotonic() < end_s:
         time.sleep(0.01)
@@ -24,7 +24,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def test_it_records_until_it_is_left(tmp_path: Path) -> None:
-    """Moment after moment, and none after the block."""
+    """A moment is recorded at each interval, and none after the block."""
     state = cluster(brokers(2), [topic("t", [1, 2])])
     folder, clock = HistoryFolder(tmp_path, state.cluster_id), iter(range(1_700_000_000, 1_800_000_000, 3600))
     with BackgroundRecorder(
@@ -38,7 +38,7 @@ def test_it_records_until_it_is_left(tmp_path: Path) -> None:
 
 
 def test_what_goes_wrong_is_said_once(tmp_path: Path) -> None:
-    """An unreachable cluster does not cause a line every ten minutes."""
+    """An unreachable cluster is reported once, not every ten minutes."""
     said, tries = list[str](), list[None]()
 
     def connect() -> Cluster:
@@ -51,7 +51,7 @@ def test_what_goes_wrong_is_said_once(tmp_path: Path) -> None:
 
 
 def test_a_reading_that_hangs_holds_nothing_up(tmp_path: Path) -> None:
-    """The block still ends soon."""
+    """The block ends soon even if a reading hangs."""
     hangs = threading.Event()
 
     def connect() -> Cluster:

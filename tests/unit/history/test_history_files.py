@@ -1,4 +1,4 @@
-"""Moments on disk: what is written is read back, old ones are thinned, and no file content ends a command."""
+"""Moments on disk: they are read as written, old ones are thinned, and no file content ends a command."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def a_point(at_s: float, size: int = 10) -> HistoryPoint:
 
 
 def test_a_moment_survives_the_disk(tmp_path: Path) -> None:
-    """Every column is as it was, unknown values too."""
+    """Every column survives a write and a read, unknown values too."""
     state = cluster(brokers(3), [topic("b", [1, 2], [2, 3]), topic("a", [3, 1])])
     point = point_of(state, 1_700_000_000.25)
     folder = HistoryFolder(tmp_path, state.cluster_id)
@@ -57,7 +57,7 @@ def test_a_moment_survives_the_disk(tmp_path: Path) -> None:
         gzip.compress(b"0" * 50_000_000),
         gzip.compress(HEAD)[:-9],
     ],
-    # bytes would be the names, and those of gzip hold the time
+    # bytes would be file names, and compressed ones contain the time
     ids=range(14),
 )
 def test_a_hostile_file_is_skipped_and_named(tmp_path: Path, content: bytes) -> None:
@@ -72,7 +72,7 @@ def test_a_hostile_file_is_skipped_and_named(tmp_path: Path, content: bytes) -> 
 
 
 def test_what_is_no_file_is_skipped_and_named(tmp_path: Path) -> None:
-    """A folder, a dangling link and a pipe without a writer, with names like ours, delay nothing."""
+    """A folder, a dangling link and a pipe without a writer, named like our files, are skipped without delay."""
     warnings: list[str] = []
     folder = HistoryFolder(tmp_path, "id", warnings.append)
     folder.record(a_point(1_700_000_100.0))
@@ -85,7 +85,7 @@ def test_what_is_no_file_is_skipped_and_named(tmp_path: Path) -> None:
 
 
 def test_other_files_and_folders_stay(tmp_path: Path) -> None:
-    """Only names of our own are read or removed; a cluster id cannot lead out of the folder."""
+    """Only files with our names are read or removed; a cluster id cannot point outside the folder."""
     folder = HistoryFolder(tmp_path, "../../etc")
     assert folder.path.parent == tmp_path / "history"
     folder.path.mkdir(parents=True)
@@ -115,7 +115,7 @@ def test_many_processes_record_at_once(tmp_path: Path) -> None:
 
 
 def test_thinning_is_bounded_and_leaves_no_large_gap() -> None:
-    """Four months with a moment every 5 minutes: under 250 are kept of 90 days, and no gap is wide for its age."""
+    """Of four months with a moment every 5 minutes under 250 are kept, for 90 days, without wide gaps."""
     left: list[float] = []
     now_s = 0.0
     for step in range(int(120 * DAY_S / 300)):
@@ -134,7 +134,7 @@ def test_thinning_is_bounded_and_leaves_no_large_gap() -> None:
 
 
 def test_bytes_are_bounded_too() -> None:
-    """If moments are large the closest ones are removed first; the newest and the oldest stay."""
+    """If moments are large, the closest ones are removed first; the newest and the oldest stay."""
     times = [1_700_000_000.0 + i * DAY_S for i in range(60)]
     left = kept_within([(t, 10) for t in times], times[-1], 100)
     assert len(left) == 10
@@ -142,7 +142,7 @@ def test_bytes_are_bounded_too() -> None:
 
 
 def test_a_file_that_holds_another_time_than_its_name_says_is_skipped(tmp_path: Path) -> None:
-    """Read in the order of names, it would make the time between two moments negative, and growth meaningless."""
+    """In the order of names such a file would make the time between two moments negative: it is skipped and named."""
     warnings: list[str] = []
     folder = HistoryFolder(tmp_path, "id", warnings.append)
     folder.record(a_point(1_000.0)).rename(folder.record(a_point(2_000.0)).with_name(f"{3_000_000:013d}.jsonl.gz"))

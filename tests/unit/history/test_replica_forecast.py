@@ -66,7 +66,7 @@ def test_a_topic_without_limits_fills_the_disk_in_a_straight_line() -> None:
 
 
 def test_a_disk_that_is_full_in_more_than_ten_years_never_is() -> None:
-    """Neither by the forecast nor by linear growth; a disk that is full in nine years is."""
+    """A disk that fills after more than ten years is not reported as filling; one that fills in nine years is."""
     state = a_cluster(100 * MB, {"retention.ms": "-1"})
     retention = retention_of(state, kafka_defaults())
     for years, outlook in ((9, 9 * YEAR_S), (11, np.inf)):
@@ -78,7 +78,7 @@ def test_a_disk_that_is_full_in_more_than_ten_years_never_is() -> None:
 
 
 def test_retention_by_time_keeps_the_disk_from_becoming_full() -> None:
-    """Three hours of 100 MB are some 300 MB, which the disk holds: linear growth would alarm, the forecast does not."""
+    """Three hours at 100 MB are some 300 MB, which fit: linear growth would alarm, the forecast does not."""
     state = a_cluster(100 * MB, {"retention.ms": str(3 * 3600 * 1000), "segment.bytes": str(10 * MB)})
     before = past(state, HOUR_S, 0, 0)
     forecast = forecast_of(state, [before])
@@ -97,7 +97,7 @@ def test_retention_by_bytes_counts_where_it_is_smaller() -> None:
 
 
 def test_local_retention_counts_with_tiered_storage() -> None:
-    """With remote storage the local limit applies; -2 means that of the whole log."""
+    """With remote storage the local limit applies; -2 means the limit of the whole log."""
     tiered = {"remote.storage.enable": "true", "retention.ms": "-1", "segment.bytes": str(MB)}
     state = a_cluster(100 * MB, {**tiered, "local.retention.ms": str(2 * 3600 * 1000)})
     assert forecast_of(state, [past(state, HOUR_S, 0, 0)]).steady_bytes()[0] == pytest.approx(200 * MB, rel=0.05)
@@ -108,7 +108,7 @@ def test_local_retention_counts_with_tiered_storage() -> None:
 
 
 def test_a_steady_topic_stays_as_it_is() -> None:
-    """Written at 100 MB per hour and kept for an hour: no growth, although offsets advance."""
+    """A topic written at 100 MB per hour and kept for an hour does not grow, although offsets advance."""
     state = a_cluster(105 * MB, {"retention.ms": "3600000", "segment.bytes": str(10 * MB)}, usable=1 * MB, end=1050)
     forecast = forecast_of(state, [past(state, HOUR_S, 50, 105 * MB)])
     assert forecast.replica_bytes_at(100 * HOUR_S)[0] == pytest.approx(105 * MB, rel=0.1)
@@ -124,7 +124,7 @@ def test_less_written_than_before_shrinks_over_the_retention() -> None:
 
 
 def test_a_topic_that_is_no_longer_written_to_is_empty_after_its_retention() -> None:
-    """It ends at exactly zero bytes, without a rounding error, and only after the retention."""
+    """An idle topic reaches exactly zero bytes, without a rounding error, and only after its retention."""
     state = a_cluster(60_076_531, {"retention.ms": str(7 * 86_400_000)})
     retention = retention_of(state, kafka_defaults())
     growth = measure_growth([past(state, HOUR_S, 1000, 60_076_531)], state, NOW_S, retention.is_compacted)
@@ -159,7 +159,7 @@ def test_a_topic_that_was_created_or_recreated_counts_from_then() -> None:
 
 
 def test_the_interval_is_as_wide_as_the_spans_differ() -> None:
-    """Equal spans have none, unequal ones a wide one, and a single span cannot tell."""
+    """Equal spans give no interval, unequal ones a wide one, and a single span gives no answer."""
     state = a_cluster(100 * MB, {"retention.ms": "-1"})
     retention = retention_of(state, kafka_defaults())
 
@@ -178,7 +178,7 @@ def test_the_interval_is_as_wide_as_the_spans_differ() -> None:
 
 
 def test_the_state_of_the_future_is_larger_and_has_less_room() -> None:
-    """Replicas grow, their volume's usable bytes shrink as much, unknown values stay unknown."""
+    """Replicas grow, the usable bytes of their volumes shrink as much, and unknown values stay unknown."""
     state = a_cluster(100 * MB, {"retention.ms": "-1"})
     later = forecast_of(state, [past(state, HOUR_S, 0, 0)]).state_at(3 * HOUR_S)
     assert later.replicas.size_bytes[0] == pytest.approx(400 * MB)
@@ -219,7 +219,7 @@ def test_moments_to_compare_with_are_spread_over_the_window() -> None:
 
 
 def test_defaults_of_the_brokers_count_where_a_topic_sets_nothing() -> None:
-    """The strongest of log.retention.* wins, in its own unit."""
+    """The strongest of the brokers' log.retention.* settings wins, in its own unit."""
     from kafkabal.clusters import Capability, ConfigSource, ConfigValue
 
     class Asked:

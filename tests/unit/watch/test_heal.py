@@ -230,7 +230,7 @@ def test_a_full_disk_stops_healing_not_watching(stage: Stage) -> None:
 
 
 def test_what_cannot_be_met_is_named(tmp_path: Path) -> None:
-    """Three replicas on three brokers of which one dies: nothing can be repaired; said once, with the reason."""
+    """With one of three brokers dead, three replicas are impossible: this is reported once, with the reason."""
     stage = Stage(tmp_path)
     rows = [topic("t", *[(1, 2, 3)] * 6)]
     stage.memory = InMemoryCluster.of(cluster(brokers(3), rows), stage.clock)
