@@ -21,11 +21,11 @@ class First(PolicyBase):
         self.n_partitions = view.n_partitions
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
-        """Always the same."""
+        """Pick the first partition."""
         return 0
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
-        """Always the same."""
+        """Pick the first partition."""
         out[:] = 0
 
 

@@ -26,7 +26,7 @@ class Simulation:
     run_cli: Run
 
     def run(self, *words: str, **world: Any) -> Any:
-        """Run one command as a process of its own."""
+        """Run one command as a separate process."""
         clock = self.memory.kafka.clock
         return self.run_cli(
             *words,

@@ -42,7 +42,7 @@ def test_they_are_listed_and_left_alone(simulation: Simulation) -> None:
 
 
 def test_they_are_finished_under_a_throttle(simulation: Simulation) -> None:
-    """They end at the other tool's targets, the throttle is set and restored, and history lists the run."""
+    """The reassignments end at the other tool's targets, the throttle is restored, and history lists the run."""
     before = _configs(simulation)
     done = simulation.run("rebalance", "adopt", "--finish", "--yes", "--throttle", "200MB")
     assert done.code == 0, done.err
@@ -145,7 +145,7 @@ def test_without_a_terminal_it_has_to_be_said(simulation: Simulation) -> None:
 
 
 def test_one_that_was_interrupted_is_listed_as_a_run(simulation: Simulation) -> None:
-    """Adopt names the open run, resume says what is left to do, and status reports no problem in the end."""
+    """adopt names the open run, resume reports what is left, and status reports no problem in the end."""
     clock = simulation.memory.kafka.clock
     began_s = clock.monotonic()
     _set_throttles(simulation)
@@ -154,7 +154,7 @@ def test_one_that_was_interrupted_is_listed_as_a_run(simulation: Simulation) -> 
         adopting = simulation.run("rebalance", "adopt", *words)
     assert adopting.code == 1
     assert "take them over with" not in adopting.out
-    assert simulation.memory.reassignments()  # the session of its lock is over, the copies are not
+    assert simulation.memory.reassignments()  # the session of its lock has expired, but the copies go on
     listed = simulation.run("rebalance", "adopt")
     assert "no reassignment of another tool in flight" in listed.out
     assert ", which is open, are not listed: 'kafkabal rebalance status' shows them" in listed.out
@@ -164,4 +164,4 @@ def test_one_that_was_interrupted_is_listed_as_a_run(simulation: Simulation) -> 
     assert "0 B between brokers" not in asked.err
     assert simulation.run("rebalance", "resume", "--yes").code == 0
     assert simulation.run("rebalance", "status").code == 0
-    assert _configs(simulation) == _OPERATORS  # as was asked of the one that was interrupted
+    assert _configs(simulation) == _OPERATORS  # as the interrupted run was asked to

@@ -18,7 +18,7 @@ LOPSIDED = str(SNAPSHOTS / "lopsided.jsonl")
 
 
 def test_both_pieces_of_advice(run_cli: Callable[..., Any]) -> None:
-    """The number of brokers with its bound, and ways to free the fullest disk: largest first, moves last."""
+    """The number of brokers has its bound, and ways to free the fullest disk are listed: largest first, moves last."""
     advised = run_cli("advise", "--snapshot", LOPSIDED, "--limit", "20%", "-o", "json")
     assert advised.code == 0, advised.err
     found = json.loads(advised.out)
@@ -58,7 +58,7 @@ def test_a_limit_is_handed_on_with_all_its_digits(run_cli: Callable[..., Any]) -
 
 
 def test_disks_that_other_programs_fill_are_named(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """No number of brokers helps them: they are drained once new ones have joined, and the headline counts these."""
+    """No number of brokers helps full disks: they are drained once new brokers join, and the headline counts these."""
     disk = LogDirRow(path="/d", total_bytes=1000 * GB, usable_bytes=200 * GB)
     rows = [BrokerRow(broker=b, rack=f"r{b}", log_dirs=[disk]) for b in (1, 2, 3)]
     shared = tmp_path / "shared.jsonl"

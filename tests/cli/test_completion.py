@@ -26,9 +26,9 @@ from kafkabal.sandbox.sandbox_record import SandboxRecord, write_record
 ROOT = Path(__file__).parents[2]
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 SIZE = (40, 200)
-# what is offered comes from a program that has to start first, on a machine that may be busy
+# candidates come from a program that has to start first, on a machine that may be busy
 LONGEST_S = 60.0
-# so long nothing new must be on the screen where nothing is to come
+# if no candidate is expected, the screen must not change for this long
 QUIET_S = 6.0
 START = {
     "bash": ["bash", "--norc", "--noprofile", "-i"],
@@ -46,7 +46,7 @@ PREPARE = {
     ),
     "fish": (
         f"source {ROOT}/completions/kafkabal.fish; function fish_prompt; echo '> '; end; "
-        "function fish_title; end"  # which would replace the titles that tell when a shell is ready
+        "function fish_title; end"  # fish's own titles would replace those that show when a shell is ready
     ),
 }
 
@@ -205,7 +205,7 @@ def test_a_shell_completes_what_is_meant(shell: Shell) -> None:
 
 
 def test_nothing_is_offered_that_is_not_meant(shell: Shell) -> None:
-    """No options without a dash, no topics of another cluster, no names in place of a number."""
+    """No options appear without a dash, no topics of another cluster, and no names in place of a number."""
     assert "--" not in shell.complete("kafkabal produce ")
     assert "archive" not in shell.complete("kafkabal rebalance --profile prod --topics ")
     assert shell.complete("kafkabal inspect --tolerance ").count("\n") == 0
@@ -291,7 +291,7 @@ def test_the_quick_answer_is_that_of_the_command(
     ids=" ".join,
 )
 def test_what_is_not_plain_is_left_to_the_command(tmp_path: Path, words: tuple[str, ...]) -> None:
-    """Help, errors and whatever a person types go to the command."""
+    """Help, errors and whatever a person types are handled by the full command."""
     context = CommandContext(environ={}, folders={kind: tmp_path / kind for kind in ("config", "cache", "state")})
     assert quick_candidates(words, context) is None
 

@@ -122,7 +122,7 @@ def test_placements_decide_who_leads(
 def test_brokers_plus_2_gives_every_broker_a_leader_and_two_of_them_more(
     create: Callable[..., Any], snapshot: Path
 ) -> None:
-    """The uneven layout of eight partitions on six brokers, the same for the same seed."""
+    """Eight partitions on six brokers get the uneven layout, the same for the same seed."""
     first = create("t", "-r", "2", "--placement", "brokers+2:7", "--dry-run", "-o", "json").out
     create("t", "-r", "2", "--placement", "brokers+2:7")
 
@@ -158,7 +158,7 @@ def test_brokers_plus_2_gives_every_broker_a_leader_and_two_of_them_more(
 def test_what_is_impossible_is_said_before_anything_is_created(
     create: Callable[..., Any], snapshot: Path, words: list[str], code: int, says: str
 ) -> None:
-    """One clear line, the right exit code, and an unchanged cluster."""
+    """An impossible request ends with one clear line and the right exit code, and changes nothing."""
     before = snapshot.read_bytes()
     outcome = create(*words)
 
@@ -191,7 +191,7 @@ def test_a_topic_that_takes_no_acks_of_all_is_warned_of(create: Callable[..., An
 def test_drift_of_topics_is_reported_and_can_be_an_exit_code(
     create: Callable[..., Any], snapshot: Path, tmp_path: Path
 ) -> None:
-    """A topic that differs is in the first line; with --exit-code it ends with 3, and so does a missing topic."""
+    """A topic that differs is in the first line; with --exit-code it causes exit 3, as does a missing topic."""
     file = tmp_path / "topics.yaml"
     file.write_text("topics: [{name: one, partitions: 2, replication_factor: 2}]\n")
     check = ("-f", str(file), "--dry-run", "--exit-code")

@@ -33,7 +33,7 @@ def _scene() -> SimulatedScene:
         partition(n, [(n + i) % BROKERS + 1 for i in range(2)], int(source.lognormal(np.log(3 * GB), 0.6)))
         for n in range(48)
     ]
-    # dead from the evening on: the night that sees it first waits for ten minutes and repairs
+    # dead from the evening on: the first night that sees this waits for ten minutes and repairs
     evenings = [BrokerFault(broker=_dying(d), at_s=(d + 20 / 24) * DAY_S, for_s=30 * HOUR_S) for d in PERIODS]
     nights = [
         BrokerFault(broker=(d // 4 + 3) % BROKERS + 1, at_s=(d + 3) * DAY_S + AT_NIGHT_S + 600.0, for_s=3 * HOUR_S)

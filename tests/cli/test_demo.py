@@ -1,4 +1,4 @@
-"""``kafkabal demo``: its checks before there is a cluster."""
+"""``kafkabal demo``: its checks before it starts a cluster."""
 
 import sys
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from kafkabal.errors import ExitCode, OperationError
 def test_a_second_demo_is_refused_while_one_runs(
     run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both would use the same sandbox: the second runs no command; another home has another sandbox."""
+    """A second demo would use the same sandbox and runs no command; another home has another sandbox."""
     ran: list[str] = []
     outcomes: list[Any] = []
 

@@ -13,7 +13,7 @@ from kafkabal.errors import ExitCode
 
 
 def test_without_a_cluster_only_the_host_is_checked(run_cli: Callable[..., Any]) -> None:
-    """It says that no cluster was checked, and exits with 0."""
+    """Without a cluster only the host is checked, which the output says; exit 0."""
     found = run_cli("doctor", "-o", "json")
     assert found.code == ExitCode.DONE
     assert {check["area"] for check in json.loads(found.out)["checks"]} == {"host"}
@@ -21,7 +21,7 @@ def test_without_a_cluster_only_the_host_is_checked(run_cli: Callable[..., Any])
 
 
 def test_a_cluster_that_does_not_answer(run_cli: Callable[..., Any]) -> None:
-    """Exit 3: each bootstrap server with the reason and what to do; the other checks are skipped."""
+    """Exit 3: each bootstrap server has its reason and a hint; the other checks are skipped."""
     found = run_cli("doctor", "-b", "127.0.0.1:1,127.0.0.1:2", "-o", "json")
     assert found.code == ExitCode.FINDINGS
     document = json.loads(found.out)

@@ -48,7 +48,7 @@ def probe(
     count: Annotated[int, typer.Option("--count")] = 3,
     force: Annotated[bool, typer.Option("--force")] = False,
 ) -> ExitCode | None:
-    """Record the arguments."""
+    """Keep the arguments."""
     SEEN.update(locals())
     return ExitCode.UNSAFE if force else None
 
@@ -58,7 +58,7 @@ def grouped(
     share: Annotated[float, typer.Option("--share", metavar="PERCENT", parser=parse_percent)] = 0.5,
     force: Annotated[bool, typer.Option("--force")] = False,
 ) -> None:
-    """Record the arguments."""
+    """Keep the arguments."""
     SEEN.update(locals())
 
 
@@ -339,7 +339,7 @@ def test_only_a_yes_is_a_yes(run_cli: Callable[..., Any], answer: str, said: str
 
 
 def test_without_a_terminal_a_question_is_refused(run_cli: Callable[..., Any]) -> None:
-    """Nobody can answer, so the error names the flag and nothing happens."""
+    """Without a terminal nobody can answer, so the error names the flag and nothing happens."""
     outcome = run_cli("asking")
 
     assert outcome.code == ExitCode.USAGE
@@ -484,7 +484,7 @@ def test_a_library_that_ends_the_process_gives_its_code(code: Any, expected: int
 
 
 def test_commands_that_start_copies_or_delete_ask_first() -> None:
-    """Each of them prompts or requires --yes, except ``cancel``, the emergency stop (docs/adr/0014)."""
+    """Commands that start copies or delete need a yes, except ``cancel``, the emergency stop (docs/adr/0014)."""
     asking = {
         name
         for name, row in _rows(COMMANDS)

@@ -64,12 +64,12 @@ def test_options_that_commands_share_say_the_same() -> None:
         for option in page.options:
             if option.section in (CLUSTER_SECTION, OUTPUT_SECTION):
                 told.setdefault(option.flags[-1], set()).add(option.help.partition(" [default")[0])
-    # several profiles of inspect; every format, rather than a choice; rows of plans, rather than of snapshots
+    # several profiles in inspect; all formats instead of some; rows of plans instead of snapshots
     assert {flag for flag, ways in told.items() if len(ways) > 1} <= {"--profile", "--output", "--all"}
 
 
 def test_ranges_are_said_in_words() -> None:
-    """No option is explained by ``[x>=1]``; limits stand in its sentence, before the default."""
+    """No help text explains an option by ``[x>=1]``; limits are part of its sentence, before the default."""
     texts = {
         (page.title, option.flags[-1] if option.flags else option.metavar): option.help
         for page in PAGES
@@ -101,7 +101,7 @@ def test_help_takes_the_width_of_the_terminal(run_cli: Callable[..., Any]) -> No
 
 
 def test_help_shows_commands_and_pages(run_cli: Callable[..., Any]) -> None:
-    """Shows a command's help, or a page as written; the list names every page."""
+    """``help`` shows a command's help, or a page as written; the list names every page."""
     assert run_cli("help", "rebalance", "plan").out == run_cli("rebalance", "plan", "--help").out
     assert run_cli("help", "exit-codes").out.startswith("# Exit codes")
     assert run_cli("help", "first-rebalance").out.startswith("# ")

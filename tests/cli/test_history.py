@@ -47,7 +47,7 @@ def test_every_run_is_reported_on_any_host(simulation: Simulation, tmp_path: Pat
     assert [run["outcome"] for run in here] == ["complete", "complete"]
     assert all(run["planned_bytes"] > 0 and run["partitions"] > 0 and run["host"] for run in here)
     assert [run["reason"] for run in _runs(simulation, "--last", "2d")] == ["--drain 3"]
-    # longer ago than any date
+    # older than any date
     assert len(_runs(simulation, "--last", "999999999w")) == len(here)
 
     shutil.rmtree(tmp_path / "state")
@@ -59,7 +59,7 @@ def test_every_run_is_reported_on_any_host(simulation: Simulation, tmp_path: Pat
 
 
 def test_the_id_of_a_run_is_never_shortened(simulation: Simulation) -> None:
-    """'rollback' and 'resume' take this id, so on a narrow terminal other columns are hidden first."""
+    """'rollback' and 'resume' need the id, so on a narrow terminal other columns are hidden first."""
     simulation.run("rebalance", "--yes")
     (run,) = _runs(simulation)
     for columns in (40, 60, 80, 100):

@@ -54,7 +54,7 @@ def test_forms_for_programs(run_cli: Callable[..., Any], form: str) -> None:
 
 
 def test_a_pipe_gets_whole_lines_without_colour(run_cli: Callable[..., Any]) -> None:
-    """Without a terminal nothing is truncated and no escape sequence appears."""
+    """In a pipe nothing is truncated and no escape sequence appears."""
     outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "broken.jsonl"))
 
     assert "left out" not in outcome.out
@@ -128,7 +128,7 @@ def test_nagios_in_the_environment_is_not_for_others(run_cli: Callable[..., Any]
 
 @pytest.mark.parametrize("option", ["--sample", "--broker-timeout"])
 def test_no_time_at_all_is_refused(run_cli: Callable[..., Any], option: str) -> None:
-    """A zero would mean reading without a pause, or not waiting at all."""
+    """A zero sampling time or timeout is refused."""
     outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), option, "0s")
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err.splitlines()[0] == f"kafkabal: error: {option}: duration must be above 0: '0s'"
@@ -159,7 +159,7 @@ def test_replicas_out_of_sync_are_a_finding(run_cli: Callable[..., Any], tmp_pat
 
 
 def test_sizes_that_nobody_tells_are_no_evenness(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """The verdict itself says that sizes are unknown, in the table and for monitors."""
+    """Unknown sizes are part of the verdict, in the table and for monitors."""
     unknown = snapshot_with(tmp_path, sizes=lambda row: [None] * len(row["replicas"]))
     for words in ([], ["--nagios"]):
         text = " ".join(run_cli("inspect", "--snapshot", unknown, *words).out.split())
@@ -182,7 +182,7 @@ def test_a_monitor_is_given_its_line_alone(run_cli: Callable[..., Any], words: l
 
 
 def test_thresholds_without_nagios_are_refused(run_cli: Callable[..., Any]) -> None:
-    """-w alone would have no effect, so it is an error that names the right option."""
+    """A threshold without --nagios would have no effect: it is an error that names the right option."""
     outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "-w", "10%")
 
     assert outcome.code == 2

@@ -35,7 +35,7 @@ def clusters(text: str) -> list[tuple[str, str]]:
 
 
 def test_all_profiles_are_one_row_each_worst_first(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """Broken before imbalanced before balanced, with the same figures as for a single cluster."""
+    """Clusters are sorted from broken over imbalanced to balanced, with the figures of a single inspection."""
     shown = run_cli("inspect", "--all-profiles", "-o", "json")
     assert shown.code == 0, shown.err
     assert clusters(shown.out) == [("lab", "broken"), ("prod-b", "imbalanced"), ("prod-a", "balanced")]
@@ -97,7 +97,7 @@ def test_a_cluster_that_does_not_answer_is_a_row(run_cli: Callable[..., Any], pr
 def test_a_cluster_that_rejects_the_password_is_a_row(
     run_cli: Callable[..., Any], profiles: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its row and the plugin line say so, without the password; the others are shown."""
+    """The row and the plugin line report the rejection, without the password; the others are shown."""
     properties = profiles.parent / "client.properties"
     properties.write_text(
         "security.protocol=SASL_SSL\nsasl.mechanism=PLAIN\n"
@@ -158,7 +158,7 @@ def test_check_gives_the_code_of_the_worst(
 
 
 def test_nagios_is_one_line_over_all(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """The worst status, each unhealthy cluster by name, and the labelled figures of all."""
+    """The line has the worst status, each unhealthy cluster by name, and the labelled figures of all."""
     shown = run_cli("inspect", "--all-profiles", "--nagios")
     assert shown.code == 2
     assert len(shown.out.splitlines()) == 1
@@ -186,7 +186,7 @@ def test_metrics_of_all_clusters_have_a_label_each(run_cli: Callable[..., Any], 
 
 
 def test_data_sets_over_clusters(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """Each copy, with the one with most records as the original, and how far others are behind; none mirrors itself."""
+    """The copy with most records is the original; others show how far they are behind; none mirrors itself."""
     shown = run_cli("inspect", "--all-profiles", "--topics", "imag*", "-o", "json")
     assert shown.code == 0, shown.err
     copies = [row for row in json.loads(shown.out)["copies"] if row["topic"] == "images"]
@@ -220,7 +220,7 @@ def test_data_sets_over_clusters(run_cli: Callable[..., Any], profiles: Path) ->
 def test_what_does_not_fit_together_is_refused(
     run_cli: Callable[..., Any], profiles: Path, words: list[str], message: str
 ) -> None:
-    """One clear line each, before any cluster is contacted."""
+    """Contradictory options are refused in one clear line each, before any cluster is contacted."""
     refused = run_cli("inspect", *words)
     assert refused.code == 2
     assert message in refused.err

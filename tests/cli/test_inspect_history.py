@@ -40,7 +40,7 @@ def snapshot(folder: Path, hour: int, *, retention_ms: int = -1, kb_per_hour: in
 
 
 def test_growth_needs_something_recorded(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Without history one line says how to record some."""
+    """Without history one line says how to record it."""
     shown = run_cli("inspect", "--growth", "--snapshot", snapshot(tmp_path, 4))
     assert shown.code == 1
     assert "no history of this cluster" in shown.err
@@ -48,7 +48,7 @@ def test_growth_needs_something_recorded(run_cli: Callable[..., Any], tmp_path: 
 
 
 def test_a_history_that_does_not_serve_is_told_from_none(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """History recorded within the second of this reading, or before the window, is not reported as missing."""
+    """History that is too recent, or older than the window, is not reported as missing."""
     run_cli("inspect", "--record", "-q", "--snapshot", snapshot(tmp_path, 4))
     at_once = run_cli("inspect", "--growth", "--snapshot", snapshot(tmp_path, 4))
     assert at_once.code == 1
@@ -111,7 +111,7 @@ def test_retention_keeps_it_from_becoming_full(run_cli: Callable[..., Any], tmp_
 
 
 def test_recording_exposes_when_the_first_disk_is_full(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """A timer's Prometheus output has it from the second run on; never is +Inf."""
+    """From the second run on, Prometheus output has the time until the first disk is full; never is +Inf."""
     first = run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 1), "-o", "prometheus")
     assert "kafkabal_full_seconds{" not in first.out
     words = ("inspect", "--record", "--snapshot", snapshot(tmp_path, 5))

@@ -81,7 +81,7 @@ def test_a_level_groups_racks(run_cli: Callable[..., Any], snapshot: str) -> Non
 def test_what_has_no_effect_is_refused(
     run_cli: Callable[..., Any], snapshot: str, words: list[str], message: str
 ) -> None:
-    """One clear line."""
+    """An option without effect is refused in one clear line."""
     refused = run_cli("inspect", "--snapshot", snapshot, *words)
     assert refused.code == 2
     assert message in refused.err

@@ -25,7 +25,7 @@ _TORN_DOWN = "atexit.register(interrupt)"
 
 @pytest.mark.parametrize("then", [_WAITING, _TORN_DOWN], ids=["a thread still waits", "the interpreter ends"])
 def test_second_interrupt_keeps_the_exit_code(then: str) -> None:
-    """It ends the process silently with exit code 130, not by the signal or with a traceback."""
+    """A second Ctrl-C ends the process silently with exit code 130, not by the signal or with a traceback."""
     ended = subprocess.run(
         [sys.executable, "-c", _SCRIPT.format(then=then)], capture_output=True, text=True, timeout=50
     )

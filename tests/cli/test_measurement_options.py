@@ -96,6 +96,6 @@ def test_leaders_are_planned_by_what_is_queried(run_cli: Callable[..., Any], pro
     ],
 )
 def test_what_cannot_be_measured_is_refused(run_cli: Callable[..., Any], words: tuple[str, ...], says: str) -> None:
-    """One line, exit 2."""
+    """Unmeasurable values end with one line and exit 2."""
     outcome = run_cli("inspect", "--snapshot", str(SNAPSHOT), *words)
     assert (outcome.code, says in outcome.err) == (2, True), outcome.err

@@ -26,7 +26,7 @@ def commands(rows: Mapping[str, Row]) -> Iterator[Any]:
 
 
 def test_every_option_with_a_value_refuses_an_option() -> None:
-    """Holds for every command, and for long and short options."""
+    """Every command refuses a missing value, for long and short options."""
     for command in commands(COMMANDS):
         options = [p for p in command.params if p.param_type_name == "option" and not (p.is_flag or p.count)]
         for flag in (flag for option in options for flag in option.opts):
@@ -41,7 +41,7 @@ def test_every_option_with_a_value_refuses_an_option() -> None:
         (("inspect", *ON, "--save", "-q"), "--save"),
         (("inspect", *ON, "-qo", "-v"), "-o"),
         (("rebalance", "plan", *ON, "--drain", "1", "--topics", "--dry-run"), "--topics"),
-        # of a group that does something by itself, before the word of another command
+        # of a group with a function of its own, before the name of a command
         (("rebalance", "--topics", "--yes", "plan"), "--topics"),
     ],
 )

@@ -74,7 +74,7 @@ def test_files_of_the_user_are_kept(run_cli: Callable[..., Any], profiles: Path,
 def test_wrong_values_are_refused(
     run_cli: Callable[..., Any], profiles: Path, tmp_path: Path, words: list[str], message: str
 ) -> None:
-    """Nothing is written."""
+    """Wrong values are refused, and nothing is written."""
     done = run_cli("monitoring", "--out", str(tmp_path / "m"), *words)
     assert (done.code, message in done.err) == (2, True), done.err
     assert not (tmp_path / "m").exists()
@@ -83,7 +83,7 @@ def test_wrong_values_are_refused(
 def test_a_pattern_stands_for_all_profiles_that_match(
     run_cli: Callable[..., Any], profiles: Path, tmp_path: Path
 ) -> None:
-    """As in inspect: each profile once, in the given order."""
+    """A pattern selects each matching profile once, in the given order, as in inspect."""
     done = run_cli("monitoring", "--out", str(tmp_path / "m"), "--profile", "s*", "--profile", "*")
 
     assert done.code == 0
@@ -93,7 +93,7 @@ def test_a_pattern_stands_for_all_profiles_that_match(
 def test_a_profile_that_no_unit_can_be_named_by_is_refused(
     run_cli: Callable[..., Any], profiles: Path, tmp_path: Path
 ) -> None:
-    """systemd would read another name."""
+    """A profile name that systemd would read as another one is refused."""
     profiles.write_text("profiles:\n  'a b%': {bootstrap_servers: a:1}\n")
     done = run_cli("monitoring", "--out", str(tmp_path / "m"))
     assert done.code == 2

@@ -42,7 +42,7 @@ def test_a_blocked_stream_holds_nobody_up() -> None:
 
 
 def test_a_stream_that_stays_blocked_is_left_behind() -> None:
-    """The end does not wait for the stream, and it is reported as blocked."""
+    """At the end nobody waits for a stream that is still blocked, and it is reported."""
     stream = Blocked()
     lines = NonblockingLines(stream)
     with lines:
@@ -53,7 +53,7 @@ def test_a_stream_that_stays_blocked_is_left_behind() -> None:
 
 
 def test_a_broken_stream_is_given_up() -> None:
-    """It is reported as gone, and further lines have no effect."""
+    """A broken stream is reported as gone, and further lines have no effect."""
     lines = NonblockingLines(Broken())
     with lines:
         lines.write("a\n")

@@ -92,7 +92,7 @@ def test_a_blocked_stream_delays_a_command_once() -> None:
         with nonblocking_streams(CommandContext(stdout=blocked, stderr=blocked, environ={})) as context:
             for number in range(10):
                 context.say(f"line {number}")
-            reached.set()  # comes only because no line waited for the reader
+            reached.set()  # appears only if no line waited for the reader
         reader.join(30)
         assert not reader.is_alive()
 

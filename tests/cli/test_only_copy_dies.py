@@ -125,7 +125,7 @@ def test_what_is_taken_over_can_be_rolled_back(crowd: Simulation, tmp_path: Path
 
 
 def test_a_cancelled_run_is_not_taken_over(crowd: Simulation, tmp_path: Path) -> None:
-    """The user who cancelled does not want the move: a later run must not complete it."""
+    """A later run does not complete the move of a run that its user cancelled."""
     _move_only_copy(crowd, tmp_path)
     assert crowd.run("rebalance", "cancel").code == 1
     later = crowd.run(*_CRON)

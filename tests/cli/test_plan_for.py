@@ -41,12 +41,12 @@ def test_what_will_be_uneven_is_balanced_before_it_is(run_cli: Callable[..., Any
     assert "grows by 59.6 GiB" in made.err
     moves = json.loads(made.out)["moves"]
     assert {move["topic"] for move in moves if 2 in move["replicas"]} == {"busy"}
-    # the bytes that move are those of today, not those to come
+    # the bytes to move are those of today, not those of the forecast
     assert json.loads(made.out)["moved_bytes"] == 4 * GB * len(moves)
 
 
 def test_the_plan_file_says_what_it_was_made_for(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """It can be shown and applied like any other plan."""
+    """The plan file can be shown and applied like any other, and names the time it was made for."""
     run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 2))
     plan = tmp_path / "plan.json"
     now = snapshot(tmp_path, 4)
@@ -74,8 +74,7 @@ def test_advice_for_later_says_so_and_is_carried_out_by_a_plan_for_later(
 def test_a_forecast_from_short_history_says_so(
     run_cli: Callable[..., Any], tmp_path: Path, words: tuple[str, ...]
 ) -> None:
-    """Two hours of history say little about two weeks, but enough about a day: the limit is fourteen times the
-    history."""
+    """Two hours of history suffice for a day but not for two weeks: the limit is fourteen times the history."""
     run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 2))
     words = (*words, "--snapshot", snapshot(tmp_path, 4), "--plan-for")
     far = run_cli(*words, "14d")
@@ -86,12 +85,12 @@ def test_a_forecast_from_short_history_says_so(
 
 @pytest.mark.parametrize("time", ["0s", "x", ""])
 def test_a_wrong_time_is_refused(run_cli: Callable[..., Any], tmp_path: Path, time: str) -> None:
-    """One line, exit 2."""
+    """An invalid time ends with one line and exit 2."""
     assert run_cli("rebalance", "plan", "--snapshot", snapshot(tmp_path, 4), "--plan-for", time).code == 2
 
 
 def test_without_history_it_says_how_to_get_some(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Nothing is planned on a guess."""
+    """Without history nothing is planned, and the hint says how to record some."""
     refused = run_cli("rebalance", "plan", "--snapshot", snapshot(tmp_path, 4), "--plan-for", "1d")
     assert refused.code == 1
     assert "no history of this cluster" in refused.err

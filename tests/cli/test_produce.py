@@ -63,7 +63,7 @@ def data(tmp_path: Path) -> Path:
 def test_what_makes_no_sense_is_refused(
     run_cli: Callable[..., Any], data: Path, source: str, words: list[str], message: str
 ) -> None:
-    """Exit 2 and one line that names the fault, without contacting a broker."""
+    """Invalid options end with exit 2 and one line that names the fault, without contacting a broker."""
     outcome = run_cli("produce", "images", str(data / source), *words, *NOWHERE)
     assert (outcome.code, outcome.out) == (2, ""), outcome.err
     assert message in outcome.err
@@ -84,7 +84,7 @@ def test_what_makes_no_sense_is_refused(
     ],
 )
 def test_a_bad_producer_setting_is_named(run_cli: Callable[..., Any], data: Path, setting: str, message: str) -> None:
-    """One line with the key, before any broker is contacted; a single key, and contradictory keys, are refused."""
+    """A bad setting is named in one line; a single key, and contradictory keys, are refused."""
     outcome = run_cli("produce", "images", str(data / "folder"), "--producer-config", setting, *NOWHERE)
     assert (outcome.code, outcome.out) == (2, "")
     assert f"--producer-config {message}" in outcome.err
@@ -102,7 +102,7 @@ def test_a_bad_producer_setting_is_named(run_cli: Callable[..., Any], data: Path
 def test_a_port_where_nobody_listens_is_reported_within_seconds(
     run_cli: Callable[..., Any], data: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
-    """Every address, why it is unreachable, and what to check; exit 1 sooner than a client would give up."""
+    """The error lists every address, why it is unreachable, and what to check; exit 1 sooner than a client gives up."""
     monkeypatch.chdir(data)
     seconds = [0.0]
 
@@ -151,7 +151,7 @@ def test_a_run_that_is_stopped_while_it_waits_for_a_broker_tells_so(
 
 
 def test_a_broker_that_is_just_starting_is_waited_for() -> None:
-    """Refused connections in the first seconds are not fatal; other errors are, at once."""
+    """Refused connections are retried in the first seconds; other errors end the run at once."""
     seconds = [0.0]
 
     class Starting:

@@ -72,7 +72,7 @@ def test_add_and_use_keep_comments_and_layout(run_cli: Callable[..., Any], profi
 def test_wrong_words_change_nothing(
     run_cli: Callable[..., Any], profiles: Path, words: list[str], message: str
 ) -> None:
-    """Each is refused with the reason, and the file is unchanged."""
+    """Each invalid command is refused with the reason, and the file is unchanged."""
     before = profiles.read_text()
     refused = run_cli("profiles", *words)
     assert (refused.code, profiles.read_text()) == (2, before)
@@ -81,7 +81,7 @@ def test_wrong_words_change_nothing(
 
 @pytest.mark.parametrize("text", ["tolerance: 5%\n", "profiles: {a: {tolerance: 5%}}\n", "profiles: [\n"])
 def test_a_layout_that_cannot_be_extended_is_left_alone(run_cli: Callable[..., Any], profiles: Path, text: str) -> None:
-    """A single profile, flow style and a broken file are refused, not damaged."""
+    """Single profiles, flow style and broken files are refused, not damaged."""
     profiles.write_text(text)
     assert run_cli("profiles", "add", "x", "-b", "a:1").code == 2
     assert profiles.read_text() == text
@@ -111,7 +111,7 @@ def test_values_that_look_like_yaml_survive(run_cli: Callable[..., Any], tmp_pat
 
 
 def test_secrets_are_never_shown(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Only values of a client.properties that cannot be secret are shown; those of unknown keys are not."""
+    """Only values of a client.properties that cannot be secret are shown; those of unknown keys are hidden."""
     properties = tmp_path / "client.properties"
     properties.write_text(
         'security.protocol=SASL_SSL\nsasl.jaas.config=org.X required password="hush";\n'

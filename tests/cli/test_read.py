@@ -39,14 +39,14 @@ RunCli = Callable[..., Outcome]
     ],
 )
 def test_options_that_do_not_go_together(run_cli: RunCli, words: tuple[str, ...], message: str) -> None:
-    """One line and exit code 2, before any broker is contacted."""
+    """Contradictory options end with one line and exit code 2, before any broker is contacted."""
     got = run_cli("read", "images", *words, "-b", "127.0.0.1:1")
     assert (got.code, got.out) == (2, "")
     assert message in got.err
 
 
 def test_a_snapshot_holds_no_records(run_cli: RunCli, tmp_path: Path) -> None:
-    """Records require live brokers: exit code 2."""
+    """Reading records from a snapshot ends with exit code 2, since it needs live brokers."""
     got = run_cli("read", "images")
     assert got.code == 2
 
@@ -70,7 +70,7 @@ def _document() -> dict[str, Any]:
 
 
 def test_what_was_measured_is_shown() -> None:
-    """The total rate of all readers, and the rate of each broker while it had requests."""
+    """The report shows the total rate of all readers, and the rate of each broker while it had requests."""
     document = _document()
     check_document(document)
     assert document["bytes_per_s"] == 2e8
@@ -90,7 +90,7 @@ def test_restored_files_are_shown() -> None:
 
 
 def test_the_training_file_is_what_route_simulate_takes(tmp_path: Path) -> None:
-    """The file loads, and has the rate of each broker."""
+    """route-simulate loads the training file, which has the rate of each broker."""
     path = tmp_path / "training.yaml"
     path.write_text(yaml.safe_dump(training_file(_measurement())))
     setup = load_training("measured", path)
@@ -108,7 +108,7 @@ def test_the_training_file_is_what_route_simulate_takes(tmp_path: Path) -> None:
     ],
 )
 def test_a_rack_without_brokers_is_warned_of(racks: dict[int, str | None], expected: str | None) -> None:
-    """A mistyped rack is not reported as a distant one; unknown racks, as before any fetch, are not judged."""
+    """A mistyped rack is warned of; unknown racks, as before any fetch, are not."""
     warned: list[str] = []
     _warn_of_rack("r7", racks, SimpleNamespace(warn=warned.append))  # type: ignore[arg-type]
     assert warned == ([] if expected is None else [expected])

@@ -30,7 +30,7 @@ TEXTS = [
     ROOT / "monitoring" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-# what stands for a value in a text, and a value that can be parsed in its place
+# placeholders in texts, and values that can be parsed in their place
 VALUES = {
     "ID": "3",
     "N": "3",
@@ -49,7 +49,7 @@ def _words(line: str) -> list[str]:
     words: list[str] = []
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
     lexer.whitespace_split = True
-    with suppress(ValueError):  # an apostrophe of a sentence, behind the command
+    with suppress(ValueError):  # an apostrophe in a sentence after the command
         for word in lexer:
             if word[0] in "|&;<>":
                 break
@@ -97,7 +97,7 @@ def _in_manifests(text: str) -> Iterator[str]:
         yield f"kafkabal {arguments.replace(',', '')}"
     for line in text.splitlines():
         if re.match(r" +kafkabal [a-z]", line):
-            # a file of the repository that the workflow is in
+            # a file of the repository that contains the workflow
             yield line.strip().replace("--profile kafka/profiles.yaml#prod", "--profile prod")
 
 

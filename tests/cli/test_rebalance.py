@@ -123,7 +123,7 @@ def test_a_crashed_run_is_ended_first(
         assert done.code == 0
         assert f"run {journal.stem} is unfinished (phase: moving); resuming it first" in done.err
         assert journal.read_bytes().splitlines()[-1].startswith(b'{"record":"closed"')
-        # the plan is resumed, then leaders are evened to the last one
+        # the plan is resumed, then the last leaders are balanced
         assert _replicas(snapshot)[:2] == [[2, 3], [3, 1]]
 
 
@@ -315,7 +315,7 @@ def test_other_cluster(run_cli: Callable[..., Any], snapshot: Path, plan_file: P
 
 
 def test_asks_first(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
-    """It asks without --yes; a no changes nothing, and without a terminal the error names the flag."""
+    """Without --yes apply prompts; a no changes nothing, and without a terminal the error names the flag."""
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", f"{snapshot}.out")
     before = snapshot.read_bytes()
     assert run_cli(*words, stdin="n\n").code == 1
@@ -371,7 +371,7 @@ def test_no_runtime_at_all(run_cli: Callable[..., Any]) -> None:
 
 
 def test_textfile(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path) -> None:
-    """At the end the textfile says that the run is over and succeeded."""
+    """At the end the textfile reports that the run has ended and succeeded."""
     path = tmp_path / "run.prom"
     words = (
         "rebalance",
@@ -421,7 +421,7 @@ def test_a_night_with_nothing_to_do_refreshes_the_textfile(
 def test_a_run_that_is_refused_shows_in_the_textfile(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, is_dry: bool
 ) -> None:
-    """It replaces the success of the night before; a rehearsal is not a run."""
+    """A refused run replaces the success of the night before; a rehearsal is not a run."""
     write_snapshot(cluster(brokers(3, dirs=2), [topic("t", [1, 2], [1, 2], [1, 2])]), snapshot)
     path = tmp_path / "run.prom"
     path.write_text("kafkabal_rebalance_success 1.0\n")
@@ -439,7 +439,7 @@ def test_a_run_that_is_refused_shows_in_the_textfile(
 
 
 def test_a_cluster_that_cannot_be_reached_shows_in_the_textfile(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """It is labelled with its bootstrap servers, since its id is unknown."""
+    """The textfile is labelled with the bootstrap servers, since the cluster id is unknown."""
     path = tmp_path / "run.prom"
 
     failed = run_cli("rebalance", "-b", "127.0.0.1:1", "--yes", "--textfile", str(path))
@@ -452,7 +452,7 @@ def test_a_cluster_that_cannot_be_reached_shows_in_the_textfile(run_cli: Callabl
 def test_a_file_that_cannot_be_written_is_refused_before_the_run_is_recorded(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, option: str
 ) -> None:
-    """Nothing is left for the next run to resume."""
+    """A run whose files cannot be written is refused before it starts, and leaves nothing to resume."""
     world = ("--snapshot", str(snapshot))
     outcome = run_cli("rebalance", "apply", str(plan_file), *world, "--yes", option, "/no/such/f")
     assert (outcome.code, outcome.out) == (1, "")
@@ -467,7 +467,7 @@ def test_a_textfile_that_can_no_longer_be_written_is_no_end_of_the_run(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """There is one warning, and the run completes."""
+    """A textfile that becomes unwritable causes one warning, and the run completes."""
 
     def refuse(path: Path) -> None:
         raise OutputError(f"{path}: cannot write: disk full")
@@ -522,7 +522,7 @@ def test_the_result_goes_to_another_file(run_cli: Callable[..., Any], snapshot: 
 def test_a_copy_that_never_arrives_ends_a_run_on_a_snapshot_soon(
     run_cli: Callable[..., Any], tmp_path: Path, plan_file: Path
 ) -> None:
-    """Waiting changes nothing in a snapshot: with unknown log dirs no move would end."""
+    """With unknown log dirs no move would end on a snapshot, where waiting changes nothing: the run stops soon."""
     path = tmp_path / "silent.jsonl"
     rows = brokers(3, dirs=2)
     rows[2] = replace(rows[2], log_dirs=[])
@@ -535,7 +535,7 @@ def test_a_copy_that_never_arrives_ends_a_run_on_a_snapshot_soon(
 def test_status_does_not_take_a_record_that_it_may_not_read_for_none(
     run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Runs of other hosts are then unknown: exit 1 and the permission, since exit 0 would mean that all is settled."""
+    """Unreadable runs of other hosts are reported with the missing permission and exit 1, not as settled."""
     rows = [TopicRow(topic="img", partitions=[partition(0, [1, 2], 1)])]
     memory = InMemoryCluster.of(cluster(brokers(3), rows))
 

@@ -192,7 +192,7 @@ def test_reader_of_the_output_stops_reading(
 
 
 def test_notifications_name_the_cluster_as_metrics_do(tmp_path: Path, snapshot: Path, plan_file: Path) -> None:
-    """By the profile, so that an alert of a run can be told from, and joined with, those of Prometheus."""
+    """Notifications name the cluster by its profile, so that they can be joined with Prometheus alerts."""
     posted: list[dict[str, Any]] = []
 
     class Receiver(BaseHTTPRequestHandler):

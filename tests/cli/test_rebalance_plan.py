@@ -71,7 +71,7 @@ def test_earlier_plans_are_named_by_file_or_folder(snapshot: str, tmp_path: Path
 
 
 def test_warnings_are_reported_once(tmp_path: Path, run_cli: Cli) -> None:
-    """They are part of the table; without a table they go to standard error, or nowhere with -q at exit 0."""
+    """Warnings are part of the table; without a table they go to stderr, or nowhere with -q at exit 0."""
     path = tmp_path / "racks.jsonl"
     write_snapshot(make_world(SyntheticWorld(seed=3, brokers=7, racks=3, topics=4, most_partitions=3)), path)
     table = run_cli("rebalance", "plan", "--snapshot", str(path))
@@ -119,7 +119,7 @@ def test_the_frontier_sets_bytes_against_tolerance(snapshot: str, run_cli: Cli) 
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
 def test_what_cannot_be_asked_is_refused(snapshot: str, run_cli: Cli, words: list[str], code: int, told: str) -> None:
-    """One line that names what and where, and the right exit code."""
+    """Each invalid question is refused in one line with the fault and its place, and the right exit code."""
     refused = run_cli("rebalance", "plan", "--snapshot", snapshot, *words)
 
     assert (refused.code, refused.out) == (code, "")
@@ -127,7 +127,7 @@ def test_what_cannot_be_asked_is_refused(snapshot: str, run_cli: Cli, words: lis
 
 
 def test_a_longest_duration_names_the_option_that_it_needs(snapshot: str, run_cli: Cli) -> None:
-    """Without a rate no duration can be computed; the hint says how to give one."""
+    """Without a rate no duration can be computed, and the hint says how to give one."""
     refused = run_cli("rebalance", "plan", "--snapshot", snapshot, "--max-duration", "1h")
 
     assert refused.code == 2
@@ -150,7 +150,7 @@ def test_supposed_brokers_are_planned_for_and_shown(snapshot: str, run_cli: Cli)
 
 
 def test_explain_tells_why_a_partition_moves(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
-    """Shows from what to what, at what cost, and the reason in the plan."""
+    """The explanation shows from where to where, at what cost, and the reason in the plan."""
     file = tmp_path / "plan.json"
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(file))
     change = next(c for c in read_plan(file).partitions if c.to_add)
@@ -161,7 +161,7 @@ def test_explain_tells_why_a_partition_moves(snapshot: str, tmp_path: Path, run_
 
 
 def test_explain_names_what_the_plan_does_not_hold(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
-    """A partition that stays is an error of the question, not of the plan."""
+    """A partition that stays is a usage error, not a fault of the plan."""
     file = tmp_path / "plan.json"
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(file))
     told = run_cli("rebalance", "explain", str(file), "nosuch-7")

@@ -75,7 +75,7 @@ def draw(seed: int) -> RefereeWorld:
     )
     for chance, option in some:
         words += option if rng.random() < chance else []
-    # the referee does not know that others hold what a cordoned broker may not take, neither here nor in bands
+    # the referee does not know that others hold what a cordoned broker may not accept, neither here nor in bands
     by_topic = "" if "--cordoned" in words else ",topic-spread"
     return RefereeWorld(
         snapshot=tuple(map(str, words)),

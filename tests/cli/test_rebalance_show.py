@@ -74,7 +74,7 @@ def test_a_plan_for_a_pull_request(snapshot: str, run_cli: Cli, tmp_path: Path) 
 
 
 def test_two_plans_are_compared(snapshot: str, run_cli: Cli, tmp_path: Path) -> None:
-    """A plan does not differ from itself; from another it differs in partitions that only one moves, or elsewhere."""
+    """A plan does not differ from itself; two plans differ in partitions that only one moves, or that end elsewhere."""
     one, two = tmp_path / "one.json", tmp_path / "two.json"
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(one), "-q")
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--exclude-brokers", "5", "--out", str(two), "-q")
@@ -107,14 +107,14 @@ def test_two_plans_are_compared(snapshot: str, run_cli: Cli, tmp_path: Path) -> 
 def test_why_a_partition_does_not_go_to_a_broker(
     snapshot: str, run_cli: Cli, words: tuple[str, ...], because: str
 ) -> None:
-    """Each rule that forbids it is named."""
+    """Each rule that forbids the move is named."""
     done = run_cli("rebalance", "explain", "--why-not", *words, "--snapshot", snapshot)
     assert done.code == 0, done.err
     assert because in done.out
 
 
 def test_why_not_where_nothing_forbids_it(snapshot: str, run_cli: Cli) -> None:
-    """A broker chosen by the plan is reported to hold it; for every other one there is a reason other than a rule."""
+    """A broker that the plan chose is reported to hold it; every other one has a reason other than a rule."""
     plan = json.loads(run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", "json").out)
     move = plan["moves"][0]
     words = ("--snapshot", snapshot, "-o", "json")

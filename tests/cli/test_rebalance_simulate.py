@@ -37,7 +37,7 @@ def simulated(run_cli: Callable[..., Any], tmp_path: Path) -> Callable[..., Any]
 
 
 def test_a_broker_that_dies_is_repaired_and_filled(simulated: Callable[..., Any]) -> None:
-    """Its death, the repair and the filling are shown, every promise is kept, and programs get the same data."""
+    """The death, the repair and the filling are shown, every promise is kept, and programs get the same data."""
     found = simulated(CASE, "--days", "3", "--check", "-o", "json")
 
     document = json.loads(found.out)
@@ -56,7 +56,7 @@ def test_people_get_a_line_and_tables(simulated: Callable[..., Any]) -> None:
 
 
 def test_a_promise_that_is_broken_says_no(simulated: Callable[..., Any]) -> None:
-    """The table says it too: a window that never opens keeps the cluster outside its bands."""
+    """A window that never opens keeps the cluster outside its bands: the table and the exit code say so."""
     found = simulated(CASE.replace("throttle: none", 'throttle: none, window: "01:00-01:01"'), "--days", "2", "--check")
 
     assert found.code == ExitCode.FINDINGS
@@ -84,7 +84,7 @@ def test_a_promise_that_is_broken_says_no(simulated: Callable[..., Any]) -> None
     ],
 )
 def test_a_case_that_makes_no_sense_is_refused(simulated: Callable[..., Any], text: str, why: str) -> None:
-    """One line that names the file and what is wrong, exit 2."""
+    """An invalid case ends with exit 2 and one line that names the file and the fault."""
     found = simulated(text, "--days", "1")
 
     assert found.code == ExitCode.USAGE, found.err

@@ -1,4 +1,4 @@
-"""Whatever is broken is repaired by the intended commands, or the command says why not."""
+"""Broken clusters are repaired by the intended commands, or the command says why not."""
 
 from __future__ import annotations
 
@@ -253,7 +253,7 @@ def test_a_rolling_restart_starts_no_copy(simulation: Simulation) -> None:
     "words", [("--yes", "-q", *_AT_ONCE), ("--dry-run", "-q"), ("--yes", "-q", "--repair-only", *_AT_ONCE)]
 )
 def test_a_broker_that_is_waited_for_is_a_finding(simulation: Simulation, words: tuple[str, ...]) -> None:
-    """Exit 3 as in inspect --check, with one line and its hint, also from cron; 0 once it is repaired."""
+    """A broker that is waited for causes exit 3, as in inspect --check, with one hint, also from cron; later 0."""
     kafka = simulation.memory.kafka
     kafka.kill(4)
     simulation.run("inspect", "-q")
@@ -293,7 +293,7 @@ def test_the_grace_counts_from_the_first_sight_of_any_command(simulation: Simula
 
 
 def test_a_topic_with_the_longest_name_is_moved(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kafka cannot choose its log dir, so none is requested, neither between brokers nor on one."""
+    """Kafka cannot choose the log dir of such a topic, so none is requested, between brokers or on one."""
     name = "x" * 249
     rows = [partition(i, [1, 2], 100 * _MB, log_dirs=[0, 0]) for i in range(6)]
     memory = InMemoryCluster.of(cluster(brokers(4, dirs=2), [TopicRow(topic=name, partitions=rows)]))
@@ -514,7 +514,7 @@ def test_what_no_move_repairs_is_named_with_exit_3(simulation: Simulation) -> No
 def test_a_broker_that_is_about_to_be_fenced_counts_as_dead(
     simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A killed broker that is still registered is waited for; then, with a short grace, the same command repairs it."""
+    """A killed broker that is still registered is waited for; with a short grace the same command repairs it."""
     monkeypatch.setattr("kafkabal.clusters.simulated.simulated_kafka.BROKER_SESSION_S", 18.0)
     _hung(simulation.memory)
     done = simulation.run("rebalance", "--yes", "--dead-after", "0")
@@ -524,7 +524,7 @@ def test_a_broker_that_is_about_to_be_fenced_counts_as_dead(
 
 
 def test_a_replica_that_catches_up_in_time_is_no_finding(simulation: Simulation) -> None:
-    """The end of a restart, over within half a minute, ends silently with 0."""
+    """The end of a restart, over within half a minute, ends silently with exit 0."""
     _lagging(simulation.memory)
     lagging = next(p for p in simulation.memory.kafka.parts.partitions())
     sleep = simulation.memory.kafka.clock.sleep
@@ -541,8 +541,7 @@ def test_a_replica_that_catches_up_in_time_is_no_finding(simulation: Simulation)
 def test_another_host_knows_from_the_cluster_since_when_a_broker_is_dead(
     simulation: Simulation, tmp_path: Path
 ) -> None:
-    """What one host saw counts for another that never looked; if that one saw it alive meanwhile, the grace
-    restarts."""
+    """What one host saw counts for a host that never looked; if the other saw the broker alive, the grace restarts."""
     kafka = simulation.memory.kafka
     kafka.kill(4)
     assert simulation.run("rebalance", "--yes", "-q", *_AT_ONCE).code == 3
@@ -550,11 +549,11 @@ def test_another_host_knows_from_the_cluster_since_when_a_broker_is_dead(
     kafka.clock.sleep(500)
     kafka.start(4)
     shutil.move(seen, tmp_path / "other")
-    simulation.run("inspect", "-q")  # by a second host
+    simulation.run("inspect", "-q")  # a second host
     kafka.kill(4)
     kafka.clock.sleep(200)
     assert "first seen dead just now" in simulation.run("rebalance", "--yes", *_AT_ONCE).err
-    shutil.rmtree(seen)  # a third host, which never looked
+    shutil.rmtree(seen)  # a third host, which has never looked
     kafka.clock.sleep(300)
     done = simulation.run("rebalance", "--yes", *_AT_ONCE)
     assert (done.code, "first seen dead 5 min ago" in done.err) == (ExitCode.FINDINGS, True), done.err
@@ -590,7 +589,7 @@ def test_draining_a_broker_that_is_gone_is_done(simulation: Simulation) -> None:
 
 
 def test_checking_a_drain_of_a_broker_that_is_gone(simulation: Simulation) -> None:
-    """It may be stopped, which a script can read too; others are checked as usual, and an unknown broker is refused."""
+    """The check says that it may be stopped, also to scripts; others are checked as usual, unknown ones refused."""
     _dead_and_empty(simulation.memory)
     simulation.run("inspect", "-q")
     del simulation.memory.kafka.parts.brokers[4]
@@ -613,7 +612,7 @@ def _edited(path: Path, **change: Any) -> None:
 
 
 def test_a_plan_that_changes_a_replication_factor_is_refused(simulation: Simulation, tmp_path: Path) -> None:
-    """Also in a rehearsal; unless it is allowed by name, or the plan was created for it."""
+    """The plan is refused, also in a rehearsal, unless that is allowed by name or the plan was made for it."""
     plan = tmp_path / "plan.json"
     simulation.run("rebalance", "plan", "--drain", "3", "--out", str(plan), "-q")
     _edited(plan, replicas=[1], log_dirs=["any"])
@@ -631,7 +630,7 @@ def test_a_plan_that_changes_a_replication_factor_is_refused(simulation: Simulat
 def test_a_plan_that_breaks_a_rule_is_refused(
     run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Fewer racks, and a cordoned target: each can be allowed by its own name."""
+    """Fewer racks and a cordoned target are refused: each can be allowed by its own name."""
     rows = brokers(5, racks=3, dirs=1)
     closed = replace(rows[4].log_dirs[0], state="cordoned")
     rows[4] = replace(rows[4], log_dirs=[closed])
@@ -679,7 +678,7 @@ def test_a_drain_is_checked_before_it_is_begun(simulation: Simulation) -> None:
 
 
 def test_what_follows_the_check_of_a_drain_can_be_pasted(run_cli: Callable[..., Any]) -> None:
-    """It selects the same cluster; for a snapshot, which is never written, it makes a plan."""
+    """The suggested command selects the same cluster; for a snapshot, which is never written, it makes a plan."""
     lopsided = str(Path(__file__).parent / "snapshots" / "lopsided.jsonl")
     shown = run_cli("rebalance", "--drain", "6", "--check", "--snapshot", lopsided)
     command = f"kafkabal rebalance plan --drain 6 --snapshot {lopsided}"
@@ -688,7 +687,7 @@ def test_what_follows_the_check_of_a_drain_can_be_pasted(run_cli: Callable[..., 
 
 
 def test_a_drained_broker_is_proved_safe_to_stop(simulation: Simulation) -> None:
-    """No replica and no vote in the controller quorum, or what still needs the broker."""
+    """The command reports no replica and no vote in the controller quorum, or what still needs the broker."""
     done = simulation.run("rebalance", "--yes", "--drain", "4")
     assert done.code == 0, done.err
     assert "broker 4 is safe to stop: no replica, so no leader and no group coordinator" in done.err

@@ -33,7 +33,7 @@ class Publisher:
 
 @pytest.fixture
 def publisher(monkeypatch: pytest.MonkeyPatch) -> Publisher:
-    """What is published for the snapshot, as if it were live."""
+    """Values published for the snapshot, as if it were live."""
     found = Publisher()
     monkeypatch.setattr(command, "_publisher", lambda *_: found)
     monkeypatch.setattr(command, "_check_live", lambda _: None)
@@ -53,7 +53,7 @@ def stop_after(rounds: int) -> Callable[[float], None]:
 
 
 def test_weights_are_shown_and_nothing_is_published(run_cli: Callable[..., Any]) -> None:
-    """For a snapshot: the shares of brokers and partitions each add up to 1."""
+    """For a snapshot the shares of brokers and of partitions each add up to 1."""
     shown = run_cli("route", "images", *SNAPSHOT, "-o", "json")
     document = json.loads(shown.out)
     assert (shown.code, document["is_published"]) == (ExitCode.DONE, False)
@@ -62,7 +62,7 @@ def test_weights_are_shown_and_nothing_is_published(run_cli: Callable[..., Any])
 
 
 def test_csv_is_a_row_a_broker(run_cli: Callable[..., Any]) -> None:
-    """With the columns of the schema."""
+    """CSV has one row per broker with the columns of the schema."""
     shown = run_cli("route", "images", *SNAPSHOT, "-o", "csv")
     assert shown.out.splitlines()[0] == "topic,broker,partitions,used_bytes,weight,even"
 
@@ -81,7 +81,7 @@ def test_csv_is_a_row_a_broker(run_cli: Callable[..., Any]) -> None:
     ],
 )
 def test_what_does_not_fit_is_refused(run_cli: Callable[..., Any], words: tuple[str, ...], message: str) -> None:
-    """Before anything is read."""
+    """Contradictory options are refused before anything is read."""
     refused = run_cli("route", "images", *SNAPSHOT, *words)
     assert (refused.code, refused.out) == (ExitCode.USAGE, "")
     assert message in refused.err.splitlines()[0]
@@ -97,7 +97,7 @@ def test_what_does_not_fit_is_refused(run_cli: Callable[..., Any], words: tuple[
     ],
 )
 def test_what_cannot_be_published_is_refused(run_cli: Callable[..., Any], words: tuple[str, ...], message: str) -> None:
-    """Before any broker is contacted."""
+    """Unpublishable weights are refused before any broker is contacted."""
     refused = run_cli("route", "images", *LIVE, "--publish", *words)
     assert (refused.code, refused.out) == (ExitCode.USAGE, "")
     assert message in refused.err.splitlines()[0]
@@ -111,14 +111,14 @@ def test_an_unknown_topic_is_refused(run_cli: Callable[..., Any]) -> None:
 
 
 def test_once_publishes_once(run_cli: Callable[..., Any], publisher: Publisher) -> None:
-    """It reports what, in the requested format."""
+    """The command publishes once and reports what, in the requested format."""
     done = run_cli("route", "images", "images", *SNAPSHOT, "--publish", "--once", "-o", "json")
     assert (done.code, json.loads(done.out)["is_published"]) == (ExitCode.DONE, True)
     assert publisher.rounds == [["images"]]
 
 
 def test_once_beside_another_publisher_is_busy(run_cli: Callable[..., Any], publisher: Publisher) -> None:
-    """Exit code 75: cron tries again later."""
+    """Next to another publisher the exit code is 75, so that cron tries again later."""
     publisher.others = [{"images": BusyError("weights of topic images are published by kafkabal on other")}]
     done = run_cli("route", "images", *SNAPSHOT, "--publish", "--once")
     assert done.code == ExitCode.BUSY
@@ -126,7 +126,7 @@ def test_once_beside_another_publisher_is_busy(run_cli: Callable[..., Any], publ
 
 
 def test_it_publishes_until_it_is_stopped(run_cli: Callable[..., Any], publisher: Publisher) -> None:
-    """Every refresh prints a line per record; at the end it says what producers will do."""
+    """Every refresh prints a line per record; at the end a line says what producers will do."""
     done = run_cli("route", "images", *SNAPSHOT, "--publish", "-o", "jsonl", sleep=stop_after(2))
     assert done.code == ExitCode.INTERRUPTED
     assert publisher.rounds == [["images"]] * 3
@@ -138,7 +138,7 @@ def test_it_publishes_until_it_is_stopped(run_cli: Callable[..., Any], publisher
 
 
 def test_a_second_publisher_stands_by(run_cli: Callable[..., Any], publisher: Publisher) -> None:
-    """It says so once, and publishes when the first publisher has ended."""
+    """A second publisher reports once that it waits, and publishes when the first has ended."""
     other = {"images": BusyError("weights of topic images are published by kafkabal on other")}
     publisher.others = [other, other]
     done = run_cli("route", "images", *SNAPSHOT, "--publish", sleep=stop_after(2))
@@ -150,7 +150,7 @@ def test_a_second_publisher_stands_by(run_cli: Callable[..., Any], publisher: Pu
 
 
 def test_a_publisher_that_stood_by_leaves_nothing_to_follow(run_cli: Callable[..., Any], publisher: Publisher) -> None:
-    """It published nothing, so stopping it changes nothing for producers."""
+    """A publisher that only waited published nothing, so stopping it changes nothing for producers."""
     publisher.others = [{"images": BusyError("weights of topic images are published by kafkabal on other")}] * 9
     done = run_cli("route", "images", *SNAPSHOT, "--publish", sleep=stop_after(2))
     assert done.err.splitlines()[-1] == "kafkabal: stopped"
@@ -187,7 +187,7 @@ def test_quiet_says_nothing_while_all_is_well(run_cli: Callable[..., Any], publi
 def test_scores_of_an_edited_profile_are_taken_up(
     run_cli: Callable[..., Any], publisher: Publisher, tmp_path: Path
 ) -> None:
-    """From the next reading on, and it says so."""
+    """Scores of an edited profile apply from the next reading on, and a line says so."""
     profile = tmp_path / "p.yaml"
     profile.write_text(f"snapshot: {SNAPSHOT[1]}\nscores: [disk]\n")
     stop = stop_after(1)

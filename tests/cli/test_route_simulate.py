@@ -153,7 +153,7 @@ def test_order_at_risk_is_reported(run_cli: Callable[..., Any], snapshot: str) -
 def test_mistakes_end_with_one_line_and_exit_2(
     run_cli: Callable[..., Any], snapshot: str, words: tuple[str, ...], message: str
 ) -> None:
-    """Nothing is simulated for a wrong question."""
+    """An invalid question ends with one line and exit 2, and nothing is simulated."""
     found = run_cli("route-simulate", "--snapshot", snapshot, *words)
 
     assert found.code == ExitCode.USAGE
@@ -200,7 +200,7 @@ def test_the_last_policy_is_looked_at_before_the_first_is_simulated(
 def test_a_policy_of_ones_own_that_fails_is_named(
     run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, policy: str, message: str
 ) -> None:
-    """One line that says which policy did what, and exit 2: it is not our bug."""
+    """One line names the policy and its mistake, and the exit code is 2: it is not a bug of ours."""
     monkeypatch.syspath_prepend(Path(__file__).parent)
     found = run_cli(
         "route-simulate", "--workload", "uneven", "--records", "50", "--policy", f"broken_policies:{policy}"

@@ -79,7 +79,7 @@ def test_rollback(simulation: Simulation) -> None:
 
 
 def test_throttles_of_unknown_origin(simulation: Simulation) -> None:
-    """They are removed although the list of them cannot be printed."""
+    """Throttles of unknown origin are removed although the list of them cannot be printed."""
     simulation.memory.kafka.clock.sleep(3600.0)
     assert simulation.run("rebalance", "repair", "--remove", "--yes") == 0
     assert _throttles(simulation) == {}
@@ -87,7 +87,7 @@ def test_throttles_of_unknown_origin(simulation: Simulation) -> None:
 
 @pytest.mark.parametrize("word", ["resume", "cancel", "repair"])
 def test_a_run_that_was_stopped(simulation: Simulation, word: str) -> None:
-    """It is resumed, or its end is confirmed."""
+    """A stopped run is resumed, or its end is confirmed."""
     assert (
         simulation.run("rebalance", "adopt", "--finish", "--yes", "--max-runtime", "2s", "--on-interrupt", "detach")
         == 3

@@ -88,7 +88,7 @@ def test_logs(run_cli: RunCli, home: Path) -> None:
 
 
 def test_down_removes_what_no_longer_runs(run_cli: RunCli, home: Path) -> None:
-    """Nothing of it is left, and other sandboxes are not touched."""
+    """The sandbox is removed entirely, and other sandboxes are not touched."""
     outcome = run_cli("sandbox", "down", "--name", "ended")
     assert (outcome.code, outcome.err) == (ExitCode.DONE, "removed sandbox ended\n")
     assert [path.name for path in home.iterdir()] == ["fresh"]

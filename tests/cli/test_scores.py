@@ -20,7 +20,7 @@ def listed(outcome: Any) -> dict[str, dict[str, Any]]:
 
 
 def test_every_score_of_the_registry_is_listed(run_cli: Callable[..., Any]) -> None:
-    """Each has its meaning and its needs; without a cluster, nothing is said about support."""
+    """Each score has its meaning and its needs; without a cluster, nothing is said about support."""
     rows = listed(run_cli("scores", "-o", "json"))
 
     assert tuple(rows) == score_names()

@@ -25,7 +25,7 @@ def _recorded(home: Path, name: str, port: int, created_at_s: float) -> None:
 
 @pytest.mark.parametrize(("names", "warns"), [(["old", "new"], True), (["new"], False), ([], False)])
 def test_the_newest_sandbox_is_taken(tmp_path: Path, names: list[str], warns: bool) -> None:
-    """The newest of several; a message says so, and how to select another."""
+    """The newest of several sandboxes is used; a message says so, and how to select another."""
     told = io.StringIO()
     context = CommandContext(
         stderr=told, environ={}, folders={kind: tmp_path / kind for kind in ("config", "cache", "state")}

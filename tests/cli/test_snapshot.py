@@ -78,7 +78,7 @@ def test_import_of_an_assignment(run_cli: Callable[..., Any], texts: Path) -> No
     ],
 )
 def test_what_cannot_be_imported(run_cli: Callable[..., Any], tmp_path: Path, words: Any, why: str) -> None:
-    """Exit 2, and nothing is written."""
+    """Unsuitable input ends with exit 2, and nothing is written."""
     out = tmp_path / "c.jsonl"
     found = run_cli("snapshot", "import", *words, "--out", str(out))
     assert found.code == ExitCode.USAGE
@@ -104,7 +104,7 @@ def test_diff_of_a_rebalance(run_cli: Callable[..., Any], tmp_path: Path) -> Non
 
 
 def test_diff_of_equals_and_of_strangers(run_cli: Callable[..., Any]) -> None:
-    """Nothing differs, or nearly everything; snapshots of two clusters are reported as such."""
+    """Equal snapshots have no difference; snapshots of two clusters are reported as such."""
     same = run_cli("inspect", "diff", LOPSIDED, LOPSIDED)
     assert same.out.startswith("same brokers, topics and placement\n")
     other = run_cli("inspect", "diff", LOPSIDED, str(SNAPSHOTS / "broken.jsonl"))
@@ -126,7 +126,7 @@ def test_a_snapshot_goes_to_standard_output() -> None:
 
 
 def test_a_quiet_command_writes_a_snapshot_and_nothing_else() -> None:
-    """A script that pipes it causes no mail from cron."""
+    """A quiet command in a pipe writes only the snapshot, so that cron sends no mail."""
     assert _piped("inspect", "--snapshot", LOPSIDED, "--save", "-", "-q").stderr == b""
 
 
@@ -145,7 +145,7 @@ def test_output_file_may_be_standard_output(run_cli: Callable[..., Any]) -> None
 
 
 def test_a_place_that_cannot_be_written_is_reported_first(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Before the cluster is read."""
+    """An unwritable destination is reported before the cluster is read."""
     found = run_cli("inspect", "-b", "127.0.0.1:1", "--save", str(tmp_path / "no" / "c.jsonl"))
     assert "no such folder" in found.err
 
@@ -221,7 +221,7 @@ def test_what_a_snapshot_does_not_keep_needs_a_live_cluster(run_cli: Callable[..
 def test_no_command_writes_to_what_it_reads(
     run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
 ) -> None:
-    """Nor two results to one file; the existing file stays unchanged."""
+    """Neither the source nor a file with another result is overwritten; the existing file stays unchanged."""
     monkeypatch.chdir(tmp_path)
     for name in ("s.jsonl", "t.jsonl"):
         (tmp_path / name).write_bytes(Path(LOPSIDED).read_bytes())

@@ -131,7 +131,7 @@ def test_tables_of_a_broken_cluster(run_cli: Callable[..., Any], broken_with_lon
         outcome = run_cli(*COMMANDS[name], *snapshot, environ={"COLUMNS": str(width)})
         assert outcome.code == 0, outcome.err
         text: str = outcome.out
-        # the folder of the test is in the command to run next
+        # the suggested command contains the folder of the test
         return "".join(f"{line}\n" for line in text.partition("\nnext: ")[0].splitlines())
 
     check_golden(name, at_all_widths(shown))
@@ -147,7 +147,7 @@ def test_commands_to_paste_are_in_one_line(run_cli: Callable[..., Any], broken_w
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_tables_of_plans_policies_and_simulations(run_cli: Callable[..., Any], name: str) -> None:
-    """The same for the other commands that need no broker."""
+    """Tables of plans, policies and simulations fit every width too."""
 
     def shown(width: int) -> str:
         outcome = run_cli(*OTHERS[name], environ={"COLUMNS": str(width)})
@@ -160,6 +160,6 @@ def test_tables_of_plans_policies_and_simulations(run_cli: Callable[..., Any], n
 
 @pytest.mark.parametrize("name", REPORTS)
 def test_tables_of_commands_that_need_brokers(name: str) -> None:
-    """The same for reports that need live brokers."""
+    """Reports that need live brokers fit every width too."""
     report: Report = REPORTS[name]
     check_golden(name, at_all_widths(lambda width: render(report, "table", OutputCapabilities(width=width))))

@@ -23,7 +23,7 @@ from tests.cli.test_inspect import check_golden
 PROGRAM = Path(__file__).parent / "top_on_simulation.py"
 FOOT = "q to quit"
 LEAVES = "\x1b[?25h\x1b[?1049l"
-# on a machine that does much else a process may take long to start
+# a process may take long to start on a busy machine
 LONGEST_S = 60.0
 
 
@@ -46,7 +46,7 @@ class Terminal:
             [str(PROGRAM), str(looks)],
             dimensions=(lines, columns),
             env=environment,
-            # under nohup the tests ignore it, and the program would inherit that
+            # under nohup the tests ignore it, which the program would inherit
             preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_DFL),
         )
         self.modes = self._modes()
@@ -70,7 +70,7 @@ class Terminal:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether the frame is complete: it is drawn from the top, and may be read in pieces."""
+        """Whether the frame is complete: it is drawn from the top, and may arrive in pieces."""
         cursor = self.screen.cursor
         return (cursor.y, cursor.x) == (self.screen.lines - 1, len(FOOT)) and FOOT in self.screen.display[-1]
 
@@ -82,7 +82,7 @@ class Terminal:
             self.read()
 
     def end(self) -> int:
-        """Exit code, after it has exited on its own and restored the terminal."""
+        """Exit code, after the program has exited on its own and restored the terminal."""
         end_s = time.monotonic() + LONGEST_S
         while self.child.isalive():
             assert time.monotonic() < end_s, self.text
@@ -95,7 +95,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Callable[..., Terminal]]:
-    """Start it; it is killed with the test."""
+    """Start the program, which is killed with the test."""
     started: list[Terminal] = []
 
     def start(**how: int) -> Terminal:
@@ -119,7 +119,7 @@ def test_the_frame(terminal: Callable[..., Terminal], columns: int, lines: int) 
 
 
 def test_a_new_size_and_a_pause(terminal: Callable[..., Terminal]) -> None:
-    """It redraws for a new terminal size, and after Ctrl-Z and fg; Ctrl-C ends it."""
+    """The screen is redrawn for a new terminal size, and after Ctrl-Z and fg; Ctrl-C ends the program."""
     top = terminal(columns=120, lines=40)
     top.until("00:00:15  6 registered")
     top.screen.resize(14, 60)
@@ -155,7 +155,7 @@ def test_a_broker_that_dies_and_a_signal(terminal: Callable[..., Terminal], endi
 
 
 def test_without_a_terminal(run_cli: Callable[..., Any]) -> None:
-    """One line suggests what shows the same without a terminal."""
+    """One line suggests the command that shows the same without a terminal."""
     outcome = run_cli("top", "-b", "localhost:1")
 
     assert (outcome.code, outcome.out) == (ExitCode.USAGE, "")

@@ -44,7 +44,7 @@ def test_a_cluster_that_is_well(run_cli: Callable[..., Any], snapshot: Callable[
 
 
 def test_a_dead_broker_is_a_finding(run_cli: Callable[..., Any], snapshot: Callable[..., str]) -> None:
-    """Exit 3, and programs get the health of every broker."""
+    """A dead broker causes exit 3, and programs get the health of every broker."""
     found = run_cli("watch", "--once", "--snapshot", snapshot(2), "-o", "json")
 
     document = json.loads(found.out)
@@ -68,7 +68,7 @@ def test_a_dead_broker_is_a_finding(run_cli: Callable[..., Any], snapshot: Calla
 def test_what_makes_no_sense_is_refused(
     run_cli: Callable[..., Any], snapshot: Callable[..., str], words: tuple[str, ...], why: str
 ) -> None:
-    """One line, before the cluster is contacted."""
+    """Invalid options are refused in one line, before the cluster is contacted."""
     found = run_cli("watch", "--snapshot", snapshot(), *words)
 
     assert found.code == ExitCode.USAGE
@@ -84,7 +84,7 @@ def test_ctrl_c_while_it_connects(tmp_path: Path) -> None:
         with subprocess.Popen([sys.executable, *words], stderr=subprocess.PIPE, text=True, env=environ) as run:
             connection, _ = listener.accept()
             with connection:
-                # the request is there, so it waits for the answer
+                # the request has arrived, so the command waits for the response
                 connection.recv(4)
                 run.send_signal(signal.SIGINT)
                 _, said = run.communicate(timeout=60.0)

@@ -17,7 +17,7 @@ LONG = "a" * 5000
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        # what is empty
+        # empty values
         ((*PLAN, "--topics", ""), "--topics: empty value"),
         ((*PLAN, "--exclude-brokers", ""), "--exclude-brokers: empty value"),
         ((*PLAN, "--score", ""), "--score: empty value"),
@@ -30,12 +30,12 @@ LONG = "a" * 5000
         (("route", "", "--snapshot", SNAPSHOT), "error: TOPIC: empty value\nkafkabal: hint: see whether"),
         (("produce", "img", "-", "-b", "b:1"), "standard input is closed"),
         (("policies", ""), "empty value"),
-        # what matches nothing
+        # patterns without a match
         ((*PLAN, "--topics", "imagse"), "--topics: unknown topic: 'imagse'"),
         ((*PLAN, "--exclude-topics", "imagse"), "--exclude-topics: unknown topic: 'imagse'"),
         ((*PLAN, "--exclude-brokers", "77"), "unknown broker"),
         ((*PLAN, "--keep-moved", "no/such/plan.json"), "no/such/plan.json: cannot"),
-        # what is no number, or one that nothing holds
+        # invalid numbers, and numbers out of range
         ((*PLAN, "--replication-factor", HUGE), "--replication-factor: number too large"),
         ((*PLAN, "--replication-factor", "1_0"), "--replication-factor: not a whole number"),
         ((*PLAN, "--what-if", "add=99999999999:r:1GB"), "--what-if: invalid broker id: 99999999999"),
@@ -48,7 +48,7 @@ LONG = "a" * 5000
         (("inspect", "--snapshot", SNAPSHOT, "--score", "disk=1_0"), "disk=1_0"),
         (("rebalance", "--snapshot", SNAPSHOT, "--dry-run", "--throttle", "0"), "--throttle: rate must be above 0"),
         (("rebalance", "throttle", "0", "--snapshot", SNAPSHOT), "rate must be above 0"),
-        # what no file and no host can be called
+        # impossible names of files and hosts
         ((*PLAN, "--keep-moved", LONG), "--keep-moved: path too long"),
         ((*PLAN, "--out", LONG), "--out: path too long"),
         (("produce", "clicks", LONG, "-b", "b:1"), "path too long"),
@@ -57,7 +57,7 @@ LONG = "a" * 5000
         (("rebalance", "status", "-b", f"{'x' * 300}:1"), "invalid address"),
         (("inspect", "-b", f"b:{HUGE}"), "invalid address"),
         (("inspect", "--zookeeper", f"{'x' * 300}:2181"), "--zookeeper: invalid address"),
-        # what has no effect
+        # values without effect
         (("inspect", "--snapshot", SNAPSHOT, "--command-config", "/nope"), "--command-config has no effect"),
         (("inspect", "--snapshot", SNAPSHOT, "-q", "-v"), "--quiet and --verbose cannot be combined"),
         (("rebalance", "--snapshot", SNAPSHOT, "--exit-code", "--yes"), "--exit-code requires --dry-run"),
@@ -68,12 +68,12 @@ LONG = "a" * 5000
         (("policies", "score:floor=nan"), "floor"),
         (("policies", "power-of-d:d=2,d=3"), "option 'd' is given twice"),
         (("policies", "power-of-d:d=1_0"), "d=1_0"),
-        # what cannot be met
+        # limits that cannot be met
         ((*PLAN, "--replication-factor", "100"), "--replication-factor 100 needs as many brokers"),
     ],
 )
 def test_a_wrong_value_is_one_line(run_cli: Callable[..., Any], words: tuple[str, ...], message: str) -> None:
-    """The value is named, and nothing is done."""
+    """A wrong value is named in one line, and nothing is done."""
     refused = run_cli(*words)
     assert (refused.code, refused.out) == (2, ""), refused.err
     assert message in refused.err
@@ -104,7 +104,7 @@ def test_a_wrong_variable_is_named(run_cli: Callable[..., Any], environ: dict[st
 def test_a_wrong_name_in_a_profile_is_named_by_its_line(
     run_cli: Callable[..., Any], tmp_path: Path, profile: str, words: tuple[str, ...], message: str
 ) -> None:
-    """Also if only the cluster, or the registry, can tell that it is wrong."""
+    """A wrong name in a profile is reported with its line, even if only the cluster or a registry can tell."""
     (tmp_path / "p.yaml").write_text(profile)
     refused = run_cli(*words, "--profile", str(tmp_path / "p.yaml"))
     assert (refused.code, message in refused.err) == (2, True), refused.err
@@ -119,7 +119,7 @@ def test_a_wrong_name_in_a_profile_is_named_by_its_line(
     ids=lambda words: words[0],
 )
 def test_the_home_of_a_user_that_does_not_exist(run_cli: Callable[..., Any], words: tuple[str, ...]) -> None:
-    """It is reported as an unreadable file, named as written."""
+    """The home of an unknown user is reported as an unreadable file, named as written."""
     outcome = run_cli(*words)
     assert (outcome.code, f"{words[-1]}: cannot read" in outcome.err) == (2, True), outcome.err
 
@@ -127,7 +127,7 @@ def test_the_home_of_a_user_that_does_not_exist(run_cli: Callable[..., Any], wor
 def test_a_folder_of_sandboxes_that_links_to_itself(
     run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every command without a cluster looks there: the folder counts as having no sandboxes."""
+    """A folder that links to itself counts as having no sandboxes, in every command without a cluster."""
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     monkeypatch.setenv("KAFKABAL_SANDBOX_HOME", str(loop))

@@ -53,7 +53,7 @@ class Subject:
         raise AssertionError("it did not become true")
 
     def topic(self) -> str:
-        """A name that nobody else uses."""
+        """A unique topic name."""
         return f"contract-{uuid.uuid4().hex[:12]}"
 
 

@@ -1,4 +1,4 @@
-"""What every back end guarantees."""
+"""Guarantees of every back end."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_created_topic_is_as_it_was_asked_for(subject: Any) -> None:
 
 
 def test_the_configs_of_a_topic_are_read_with_it(subject: Any) -> None:
-    """The configs that were set, if configs are requested."""
+    """Configs that were set are read, if configs are requested."""
     topic = _create(subject, (1,), configs={"retention.ms": "86400000"})
     assert _state_of(subject.cluster, topic, configs=True)["configs"] == {"retention.ms": "86400000"}
 
@@ -120,7 +120,7 @@ def test_validation_creates_nothing(subject: Any) -> None:
 
 
 def test_a_topic_that_is_not_there_has_no_partitions(subject: Any) -> None:
-    """The request creates nothing, and raises nothing."""
+    """Requesting an unknown topic creates nothing, and raises nothing."""
     assert subject.cluster.partition_status([subject.topic()]) == {}
 
 
@@ -151,7 +151,7 @@ def test_reassignments_fail_one_by_one(subject: Any) -> None:
 
 
 def test_the_replication_factor_changes_when_that_is_meant(subject: Any) -> None:
-    """If allowed, a target with another number of replicas is like any other."""
+    """If allowed, a target with another number of replicas is treated like any other."""
     name = TopicPartition(_create(subject, (1,)), 0)
     assert subject.cluster.alter_reassignments({name: (1, 2, 3)}, allow_replication_factor_change=True) == {}
     subject.until(lambda: set(subject.cluster.partition_status([name.topic])[name].isr) == {1, 2, 3})
@@ -175,7 +175,7 @@ def test_a_preferred_leader_leads_when_elected(subject: Any) -> None:
 
 
 def test_an_election_of_nothing_is_a_failure(subject: Any) -> None:
-    """An unknown partition is named."""
+    """The error names an unknown partition."""
     ghost = TopicPartition(subject.topic(), 0)
     assert _names(subject.cluster.elect_preferred_leaders([ghost])) == {ghost: "UNKNOWN_TOPIC_OR_PARTITION"}
 
@@ -328,7 +328,7 @@ def test_configs_fail_one_by_one(subject: Any) -> None:
 
 
 def test_only_one_holds_the_lock(subject: Any) -> None:
-    """The second is told who the first is, and gets the lock once the first has released it."""
+    """The second client learns who holds the lock, and gets it once the first has released it."""
     _needs(subject.cluster, Capability.LOCK)
     with subject.connect() as other:
         first = subject.cluster.lock("alice on host-a", 10.0)
@@ -359,7 +359,7 @@ def test_records_are_shared_by_all_clients(subject: Any) -> None:
 
 
 def test_what_a_back_end_cannot_do_it_refuses(subject: Any) -> None:
-    """A missing capability raises, and never does half of the work."""
+    """A missing capability raises an error, and never does half of the work."""
     cluster = subject.cluster
     calls = {
         Capability.CONFIGS: lambda: (cluster.configs([_DEFAULT], [_RATE]), cluster.alter_configs([])),
