@@ -1,4 +1,4 @@
-"""Whatever the cluster, the plan and the faults: the plan is done, or undone, and nothing is left behind."""
+"""Whatever the cluster, plan and faults, the plan is executed or rolled back, and nothing is left behind."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Case:
     options: RunOptions
 
     def placement(self) -> dict[TopicPartition, Any]:
-        """The placement of everything."""
+        """The placement of all partitions."""
         return {
             p.name: (tuple(p.replicas), p.leader, {b: log.log_dir for b, log in p.logs.items()})
             for p in self.memory.kafka.catch_up().partitions()

@@ -173,7 +173,7 @@ def check(seed: int) -> None:
 
 @pytest.mark.parametrize("part", range(4))
 def test_fair_utilisation_is_the_leximin_of_linear_programs(part: int) -> None:
-    """Racks, replication factors, capacities, fixed loads and limits, to 1e-6 of the mean."""
+    """Fair utilisation equals that of linear programs to 1e-6 of the mean, for racks, factors, loads and limits."""
     for seed in range(part, SHORT, 4):
         check(seed)
 
@@ -181,6 +181,6 @@ def test_fair_utilisation_is_the_leximin_of_linear_programs(part: int) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("part", range(20))
 def test_fair_utilisation_is_the_leximin_of_linear_programs_at_length(part: int) -> None:
-    """The same for a thousand random clusters."""
+    """Fair utilisation equals that of linear programs for a thousand random clusters."""
     for seed in range(SHORT + part, LONG, 20):
         check(seed)

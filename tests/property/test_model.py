@@ -43,7 +43,7 @@ def test_rows_made_from_columns_give_the_same_columns(cluster: ClusterState) -> 
 
 @given(cluster_rows(), st.randoms(use_true_random=False))
 def test_the_order_of_the_rows_does_not_matter(rows: ClusterRows, random: Any) -> None:
-    """Brokers, topics and partitions may come in any order; equal columns come out."""
+    """Brokers, topics and partitions may come in any order: the columns are equal."""
     brokers, topics = list(rows.brokers), []
     random.shuffle(brokers)
     for topic in rows.topics:

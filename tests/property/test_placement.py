@@ -15,7 +15,7 @@ from kafkabal.placement.topic_placement import PlacedTopics, place_topics
 from kafkabal.testing.strategies import clusters
 
 policies = st.sampled_from(["score", "score", "even", "brokers+2:1", "binomial:0.3:1"]).map(parse_policy)
-# names that no drawn cluster has
+# names that no random cluster has
 specs = st.lists(
     st.builds(
         topic_spec,
@@ -51,7 +51,7 @@ def place(cluster: ClusterState, wanted: list[TopicSpec], text: object) -> Place
 
 @given(cluster=clusters(), wanted=specs, policy=policies)
 def test_no_rule_is_broken(cluster: ClusterState, wanted: list[TopicSpec], policy: object) -> None:
-    """Distinct brokers that accept replicas, as many racks as possible, and no volume pushed above its limit."""
+    """Replicas are on distinct accepting brokers, in as many racks as possible, and no volume exceeds its limit."""
     if "brokers" in str(policy):
         wanted = [topic_spec(s.name, replication_factor=s.replication_factor) for s in wanted]
     placed = place(cluster, wanted, policy)

@@ -70,7 +70,7 @@ def test_a_plan_is_read_as_it_was_written(plan: Plan, packed: bool) -> None:
 
 @given(plan=plans(), random=st.randoms(use_true_random=False))
 def test_the_id_knows_no_order(plan: Plan, random: Any) -> None:
-    """Partitions and options in any order make the same plan."""
+    """Partitions and options in any order give the same plan id."""
     partitions, given_options = list(plan.partitions), list(plan.options.items())
     random.shuffle(partitions)
     random.shuffle(given_options)
@@ -80,7 +80,7 @@ def test_the_id_knows_no_order(plan: Plan, random: Any) -> None:
 
 @given(plan=plans())
 def test_a_plan_file_is_what_kafkas_own_tool_takes(plan: Plan) -> None:
-    """Version, partitions, replicas and log dirs are where that tool reads them."""
+    """Kafka's own tool finds version, partitions, replicas and log dirs where it expects them."""
     content = msgspec.json.decode(encode_plan(plan))
     assert content["version"] == 1
     read = [(p["topic"], p["partition"], tuple(p["replicas"]), tuple(p["log_dirs"])) for p in content["partitions"]]

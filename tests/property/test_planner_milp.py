@@ -246,7 +246,7 @@ def without_empty(after: ClusterState, drawn: Drawn) -> ClusterState:
 
 @pytest.mark.parametrize("seed", QUICK)
 def test_bytes_are_near_the_proved_optimum(seed: int) -> None:
-    """Unequal racks, disks and factors: within 3 % of the solver's proof, and the bound never above it."""
+    """With unequal racks, disks and factors bytes are within 3 % of the optimum, which the bound never exceeds."""
     assert compare(seed).plan <= 1.03
 
 
@@ -260,7 +260,7 @@ def test_what_is_planned_stays(part: int) -> None:
 @pytest.mark.sweep
 @pytest.mark.parametrize("part", range(20))
 def test_what_is_planned_stays_at_length(part: int) -> None:
-    """The same on all 200 clusters."""
+    """On all 200 clusters a second plan is empty, and a cluster inside its bands passes the check."""
     for seed in range(part, LONG, 20):
         check_all_scores(seed)
 

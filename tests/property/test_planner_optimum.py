@@ -99,7 +99,7 @@ def _compare(seed: int) -> tuple[int, int, int] | None:
     ],
 )
 def test_certificate_and_plan_against_the_optimum(count: int) -> None:
-    """The bound never exceeds the optimum, and its median is at least 0.9 of it; the median plan is optimal."""
+    """The bound never exceeds the optimum, its median is at least 0.9 of it, and the median plan is optimal."""
     found = [f for f in map(_compare, range(count)) if f is not None]
     unequal = [f for f in found if f[1] > 0]
 

@@ -47,7 +47,7 @@ def is_allowed(others: list[int], entered: int, required: int) -> bool:
 
 @given(matrices(), st.data())
 def test_every_form_of_the_rule_agrees_with_a_set(racks: I32, data: st.DataObject) -> None:
-    """A single replica, one replica per partition for a rack each, and each of them for every rack at once."""
+    """A single replica, one per partition for a rack each, and each of them for every rack give the same verdict."""
     entered = np.array(data.draw(st.lists(st.integers(0, N_RACKS - 1), min_size=len(racks), max_size=len(racks))))
     required = np.array(data.draw(st.lists(st.integers(1, 5), min_size=len(racks), max_size=len(racks))), np.int32)
     each = may_enter_each(racks, N_RACKS, required)
@@ -96,7 +96,7 @@ def test_a_partition_that_follows_the_rule_is_as_wide_as_any_placement(racks: li
         while len(chosen) < factor:
             others = np.array(chosen, np.int32)
             allowed = [i for i, r in enumerate(left) if may_enter(others, np.int32(r), required)]
-            # the last one that may: the rule alone has to see to the rest
+            # the last one allowed: the rule alone has to ensure the rest
             chosen.append(left.pop(allowed[-1]))
         assert counted(chosen) == required
 

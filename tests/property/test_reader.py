@@ -90,7 +90,7 @@ def test_the_order_is_the_same_for_any_number_of_readers(samples: int, steps: li
 
 @given(st.integers(0, 60), st.integers(1, 8), st.sampled_from([Tail.DROP, Tail.REPEAT]))
 def test_all_readers_get_equally_many(samples: int, readers: int, tail: Tail) -> None:
-    """With drop nobody gets a sample twice, with repeat nobody misses one, and all counts are equal."""
+    """With drop nobody gets a sample twice, with repeat nobody misses one, and all readers get equally many."""
     got = [
         [p for piece in ReaderShard(r, readers, tail).positions(EpochProgress(), samples) for p in piece]
         for r in range(readers)
@@ -105,7 +105,7 @@ def test_all_readers_get_equally_many(samples: int, readers: int, tail: Tail) ->
 
 @given(st.integers(20, 60), st.lists(st.integers(1, 10), min_size=2, max_size=8), st.sampled_from([1, 2, 3, 4, 6, 12]))
 def test_bytes_are_even_however_uneven_the_partitions(unit: int, weights: list[int], readers: int) -> None:
-    """Partitions 10 : 1 apart, records 10 : 1 apart: readers get equal bytes within 1 %, and equal counts."""
+    """With partitions and records 10 : 1 apart, readers get equal bytes within 1 %, and equal counts."""
     records = [w * unit * LANES for w in weights]
     record_bytes = [1000 * (1 + 9 * (i % 2)) for i in range(len(records))]
     sizes = [n * b for n, b in zip(records, record_bytes, strict=True)]
@@ -120,5 +120,5 @@ def test_bytes_are_even_however_uneven_the_partitions(unit: int, weights: list[i
         pieces = list(ReaderShard(reader, readers).positions(EpochProgress(), order.samples))
         block, _ = order.locate(np.concatenate(pieces))
         got.append(np.take(record_bytes, manifest.blocks.partition[block]).sum())
-    # besides 1 %, a record of the largest kind for every partition: what no cut can avoid
+    # besides 1 %, a record of the largest kind per partition, which no cut can avoid
     assert max(got) - min(got) <= 0.01 * np.mean(got) + 10_000 * len(records)

@@ -48,13 +48,13 @@ def test_byte_ring_gives_every_partition_its_weight(w: np.ndarray, size: int) ->
 
 @given(st.lists(st.binary(max_size=40), min_size=1, max_size=50), st.integers(0, 2**32 - 1))
 def test_hashes_in_bulk_are_hashes_one_by_one(keys: list[bytes], seed: int) -> None:
-    """Whatever the keys and the seed, a table hashes them like single calls."""
+    """Whatever the keys and the seed, hashing a table equals hashing each key."""
     assert KeyTable.of(keys).murmur2(seed).tolist() == [murmur2(key, seed) for key in keys]
 
 
 @given(weights, st.integers(1, 5000))
 def test_apportioned_numbers_are_as_near_as_whole_numbers_get(w: np.ndarray, total: int) -> None:
-    """They add up to the total, and each is less than a whole turn away from its exact part."""
+    """Apportioned numbers add up to the total, and each differs from its exact part by less than a whole turn."""
     counts = apportion(w, total)
 
     assert counts.sum() == total
@@ -63,7 +63,7 @@ def test_apportioned_numbers_are_as_near_as_whole_numbers_get(w: np.ndarray, tot
 
 @given(st.integers(1, 9), st.integers(0, 100), st.integers(0, 60))
 def test_replay_is_indexing_modulo_the_length(length: int, start: int, n: int) -> None:
-    """A replayed ring is the ring at every index modulo its length."""
+    """A replayed ring equals the ring indexed modulo its length."""
     ring, out = np.arange(length, dtype=np.int32), np.empty(n, np.int32)
     replay(ring, start, out)
 

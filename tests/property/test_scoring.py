@@ -88,7 +88,7 @@ class Naive:
         return found
 
     def fair(self, capacity: Mapping[Holder, float], group: Any, holder: Holder) -> float:
-        """Mean of the group x what the holder is due of it."""
+        """Mean of the group times what is due to the holder."""
         members = [h for h in self.holders if group in self.groups(h)]
         due = (self._due_in_broker if self.name == "log-dir" else self.due)(capacity, members, group)
         mean = sum(self.load.get((group, h), 0) for h in members) / sum(capacity[h] for h in members)
@@ -114,10 +114,10 @@ class Naive:
         return self.name != "topic-spread" or any(t.topic == group and not t.internal for t in self.rows.topics)
 
     def due(self, capacity: Mapping[Holder, float], members: list[Holder], group: Any) -> Mapping[Holder, float]:
-        """What the rules allow the holders, in proportion."""
+        """What the rules allow to the holders, in proportion."""
         if group is None:
             pieces, stays = self._pieces(members)
-            # nothing makes up for the numbers of internal topics, so that new ones call for no moves
+            # nothing compensates for the numbers of internal topics, so that new ones cause no moves
             is_number, nothing = self.name in ("replicas", "leaders"), dict.fromkeys(members, 0.0)
             on_top, fixed = (stays, nothing) if is_number else (nothing, stays)
             level = self._fair(capacity, members, pieces, fixed, self._most(members, fixed))
@@ -193,7 +193,7 @@ class Naive:
                 going += load if factor <= 0 else 0.0
                 if led:
                     led_pieces.append((led, 1))
-        # what is there only until a reassignment has removed it is shared out like the rest
+        # what stays only until a reassignment has removed it is shared out like the rest
         lasting = sum(load * factor for load, factor in pieces)
         scale = 1.0 + (going / lasting if lasting else 0.0)
         return [*((load * scale, factor) for load, factor in pieces), *led_pieces], fixed
@@ -252,7 +252,7 @@ class Allowed:
             if fair > error:
                 self.shares[g, h] = (load / (fair + error), load / (fair - error))
             elif whole[g] and fair:
-                # so little is due that rounding may have made it nothing, whose share is 1
+                # so little is due that rounding may turn it into nothing, whose share is 1
                 self.shares[g, h] = (0.0 if not load else min(1.0, load / (fair + error)), math.inf)
 
     def worst(self, holder: Holder) -> tuple[float, float]:
@@ -296,7 +296,7 @@ def is_between(value: float, edges: tuple[float, float]) -> bool:
 
 @given(cluster=clusters(tidy=True), data=st.data())
 def test_a_move_changes_two_holders_by_the_load_of_the_replica(cluster: ClusterState, data: st.DataObject) -> None:
-    """Adding and removing loads, as planner and router do, equals evaluating the changed cluster as a whole."""
+    """Adding and removing loads, as planner and router do, equals evaluating the whole changed cluster."""
     assume(len(cluster.replicas) > 0)
     row = data.draw(st.integers(0, len(cluster.replicas) - 1))
     p = int(cluster.replicas.partition[row])
@@ -330,7 +330,7 @@ def with_replica_on(cluster: ClusterState, row: int, broker: int) -> ClusterStat
 
 @given(rows=cluster_rows(tidy=True), factor=st.integers(2, 5))
 def test_shares_know_no_unit(rows: ClusterRows, factor: int) -> None:
-    """Counting bytes in another unit changes neither shares nor skew nor who is outside."""
+    """The unit of bytes changes neither shares, nor skew, nor which holders are outside."""
     brokers = [copy_of(b, log_dirs=[scaled_dir(d, factor) for d in b.log_dirs]) for b in rows.brokers]
     topics = [copy_of(t, partitions=[scaled_partition(p, factor) for p in t.partitions]) for t in rows.topics]
     one, other = rows.build(), build_cluster(rows.header, brokers, topics)

@@ -58,7 +58,7 @@ def internal(state: ClusterState, name: str, partitions: int, rng: np.random.Gen
 
 
 def check(seed: int, folder: Path) -> None:
-    """Plan, apply, let internal topics appear: nothing is outside its band, and nothing is left to move."""
+    """Plan, apply, and let internal topics appear: nothing is outside its band, and nothing is left to move."""
     rng = np.random.default_rng((12, seed))
     state = draw(seed)
     plan = make_plan(state)
@@ -77,7 +77,7 @@ def check(seed: int, folder: Path) -> None:
 
 @pytest.mark.parametrize("part", range(5))
 def test_a_second_plan_is_empty_when_internal_topics_have_appeared(part: int, tmp_path: Path) -> None:
-    """Ten clusters after a run: the check passes, and a second plan is empty."""
+    """For ten clusters the check passes after a run, and a second plan is empty."""
     for seed in range(part, CLUSTERS, 5):
         check(seed, tmp_path / str(seed))
 
@@ -85,6 +85,6 @@ def test_a_second_plan_is_empty_when_internal_topics_have_appeared(part: int, tm
 @pytest.mark.sweep
 @pytest.mark.parametrize("part", range(10))
 def test_a_second_plan_is_empty_at_length(part: int, tmp_path: Path) -> None:
-    """The same for two hundred."""
+    """For two hundred clusters the check passes after a run, and a second plan is empty."""
     for seed in range(CLUSTERS + part, LONG, 10):
         check(seed, tmp_path / str(seed))

@@ -16,7 +16,7 @@ from kafkabal.testing.strategies import clusters
 
 @given(cluster=clusters(), packed=st.booleans())
 def test_a_state_is_read_as_it_was_written(cluster: ClusterState, packed: bool) -> None:
-    """Nothing is lost in a file, and writing what was read gives the same bytes."""
+    """A file keeps everything, and writing what was read gives the same bytes."""
     with TemporaryDirectory() as folder:
         first, second = (Path(folder, f"{n}.jsonl{'.gz' if packed else ''}") for n in "ab")
         write_snapshot(cluster, first)
