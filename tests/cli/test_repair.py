@@ -716,7 +716,7 @@ def test_topics_created_during_a_drain_leave_nothing_behind(simulation: Simulati
 
 
 def test_throttles_of_others_are_deleted_only_when_somebody_says_so(simulation: Simulation) -> None:
-    """Listed without options, refused without a terminal, kept after a no, deleted after a yes or with --yes."""
+    """Throttles are listed without options, refused without a terminal, and deleted only after a yes or --yes."""
     own = simulation.memory.kafka.parts.brokers[2].own_configs
     words = ("rebalance", "repair", "--remove")
     for given, code, left in (({}, 2, True), ({"stdin": "n\n"}, 1, True), ({"stdin": "y\n"}, 0, False)):

@@ -80,7 +80,7 @@ def _create(cluster: Cluster, sandbox: Sandbox, dirs: list[str]) -> dict[str, fl
             configs = {"retention.ms": str(retention_ms), "segment.bytes": "1048576", "file.delete.delay.ms": "1000"}
             topics.append(NewTopic(name=name, assignment=((1,),), configs=configs))
             places[ReplicaOn(name, 0, 1)] = path
-    cluster.move_log_dirs(places)  # remembered until the replica is created
+    cluster.move_log_dirs(places)  # kept until the replica is created
     assert cluster.create_topics(topics) == {}
     return rates
 
@@ -125,7 +125,7 @@ def test_half_the_retention_frees_what_was_said(make_sandbox: MakeSandbox, tmp_p
         state, now_s = _read(cluster), time.time()
         retention = retention_of(state, read_defaults(cluster, (1,)))
         growth = measure_growth(folder.read(folder.times_s()), state, now_s, retention.is_compacted)
-        # half of the least retention that is advised on would be half an hour; a test has a minute
+        # half of the least retention with advice would be half an hour; a test has a minute
         assert isinstance(cluster, KafkaCluster)
         ages = read_record_ages(cluster.first_records_since, state, retention, now_s)
 
@@ -143,7 +143,7 @@ def test_half_the_retention_frees_what_was_said(make_sandbox: MakeSandbox, tmp_p
         before = _kept_bytes(state)
         assert cluster.alter_configs(changes) == {}
         time.sleep(8)
-        # the mean of some seconds: each log swings by a segment
+        # the mean of some seconds, since each log varies by a segment
         after = np.mean([_kept_bytes(_read(cluster)) for _ in range(8) if time.sleep(1) is None])
         writer.stop.set()
         writer.join()
@@ -176,7 +176,7 @@ def test_dates_and_silence_of_the_forecast(make_sandbox: MakeSandbox, tmp_path: 
         retention = retention_of(state, read_defaults(cluster, (1,)))
         points = folder.read(chosen_times(folder.times_s(), now_s, 3600))
         growth = measure_growth(points, state, now_s, retention.is_compacted)
-        # disks as large as will be full after a while, but for those at their steady state, which are a little larger
+        # disks that will be full after a while, but slightly larger for topics in their steady state
         used = _used(state)
         steady = dir_growth(state, growth, retention, points[0], now_s).steady_bytes
         sizes = [

@@ -25,9 +25,9 @@ from tools.java_producer_perf import BY_WEIGHTS, Load, build_jar, kafkabal_comma
 HERE = Path(__file__).parent
 VECTORS = HERE.parent / "unit" / "routing" / "stride_vectors.json"
 LOAD = Load(records=120_000, record_bytes=1000)
-# on a busy machine a client may not have read them within the second that it waits for them; it then begins without
+# on a busy machine weights may not be read within the second that a client waits, which then starts without
 PATIENT = "kafkabal.routing.first.weights.ms=30000"
-# what brokers hold already would be made up for
+# bytes that brokers already hold would be compensated for
 EMPTY = SandboxSpec(brokers=3, racks=0)
 
 
@@ -40,7 +40,7 @@ def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_java_picks_what_python_picks(jar: Path, tmp_path: Path) -> None:
-    """For the strides and keys in the file of vectors, every result is the known one."""
+    """For the strides and keys in the file of test vectors, every result is the known one."""
     class_path = ":".join(map(str, (jar, *ensure_client_jars(default_cache()))))
     java, source = str(java_binary()), str(HERE / "java" / "kafkabal" / "routing")
     compiler = str(ensure_java_compiler(default_cache()))
@@ -56,7 +56,7 @@ def test_java_picks_what_python_picks(jar: Path, tmp_path: Path) -> None:
 
 
 def test_one_jar_for_all_clients(jar: Path, tmp_path: Path) -> None:
-    """Compiled against another version it is byte for byte the same."""
+    """Jars compiled against different versions are equal byte for byte."""
     again = tmp_path / "again.jar"
     jars = [path for path in ensure_jars("3.9.2", default_cache()) if path.name.startswith(("kafka-clients", "slf4j"))]
     build_jar(again, jars)
@@ -64,7 +64,7 @@ def test_one_jar_for_all_clients(jar: Path, tmp_path: Path) -> None:
 
 
 def test_the_performance_tool_fills_brokers_evenly(make_sandbox: MakeSandbox, jar: Path, tmp_path: Path) -> None:
-    """Two partitions more than brokers: within 1.02 of the mean by weights, by partitions once these are too old."""
+    """Weights keep brokers within 1.02 of the mean despite two extra partitions; once expired, partitions decide."""
     fill(make_sandbox(EMPTY, "java"), jar, tmp_path, "4.1.2")
 
 

@@ -62,7 +62,7 @@ def test_controllers_that_are_no_brokers_are_not_listed(cluster: KafkaCluster) -
 
 
 def test_a_broker_that_hangs_costs_its_deadline_and_is_named(cluster: KafkaCluster, sandbox: Sandbox) -> None:
-    """The others are shown in full; sizes of its replicas are estimated from other copies and marked."""
+    """The other brokers are shown in full; sizes of its replicas are estimated from other copies and marked."""
     sandbox.pause(2)
     try:
         reading = cluster.read(_BRIEFLY)
@@ -109,7 +109,7 @@ def test_a_disk_that_fails_is_shown_with_what_was_on_it(cluster: KafkaCluster, s
     replicas = before.replicas
     there = [row for row in range(len(replicas)) if before.log_dirs.path[replicas.log_dir[row]] == str(lost)]
     assert there
-    lost.rename(lost.with_name("gone"))  # at once: a folder that is still written to cannot be emptied
+    lost.rename(lost.with_name("gone"))  # at once, since a folder that is still written to cannot be emptied
     lost.write_text("a file where a folder was")
 
     def is_offline() -> bool:
@@ -129,10 +129,10 @@ def test_a_disk_that_fails_is_shown_with_what_was_on_it(cluster: KafkaCluster, s
 
 
 def test_a_dead_broker_is_first_a_problem_and_then_dead(cluster: KafkaCluster, sandbox: Sandbox) -> None:
-    """While it is registered it is a broker that cannot be read; then it is known to be dead."""
+    """A dead broker is unreadable while it is registered, and known to be dead afterwards."""
     sandbox.kill(2)
     reading = cluster.read(_BRIEFLY)
-    if reading.problems:  # unless its session was over before we looked
+    if reading.problems:  # unless its session expired before the first observation
         assert [problem.broker for problem in reading.problems] == [2]
         assert "connection refused" in reading.problems[0].message
     assert _eventually(lambda: cluster.broker_ids() == {1, 3})
@@ -150,7 +150,7 @@ def test_a_dead_broker_is_first_a_problem_and_then_dead(cluster: KafkaCluster, s
 def test_the_configs_of_a_dead_broker_are_changed_through_the_controllers(
     cluster: KafkaCluster, sandbox: Sandbox
 ) -> None:
-    """A throttle it had when it died can be removed through the controllers (KIP-919), not through another broker."""
+    """A dead broker's throttle can be removed through the controllers (KIP-919), not through another broker."""
     rate, dead = "leader.replication.throttled.rate", ConfigResource(ResourceKind.BROKER, "2")
     if 2 in cluster.broker_ids():
         sandbox.kill(2)
@@ -167,7 +167,7 @@ def test_the_configs_of_a_dead_broker_are_changed_through_the_controllers(
 
 
 def test_no_broker_at_all_is_reported_with_the_reason(sandbox: Sandbox) -> None:
-    """When all are gone there is one line, and nothing is shown."""
+    """If all brokers are gone there is one line with the reason, and nothing else is shown."""
     sandbox.kill(1, 2, 3)
     servers = tuple(sandbox.bootstrap_servers.split(","))
     with (

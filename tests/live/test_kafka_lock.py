@@ -18,7 +18,7 @@ from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.errors import BusyError
 from kafkabal.sandbox import Sandbox
 
-# the shortest that brokers allow unless told otherwise
+# the shortest that brokers allow by default
 _SESSION_S = 6.0
 _HOLDER = """
 import sys, time
@@ -30,7 +30,7 @@ print("held", flush=True)
 for line in sys.stdin:
     print(lock.is_held(), lock.seconds_since_heartbeat() > float(sys.argv[2]) / 2, flush=True)
 """
-# dies once it is a member, and before the group is complete: until the session is over the group rebalances
+# dies as a member of an incomplete group, which rebalances until the session has expired
 _DIES_AMID_A_REBALANCE = """
 import os, signal, sys
 from kafkabal.clusters.kafka.cluster import KafkaCluster
@@ -85,7 +85,7 @@ def _take_when_free(cluster: KafkaCluster) -> tuple[ClusterLock, float]:
         except BusyError as error:
             reasons.append(error.message)
         else:
-            # whoever is refused in the moment of the session's end learns no name
+            # a client that is refused just as the session ends learns no name
             assert "the first one" in reasons[0]
             return lock, time.monotonic() - start
         assert time.monotonic() - start < 10 * _SESSION_S
@@ -121,8 +121,8 @@ def test_a_holder_that_sleeps_through_its_session_knows_that_it_lost(
 def test_a_holder_that_is_killed_amid_a_rebalance_is_named_and_put_out(
     cluster: KafkaCluster, three_brokers: Sandbox
 ) -> None:
-    """The group never became stable: who waits learns the holder's name, and who knows that it died need not wait."""
-    # Kafka describes no group that has never been complete
+    """The holder is named although the group never became stable; a client that knows of its death need not wait."""
+    # Kafka describes no group that was never complete
     cluster.lock("a former one", _SESSION_S).release()
     killed = subprocess.run(
         [sys.executable, "-c", _DIES_AMID_A_REBALANCE, three_brokers.bootstrap_servers],

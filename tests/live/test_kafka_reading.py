@@ -203,7 +203,7 @@ def _throttle(topic: str) -> list[ConfigChange]:
 
 
 def test_more_than_a_controller_takes_at_once_is_divided(cluster: KafkaCluster) -> None:
-    """Requests are split for many small topics as for few large ones; a topic too large alone is named."""
+    """Requests are split for many small topics and for few large ones; a topic that alone is too large is named."""
     large = [NewTopic(name=f"large-{n}", assignment=((1,),) * 5_050) for n in range(2)]
     small = [NewTopic(name=f"small-{n}", assignment=((1,),), configs={"retention.ms": "1"}) for n in range(3_500)]
     too_large = NewTopic(name="too-large", assignment=((1,),) * 10_001)

@@ -143,7 +143,7 @@ def test_tls_is_spoken(sandbox: Sandbox, certificate: Path) -> None:
 
 @pytest.mark.parametrize("mechanism", [SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_256])
 def test_credentials_are_given_over_tls(sandbox: Sandbox, certificate: Path, mechanism: SaslMechanism) -> None:
-    """The usual combination."""
+    """Credentials over TLS, the usual combination, are accepted."""
     tls = TlsSettings(ca_file=str(certificate))
     options = {"security_protocol": SecurityProtocol.SASL_SSL, "tls": tls, "sasl": _sasl(mechanism)}
     with KafkaCluster(_settings(sandbox, "SECURE", **options)) as cluster:
@@ -152,7 +152,7 @@ def test_credentials_are_given_over_tls(sandbox: Sandbox, certificate: Path, mec
 
 @pytest.mark.parametrize("mechanism", [SaslMechanism.PLAIN, SaslMechanism.SCRAM_SHA_256, SaslMechanism.SCRAM_SHA_512])
 def test_credentials_are_checked(sandbox: Sandbox, mechanism: SaslMechanism) -> None:
-    """Right ones are accepted, wrong ones are reported as such, without the password."""
+    """Right credentials are accepted, wrong ones are reported as such, without the password."""
     protocol = SecurityProtocol.SASL_PLAINTEXT
     with KafkaCluster(_settings(sandbox, "SASL", security_protocol=protocol, sasl=_sasl(mechanism))) as cluster:
         assert cluster.broker_ids() == {1}
@@ -314,7 +314,7 @@ def test_every_step_is_documented() -> None:
 
 @pytest.mark.parametrize("step", _STEPS)
 def test_the_documented_permissions_suffice_and_none_is_idle(sandbox: Sandbox, data: None, step: str) -> None:
-    """With them the step succeeds; without any one of them it is refused with an error that names it."""
+    """With its documented permissions a step succeeds; without any one of them it is refused by name."""
     permissions = _documented()[step]
     user = step.replace(" ", "-")
     _grant(sandbox, user, permissions)
@@ -324,7 +324,7 @@ def test_the_documented_permissions_suffice_and_none_is_idle(sandbox: Sandbox, d
         _grant(sandbox, poorer, [p for p in permissions if p != permission])
         if (step, left_out) == ("write the run record", 0):
             continue  # the topic exists already
-        # permissions come one after the other: what is refused for the right reason stays refused
+        # permissions take effect one by one: a step that is refused for the right reason stays refused
         time.sleep(0.2)
         assert not _is_allowed(sandbox, poorer, step)
 
@@ -333,7 +333,7 @@ def test_the_documented_permissions_suffice_and_none_is_idle(sandbox: Sandbox, d
 
 
 def test_doctor_finds_nothing_where_all_is_allowed(sandbox: Sandbox, data: None) -> None:
-    """Servers, brokers, versions, clock, lock and every permission that can be queried."""
+    """doctor checks servers, brokers, versions, clock, lock and every permission that can be queried."""
     checks = list(check_kafka(_as_user(sandbox, "alice"), list(Purpose), SystemClock(), 5.0))
     assert [check for check in checks if check.status.is_finding] == []
     assert {check.what for check in checks if check.status is CheckStatus.SKIPPED} == {"read committed offsets"}
@@ -353,12 +353,12 @@ def test_doctor_names_every_step_that_lacks_a_permission(sandbox: Sandbox, data:
 
     need_alter = ("move replicas", "move replicas between log dirs", "elect leaders")
     expected = dict.fromkeys(need_alter, CheckStatus.FAILED) | {"take the lock": CheckStatus.WARNING}
-    # permissions come one after the other
+    # permissions take effect one by one
     assert _eventually(lambda: found() == expected), found()
 
 
 def test_doctor_changes_nothing(sandbox: Sandbox, data: None) -> None:
-    """Topics and groups are the same afterwards."""
+    """Topics and groups are the same after doctor."""
 
     def seen() -> tuple[list[str], list[str]]:
         with closing(_admin(sandbox)) as admin:

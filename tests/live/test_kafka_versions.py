@@ -47,7 +47,7 @@ def test_cordoned_log_dirs_are_shown(cordoning_broker: Sandbox) -> None:
 
 
 def test_a_drained_broker_is_cordoned(make_sandbox: Callable[..., Sandbox], tmp_path: Path) -> None:
-    """Topics created after a drain avoid the broker (KIP-1066), which is safe to stop; a rollback uncordons it."""
+    """Topics created after a drain avoid the broker (KIP-1066), which may be stopped; a rollback uncordons it."""
     sandbox = make_sandbox(SandboxSpec(brokers=4, kafka_version="4.3.1"), "drained")
     address = ConnectionSettings(bootstrap_servers=tuple(sandbox.bootstrap_servers.split(",")))
 
@@ -127,7 +127,7 @@ def test_a_cluster_is_found_through_its_zookeeper(make_sandbox: Callable[..., Sa
         def end_offsets() -> list[int]:
             return cluster.read(ReadRequest(offsets=True)).state.partitions.end_offset.tolist()
 
-        # the metadata may name a leader that has yet to hear that it leads
+        # the metadata may name a leader that does not know yet that it leads
         assert _eventually(lambda: end_offsets() == [0, 0])
         assert cluster.read(ReadRequest()).state.source == "zookeeper"
 
@@ -135,7 +135,7 @@ def test_a_cluster_is_found_through_its_zookeeper(make_sandbox: Callable[..., Sa
             faults = cluster.alter_reassignments({a: (3, 2), b: (1,)})
             return {name: fault.name for name, fault in faults.items()}
 
-        # the broker that is asked may not know the topic yet
+        # the broker that receives the request may not know the topic yet
         assert _eventually(lambda: guarded() == {b: "INVALID_REPLICATION_FACTOR"})
         assert _eventually(lambda: cluster.partition_status(["t"])[a].replicas == (3, 2))
         assert cluster.alter_reassignments({b: (2, 1)}) == {}

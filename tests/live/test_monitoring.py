@@ -89,7 +89,7 @@ def test_the_alert_of_a_killed_broker_reaches_a_webhook(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """While all is well nothing fires; a killed broker is one alert with the name of its cluster, and nothing else."""
+    """While all is well no alert fires; a killed broker causes one alert with the name of its cluster, and no other."""
     sandbox = make_sandbox(SandboxSpec(brokers=3, racks=3), "alerts")
     hook, home, files, textfiles = Webhook(), tmp_path / "home", tmp_path / "monitoring", tmp_path / "textfiles"
     textfiles.mkdir()

@@ -32,7 +32,7 @@ class _Prediction:
     seconds: float | None = None
 
     def on_event(self, event: Event) -> None:
-        """Keep it."""
+        """Keep the prediction."""
         if isinstance(event, Started):
             self.seconds = event.predicted_s
 

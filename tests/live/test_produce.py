@@ -34,16 +34,16 @@ class Bench:
         self.admin = AdminClient({"bootstrap.servers": self.servers})
 
     def create(self, **config: str) -> None:
-        """Make the topic."""
+        """Create the topic."""
         (made,) = self.admin.create_topics([NewTopic(self.topic, 5, 2, config=config)]).values()
         made.result()
 
     def delete(self) -> None:
-        """Remove the topic."""
+        """Delete the topic."""
         delete_topic(self.servers, self.topic)
 
     def start(self, *words: str) -> subprocess.Popen[str]:
-        """The command, in a process of its own."""
+        """Start the command in a separate process."""
         return subprocess.Popen(
             [sys.executable, "-m", "kafkabal.cli.main", "produce", self.topic, *words, "--profile", self.profile],
             stdin=subprocess.PIPE,
@@ -93,7 +93,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_kills_lose_nothing_and_double_nothing(bench: Bench, data: Path) -> None:
-    """Killed with SIGKILL at three points and run again, it puts every file into the topic exactly once."""
+    """A command killed with SIGKILL at three points and run again puts every file into the topic exactly once."""
     for target in (1, FILES // 4, FILES // 2):
         process = bench.start(str(data), "--producer-config", "linger.ms=1")
         end = time.monotonic() + 60
@@ -192,7 +192,7 @@ def test_a_topic_deleted_under_way_stops_the_run(bench: Bench) -> None:
                 stdin.flush()
                 time.sleep(0.02)
 
-    # rows come for as long as the run takes them: it cannot be at its end before the topic is gone
+    # rows come for as long as the run reads them: it cannot finish before the topic is gone
     feed(lambda: not bench.records())
     bench.delete()
     feed(lambda: True)

@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkabal.sandbox import Sandbox
 
-# beside opentelemetry-proto, which the extra 'telemetry' brings, Ray takes the other packages of OpenTelemetry for
-# installed too, and its agent dies without them; the extra 'ray' brings them
+# with opentelemetry-proto, from the extra 'telemetry', Ray assumes that other packages of OpenTelemetry are
+# installed too, without which its agent dies; the extra 'ray' brings them
 ray: Any = pytest.importorskip("ray")
 pytest.importorskip("ray.data")
 pytestmark = pytest.mark.filterwarnings("ignore")

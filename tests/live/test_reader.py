@@ -40,16 +40,16 @@ class Topic:
         self.admin = AdminClient({"bootstrap.servers": self.servers})
 
     def create(self, partitions: int = PARTITIONS, factor: int = 2, **config: str) -> None:
-        """Make it."""
+        """Create the topic."""
         topic = NewTopic(self.name, partitions, factor, config={k.replace("_", "."): v for k, v in config.items()})
         next(iter(self.admin.create_topics([topic]).values())).result()
 
     def delete(self) -> None:
-        """Remove it."""
+        """Delete the topic."""
         delete_topic(self.servers, self.name)
 
     def produce(self, records: int = RECORDS, **config: Any) -> None:
-        """Fill it, one partition with ten times as much as another."""
+        """Fill the topic, one partition with ten times as much as another."""
         producer = Producer({"bootstrap.servers": self.servers, **config})
         randomness = random.Random(1)
         for number in range(records):
@@ -64,7 +64,7 @@ class Topic:
         producer.flush()
 
     def reader(self, **options: Any) -> TopicReader:
-        """Read it."""
+        """A reader of the topic."""
         return TopicReader(self.name, bootstrap_servers=self.servers, **{"shuffle_seed": 3, "tail": "keep", **options})
 
 
@@ -221,7 +221,7 @@ def _all_places() -> list[tuple[int, int]]:
 
 
 def test_kills_repeat_nothing_and_lose_nothing(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
-    """Killed with SIGKILL at random moments, resumed by 1, 2 or 4 ranks: every sample exactly once."""
+    """Readers killed with SIGKILL at random moments and resumed by 1, 2 or 4 ranks get every sample exactly once."""
     topic = make_topic()
     topic.create()
     topic.produce()
@@ -263,7 +263,7 @@ def test_kills_while_a_broker_dies(make_sandbox: MakeSandbox, tmp_path: Path) ->
 @pytest.mark.sweep
 @pytest.mark.timeout(3600)
 def test_kills_while_brokers_are_killed(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
-    """The same with one broker after the other killed and restarted before each start of the trainers."""
+    """One broker after the other is killed and restarted before the trainers start: still each sample once."""
     sandbox = make_sandbox(SandboxSpec(brokers=4))
     topic = Topic(sandbox, "reader-kills")
     topic.create(factor=3)
@@ -321,7 +321,7 @@ def test_gaps_of_transactions_and_every_codec(make_topic: Callable[[], Topic]) -
 
 
 def test_a_topic_made_again_is_refused(make_topic: Callable[[], Topic]) -> None:
-    """Deleted and created again under its name, it is another data set, whatever its content."""
+    """A topic that was deleted and created again is another data set, whatever its content."""
     topic = make_topic()
     topic.create()
     topic.produce(100)
@@ -337,7 +337,7 @@ def test_a_topic_made_again_is_refused(make_topic: Callable[[], Topic]) -> None:
 
 @pytest.mark.parametrize("is_made_again", [False, True])
 def test_a_topic_that_goes_while_it_is_read(make_topic: Callable[[], Topic], is_made_again: bool) -> None:
-    """Deleted in the middle of an epoch, and perhaps created again with as many records: one line, no other records."""
+    """A topic deleted in mid-epoch, and perhaps created again, ends the reader with one line, without other records."""
     topic = make_topic()
     topic.create()
     topic.produce()
@@ -391,7 +391,7 @@ def test_replicas_in_the_rack_are_read(make_topic: Callable[[], Topic]) -> None:
     topic.create(factor=3)
     topic.produce()
     end_s = time.monotonic() + _PATIENCE_S
-    while True:  # a follower that does not know yet what is committed leaves it to its leader
+    while True:  # a follower that does not know yet what is committed leaves the fetch to its leader
         data = topic.reader(rack="r1")
         assert len(_places(data)) == RECORDS
         if data.metrics.cross_rack_bytes <= 0.05 * sum(data.metrics.network_bytes.values()):
@@ -449,7 +449,7 @@ def command(three_brokers: Sandbox, tmp_path: Path) -> Callable[..., subprocess.
 def test_files_come_back_bit_for_bit(
     make_topic: Callable[[], Topic], command: Callable[..., subprocess.CompletedProcess[str]], tmp_path: Path
 ) -> None:
-    """What produce sent, split or whole, read --to writes again, and a reader returns as whole samples."""
+    """Files sent by produce, split or whole, are restored by read --to, and a reader returns them as whole samples."""
     topic = make_topic()
     topic.create()
     randomness = random.Random(2)

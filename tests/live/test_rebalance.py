@@ -91,6 +91,6 @@ def test_planned_applied_and_inside_the_band(kafkabal: Callable[..., tuple[int, 
         sleep(1)  # on a busy machine a replica may be out of sync for a moment
     assert found[0] == 0, found[1]
     assert "log-dir" in before
-    # the records of the run itself were written since, and a broker may stand at the very edge of its band
+    # the run itself has written records since, and a broker may be at the very edge of its band
     again = json.loads(kafkabal("rebalance", "plan", "-o", "json")[1])
     assert again["moved_bytes"] <= 0.05 * read_plan(plan).moved_bytes

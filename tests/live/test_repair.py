@@ -1,4 +1,4 @@
-"""A broker that dies for good: found, waited for, repaired by the plain command, and finally drained."""
+"""A broker that dies for good: detected, waited for, repaired by the plain command, and finally drained."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _until(holds: Callable[[], bool], seconds: float = 60.0) -> None:
 
 
 def test_a_dead_broker_is_repaired_and_then_drained(sandbox: Sandbox, kafkabal: Run, tmp_path: Path) -> None:
-    """Not before its time, then by the plain command without a warning; a later drain of it has nothing to do."""
+    """The plain command repairs after the grace, without a warning; a later drain of the broker has nothing to do."""
     assert kafkabal("rebalance", "--yes", "--throttle", "none")[0] == 0  # makes Kafka create its internal topics
     sandbox.kill(_DEAD)
     _until(lambda: _facts(kafkabal)["n_dead_brokers"] == 1)
@@ -83,7 +83,7 @@ def test_a_dead_broker_is_repaired_and_then_drained(sandbox: Sandbox, kafkabal: 
 
     done = kafkabal("rebalance", "--yes", "-q", "--dead-after", "1s", "--throttle", "50MB")
     assert done == (0, "", ""), done[2]
-    # brokers tell of the last new in-sync replicas a moment later
+    # brokers report the last new in-sync replicas a moment later
     _until(lambda: _facts(kafkabal)["n_under_replicated_partitions"] == 0)
     assert _facts(kafkabal)["n_offline_partitions"] == 0
 
@@ -96,7 +96,7 @@ def test_a_dead_broker_is_repaired_and_then_drained(sandbox: Sandbox, kafkabal: 
 @pytest.mark.sweep
 @pytest.mark.parametrize("words", [("--repair-only", "--dead-after", "0"), ("--drain", str(_DEAD))])
 def test_a_dead_broker_is_repaired_by_other_commands(sandbox: Sandbox, kafkabal: Run, words: tuple[str, ...]) -> None:
-    """After a restart, none of its replicas move; dead, all are repaired, also internal ones, without forcing."""
+    """No replica of a restarted broker moves; those of a dead one are all repaired, also internal ones, unforced."""
     assert kafkabal("rebalance", "--yes", "--throttle", "none")[0] == 0
     before = _replicas(kafkabal)
     sandbox.kill(_DEAD)

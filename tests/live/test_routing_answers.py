@@ -43,7 +43,7 @@ def ask(tmp_path_factory: pytest.TempPathFactory) -> Ask:
 
 
 def test_keys_go_where_kafka_puts_them(ask: Ask) -> None:
-    """Ten thousand random keys: the hash, singly and in bulk, and the partition match Kafka's classes."""
+    """For ten thousand random keys, the hash, singly and in bulk, and the partition match Kafka's classes."""
     randomness = random.Random(1)
     keys = [randomness.randbytes(randomness.randint(0, 70)) for _ in range(10_000)]
     counts = [randomness.randint(1, 5000) for _ in keys]
@@ -53,7 +53,7 @@ def test_keys_go_where_kafka_puts_them(ask: Ask) -> None:
 
 
 def test_queues_weigh_as_in_kafka(ask: Ask) -> None:
-    """A thousand random tables of queues, some with partitions left out: each random number gives Kafka's choice."""
+    """For a thousand random tables of queues, some incomplete, each random number gives Kafka's choice."""
     randomness = random.Random(2)
     questions, expected = [], []
     for _ in range(1000):
@@ -97,7 +97,7 @@ def stuck(n: int, batch_bytes: int, sizes: Sequence[int], drawn: Sequence[int]) 
     """Partitions that our policy picks when everything is acknowledged at once."""
     state, numbers, picks = empty(n, batch_bytes), iter(drawn), []
     for size in sizes:
-        # one random number is taken where a batch is opened
+        # opening a batch takes one random number
         number = next(numbers) if state.current[1] <= 0 else 0
         picks.append(pick_kernel(state, size, [-1], [(number % n + 0.5) / n], NOW_S))
         learn(state, picks[-1], size, 0.001, NOW_S)

@@ -59,7 +59,7 @@ def test_uneven_partitions_are_filled_evenly(found: dict[str, Any]) -> None:
 
 @pytest.mark.sweep
 def test_an_imbalance_is_gone_when_the_data_have_doubled(found_at_length: dict[str, Any]) -> None:
-    """In each of three ways: from a third above the mean to within 1.05 of it by score, but not with equal parts."""
+    """In each of three ways, score gets from a third above the mean to within 1.05 of it; equal parts do not."""
     assert len(found_at_length["existing-skew"]) == 3
     for name, policies in found_at_length["existing-skew"].items():
         first, *_, last = policies["score"]
@@ -81,7 +81,7 @@ def test_every_case_of_space_usage_is_measured(tmp_path: Path) -> None:
 
 @pytest.mark.sweep
 def test_moving_beside_a_producer(tmp_path: Path) -> None:
-    """Each imbalance is smaller after a rebalance, which copied bytes; the effect on latencies is measured."""
+    """Each imbalance is smaller after a rebalance that copied bytes, and its effect on latencies is measured."""
     moves = _run(("3-moving",), tmp_path)["moving-cost"]
     assert len(moves) == 3
     for move in (move for of in moves.values() for move in of.values()):
@@ -102,7 +102,7 @@ def test_client_metrics_are_collected_meanwhile(tmp_path: Path) -> None:
 
 @pytest.mark.sweep
 def test_readers_of_a_balanced_topic_need_not_wait(found_at_length: dict[str, Any]) -> None:
-    """What score placed is balanced although its leaders are not; everything on one broker is not balanced."""
+    """A topic placed by score is balanced although its leaders are not; one with everything on a broker is not."""
     assert found_at_length["training-time"]["score"][0] <= 1.1
     assert found_at_length["training-time"]["all on one broker"][0] == pytest.approx(4, rel=0.01)
 

@@ -25,7 +25,7 @@ class _Stepped(SystemClock):
 
 @pytest.mark.parametrize("days", [-400, 2])
 def test_a_host_whose_clock_is_wrong(three_brokers: Sandbox, days: int) -> None:
-    """It writes and deletes records like any other; brokers refuse times more than an hour ahead (KIP-937)."""
+    """A host with a wrong clock writes and deletes records; brokers refuse times over an hour ahead (KIP-937)."""
     settings = ConnectionSettings(bootstrap_servers=tuple(three_brokers.bootstrap_servers.split(",")))
     with connect(settings, _Stepped(timedelta(days=days))) as wrong, connect(settings) as right:
         wrong.records().put("clock", b"wrong")

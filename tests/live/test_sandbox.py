@@ -81,7 +81,7 @@ def test_kafkas_own_tools_run_against_it(three_brokers: Sandbox) -> None:
 
 
 def test_nodes_are_disturbed_and_brought_back(fresh_brokers: Sandbox) -> None:
-    """Kill, pause and stop show in the status and to the cluster; a second up starts only what is missing."""
+    """Kill, pause and stop are visible in the status and to the cluster; a second up starts only what is missing."""
     sandbox = fresh_brokers
     sandbox.kill(3)
     sandbox.pause(2)
@@ -144,7 +144,7 @@ def test_sandboxes_run_side_by_side(sandbox_home: Path, make_sandbox: MakeSandbo
     assert _ports(left).isdisjoint(_ports(right))
     latest_first = sorted(made, key=lambda sandbox: sandbox.record.created_at_s, reverse=True)
     profiles = [sandbox.profile_path for sandbox in latest_first]
-    # there may be those of other tests
+    # there may be sandboxes of other tests
     assert [path for path in sandboxes_up(home=sandbox_home) if path in profiles] == profiles
     left.down()
     with _admin(right.bootstrap_servers) as admin:

@@ -21,7 +21,7 @@ NAME = f"cli-{os.getpid()}"
 
 @pytest.fixture
 def gone_afterwards(sandbox_home: Path) -> Iterator[None]:
-    """Leave nothing running, whatever fails."""
+    """Stop everything, even if the test fails."""
     yield
     if (sandbox_home / NAME).exists():
         take_down(NAME, home=sandbox_home)

@@ -114,7 +114,7 @@ def measured_latencies(sandbox: Sandbox, broker: int) -> dict[int, Any]:
 def test_what_clients_push_is_read_again(
     make_sandbox: MakeSandbox, plugin: Path, traffic: threading.Event, tmp_path: Path
 ) -> None:
-    """Subscribed by our command and forwarded by our plug-in: latencies by broker, and unwritten records by topic."""
+    """Latencies by broker and failed records by topic arrive through our subscription and our plug-in."""
     sandbox = make_sandbox(
         SandboxSpec(brokers=2, class_path=(plugin,), properties={"metric.reporters": REPORTER_CLASS}), "telemetry"
     )
@@ -184,7 +184,7 @@ def test_leadership_follows_what_is_measured(make_sandbox: MakeSandbox, promethe
 
 
 def test_a_full_queue_drops_and_never_blocks(plugin: Path, compiler: Path, tmp_path: Path) -> None:
-    """Two hundred thousand pushes with no broker to forward to: all return, and drops are counted."""
+    """Two hundred thousand pushes without a broker to forward to all return, and drops are counted."""
     jars = [plugin, *ensure_jars(VERSION, default_cache())]
     class_path = ":".join(map(str, jars))
     java, source = str(java_binary()), Path(__file__).parent / "java" / "kafkabal" / "telemetry"
@@ -198,7 +198,7 @@ def test_a_full_queue_drops_and_never_blocks(plugin: Path, compiler: Path, tmp_p
 
 
 def test_the_plugin_is_the_same_bytes_each_time(plugin: Path, compiler: Path, tmp_path: Path) -> None:
-    """Equal source gives an equal jar, so that a running one can be compared with a build."""
+    """Equal sources give an equal jar, so that a running one can be compared with a build."""
     again = tmp_path / "again.jar"
     build_plugin(again, ensure_jars(VERSION, default_cache()), java=java_binary(), compiler=compiler)
     assert again.read_bytes() == plugin.read_bytes()

@@ -26,7 +26,7 @@ def crowded(sandbox: Sandbox, brokers: int) -> None:
     """Topics on the first broker of each rack wherever possible, with partitions of different sizes."""
     rng = random.Random(brokers)
     admin = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers})
-    # brokers are numbered over the racks in turn: 1 and 4 share one, and so do 2 and 5
+    # brokers are assigned to racks in turn: 1 and 4 share one, and so do 2 and 5
     second = [b for b in (4, 5) if b <= brokers]
     rows = {}
     for t in range(_TOPICS):
@@ -78,7 +78,7 @@ def test_rebalanced_once_and_even_from_then_on(
     assert found[0] == 0, found[1]
     assert "must hold 33%" in found[1]
     again = json.loads(command(sandbox, "rebalance", "plan", "-o", "json")[1])
-    # the run has created the topic of its own record, whose leader may leave one of ours a turn
+    # the run has created the topic of its own record, whose leader may replace one of ours
     assert again["moved_bytes"] == 0, again
     assert again["partitions"] <= 1, again
 
@@ -89,7 +89,7 @@ def test_new_topics_and_routed_records_end_at_what_is_fair(
 ) -> None:
     """`create` places replicas and leaders, and `score` sends records, to within 2 % of what racks allow."""
     sandbox = make_sandbox(SandboxSpec(brokers=brokers, racks=3), f"new-{brokers}")
-    # one replica more or less, of the topic of offsets too, is then less than 2 % of what is fair
+    # one replica more or less, also of the offsets topic, is then less than 2 % of the fair share
     created = command(sandbox, "create", "new", "-p", "150", "-r", "3")
     assert created[0] == 0, created[1]
     rows = tmp_path / "rows.jsonl"
@@ -104,6 +104,6 @@ def test_new_topics_and_routed_records_end_at_what_is_fair(
 
 
 def _skews(inspected: str) -> dict[str, float]:
-    """How far the broker that is furthest from its fair share is from it, by score."""
+    """Distance of the broker farthest from its fair share, by score."""
     found = {score["score"]: score["skew"] for score in json.loads(inspected)["scores"]}
     return {name: found[name] for name in ("disk", "replicas", "leaders")}

@@ -82,7 +82,7 @@ class Watch:
         return code
 
     def run(self, *words: str) -> int:
-        """Exit code of another command run at the same time."""
+        """Exit code of another command, run at the same time."""
         return self._start(*words, stdout=subprocess.DEVNULL).wait(60)
 
 
@@ -137,8 +137,7 @@ def _cluster(sandbox: Sandbox) -> Cluster:
 def test_a_killed_broker_is_noticed_and_repaired_by_the_watch_that_follows_a_killed_one(
     sandbox: Sandbox, watches: Any, tmp_path: Path
 ) -> None:
-    """Dead within 35 s; a second watch is kept out; ``kill -9`` during the repair, and the next one resumes that
-    run."""
+    """Dead within 35 s; a second watch is kept out; after ``kill -9`` during the repair the next one resumes it."""
     words = ("--heal", "all", "--dead-after", "5s", "--rebalance-above", "90%", "--throttle", "1MB")
     metrics = tmp_path / "watch.prom"
     first = watches(*words, "--textfile", str(metrics))
@@ -164,7 +163,7 @@ def test_a_killed_broker_is_noticed_and_repaired_by_the_watch_that_follows_a_kil
 @pytest.mark.sweep
 @pytest.mark.timeout(1800)
 def test_ten_of_ten_brokers_are_noticed(sandbox: Sandbox, watches: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Killed and paused in turn: each is found dead within 35 s, and back once it responds again."""
+    """Brokers killed and paused in turn are each found dead within 35 s, and back once they respond again."""
     watch = watches("--rebalance-above", "90%")
     sleep(30)
     found = []

@@ -17,5 +17,5 @@ def delete_topic(servers: str, topic: str) -> None:
 
 
 def _is_known_to(address: str, topic: str) -> bool:
-    # a new client asks the only broker that it knows
+    # a new client queries the only broker that it knows
     return topic in AdminClient({"bootstrap.servers": address}).list_topics(timeout=30).topics

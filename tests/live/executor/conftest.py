@@ -42,8 +42,8 @@ FOUR_BROKERS = SandboxSpec(
         "group.min.session.timeout.ms": "1000",
         "broker.session.timeout.ms": "3000",
         "broker.heartbeat.interval.ms": "500",
-        "replica.high.watermark.checkpoint.interval.ms": "500",  # how soon a broker notices that a disk has failed
-        "auto.leader.rebalance.enable": "false",  # by no clock but that of the run
+        "replica.high.watermark.checkpoint.interval.ms": "500",  # how soon a broker notices a failed disk
+        "auto.leader.rebalance.enable": "false",  # the run's clock is the only one
     },
 )
 

@@ -244,7 +244,7 @@ class Round:
             if not process.has_ended or self.stage.begun() is not None:
                 return process
             code, said = process.end()
-            self._check_placement(is_back=True)  # it has moved nothing
+            self._check_placement(is_back=True)  # no replica has moved
             self._tell(f"refused with {code}: {said.strip()[-200:]}")
         raise AssertionError(f"refused {_MOST_TRIES} times")
 
@@ -256,7 +256,7 @@ class Round:
 
     def _await_end(self, process: Process) -> None:
         if process.popen.poll() is None:
-            # refused where the run has ended by now, or was ended by another process
+            # refused if the run has ended by now, or was ended by another process
             self.stage.command("throttle", "50MB", "--log-dir-throttle", "60MB")
         code, said = process.end()
         self._tell(f"the run ended with {code}: {said.strip()[-200:]}")
@@ -397,7 +397,7 @@ class Round:
     def _full_disk(self, folder: Path) -> Iterator[None]:
         self._tell(f"{folder.name} of broker 4 is full")
         filler = folder / ".filler"
-        # a broker that is started without room for its checkpoints ends at once
+        # a broker that starts without room for its checkpoints exits at once
         self._full.add(4)
         try:
             subprocess.run(["dd", "if=/dev/zero", f"of={filler}", "bs=1M"], capture_output=True, check=False)

@@ -141,7 +141,7 @@ class Stage(Hosts):
         self.when_free(lambda: self.cluster.lock("a test that waits", SESSION_S)).release()
 
     def finish(self, action: str, host: str = "one", options: RunOptions | None = None) -> None:
-        """The same, and nothing may go wrong."""
+        """Run a process once the lock of a dead one has expired, and expect success."""
         assert self.execute(action, host, options)[0] == 0
 
     def plan_of(self, *names: TopicPartition) -> Plan:
@@ -249,7 +249,7 @@ class Stage(Hosts):
         for process in self.processes:
             process.kill()
             if process.said.exists():
-                sys.stdout.write(process.said.read_text())  # shown where the test has failed
+                sys.stdout.write(process.said.read_text())  # shown if the test has failed
         self.sandbox.start()
         found = find_run(self.environment())
         if found is not None and found.state.has_begun and not found.state.is_clean:

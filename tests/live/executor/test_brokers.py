@@ -52,7 +52,7 @@ def _replicas(stage: Stage, number: int) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("how", ["killed", pytest.param("paused", marks=pytest.mark.sweep)])
 def test_broker_that_comes_back(stage: Stage, how: str) -> None:
-    """Its moves are set aside while the rest continues, and made up for when it is back: nothing is left to do."""
+    """Moves to a lost broker are set aside while the rest continues, and completed when it is back."""
     process = _lose_broker(stage, how, _impatient(stage, broker_return_s=120.0))
     assert process.popen.poll() is None
     stage.sandbox.start(_LOST)
@@ -85,7 +85,7 @@ def test_broker_that_keeps_its_replicas_stays_away(stage: Stage) -> None:
     process = stage.begin(_impatient(stage, broker_return_s=4.0))
     stage.until(lambda: stage.in_flight(stage.moving(1)))
     stage.sandbox.kill(2)
-    # as long as the controller counts it in sync, a copy that ends at once ends the move too
+    # while the controller counts it as in sync, a copy that ends at once ends the move too
     stage.until(lambda: 2 not in stage.in_sync(stage.moving(1)))
     stage.hasten()
     code, said = process.end()
@@ -130,8 +130,7 @@ def test_only_copy_is_on_a_broker_that_dies(stage: Stage) -> None:
 
 
 def test_rest_is_repaired_while_the_only_copy_is_dead(stage: Stage) -> None:
-    """A later run takes over the move with its throttle, replaces what was lost with the broker, and ends both
-    later."""
+    """A later run takes over the move and its throttle, replaces lost replicas, and completes both later."""
     name, _ = _lose_only_copy(stage)
     repair = ("--repair-only", "--dead-after", "0", "--yes", "--throttle", "50MB")
     first = stage.command(*repair)
@@ -151,7 +150,7 @@ def test_rest_is_repaired_while_the_only_copy_is_dead(stage: Stage) -> None:
 
 
 def test_throttle_of_a_dead_broker_is_put_back_through_the_controllers(stage: Stage) -> None:
-    """With the controllers' addresses nothing stays pending: the broker comes back with its own throttle."""
+    """With the controllers' addresses nothing stays pending: the broker returns with its own throttle."""
     process = _lose_broker(stage, "killed", _impatient(stage, broker_return_s=2.0), controllers=stage.controllers)
     code, said = process.end()
     assert code == 1
@@ -163,7 +162,7 @@ def test_throttle_of_a_dead_broker_is_put_back_through_the_controllers(stage: St
 
 
 def test_controller_that_dies(stage: Stage) -> None:
-    """The active controller is killed during a run; another takes over, and the run completes."""
+    """Another controller takes over from the killed active one during a run, and the run completes."""
     process = stage.begin(stage.slow)
     stage.until(lambda: stage.in_flight(stage.moving(0)))
     active = _active_controller(stage)

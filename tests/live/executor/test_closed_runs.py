@@ -22,7 +22,7 @@ def run_id(stage: Stage, tmp_path: Path) -> str:
     write_plan(stage.plan, path)
     done = stage.command("apply", str(path), "--yes", "--force", "--throttle", "50MB")
     assert done.returncode == 0, done.stderr
-    assert "measuring" not in done.stderr  # a rate that is given needs none
+    assert "measuring" not in done.stderr  # a given rate needs no measuring
     stage.assert_as_planned()
     return stage.journal().record.run_id
 
@@ -47,7 +47,7 @@ def test_a_complete_run_is_not_executed_again(stage: Stage, run_id: str) -> None
 
 
 def test_a_rollback_leaves_what_others_have_changed(stage: Stage, run_id: str) -> None:
-    """A partition on the union of start and target, whose factor an operator raised: all else is rolled back."""
+    """A partition whose factor an operator raised is skipped, and all others are rolled back."""
     raised = stage.moving(1)  # from 1, 2 to 3, 2
     assert not stage.cluster.alter_reassignments({raised: (3, 2, 1)}, allow_replication_factor_change=True)
     stage.until(lambda: not stage.in_flight() and stage.placement()[raised][0] == (3, 2, 1))

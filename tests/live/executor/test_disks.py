@@ -15,7 +15,7 @@ from tests.live.executor.stage import Stage
 
 
 def test_destination_log_dir_goes_offline(stage: Stage) -> None:
-    """It is named while the rest continues; the run ends incomplete (1), leaves no throttle, and is completed later."""
+    """The failed dir is named while the rest continues; the run ends incomplete (1), and is completed later."""
     lost, (move, *_) = stage.moving(0), stage.plan.partitions
     broker, path = next((b, d) for b, d in zip(move.replicas, move.log_dirs, strict=True) if d != ANY_DIR)
     timeouts = Timeouts(poll_s=0.25, broker_grace_s=2.0, broker_return_s=4.0, room_s=3.0)
@@ -34,7 +34,7 @@ def test_destination_log_dir_goes_offline(stage: Stage) -> None:
 
 
 def test_rehearsal_on_a_cluster_with_a_failed_log_dir(stage: Stage) -> None:
-    """Each request of a repair is shown once; the rehearsal ends, and what it cannot achieve has an exit code."""
+    """Each request of a repair is shown once; the rehearsal ends, and what it cannot achieve sets the exit code."""
     lost = stage.moving(0)
     path = stage.start[lost][2][1]
     with _offline(stage, 1, Path(path)):

@@ -77,7 +77,7 @@ _BUT_MOVING = tuple(
     ],
 )
 def test_killed_run(stage: Stage, moments: Sequence[Moment], then: str) -> None:
-    """A run killed in any state reaches exactly the plan or the start, with its journal or without."""
+    """A run killed in any state ends exactly at the plan or at the start, with its journal or without."""
     for number, moment in enumerate(moments):
         _kill_and_mend(stage, moment, then, f"other-{number}" if "topic" in then else "one")
 
@@ -86,10 +86,10 @@ def test_killed_run(stage: Stage, moments: Sequence[Moment], then: str) -> None:
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize("then", ["resume", "roll back", "resume from the topic"])
 def test_killed_run_at_fifty_moments(stage: Stage, then: str, record_property: Callable[[str, object], None]) -> None:
-    """The same at fifty moments, with at least one in every state."""
+    """A run killed at fifty moments, at least one in every state, ends exactly at the plan or at the start."""
     hit: Counter[str] = Counter()
     for moment in _spread(stage, 50):
-        for _ in range(_TRIES):  # some states last for milliseconds, and the process may be past them when it is killed
+        for _ in range(_TRIES):  # some states last milliseconds, and may have passed when the process is killed
             phase = _kill_and_mend(stage, moment, then, f"other-{hit.total()}" if "topic" in then else "one")
             hit[phase.value] += 1
             sys.stdout.write(f"{then}: {hit.total()} moments, {dict(hit)}\n")
@@ -118,7 +118,7 @@ def _kill_and_mend(stage: Stage, moment: Moment, then: str, host: str) -> Phase:
             path.unlink()
     found = find_run(stage.environment(host))
     if found is None or (known and found.record.run_id == known.record.run_id):
-        assert phase is Phase.PREPARED  # nothing changed, and nothing is to be mended
+        assert phase is Phase.PREPARED  # nothing changed, and nothing needs repair
     else:
         _mend(stage, then.partition(" from")[0], host)
     stage.assert_as_at_start()
@@ -166,7 +166,7 @@ def _mend(stage: Stage, then: str, host: str) -> None:
     left = find_run(environment)
     assert left is not None
     if then == "resume":
-        # one that was complete before it was killed is refused: its plan is not executed again
+        # a run that was complete before the kill is refused: its plan is not executed again
         with nullcontext() if left.is_resumable else pytest.raises(RunClosedError):
             assert stage.when_free(lambda: resume(environment, options=_QUICKLY)).outcome is RunOutcome.COMPLETE
         stage.assert_as_planned()

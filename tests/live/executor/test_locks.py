@@ -20,7 +20,7 @@ _BUSY = BusyError.exit_code
 
 
 def test_one_that_slept_while_another_worked_sends_nothing_more(stage: Stage) -> None:
-    """Stopped, replaced by another host and continued, it sends no request and says that it lost the lock (75)."""
+    """A stopped process that another host has replaced sends no request and reports that it lost the lock (75)."""
     sleeper = stage.begin(stage.slow)
     stage.until(stage.in_flight)
     sleeper.send(signal.SIGSTOP)
@@ -37,7 +37,7 @@ def test_one_that_slept_while_another_worked_sends_nothing_more(stage: Stage) ->
 
 @pytest.mark.parametrize("records", [1, *(pytest.param(n, marks=pytest.mark.sweep) for n in range(8, 80, 8))])
 def test_one_that_slept_while_nobody_worked_goes_on(stage: Stage, records: int) -> None:
-    """Stopped for two sessions and continued, it reacquires the lock, observes the cluster, and completes."""
+    """A process stopped for two sessions reacquires the lock, observes the cluster, and completes."""
     sleeper = stage.begin(stage.fast)
     stage.until(lambda: bool(stage.journals()) and len(stage.records()) >= records)
     sleeper.send(signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""What other people do to the topics of a run while it is in progress."""
+"""What other people do to a run's topics during the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _replicas(stage: Stage, name: TopicPartition) -> tuple[int, ...]:
 
 
 def test_topic_deleted(stage: Stage) -> None:
-    """Its partitions are dropped, those of other topics reach their targets, and that is a success."""
+    """Partitions of a deleted topic are dropped, others reach their targets, and the run succeeds."""
     process = stage.begin(stage.slow)
     stage.until(lambda: stage.in_flight(stage.moving(0)))
     admin = AdminClient({"bootstrap.servers": stage.sandbox.bootstrap_servers})
@@ -46,7 +46,7 @@ def test_topic_given_partitions(stage: Stage) -> None:
 
 
 def test_foreign_reassignments_are_never_overwritten(stage: Stage) -> None:
-    """A partition that somebody redirects during its move, and one that somebody moves first, are skipped and named."""
+    """A partition that somebody redirects during its move, or moves first, is skipped and named."""
     process = stage.begin(stage.slow)
     stage.until(lambda: stage.in_flight(stage.moving(0)))
     theirs = {stage.moving(0): (2, 3), stage.moving(2): (3, 2)}
@@ -113,7 +113,7 @@ def _status(stage: Stage, host: str) -> dict[str, Any]:
 
 
 def _agreed_status(stage: Stage, *hosts: str) -> dict[str, Any]:
-    """What all of these hosts see, once they agree: between two looks a run may start another batch."""
+    """The status that all of these hosts agree on: between two observations a run may start another batch."""
     agreed: dict[str, Any] = {}
 
     def agree() -> None:
@@ -127,7 +127,7 @@ def _agreed_status(stage: Stage, *hosts: str) -> dict[str, Any]:
 
 
 def test_status_is_the_same_on_every_host(stage: Stage) -> None:
-    """Of a run that goes on, and once another host has resumed it, also its batches, which only journals had."""
+    """All hosts show the same status, also after a resume by another host, including batches only journals had."""
     process = stage.begin(stage.slow)
     stage.until(lambda: stage.in_flight(stage.moving(0)))
     live = _agreed_status(stage, "one", "two")

@@ -39,7 +39,7 @@ def test_terminal_that_closes(stage: Stage, words: list[str]) -> None:
     """If its terminal closes, a run cancels what is in flight, as on SIGTERM."""
     pid, terminal = pty.fork()
     if pid == 0:
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored where the tests themselves run under nohup
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored if the tests themselves run under nohup
         os.execve(words[0], words, stage.environment_variables("one"))
     stage.until(stage.in_flight)
     os.close(terminal)
@@ -107,7 +107,7 @@ def test_output_that_fails_in_the_middle(stage: Stage, tmp_path: Path, number: i
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("code", _ERRORS)
 def test_output_that_fails_at_every_event(stage: Stage, tmp_path: Path, code: int) -> None:
-    """The same for each write of the run."""
+    """A run completes, there and back, whichever of its writes fails."""
     path = tmp_path / "plan.json"
     write_plan(stage.plan, path)
     number, last = 1, _there_and_back(stage, path, _NEVER, code)
@@ -117,7 +117,7 @@ def test_output_that_fails_at_every_event(stage: Stage, tmp_path: Path, code: in
 
 
 def test_reader_that_is_stopped(stage: Stage, tmp_path: Path) -> None:
-    """Nobody reads its output: the run completes, another host gets the lock, and the lines arrive when read."""
+    """A run completes although nobody reads its output, another host gets the lock, and the lines arrive when read."""
     path = tmp_path / "plan.json"
     write_plan(stage.plan, path)
     words = stage.command_line("apply", str(path), "--yes", "--force", "--throttle", "50MB")

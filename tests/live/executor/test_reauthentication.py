@@ -20,12 +20,12 @@ sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginMo
 
 
 def test_run_longer_than_its_sessions(stage: Stage, tmp_path: Path) -> None:
-    """It moves for three sessions, then completes: no broker closed its connection, and the lock was not lost."""
+    """A run moves for three sessions and completes: no broker closed its connection, and the lock was not lost."""
     plan, client = tmp_path / "plan.json", tmp_path / "client.properties"
     write_plan(stage.plan, plan)
     client.write_text(_CLIENT)
     words = ("apply", str(plan), "--yes", "--force", "--throttle", "100kB", "--command-config", str(client))
-    *command, _ = stage.command_line(*words)  # but for the address
+    *command, _ = stage.command_line(*words)  # except for the address
     with subprocess.Popen(
         [*command, stage.sandbox.bootstrap_servers_of("SASL")],
         env=stage.environment_variables("one"),

@@ -89,7 +89,7 @@ def test_takes_over_from_a_killed_process_at_once(stage: Stage, plan_file: Path,
             "apply": ("apply", str(plan_file), "--yes", "--force", "--throttle", "50MB", "--max-runtime", "1s"),
         }
         done = stage.command(*more[then])
-    # apply resumes the killed run first, until its own time is over
+    # apply resumes the killed run first, until its own runtime is over
     assert done.returncode == (3 if then == "apply" else 0), done.stderr
     assert "locked by" not in done.stderr
     if then == "resume":
@@ -98,7 +98,7 @@ def test_takes_over_from_a_killed_process_at_once(stage: Stage, plan_file: Path,
 
 
 def test_takes_over_from_a_killed_process_at_once_with_a_zookeeper(zookeeper_stage: Stage, tmp_path: Path) -> None:
-    """The same if ZooKeeper keeps the lock."""
+    """The command takes over at once if ZooKeeper keeps the lock, too."""
     stage, path = zookeeper_stage, tmp_path / "plan.json"
     write_plan(stage.plan, path)
     with _running(stage, *_slowly(path)) as process:
@@ -111,7 +111,7 @@ def test_takes_over_from_a_killed_process_at_once_with_a_zookeeper(zookeeper_sta
 
 
 def test_waits_for_another_run_as_long_as_asked(stage: Stage, plan_file: Path) -> None:
-    """With --wait a line says for whom; too short a time ends with 75, a longer one with the work done."""
+    """With --wait a line names the holder; too short a time ends with 75, a longer one with the work done."""
     first = stage.begin(stage.slow)
     stage.until(stage.in_flight)
     early = stage.command("apply", str(plan_file), "--yes", "--force", "--wait", "2s", host="two")
@@ -141,7 +141,7 @@ def test_cancelled_from_another_host(stage: Stage, plan_file: Path) -> None:
 
 
 def test_paused_watched_and_continued_from_another_host(stage: Stage) -> None:
-    """While it is paused nothing moves and no throttle is set; status shows everything; then it completes."""
+    """While a run is paused nothing moves and no throttle is set; status shows everything; then it completes."""
     process = stage.begin(stage.slow)
     stage.until(stage.in_flight)
     live = json.loads(stage.command("status", "-o", "json", host="two").stdout)
@@ -170,7 +170,7 @@ def test_paused_watched_and_continued_from_another_host(stage: Stage) -> None:
 
 
 def test_a_second_interrupt_releases_the_lock(stage: Stage, plan_file: Path) -> None:
-    """It aborts at once (130) and leaves moves in place, but another host need not wait before cleaning up."""
+    """A second interrupt aborts at once (130) and leaves moves in place, but another host can clean up at once."""
     with _running(stage, *_slowly(plan_file), "--on-interrupt", "finish") as process:
         stage.until(stage.in_flight)
         process.send_signal(signal.SIGINT)
@@ -186,7 +186,7 @@ def test_a_second_interrupt_releases_the_lock(stage: Stage, plan_file: Path) -> 
 
 
 def test_a_rehearsal_beside_a_live_run(stage: Stage, plan_file: Path) -> None:
-    """A dry run says that the cluster is busy (75), not that a run crashed."""
+    """A dry run reports that the cluster is busy (75), not that a run crashed."""
     stage.begin(stage.slow)
     stage.until(stage.in_flight)
     for words in (("--dry-run",), ("apply", str(plan_file), "--dry-run")):
@@ -227,7 +227,7 @@ def long_named(stage: Stage) -> Iterator[str]:
 
 
 def test_the_longest_topic_name_moves(stage: Stage, long_named: str, tmp_path: Path) -> None:
-    """A plan that names log dirs for it is applied: it says that Kafka chooses them, but not for other topics."""
+    """A plan that names log dirs for it is applied, and reports that Kafka chooses them, for this topic only."""
     path = tmp_path / "long.json"
     dirs = [str(stage.sandbox.log_dirs(broker)[0]) for broker in (3, 4)]
     rows = [{"topic": long_named, "partition": n, "replicas": [3, 4], "log_dirs": dirs} for n in range(2)]
@@ -283,7 +283,7 @@ def test_a_topic_created_again_during_a_run_is_left_alone(stage: Stage, plan_fil
 
 
 def test_what_takes_seconds_is_said(stage: Stage, plan_file: Path) -> None:
-    """A run whose rate adapts to the load says that it measures, before it does."""
+    """A run whose rate adapts to the load reports that it measures, before it does."""
     with _running(stage, "apply", str(plan_file), "--yes", "--force") as process:
         said, _ = process.communicate(timeout=LONGEST_S)
     assert process.returncode == 0, said

@@ -27,7 +27,7 @@ from kafkabal.reporting.runs.events_as_json_lines import RunEventLines
 from kafkabal.reporting.runs.result_report import summary
 from tests.live.executor.own_clock import OwnClock
 
-run_request.LOOK_EVERY_S = 1.0  # tests wait for what they ask of a run; commands are asked in their own time
+run_request.LOOK_EVERY_S = 1.0  # tests wait for what they request of a run; commands poll at their own interval
 _LONGEST_ANSWER_S = 10.0
 """So long a broker that is paused holds up a look."""
 
@@ -50,7 +50,7 @@ class Order(msgspec.Struct, kw_only=True):
 
 
 def follow(order: Order) -> int:
-    """Do it; returns the exit code and prints the last line of a command."""
+    """Execute the task; returns the exit code and prints the last line of a command."""
     settings = ConnectionSettings(
         bootstrap_servers=order.servers,
         bootstrap_controllers=order.controllers,

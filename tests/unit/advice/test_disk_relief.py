@@ -53,7 +53,7 @@ def test_a_young_log_frees_only_what_it_holds_beyond() -> None:
 
 
 def test_without_history_a_log_counts_as_steady() -> None:
-    """Half of it, by assumption; a topic without limits is skipped, since the age of its data is unknown."""
+    """Without history half of a log counts as freed; a topic without limits is skipped, its age being unknown."""
     state = a_cluster(1000 * MB, {"retention.ms": str(2 * DAY_MS), "segment.bytes": str(MB)})
     assert ways(state, None)[ReliefKind.RETENTION].freed_bytes == pytest.approx(500 * MB, rel=0.01)
     assert ways(a_cluster(1000 * MB, {"retention.ms": "-1"}), None) == {}
