@@ -152,7 +152,7 @@ def test_the_environment_counts_where_no_flag_is_given(run_cli: Callable[..., An
 
 
 def test_a_misspelt_variable_is_reported(run_cli: Callable[..., Any]) -> None:
-    """One line on stderr with the most similar name; known, empty or unrelated variables are ignored."""
+    """A misspelt variable causes one line on stderr with the most similar name; known and unrelated ones do not."""
     environ = {"KAFKABAL_TOLERENCE": "5%", "KAFKABAL_BOOTSTRAP_SERVERS": "b:1"}
     passed_over = {"KAFKABAL_TOLERANCE": "5%", "KAFKABAL_WATC": "", "KAFKABAL_SERVICE_HOST": "h", "TOLERENCE": "5%"}
     outcome = run_cli("probe", "-q", environ={**passed_over, **environ})

@@ -64,7 +64,7 @@ def test_one_jar_for_all_clients(jar: Path, tmp_path: Path) -> None:
 
 
 def test_the_performance_tool_fills_brokers_evenly(make_sandbox: MakeSandbox, jar: Path, tmp_path: Path) -> None:
-    """Weights keep brokers within 1.02 of the mean despite two extra partitions; once expired, partitions decide."""
+    """Weights keep brokers within 1.02 of the mean with two extra partitions; expired weights do not apply."""
     fill(make_sandbox(EMPTY, "java"), jar, tmp_path, "4.1.2")
 
 

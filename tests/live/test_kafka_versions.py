@@ -152,7 +152,7 @@ def test_a_cluster_is_found_through_its_zookeeper(make_sandbox: Callable[..., Sa
 
 
 def _one_lock(address: ZookeeperAddress) -> None:
-    """The second client is told who holds the lock, and gets it when it is free."""
+    """The second client learns who holds the lock, and gets it when it is free."""
     with connect(address) as first, connect(address) as second:
         lock = first.lock("alice on host-a", 10.0)
         assert lock.is_held()

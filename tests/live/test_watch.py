@@ -184,7 +184,7 @@ def test_ten_of_ten_brokers_are_noticed(sandbox: Sandbox, watches: Any, capsys: 
 @pytest.mark.sweep
 @pytest.mark.timeout(1800)
 def test_a_broker_held_to_seventy_percent(sandbox: Sandbox, watches: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    """Stopped for 0.3 s of each second: slow within 30 s, no leadership within 60 s, leader again after ten minutes."""
+    """A broker stopped 0.3 s per second is slow within 30 s, leads nothing after 60 s, and leads again in 10 min."""
     watch = watches("--heal", "leaders", "--rebalance-above", "90%")
     sleep(90)
     led_before = _led_by(sandbox, VICTIM)

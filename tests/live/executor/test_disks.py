@@ -15,7 +15,7 @@ from tests.live.executor.stage import Stage
 
 
 def test_destination_log_dir_goes_offline(stage: Stage) -> None:
-    """The failed dir is named while the rest continues; the run ends incomplete (1), and is completed later."""
+    """The dir is named while the rest continues; the run ends incomplete (1) without throttles, and resumes later."""
     lost, (move, *_) = stage.moving(0), stage.plan.partitions
     broker, path = next((b, d) for b, d in zip(move.replicas, move.log_dirs, strict=True) if d != ANY_DIR)
     timeouts = Timeouts(poll_s=0.25, broker_grace_s=2.0, broker_return_s=4.0, room_s=3.0)

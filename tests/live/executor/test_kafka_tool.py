@@ -19,7 +19,7 @@ def _ask(stage: Stage, plan: Path, *words: str) -> str:
 
 
 def test_kafkas_tool_takes_plans_of_ours(stage: Stage) -> None:
-    """It reports a completed run as complete, applies the rollback plan, and returns every replica."""
+    """Kafka's tool reports a completed run as complete, applies the rollback plan, and returns every replica."""
     plan = stage.folder / "plan.json"
     write_plan(stage.plan, plan)
     stage.finish("apply")
@@ -35,16 +35,16 @@ def test_kafkas_tool_takes_plans_of_ours(stage: Stage) -> None:
             == {n: (r, d) for n, (r, _, d) in stage.start.items()}
         )
     )
-    # its throttles would stay until somebody has it verify: a run of ours finds none, and leaves none
+    # its throttles would stay until somebody runs --verify: our run finds none, and leaves none
     stage.assert_configs(stage.configs)
 
 
 def test_throttles_that_kafkas_tool_clears_are_set_again(linked_stage: Stage, links: BrokerLinks) -> None:
-    """It clears the throttles of all brokers and of its topic, even if there is nothing in flight to cancel."""
+    """The tool clears throttles of all brokers and of its topic, even if nothing is in flight; they are set again."""
     stage = linked_stage
     plan = stage.folder / "plan.json"
     write_plan(stage.plan_of(stage.moving(3)), plan)
-    # a copy without a throttle would be over before anybody looks
+    # a copy without a throttle would complete before it is observed
     with links.cut(1, 4):
         process = stage.begin(stage.slow)
         stage.until(lambda: stage.in_flight(stage.moving(0)))
@@ -57,11 +57,11 @@ def test_throttles_that_kafkas_tool_clears_are_set_again(linked_stage: Stage, li
     stage.hasten()
     code, said = process.end()
     assert code == 0, said
-    stage.soon(lambda: _assert_no_throttle(stage))  # those of the operator went with them
+    stage.soon(lambda: _assert_no_throttle(stage))  # the operator's were removed with them
 
 
 def _assert_is_throttled(stage: Stage) -> None:
-    """The largest move is."""
+    """The largest move is throttled."""
     found = stage.found_configs()
     ours = {
         (ConfigResource(ResourceKind.BROKER, "1"), LEADER_RATE): "100000",

@@ -23,7 +23,7 @@ Place = tuple[str, int, int]
 
 @dataclass
 class Traffic:
-    """A producer with acks=all and a consumer that checks, both running until told to stop."""
+    """A producer with acks=all and a consumer that checks its records, both running until stopped."""
 
     servers: str
     partitions: list[tuple[str, int]]
@@ -65,7 +65,7 @@ class Traffic:
 
 
 def test_no_record_is_lost(stage: Stage) -> None:
-    """Through a whole rebalance with two crashes every acknowledged record is read in its place, and once."""
+    """During a rebalance with two crashes every acknowledged record is read once, at its offset."""
     partitions = [(c.topic, c.partition) for c in stage.plan.partitions]
     traffic = Traffic(stage.sandbox.bootstrap_servers, partitions)
     positions = [Position(*name, offset) for name, offset in stage.ends().items()]
