@@ -1,4 +1,4 @@
-"""From a plan to a changed cluster: checks, batches, throttles, journal, resume and rollback."""
+"""Executes plans on a cluster: preflight checks, batches, throttles, journal, resume and rollback."""
 
 import lazy_loader
 

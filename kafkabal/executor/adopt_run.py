@@ -1,8 +1,8 @@
 """Take over reassignments that another tool has started: from then on they are a run like any other.
 
-What a run needs to be resumed or cancelled is known of them too: a partition was on its replicas without those that
-are being added, and goes to its replicas without those that are being removed. Only their order before is lost, since
-Kafka itself does not keep it.
+Everything needed to resume or cancel them is known: before, a partition was on its current replicas without those being
+added; afterwards, it is on them without those being removed. Only the previous order of replicas is lost, since Kafka
+does not keep it.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from kafkabal.plan import ANY_DIR, PartitionChange, Placement, Plan, partition_r
 
 @dataclass(frozen=True, slots=True)
 class ForeignReassignment:
-    """A reassignment that runs, and is none of an open run of ours."""
+    """A reassignment in flight that belongs to no open run of ours."""
 
     name: TopicPartition
     reassignment: Reassignment
     leader: int
-    """Broker id, -1 where there is none."""
+    """Broker id; -1 if there is none."""
     copy_bytes: int
-    """Bytes of one copy; 0 where not known."""
+    """Bytes of one copy; 0 if unknown."""
 
     @property
     def before(self) -> tuple[int, ...]:
-        """Replicas before it was started."""
+        """Replicas before the reassignment started."""
         return tuple(b for b in self.reassignment.replicas if b not in self.reassignment.adding)
 
     @property
     def moved_bytes(self) -> int:
-        """Bytes of all copies that it makes."""
+        """Bytes of all copies that the reassignment makes."""
         return self.copy_bytes * len(self.reassignment.adding)
 
 
@@ -69,15 +69,15 @@ def find_foreign(environment: RunEnvironment) -> tuple[ForeignReassignment, ...]
 
 
 def throttles_set(environment: RunEnvironment, foreign: Sequence[ForeignReassignment]) -> tuple[LeftoverThrottle, ...]:
-    """Throttles on their brokers and topics now, set by any tool."""
+    """Throttles, set by any tool, that the brokers and topics of these reassignments have now."""
     return throttles_on(environment.cluster, resources_of((f.name, f.reassignment.replicas) for f in foreign))
 
 
 def throttles_left(environment: RunEnvironment, foreign: Sequence[ForeignReassignment]) -> tuple[LeftoverThrottle, ...]:
     """Throttles on their brokers and topics that no reassignment needs any more.
 
-    A tool sets them before its reassignments and removes them after. Whoever takes these over cannot tell them from
-    throttles of an operator.
+    A tool sets them before its reassignments and removes them afterwards. A run that takes the reassignments over
+    cannot tell them from an operator's throttles.
     """
     among = resources_of((f.name, f.reassignment.replicas) for f in foreign)
     return find_leftover_throttles(environment.cluster, among)
@@ -91,25 +91,25 @@ def adopt(
     cancels: bool,
     lock: ClusterLock | None = None,
 ) -> RunResult:
-    """Take them over, under the lock and in the journal, and wait until they have finished, or cancel them.
+    """Take the reassignments over, under the lock and in the journal, and wait until they finish, or cancel them.
 
     Parameters
     ----------
     lock
-        The lock of the cluster, where it is held already; the run gives it up when it ends.
+        The lock of the cluster if it is already held; the run releases it at the end.
 
     Raises
     ------
     UsageError
-        If there is none.
+        If there is no such reassignment.
     BusyError, UnsafeError
         If another run is active or unfinished.
     KafkabalError
-        What ended the run early.
+        The error that ended the run early.
     """
     if not foreign:
         raise UsageError("no reassignment of another tool is running")
-    # written down by us, since Kafka forgets the start once a move has ended: without it nothing could be rolled back
+    # we record the start, since Kafka forgets it once a move has ended: without it nothing could be rolled back
     previous = {f.name: _placement(f.before, f.leader) for f in foreign}
     plan = Plan(
         partitions=tuple(

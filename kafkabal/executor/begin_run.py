@@ -1,4 +1,4 @@
-"""How a new run begins: with the lock, checks, and a record and a rollback plan before anything changes."""
+"""Begins a new run: takes the lock, runs the checks, and writes a record and a rollback plan before any change."""
 
 from __future__ import annotations
 
@@ -41,23 +41,23 @@ def begin_run(
     previous: Mapping[TopicPartition, Placement] | None = None,
     lock: ClusterLock | None = None,
 ) -> RunContext | None:
-    """Take the lock, check the plan against the cluster as it is now, and write down everything before any effect.
+    """Take the lock, check the plan against the current cluster, and record everything before the first change.
 
     Parameters
     ----------
     rollback_file
-        Where to write the plan of the way back; beside the journal if None.
+        Where to write the rollback plan; beside the journal if None.
     skip_drifted
         Leave out partitions that have changed since the plan was made.
     previous
         Where partitions were before a reassignment of another tool that this run takes over; they have not drifted.
     lock
-        Taken already; the run gives it up when it ends. Taken now if None.
+        The lock if it is already held; taken now if None. The run releases it at the end.
 
     Returns
     -------
     RunContext or None
-        None where nothing is to be done.
+        None if there is nothing to do.
 
     Raises
     ------
@@ -66,7 +66,7 @@ def begin_run(
     DriftError
         If planned partitions have changed.
     UnsafeError
-        If an earlier run has not been ended.
+        If an earlier run is unfinished.
     """
     return retry_if_lock_lost(
         lambda held: _begin(
@@ -89,9 +89,9 @@ def _begin(
     with ExitStack() as undo:
         lock = held or lock_cluster(environment, options.session_s, wait_s=environment.lock_wait_s)
         undo.callback(release_lock, lock)
-        # under the lock: a run that ends meanwhile would be taken for one that crashed
+        # under the lock: otherwise a run that is just ending would be taken for one that crashed
         earlier = find_run(environment)
-        # not where another tool's reassignments are taken over: to cancel those is to cancel the whole run
+        # not if another tool's reassignments are taken over: to cancel those is to cancel the whole run
         carried = earlier.moves_to_carry(environment.cluster, plan) if earlier is not None and not previous else ()
         inherited = _inherited(earlier, carried)
         record = new_run_record(environment, plan, options, previous, skip_drifted=skip_drifted, carried=carried)
@@ -99,7 +99,7 @@ def _begin(
             return None
         path = environment.journal_path(record.cluster_id, record.run_id)
         if rollback_file is not None:
-            # before the journal: what cannot be undone as was asked never began
+            # before the journal: if the rollback plan cannot be written, the run must not begin
             write_plan(_rollback_plan(record), rollback_file)
         journal = undo.enter_context(closing(Journal.create(path, record)))
         if rollback_file is None:
@@ -114,7 +114,7 @@ def _begin(
         fence = make_fence(environment, options, lock, cluster_record, record.run_id)
         store = RunStore(record, state, journal, cluster_record, fence, environment.clock)
         context = make_context(environment, options, store, fence)
-        # only now has the run begun: until here a crash leaves nothing to resume
+        # the run begins only here: a crash before this leaves nothing to resume
         context.enter(Goal.APPLY, Phase.RECORDED)
         if inherited:
             journal.append(*inherited, *(ThrottleRate(at=at, value=value) for value in sorted(rates)))
@@ -124,7 +124,7 @@ def _begin(
 
 
 def _rollback_plan(record: RunRecord) -> Plan:
-    """The plan that undoes a run, for any tool."""
+    """The plan that undoes a run; any tool can execute it."""
     changes = (
         PartitionChange(
             topic=p.topic,
@@ -146,16 +146,16 @@ def _rollback_plan(record: RunRecord) -> Plan:
 
 
 def _inherited(earlier: FoundRun | None, carried: Collection[RunPartition]) -> tuple[Original, ...]:
-    """Original configs that an earlier run could not restore, since brokers were dead: this one does.
+    """Original configs that an earlier run could not restore because brokers were dead; this run restores them.
 
     Raises
     ------
     UnsafeError
-        If anything else is left of the earlier run.
+        If anything else of the earlier run is left.
     """
     if earlier is not None and carried:
         topics = {p.topic for p in carried}
-        # of topics without such a move nothing of the earlier run is left
+        # the earlier run left nothing on topics without such a move
         return tuple(o for o in earlier.originals if o.kind is ResourceKind.BROKER or o.resource in topics)
     inherited = earlier.rates_left if earlier is not None else ()
     if not inherited:

@@ -1,7 +1,7 @@
-"""Execute a run, from its first move to its last throttle: what apply, resume, roll back, cancel and repair come to.
+"""Execute a run from its first move to its last throttle: shared by apply, resume, roll back, cancel and repair.
 
-Whichever way it ends, the order is the same: nothing more is started; what is in flight is cancelled, awaited or left,
-as asked; throttles are restored once nothing that they limit is in flight; the end is written down.
+A run always ends in the same order, whatever ends it: it starts nothing more; it cancels, awaits or leaves what is in
+flight, as requested; it restores throttles once nothing that they limit is in flight; it records the end.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from kafkabal.model import MIN_INSYNC_REPLICAS, TopicPartition
 from kafkabal.plan import Plan
 
 _LONGEST_NAP_S = 1.0
-"""A stop, or a request to continue, takes effect within this time of a pause."""
+"""A stop, or a request to continue, takes effect within this time during a pause."""
 
 
 def apply(
@@ -44,19 +44,19 @@ def apply(
     skip_drifted: bool = False,
     lock: ClusterLock | None = None,
 ) -> RunResult | None:
-    """Apply a plan; None where nothing was to be done.
+    """Apply a plan; returns None if there was nothing to do.
 
     Parameters
     ----------
     lock
-        The lock of the cluster, where it is held already; the run gives it up when it ends.
+        The lock of the cluster if it is already held; the run releases it at the end.
 
     Raises
     ------
     DriftError, UnsafeError, BusyError
-        Before anything is changed.
+        Raised before anything is changed.
     KafkabalError
-        What ended the run early, after throttles were restored and moves cancelled as far as that was possible.
+        The error that ended the run early, after throttles were restored and moves cancelled as far as possible.
     """
     context = begin_run(environment, plan, options, rollback_file=rollback_file, skip_drifted=skip_drifted, lock=lock)
     return execute(context, Goal.APPLY) if context is not None else None
@@ -69,12 +69,12 @@ def resume(
     options: RunOptions | None = None,
     lock: ClusterLock | None = None,
 ) -> RunResult:
-    """Resume the latest run, towards the goal that it had.
+    """Resume the latest run, towards the goal it had.
 
     Raises
     ------
     RunClosedError
-        If it is complete.
+        If the run is complete.
     """
     context = reopen_run(environment, journal=journal, options=options, lock=lock)
     return execute(context, context.state.goal)
@@ -87,9 +87,9 @@ def roll_back(
     options: RunOptions | None = None,
     lock: ClusterLock | None = None,
 ) -> RunResult:
-    """Bring every partition, leader and config back to what it was before the run.
+    """Restore every partition, leader and config to its state before the run.
 
-    Partitions that were moved to a third place since are left there, and named in the result.
+    Partitions that another tool has since moved to a third placement stay there, and the result names them.
     """
     context = reopen_run(environment, journal=journal, options=options, goal=Goal.ROLL_BACK, lock=lock)
     return execute(context, Goal.ROLL_BACK)
@@ -98,12 +98,12 @@ def roll_back(
 def cancel(
     environment: RunEnvironment, *, journal: Path | str | None = None, lock: ClusterLock | None = None
 ) -> RunResult:
-    """Cancel what the latest run has in flight, and restore its throttles; what has finished stays.
+    """Cancel what the latest run has in flight and restore its throttles; finished moves stay.
 
     Raises
     ------
     RunClosedError
-        If nothing of it is left.
+        If nothing of the run is left.
     """
     context = reopen_run(environment, journal=journal, goal=Goal.CANCEL, lock=lock, only_winds_down=True)
     return execute(context, Goal.CANCEL)
@@ -125,19 +125,19 @@ def repair_run(
 
 
 def execute(context: RunContext, goal: Goal) -> RunResult:
-    """Bring the run to a goal, and leave the cluster in order.
+    """Bring the run to a goal, and clean up on the cluster.
 
     Raises
     ------
     KafkabalError
-        What made it impossible to continue, raised after everything possible was cleaned up.
+        The error that made it impossible to continue, raised after everything possible was cleaned up.
     BusyError
-        If the lock was lost to another; then nothing more was changed.
+        If another process has taken the lock; then nothing more was changed.
     """
     try:
         return _Run(context, goal).execute()
     except HardStop:
-        # a host that cleans up after us need not wait for the session to end
+        # so that a host that cleans up after us need not wait for the session to expire
         context.fence.release()
         raise
     finally:
@@ -145,7 +145,7 @@ def execute(context: RunContext, goal: Goal) -> RunResult:
 
 
 class _Run:
-    """The steps of one run; collects what did not work."""
+    """The steps of one run; collects what failed."""
 
     def __init__(self, context: RunContext, goal: Goal) -> None:
         self._context = context
@@ -163,17 +163,17 @@ class _Run:
                 return self._end(OnInterrupt.CANCEL, RunOutcome.STOPPED)
             return self._move_and_lead()
         except BusyError:
-            # the lock is another's: to clean up now would cancel their moves and unset their throttles
+            # another process has the lock: a cleanup now would cancel its moves and unset its throttles
             raise
         except Exception:
-            # once in the way out, a second try of it could cancel what the first one decided to leave running
+            # if the way out has begun, a second attempt could cancel what the first one decided to leave running
             if not self._is_ending:
                 self._wind_down()
             self._context.fence.release()
             raise
 
     def restore_only(self, in_flight: Collection[TopicPartition]) -> RunResult:
-        # a broker that was drained to the end is to be stopped, and stays cordoned
+        # a broker that was drained completely is about to be stopped, and stays cordoned
         is_cut_short = self._context.state.outcome not in (RunOutcome.COMPLETE, RunOutcome.PARTIAL)
         left = self._restore_for_good(in_flight)
         if is_cut_short and not in_flight:
@@ -183,7 +183,7 @@ class _Run:
     def _move_and_lead(self) -> RunResult:
         context = self._context
         if self._goal is Goal.ROLL_BACK:
-            lift_cordons(context)  # a cordoned broker takes nothing back
+            lift_cordons(context)  # a cordoned broker accepts no replica back
         else:
             cordon(context)
         while (end := self._move()) is MoveEnd.PAUSED:
@@ -199,7 +199,7 @@ class _Run:
 
     def _move(self) -> MoveEnd:
         context = self._context
-        # written first: a crash in the first request must find a run that says it may have moved something
+        # recorded first: a crash during the first request must find a run that says it may have moved something
         context.enter(self._goal, Phase.MOVING)
         loop = MoveLoop(context, context.targets(self._goal), context.retries.until_success(self._min_insync))
         try:
@@ -229,13 +229,13 @@ class _Run:
         return {topic: int(v.value) for topic, v in known.items() if v is not None and v.value is not None}
 
     def _pause(self) -> None:
-        """Pause gracefully and wait for the window, or for a request to continue."""
+        """Pause gracefully, and wait for the window or for a request to continue."""
         context = self._context
         self._end_in_flight(context.options.on_interrupt)
         self._restore()
         context.enter(self._goal, Phase.PAUSED)
         while context.is_paused or context.seconds_until_window() > 0:
-            # first, so that a request to cancel ends the pause as well
+            # first, because a request to cancel ends the pause as well
             self._take_throttle()
             if context.should_stop():
                 return
@@ -254,13 +254,13 @@ class _Run:
     def _end(self, policy: OnInterrupt, outcome: RunOutcome) -> RunResult:
         self._is_ending = True
         if outcome is RunOutcome.DETACHED:
-            # moves that go on need their throttle, or they would take all the bandwidth there is
+            # moves that continue need their throttle, or they would take all bandwidth
             return self._close(outcome, ["the throttle of this run, because its reassignments continue"])
         self._context.store.tolerate_gaps()
-        # throttles come last: a copy that is still in flight would run without one from here on
+        # throttles last: a copy that is still in flight would run unthrottled once they are gone
         still_running = self._end_in_flight(policy) if outcome is not RunOutcome.COMPLETE else {}
         for name, fault in still_running.items():
-            # first what it waits for, which is why it cannot be cancelled
+            # first the reason why it waits, which is also why it cannot be cancelled
             why = self._problems.get(name)
             self._problems[name] = f"{why}; not cancelled: {fault}" if why else fault
         left = self._restore_for_good(still_running.keys())
@@ -271,13 +271,13 @@ class _Run:
         return self._close(outcome, left.pending)
 
     def _end_in_flight(self, policy: OnInterrupt) -> dict[TopicPartition, str]:
-        """Wait until nothing that a throttle limits is in flight; returns what stays there nevertheless."""
+        """Wait until nothing that a throttle limits is in flight; returns what remains in flight nevertheless."""
         context = self._context
         context.enter(self._goal, Phase.CANCELLING)
         if policy is OnInterrupt.FINISH:
             loop = MoveLoop(context, context.targets(self._goal), {})
             loop.run(finish_only=True)
-            # this loop counts the whole of what was in flight when the one before it was stopped
+            # this loop counts again all bytes of the copies that were in flight when the previous loop stopped
             self._copied_bytes -= self._partial_bytes
             self._collect(loop)
         return cancel_in_flight(context, context.record.partitions, self._lagging_since_s)
@@ -299,7 +299,7 @@ class _Run:
         return left
 
     def _wind_down(self) -> None:
-        """After an error: the same way out as always; a second error on it does not hide the first."""
+        """End the run after an error, in the usual way; a second error while doing so does not hide the first."""
         try:
             self._end(OnInterrupt.CANCEL, RunOutcome.STOPPED)
         except Exception as error:  # noqa: BLE001 - whatever it is, the first error is the cause, and the lock is to be freed
@@ -328,7 +328,7 @@ class _Run:
 
 
 def _is_undone(task: PartitionTask) -> bool:
-    """A partition whose topic was deleted needs nothing any more."""
+    """Whether a partition is not done; one whose topic was deleted counts as done."""
     return task.stage not in (Stage.PLACED, Stage.GONE) and bool(task.problem or task.is_given_up)
 
 

@@ -1,4 +1,4 @@
-"""What is true of a run on the cluster now, whatever its journal hoped."""
+"""The actual state of a run on the cluster, whatever its journal says."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS, list
 from kafkabal.model import TopicPartition
 
 _ARRIVED = frozenset({Stage.PLACED, Stage.UNSEEN, Stage.MISPLACED, Stage.COPYING})
-"""The right brokers hold it."""
+"""Stages in which the right brokers hold the partition."""
 _MOVING = frozenset({Stage.MOVING, Stage.ASTRAY, Stage.COPYING})
 
 
@@ -37,48 +37,48 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True)
 class RunStatus:
-    """A run as the cluster shows it."""
+    """The state of a run as the cluster shows it."""
 
     found: FoundRun
     stages: Counter[Stage]
     differing: tuple[PartitionState, ...]
-    """Partitions that are not at the target of the run, or are led by another."""
+    """Partitions that are not at the target of the run, or have another leader."""
     throttles: tuple[str, ...]
     """Throttles of the run that are set now."""
     foreign: int
-    """Reassignments that run and are none of ours."""
+    """Number of reassignments in flight that are not ours."""
     holder: str | None
-    """The process that holds the lock of the cluster, as it names itself; None if none does, or it is unknown."""
+    """The process that holds the lock of the cluster, as it names itself; None if no process does, or it is unknown."""
     done_bytes: int
     """Bytes of copies between brokers that have arrived."""
     total_bytes: int
     """Bytes of all copies between brokers that the goal of the run takes."""
     bytes_per_s: float | None = None
-    """None where only one observation was made."""
+    """None if there was only one observation."""
     why_holder_unknown: str = ""
     """Why the lock of the cluster could not be read."""
 
     @property
     def is_live(self) -> bool:
-        """Whether a process works on the run now."""
+        """Whether a process is working on the run now."""
         return self.holder is not None and self.found.is_open
 
     @property
     def left_s(self) -> float | None:
-        """Seconds until all copies have arrived at this rate; None where none is known."""
+        """Seconds until all copies have arrived at the current rate; None if the rate is unknown."""
         return (self.total_bytes - self.done_bytes) / self.bytes_per_s if self.bytes_per_s else None
 
     def since(self, earlier: RunStatus, elapsed_s: float) -> RunStatus:
-        """The same, with the rate between two observations."""
+        """The same status, with the rate between two observations."""
         return replace(self, bytes_per_s=max(0, self.done_bytes - earlier.done_bytes) / elapsed_s)
 
     def has_stalled_since(self, earlier: RunStatus) -> bool:
-        """Whether copies are in flight of which nothing has arrived meanwhile."""
+        """Whether copies are in flight but no byte has arrived since an earlier status."""
         return self.is_live and self.stages[Stage.MOVING] > 0 and self.done_bytes <= earlier.done_bytes
 
     @property
     def is_as_planned(self) -> bool:
-        """Whether everything is as the run was to leave it."""
+        """Whether the cluster is as the run was meant to leave it."""
         return not self.throttles and not self.differing
 
 
@@ -109,14 +109,14 @@ def run_status(cluster: Cluster, found: FoundRun) -> RunStatus:
 
 
 def current_holder(cluster: Cluster) -> tuple[str | None, str]:
-    """Which process holds the lock of the cluster, and so works on its run; None if none does, or it is unknown.
+    """The process that holds the lock of the cluster, and so works on its run; None if there is none or it is unknown.
 
-    A process of this host that is provably gone holds nothing.
+    A process of this host that is provably gone does not count as a holder.
 
     Returns
     -------
     tuple
-        The holder, and why it is unknown: empty unless the lock cannot be read, as while its coordinator is away.
+        The holder, and why it is unknown: empty unless the lock cannot be read, as while its coordinator is down.
     """
     if Capability.LOCK not in cluster.capabilities:
         return None, ""
@@ -132,7 +132,7 @@ def _copied(
     stages: Mapping[TopicPartition, Stage],
     seen: Observation,
 ) -> tuple[int, int]:
-    """Bytes that have arrived at brokers which held no copy before, and that are to arrive there in all."""
+    """Bytes that have arrived at brokers without an earlier copy, and the total to arrive there."""
     done = total = 0
     for name, target in targets.items():
         arriving = target.to_add
@@ -146,7 +146,11 @@ def _copied(
 
 
 def _differs(found: FoundRun, target: TargetPlacement, stage: Stage, seen: Observation) -> bool:
-    """A cancelled run only wants nothing in flight; others want everything in its place, and leaders if it elects."""
+    """Whether a partition is not at the goal.
+
+    A cancelled run only requires that nothing is in flight; other runs require every replica in place, and the leader
+    too if they elect leaders.
+    """
     if found.state.goal is Goal.CANCEL:
         return stage in _MOVING
     if stage is Stage.GONE:
@@ -170,7 +174,7 @@ def _state_of(target: TargetPlacement, stage: Stage, seen: Observation) -> Parti
 
 
 def _throttles(cluster: Cluster, found: FoundRun) -> Iterator[str]:
-    """Configs that still hold something of ours."""
+    """Configs that still hold a value or an entry of ours."""
     originals = {(o.of, o.key): o for o in (*found.record.originals, *found.state.later_originals)}
     if not originals or Capability.CONFIGS not in cluster.capabilities:
         return
@@ -183,7 +187,7 @@ def _throttles(cluster: Cluster, found: FoundRun) -> Iterator[str]:
             for key in keys:
                 original, value = originals.get((resource, key)), values.get(key)
                 if original is None:
-                    continue  # the run never read it, so it has not changed it either
+                    continue  # the run has never read it, so it has not changed it either
                 is_ours = (
                     list_steps(original, value, ours[resource][key] if resource in ours else (), ()).is_needed
                     if kind is ResourceKind.TOPIC

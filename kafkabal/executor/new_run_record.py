@@ -1,4 +1,4 @@
-"""The record of a new run: what it will do, and how everything was before."""
+"""The record of a new run: what it will do, and the state of everything before."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kafkabal.plan import PartitionChange, Placement, Plan, find_drift, partitio
 from kafkabal.wording import counted_noun, first_of
 
 _UNREPORTED = frozenset({"tolerance", "seed", "scores", "keep_moved"})
-"""Options of a plan that every run has: a history that showed them would hide what was special about one."""
+"""Plan options that every run has; in the history they would hide what was special about a run."""
 
 
 def new_run_record(
@@ -31,7 +31,7 @@ def new_run_record(
     skip_drifted: bool,
     carried: tuple[RunPartition, ...] = (),
 ) -> RunRecord | None:
-    """Compare a plan with the cluster as it is now, and note everything that is needed to resume or undo the run.
+    """Compare a plan with the current cluster, and record everything that is needed to resume or undo the run.
 
     Parameters
     ----------
@@ -45,21 +45,21 @@ def new_run_record(
     Returns
     -------
     RunRecord or None
-        None where every partition is as planned.
+        None if every partition is already as planned.
 
     Raises
     ------
     DriftError
         If planned partitions have changed.
     MissingCapabilityError, NotAuthorizedError
-        If a throttle is wanted and the configs that it changes cannot be read.
+        If a throttle is requested and the configs that it changes cannot be read.
     """
-    # read again although the command has read it: a prompt may have been open for hours since
+    # read again although the command has read it: a prompt may have been open for hours since then
     state = environment.read_state()
     partitions = _planned(_without_drifted(plan, state, previous, skip_drifted=skip_drifted), state, previous)
     if not partitions:
         return None
-    # without ids a rollback would move a topic that was created again under its name
+    # without ids a rollback would move a topic that was recreated under the same name
     partitions = (*_with_topic_ids(environment, partitions), *carried)
     cluster_id = environment.cluster.cluster_id()
     return RunRecord(
@@ -94,7 +94,7 @@ def _without_drifted(
 def _planned(
     changes: Collection[PartitionChange], state: ClusterState, previous: Mapping[TopicPartition, Placement]
 ) -> tuple[RunPartition, ...]:
-    """The partitions in which something is to be done."""
+    """The partitions that need a change."""
     names = [c.name for c in changes]
     found = placements(state, names)
     sizes = move_bytes(state)
@@ -126,7 +126,7 @@ def _has_work(p: RunPartition) -> bool:
 
 
 def _asked(plan: Plan) -> str:
-    """What was asked of the plan, as options that differ from their defaults; its file, where no planner made it."""
+    """What the plan was asked to do, as options that differ from their defaults; its file if no planner made it."""
     if plan.cluster_id is None:
         return "plan of another tool"
     asked = {name: value for name, value in plan.options.items() if name not in _UNREPORTED}
@@ -146,7 +146,7 @@ def _text(value: object) -> str:
 def _originals(
     environment: RunEnvironment, options: RunOptions, partitions: tuple[RunPartition, ...]
 ) -> tuple[Original, ...]:
-    """Configs as found; of no interest where the run neither sets a throttle nor removes one."""
+    """Configs as found; empty if the run neither sets nor removes a throttle."""
     throttle = options.throttle
     sets_none = throttle.bytes_per_s is None and throttle.log_dir_bytes_per_s is None
     if sets_none and not options.removes_found_throttles:

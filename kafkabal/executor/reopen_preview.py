@@ -1,4 +1,4 @@
-"""What resuming or rolling back a run would move, for the prompt."""
+"""What resuming or rolling back a run would move; shown at the prompt."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ class PreviewedMove:
     found: tuple[int, ...]
     target: tuple[int, ...]
     copy_bytes: int
-    """That are still to come to brokers without a whole copy."""
+    """Bytes still to come to brokers without a complete copy."""
     log_dirs: Mapping[int, str]
-    """Broker to the log dir that its copy is moved to."""
+    """Broker to the log dir that its copy moves to."""
     log_dir_bytes: int
     """Bytes to be copied between log dirs."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReopenPreview:
-    """What a run would do from here."""
+    """What a run would do from the current state of the cluster."""
 
     moves: tuple[PreviewedMove, ...]
     skipped: tuple[str, ...]
-    """Partitions that others have moved to a third place since; they stay there."""
+    """Partitions that another tool has since moved to a third placement; they stay there."""
 
     @property
     def copy_bytes(self) -> int:
@@ -47,7 +47,7 @@ class ReopenPreview:
 
 
 def preview_reopen(environment: RunEnvironment, found: FoundRun, goal: Goal) -> ReopenPreview:
-    """Compare the cluster with the goal, and change nothing."""
+    """Compare the cluster with the goal; changes nothing."""
     by_steps = found.record.options.limits.one_replica_at_a_time
     targets = targets_of_run(found.record.partitions, goal, by_steps=by_steps)
     seen = observe(environment.cluster, targets)
@@ -57,7 +57,7 @@ def preview_reopen(environment: RunEnvironment, found: FoundRun, goal: Goal) -> 
         if stage in (Stage.FOREIGN, Stage.LAGGING):
             skipped.append(str(target.name))
         elif status is not None and stage not in (Stage.PLACED, Stage.UNSEEN, Stage.GONE):
-            # what a reassignment in flight adds is listed among the replicas before it has a copy
+            # replicas that a reassignment is adding are listed before they have a copy
             running = seen.reassignments.get(target.name)
             whole = [b for b in status.replicas if running is None or b not in running.adding]
             missing = target.copy_bytes * len([b for b in target.replicas if b not in whole])

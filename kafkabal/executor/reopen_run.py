@@ -1,4 +1,4 @@
-"""How the latest run is opened again, in any state, to be resumed, rolled back, cancelled or repaired."""
+"""Reopens the latest run, in any state, to resume it, roll it back, cancel it or repair it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from kafkabal.executor.state.run_store import RunStore
 
 
 class RunClosedError(UsageError):
-    """The run has ended, and nothing of it is left to resume or to cancel."""
+    """The run has ended, and nothing is left to resume or cancel."""
 
 
 def reopen_run(
@@ -46,13 +46,13 @@ def reopen_run(
     Parameters
     ----------
     options
-        Replace those that the run was begun with.
+        Replace the options that the run was begun with.
     goal
-        What it is to be brought to now; what it was heading for before if None.
+        The new goal of the run; its previous goal if None.
     lock
-        Taken already; the run gives it up when it ends. Taken now if None.
+        The lock if it is already held; taken now if None. The run releases it at the end.
     only_winds_down
-        Nothing is begun, only cancelled and restored: a journal that cannot be written does not prevent that.
+        Only cancel and restore, begin nothing: a journal that cannot be written does not prevent that.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def reopen_run(
     BusyError
         If another run holds the lock.
     OutputError
-        If the journal cannot be written, and more is to be done than to wind the run down.
+        If the journal cannot be written, and the run is not only wound down.
     """
     return retry_if_lock_lost(
         lambda held: _reopen(environment, journal, options, goal, held, only_winds_down=only_winds_down), lock
@@ -84,16 +84,17 @@ def _reopen(
             hint="give its journal with --journal; 'kafkabal rebalance repair' lists leftover throttles",
         )
     with ExitStack() as undo:
-        # those of the run, where no flag was given: a resume must not turn a throttled run into one at full speed
+        # the run's own options if no flag was given: a resume must not turn a throttled run into one at full speed
         wanted = options or found.record.options
         lock = held or lock_cluster(environment, wanted.session_s, wait_s=environment.lock_wait_s)
         undo.callback(release_lock, lock)
-        found = find_run(environment, journal) or found  # an earlier holder of the lock may have resumed it
+        found = find_run(environment, journal) or found  # the previous holder of the lock may have resumed the run
         _refuse_closed(found, goal)
         found.state.openings += 1
         open_journal = _open_journal_if_possible if only_winds_down else _open_journal
         opened = undo.enter_context(closing(open_journal(environment, found)))
-        # written before any effect: a process that stood still sees by this time that the run is no longer its own
+        # written before any change: from now on a suspended process that wakes up sees that the run is no longer its
+        # own
         found.state.at = environment.clock.utc_now().isoformat(timespec="milliseconds")
         cluster_record = write_cluster_record(environment, wanted, lock, lambda r: _reopen_cluster_record(r, found))
         effects = found.journal.effects if found.journal else 0
@@ -110,9 +111,9 @@ def _reopen(
 
 
 def _replaced_request(context: RunContext) -> str | None:
-    """When another rate was asked for before this one was given: a later look would set it in place of this one.
+    """Time of a throttle request that is older than the rate just given; taken later, it would replace that rate.
 
-    None where there was none, or it asks for a pause or the end as well, which the rate says nothing about.
+    None if there is no such request, or if it also asks for a pause or the end, which the new rate does not replace.
     """
     request = context.latest_request()
     if request is None or request.is_cancelled or request.is_paused:
@@ -121,9 +122,9 @@ def _replaced_request(context: RunContext) -> str | None:
 
 
 def _refuse_closed(found: FoundRun, goal: Goal | None) -> None:
-    """A run that is closed stays closed: to apply its plan again would undo what was done since.
+    """Refuse to reopen a closed run: applying its plan again would undo what was done since.
 
-    It can be rolled back, which is another goal; one that was stopped or did a part only can be resumed.
+    It can be rolled back, since that is another goal; a run that was stopped, or only partly done, can be resumed.
     """
     run_id = found.record.run_id
     if goal is Goal.CANCEL and found.state.is_clean:
@@ -136,7 +137,7 @@ def _refuse_closed(found: FoundRun, goal: Goal | None) -> None:
 
 
 def _reopen_cluster_record(cluster_record: ClusterRecord, found: FoundRun) -> None:
-    """Record on the cluster that the run continues here, unless it holds another that was not ended."""
+    """Record on the cluster that the run continues here; refuse if the cluster records another unfinished run."""
     known = cluster_record.load()
     if known is not None and known[0].run_id == found.record.run_id:
         try:
@@ -144,7 +145,7 @@ def _reopen_cluster_record(cluster_record: ClusterRecord, found: FoundRun) -> No
         except NotAuthorizedError:
             raise
         except RefusedByClusterError:
-            pass  # with too few replicas to write to, a run can still be called back
+            pass  # with too few replicas in sync to write the record, a run can still be cancelled
         return
     if known is not None:
         refuse_unfinished(FoundRun(*known, None))
@@ -152,7 +153,7 @@ def _reopen_cluster_record(cluster_record: ClusterRecord, found: FoundRun) -> No
 
 
 def _open_journal_if_possible(environment: RunEnvironment, found: FoundRun) -> Journal:
-    """Where the disk is full, moves and throttles that stay in place are worse than a journal that does not know."""
+    """Open the journal; with a full disk, leftover moves and throttles are worse than a journal with gaps."""
     try:
         return _open_journal(environment, found)
     except OutputError as error:
@@ -161,7 +162,7 @@ def _open_journal_if_possible(environment: RunEnvironment, found: FoundRun) -> J
 
 
 def _open_journal(environment: RunEnvironment, found: FoundRun) -> Journal:
-    """Continue the journal of this host, or begin one from the cluster record."""
+    """Continue the journal of this host, or begin one from the cluster's record."""
     if found.journal is not None:
         return Journal(found.journal.path, keep_bytes=found.journal.valid_bytes)
     now = environment.clock.utc_now().isoformat(timespec="milliseconds")

@@ -22,18 +22,18 @@ from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle.run_throttles import RunThrottles
 
-if TYPE_CHECKING:  # who only opens a run need not wait for numpy
+if TYPE_CHECKING:  # whoever only opens a run need not wait for numpy
     from kafkabal.model import ClusterState
 
 
 @dataclass(slots=True)
 class RunContext:
-    """An open run: what it is, how far it is, and the tools to continue it."""
+    """An open run: its record, its progress, and the tools to continue it."""
 
     cluster: Cluster
     store: RunStore
     options: RunOptions
-    """Those of the record, or of the command that resumes the run."""
+    """Options of the record, or of the command that resumes the run."""
     fence: Fence
     effects: FencedRequests
     throttling: RunThrottles
@@ -43,15 +43,15 @@ class RunContext:
     listener: RunListener
     began_s: float
     ends_at_s: float
-    """When its time is over, by the clock."""
+    """When the run must end, by the clock."""
     broker_timeout_s: float
-    """How long each broker may take when the whole cluster is looked at."""
+    """Timeout for each broker when the whole cluster is read."""
     read_state: Callable[[], ClusterState]
-    """The whole cluster, with the disks as configured."""
+    """Reads the whole cluster, with disks as configured."""
     latest_request: Callable[[], RunRequest | None]
     """The latest request, read at intervals."""
     is_paused: bool = False
-    """Asked to move nothing until it is asked to continue."""
+    """Whether a pause was requested: move nothing until asked to continue."""
 
     @property
     def record(self) -> RunRecord:
@@ -60,30 +60,30 @@ class RunContext:
 
     @property
     def state(self) -> RunState:
-        """How far it is."""
+        """How far the run is."""
         return self.store.state
 
     def targets(self, goal: Goal) -> list[TargetPlacement]:
-        """Where each partition of the run is brought to by this goal."""
+        """The target of each partition of the run for this goal."""
         return targets_of_run(self.record.partitions, goal, by_steps=self.options.limits.one_replica_at_a_time)
 
     def enter(self, goal: Goal, phase: Phase) -> None:
-        """Go on to a phase, and write it down before anything is done in it."""
-        # the journal first, then the cluster: this host can resume even where the cluster never heard of the phase
+        """Enter a phase, and record it before doing anything in it."""
+        # the journal first, then the cluster: this host can resume even if the cluster never learned of the phase
         if self.store.enter(goal, phase):
             self.retries.until_success(self.store.update_cluster_record)
         closed_s = self.seconds_until_window() if phase is Phase.PAUSED and not self.is_paused else 0.0
         self.listener.on_event(PhaseEntered(phase=phase, opens_in_s=closed_s or None))
 
     def close(self, outcome: RunOutcome, pending: list[str], problems: dict[str, str]) -> None:
-        """Write down the end of the run, here and on the cluster.
+        """Record the end of the run, here and on the cluster.
 
         Raises
         ------
         BusyError
-            If another has gone on with the run since.
+            If another process has resumed the run since.
         """
-        # where another host took the lock and continued, the run is not ours to close
+        # if another host has taken the lock and resumed the run, it is not ours to close
         self.retries.until_success(self.fence.check)
         self.store.close_run(outcome, pending, problems)
         try:
@@ -92,7 +92,7 @@ class RunContext:
             self.warn(f"cannot update the run record on the cluster: {error}")
 
     def warn(self, message: str) -> None:
-        """Tell the listener of something that the user should know."""
+        """Send the listener a warning for the user."""
         self.listener.on_event(Warned(message=message))
 
     @property
@@ -101,14 +101,14 @@ class RunContext:
         return self.clock.monotonic() - self.began_s
 
     def take_request(self) -> RunRequest | None:
-        """A request for another throttle that was not taken before; one to cancel turns the stop switch."""
+        """The latest request, unless it was taken before; one to cancel turns the stop switch and is not returned."""
         request = self.latest_request()
         if request is None or request.asked_at == self.state.asked_at:
             return None
         self.is_paused = request.is_paused
         if not request.is_cancelled:
             return request
-        # taken once: a later resume is deliberate
+        # taken once: a later resume is deliberate and must not be cancelled by it
         self.throttling.change(self.throttling.throttle, request.asked_at)
         self.stop.request(StopReason.CANCELLED)
         self.listener.on_event(StopRequested(reason=StopReason.CANCELLED))

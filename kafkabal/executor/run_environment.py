@@ -1,4 +1,4 @@
-"""Where and with what runs are worked on."""
+"""The surroundings of runs: cluster, journals, clock, listener and stop switch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kafkabal.executor.safety.lock_holder import LockHolder
 from kafkabal.executor.safety.stop_request import StopSwitch
 from kafkabal.isolated_listeners import IsolatedListener
 
-if TYPE_CHECKING:  # what only asks after runs need not wait for numpy
+if TYPE_CHECKING:  # commands that only ask about runs need not wait for numpy
     from kafkabal.model import ClusterState
 
 _PLAIN_ID = re.compile(r"[\w-][\w.-]{0,99}", re.ASCII)
@@ -30,7 +30,7 @@ _ONE_SECOND = timedelta(seconds=1)
 
 
 def _time_of(journal: Path) -> datetime | None:
-    """The time in the name of a journal; None in a name that is none of ours."""
+    """The time in the name of a journal; None if the name is not one of ours."""
     try:
         return datetime.strptime(journal.stem.partition("-")[0], _ID_TIME).replace(tzinfo=UTC)
     except ValueError:
@@ -42,7 +42,7 @@ def _random_suffix() -> str:
 
 
 def _user() -> str:
-    """Name of the user, empty where the system knows none, as in some containers."""
+    """Name of the user; empty if the system knows none, as in some containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -59,61 +59,61 @@ class RunEnvironment:
 
     cluster: Cluster
     state_dir: Path
-    """Folder of the journals of all clusters."""
+    """Folder for the journals of all clusters."""
     clock: Clock = field(default_factory=SystemClock)
     listener: RunListener = field(default_factory=NullListener)
     stop: StopSwitch = field(default_factory=StopSwitch)
     host: str = field(default_factory=socket.gethostname)
     user: str = field(default_factory=_user)
     holder: LockHolder | None = None
-    """How this process names itself in the lock; itself if None."""
+    """How this process names itself in the lock; None for the name of this process."""
     run_suffix: Callable[[], str] = _random_suffix
     """Makes run ids of the same second differ."""
 
     broker_timeout_s: float = 10.0
-    """How long each broker may take when the whole state is read."""
+    """Timeout for each broker when the whole state is read."""
 
     completed: Callable[[ClusterState], ClusterState] = _as_it_is
-    """Adds what a configuration knows of the disks and the brokers do not report."""
+    """Adds what a configuration file says about disks and brokers do not report."""
 
     ends_at_s: float | None = None
-    """When all runs that are worked on here have to end, by the clock; each by its own options if None."""
+    """When all runs in this environment must end, by the clock; each by its own options if None."""
 
     lock_wait_s: float = 0.0
-    """How long the lock is waited for while another holds it."""
+    """How long to wait for the lock while another process holds it."""
 
     def __post_init__(self) -> None:
-        """Keep the run safe from its reporters."""
+        """Protect the run from errors of its listener."""
         if not isinstance(self.listener, IsolatedListener):
             object.__setattr__(self, "listener", IsolatedListener(self.listener))
 
     def read_state(self) -> ClusterState:
-        """The state of the cluster, with the disks as configured."""
+        """The state of the cluster, with disks as configured."""
         return self.completed(self.cluster.read(ReadRequest(deadline_s=self.broker_timeout_s)).state)
 
     def time_limit_s(self, max_runtime_s: float | None) -> float:
-        """When a run that continues now has to end, by the clock; infinite if it may take forever."""
+        """When a run that continues now must end, by the clock; infinite if it has no limit."""
         if self.ends_at_s is not None:
             return self.ends_at_s
         return math.inf if max_runtime_s is None else self.clock.monotonic() + max_runtime_s
 
     @property
     def owner(self) -> str:
-        """Who holds the lock, for people on other hosts."""
+        """The holder of the lock, in words for people on other hosts."""
         return str(self.holder or LockHolder.current(self.host))
 
     def folder(self, cluster_id: str) -> Path:
-        """Folder of the journals of one cluster; an id that could lead elsewhere names its folder by a hash."""
+        """Folder for the journals of one cluster; named by a hash if the id could lead to another folder."""
         if _PLAIN_ID.fullmatch(cluster_id):
             return self.state_dir / cluster_id
         return self.state_dir / hashlib.sha256(cluster_id.encode(errors="surrogatepass")).hexdigest()
 
     def journal_path(self, cluster_id: str, run_id: str) -> Path:
-        """Journal of a run."""
+        """Path of a run's journal."""
         return self.folder(cluster_id) / f"{run_id}.jsonl"
 
     def new_run_id(self, cluster_id: str) -> str:
-        """An id that sorts by time, and after those of all runs of this host, also where its clock was set back."""
+        """An id that sorts by time, and after all runs of this host, even if its clock was set back."""
         taken = filter(None, map(_time_of, self.folder(cluster_id).glob("*.jsonl")))
         at = max([self.clock.utc_now(), *(time + _ONE_SECOND for time in taken)])
         return f"{at:{_ID_TIME}}-{self.run_suffix()}"

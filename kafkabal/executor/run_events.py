@@ -1,4 +1,4 @@
-"""Events of a run. It prints nothing: a caller that wants them passes a listener.
+"""Events of a run. A run prints nothing: a caller that wants output passes a listener.
 
 Every event encodes as one JSON object with its name under ``event``.
 """
@@ -23,11 +23,11 @@ class Started(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=
     goal: Goal
     partitions: int
     copy_bytes: int
-    """Bytes that are to come to brokers which hold no copy yet."""
+    """Bytes to copy to brokers that hold no copy yet."""
     log_dir_bytes: int
-    """Bytes that are to be copied between log dirs of one broker."""
+    """Bytes to copy between log dirs of the same broker."""
     predicted_s: float | None
-    """Time that the copies take at the throttle; None without a throttle."""
+    """Predicted time of the copies at the throttle; None without a throttle."""
     lock_scope: str
     throttle_bytes_per_s: int | None
     has_cluster_record: bool
@@ -39,7 +39,7 @@ class PhaseEntered(msgspec.Struct, frozen=True, kw_only=True, tag_field="event",
 
     phase: Phase
     opens_in_s: float | None = None
-    """Seconds until the time window opens, where that is why the run is paused."""
+    """Seconds until the time window opens, if the run is paused for that."""
 
 
 class Submitted(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="submitted"):
@@ -73,7 +73,7 @@ class PartitionFailed(msgspec.Struct, frozen=True, kw_only=True, tag_field="even
 
 
 class RunProgress(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="progress"):
-    """How far the copies are."""
+    """Progress of the copies."""
 
     done_bytes: int
     total_bytes: int
@@ -84,23 +84,23 @@ class RunProgress(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", 
     aside: int
     bytes_per_s: float
     left_s: float | None
-    """None while no rate is known."""
+    """Predicted time left; None while no rate is known."""
     arriving_bytes: dict[int, int]
-    """Bytes that have come to each broker since the run began or was resumed."""
+    """Bytes copied to each broker since the run began or was resumed."""
 
 
 class ThrottleChanged(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="throttle"):
-    """The throttle is another one from now on."""
+    """The throttle changes."""
 
     bytes_per_s: int | None
-    """Between brokers; None where that is not limited."""
+    """Between brokers; None without a limit."""
     reason: str
     log_dir_bytes_per_s: int | None = None
-    """Between log dirs; None where that is not limited."""
+    """Between log dirs; None without a limit."""
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="trouble"):
-    """A call did not get through; it is tried again."""
+    """A call failed and is retried."""
 
     error: str
     since_s: float
@@ -108,28 +108,28 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=
 
 
 class StopRequested(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="stop-requested"):
-    """A stop was requested; the run stops by its policy."""
+    """A stop was requested; the run stops as its options say."""
 
     reason: StopReason
 
 
 class LockAwaited(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="lock-awaited"):
-    """Another command holds the lock of the cluster; it is waited for."""
+    """Another command holds the lock of the cluster; this one waits for it."""
 
     holder: str
-    """What the cluster says of the holder."""
+    """What the cluster reports about the holder."""
     wait_s: float
-    """At most, the first try included."""
+    """Longest wait, counted from the first attempt."""
 
 
 class Warned(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="warning"):
-    """Something that the user should know."""
+    """A warning for the user."""
 
     message: str
 
 
 class Finished(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="finished"):
-    """The end of the run."""
+    """The run has ended."""
 
     run_id: str
     outcome: RunOutcome
@@ -138,7 +138,7 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag
     done_bytes: int
     elapsed_s: float
     problems: dict[str, str]
-    """Partition to reason, for those that are not at their targets."""
+    """Partition to reason, for partitions that are not at their targets."""
     pending: list[str]
     """Throttles that could not be restored."""
 
@@ -161,17 +161,17 @@ Event: TypeAlias = (
 
 
 class RunListener(Protocol):
-    """Told of every event, in order, on the thread of the run."""
+    """Receives every event, in order, on the thread of the run."""
 
     def on_event(self, event: Event) -> None:
-        """Take note; it should be quick."""
+        """Handle an event; must be quick."""
 
 
 class NullListener:
-    """The listener that does nothing."""
+    """A listener that does nothing."""
 
     def on_event(self, event: Event) -> None:
-        """Ignore it."""
+        """Ignore the event."""
 
 
 def report_in_background(
@@ -181,7 +181,7 @@ def report_in_background(
     at_end: Callable[[], None] = lambda: None,
     capacity: int = 10_000,
 ) -> BackgroundListener[Event]:
-    """Have a listener called on a thread of its own; progress that comes while it is busy is skipped."""
+    """Call a listener on a thread of its own; progress events that arrive while it is busy are skipped."""
     return BackgroundListener(
         listener,
         is_passing=lambda event: isinstance(event, RunProgress),

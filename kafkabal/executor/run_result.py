@@ -1,4 +1,4 @@
-"""What came of a run, for the last line and the exit code."""
+"""The result of a run, for the last line and the exit code."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from kafkabal.executor.state.run_states import Goal, RunOutcome
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """The end of one command that worked on a run."""
+    """The result of one command that worked on a run."""
 
     run_id: str
     goal: Goal
     outcome: RunOutcome
     stop_reason: StopReason | None
-    """Why it stopped early, if it did."""
+    """Why the run stopped early, if it did."""
     done: int
     """Partitions in place."""
     total: int
     copied_bytes: int
     elapsed_s: float
     problems: dict[str, str]
-    """Partition to reason, for those that do not."""
+    """Partition to reason, for those that are not in place."""
     pending: list[str]
     """Throttles of ours that are still on the cluster."""
     journal: Path
 
     @property
     def is_complete(self) -> bool:
-        """Whether all was done that was to be done, and nothing is left behind."""
+        """Whether everything was done and nothing is left behind."""
         return self.outcome is RunOutcome.COMPLETE and not self.pending and self.stop_reason is None

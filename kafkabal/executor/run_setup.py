@@ -1,4 +1,4 @@
-"""What a new run and a reopened one have in common: fence, run record on the cluster, and the tools of the steps."""
+"""What new and reopened runs have in common: the fence, the run record on the cluster, and the tools of the steps."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from kafkabal.wording import brokers_by_id
 
 _T = TypeVar("_T")
 _TRIES = 3
-"""A lock that is lost this often before anything was changed is another's; a process that stood still loses it once."""
+"""If the lock is lost this often before any change, another process has it; a suspended process loses it only once."""
 _HOW_TO_END = "finish it with 'kafkabal rebalance resume', 'rollback' or 'cancel', then try again"
 
 
 def retry_if_lock_lost(begin: Callable[[ClusterLock | None], _T], held: ClusterLock | None) -> _T:
-    """Begin again where the lock was lost before anything was changed, as by a process that stood still."""
+    """Begin again if the lock was lost before any change, for example because this process was suspended."""
     for _ in range(_TRIES - 1):
         with suppress(LockLostError):
             return begin(held)
@@ -52,12 +52,12 @@ def retry_if_lock_lost(begin: Callable[[ClusterLock | None], _T], held: ClusterL
 
 
 def refuse_unfinished(found: FoundRun | None) -> None:
-    """Refuse to go on while an earlier run has left something undone.
+    """Refuse to continue while an earlier run is unfinished.
 
     Raises
     ------
     UnsafeError
-        If it has.
+        If it is.
     """
     if found is not None and found.is_open:
         raise UnsafeError(
@@ -79,18 +79,18 @@ def write_cluster_record(
     Parameters
     ----------
     new_run_id
-        The run that begins with this. Once the record names it, it has begun, and a lock that is lost is left to its
-        fence: to begin again would find it there, and refuse it as the unfinished run of another.
+        Id of the run that begins with this write. Once the record names it, the run has begun, and its fence deals with
+        a lost lock: a new start would find the run there, and refuse it as the unfinished run of another process.
 
     Returns
     -------
     ClusterRecord or None
-        None where the cluster keeps none, or where we may not write to it.
+        None if the cluster keeps no record, or if we may not write to it.
 
     Raises
     ------
     LockLostError
-        If the lock was lost before that.
+        If the lock was lost before the write.
     """
     if isinstance(lock, FileLock) and lock.denied:
         message = f"runs from other hosts are not blocked: {lock.denied}"
@@ -125,7 +125,7 @@ def write_cluster_record(
 def make_context(
     environment: RunEnvironment, options: RunOptions, store: RunStore, fence: Fence, *, last_effect: int = 0
 ) -> RunContext:
-    """Everything that the steps of the run share.
+    """Create everything that the steps of the run share.
 
     Parameters
     ----------
@@ -164,20 +164,20 @@ def make_context(
 def make_fence(
     environment: RunEnvironment, options: RunOptions, lock: ClusterLock, known: ClusterRecord | None, run_id: str
 ) -> Fence:
-    """The fence of a run; a lock that was lost is taken again only where no other process used it meanwhile.
+    """Create the fence of a run; a lost lock is taken again only if no other process has used it meanwhile.
 
     Parameters
     ----------
     known
-        The cluster's record, where it keeps one: it tells whether another process has resumed the run. Where it keeps
-        none, that must be feared.
+        The cluster's record, if it keeps one: it shows whether another process has resumed the run. Without a record,
+        assume that one has.
     """
 
     def retake() -> ClusterLock:
         with ExitStack() as undo:
             regained = lock_cluster(environment, options.session_s)
             undo.callback(release_lock, regained)
-            # who held the lock between may have finished or rolled back the run: what is known here is old
+            # whoever held the lock in between may have finished or rolled back the run: what is known here is stale
             if known is None or not known.is_as_left(run_id):
                 raise TakenOverError(f"run {run_id} was resumed by another process")
             undo.pop_all()
@@ -206,7 +206,7 @@ def announce_start(context: RunContext, goal: Goal | None = None) -> None:
     )
     is_forward = (goal or context.state.goal) is Goal.APPLY
     if is_forward and throttle.bytes_per_s is not None and not throttle.override:
-        # else a run that takes ten times as long as predicted gives no reason
+        # otherwise a run that takes ten times as long as predicted gives no reason
         for lower, brokers in kept_rates(context.throttling.originals, partitions, throttle.bytes_per_s).items():
             keep = "keeps its" if len(brokers) == 1 else "keep their"
             context.warn(

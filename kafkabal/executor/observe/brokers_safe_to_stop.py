@@ -1,4 +1,4 @@
-"""Whether brokers can be stopped for good, proved from what the cluster says now."""
+"""Whether brokers can be stopped for good, proved from the current state of the cluster."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from kafkabal.model import ClusterState
 from kafkabal.wording import first_of
 
 _NAMED = 3
-"""Enough to look at one in the cluster; a broker may hold thousands."""
+"""How many partitions to name: enough to look one up on the cluster; a broker may hold thousands."""
 
 
 @dataclass(frozen=True, slots=True)
 class SafeToStop:
-    """What was looked at for one broker."""
+    """What was checked for one broker."""
 
     broker: int
     replicas: int
-    """That it still holds, or that a reassignment brings or takes away."""
+    """Replicas that it still holds, or that a reassignment is adding or removing."""
     names: tuple[str, ...]
-    """The first of these partitions."""
+    """The first few of these partitions."""
     is_voter: bool | None
-    """It votes for the controller (KRaft); None where the cluster does not report it."""
+    """Whether it votes for the controller (KRaft); None if the cluster does not report it."""
 
     @property
     def is_safe(self) -> bool:
-        """Nothing that is known of needs it. A broker without replicas leads nothing, so it coordinates no group."""
+        """Whether nothing known needs it. A broker without replicas leads nothing, so it coordinates no group."""
         return not self.replicas and not self.is_voter
 
     def in_words(self) -> str:
@@ -41,12 +41,12 @@ class SafeToStop:
 
 
 def prove_safe_to_stop(cluster: Cluster, state: ClusterState, brokers: Collection[int]) -> tuple[SafeToStop, ...]:
-    """Look at each broker.
+    """Check each broker.
 
     Parameters
     ----------
     state
-        The cluster as it is now: read after the last move.
+        The current state of the cluster, read after the last move.
     """
     voters = cluster.quorum_voters()
     return tuple(_of(state, broker, voters) for broker in sorted(brokers))

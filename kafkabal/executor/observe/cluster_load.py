@@ -19,7 +19,7 @@ from kafkabal.telemetry import groups_behind, with_rates
 Moves = Mapping[TopicPartition, Collection[int]]
 
 SAMPLE_S = 6.0
-"""Time between the samples before a run: longer than consumers usually wait between two commits."""
+"""Time between the two samples before a run: longer than consumers usually wait between two commits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,32 +28,32 @@ class LoadSample:
 
     state: ClusterState
     has_groups: bool
-    """Whether what groups have committed was read too."""
+    """Whether committed offsets of consumer groups were read too."""
     at_s: float
-    """Monotonic."""
+    """Monotonic time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterLoad:
-    """What producers and consumers did between two samples."""
+    """The load from producers and consumers between two samples."""
 
     state: ClusterState
-    """At the end, with the rates of all partitions as far as they are known."""
+    """The state at the later sample, with the known rates of all partitions."""
     behind: frozenset[str]
     """Consumer groups that did not keep up."""
 
     def incoming_bytes_per_s(self, moves: Moves) -> dict[int, float]:
-        """What producers write to the partitions that move, by broker that is to send or receive it."""
+        """Bytes per second that producers write to the moving partitions, by broker that will send or receive them."""
         return incoming_bytes_per_s(self.state, moves)
 
     def brokers_of(self, moves: Moves) -> frozenset[int]:
-        """Brokers that send or receive what moves."""
+        """Brokers that send or receive the moving partitions."""
         leaders, ids = self.state.partitions.leader, self.state.brokers.id
         rows = [leaders[row] for _, row in partition_rows(self.state, list(moves)) if leaders[row] >= 0]
         return frozenset(ids[rows].tolist()).union(*moves.values())
 
     def carried_bytes_per_s(self, brokers: Collection[int]) -> float:
-        """The most that one of these brokers takes in and gives out now, replication included."""
+        """The highest traffic of any of these brokers now, in and out, replication included."""
         p, r = self.state.partitions, self.state.replicas
         copies = np.bincount(r.partition[r.in_sync], minlength=len(p)) - 1
         into = np.nan_to_num(p.in_bytes_per_s)
@@ -65,19 +65,19 @@ class ClusterLoad:
 
 
 def take_sample(cluster: Cluster, clock: Clock, broker_timeout_s: float = 10.0) -> LoadSample:
-    """Read the whole cluster with its offsets, and those of consumer groups where that is possible and allowed."""
+    """Read the whole cluster with its offsets, and committed offsets of groups if possible and permitted."""
     if Capability.GROUP_OFFSETS in cluster.capabilities:
         try:
             state = cluster.read(ReadRequest(offsets=True, group_offsets=True, deadline_s=broker_timeout_s)).state
             return LoadSample(state, has_groups=True, at_s=clock.monotonic())
         except NotAuthorizedError:
-            pass  # without groups, everything else can still be read
+            pass  # everything else can be read without groups
     state = cluster.read(ReadRequest(offsets=True, deadline_s=broker_timeout_s)).state
     return LoadSample(state, has_groups=False, at_s=clock.monotonic())
 
 
 def load_between(before: LoadSample, after: LoadSample, leaders: Collection[int]) -> ClusterLoad:
-    """What the brokers carried between two samples; groups are judged by the partitions of these leaders."""
+    """The load of brokers between two samples; groups are judged by partitions with these leaders."""
     has_groups = before.has_groups and after.has_groups
     state = with_rates(before.state, after.state, after.at_s - before.at_s, group_offsets=has_groups)
     behind = groups_behind(before.state, after.state, leaders) if has_groups else frozenset[str]()
@@ -94,7 +94,7 @@ def measure_load(
 
 
 def incoming_bytes_per_s(state: ClusterState, moves: Moves) -> dict[int, float]:
-    """What producers write to partitions that move, by broker that sends or receives it, as far as it is known."""
+    """Known bytes per second that producers write to moving partitions, by broker that sends or receives them."""
     rates, leaders = state.partitions.in_bytes_per_s, state.partitions.leader
     incoming: defaultdict[int, float] = defaultdict(float)
     for name, row in partition_rows(state, list(moves)):
@@ -108,12 +108,12 @@ def incoming_bytes_per_s(state: ClusterState, moves: Moves) -> dict[int, float]:
 
 
 def moves_of_plan(changes: Iterable[PartitionChange]) -> dict[TopicPartition, Collection[int]]:
-    """Brokers to which each planned partition comes."""
+    """The brokers that get a copy of each planned partition."""
     return {c.name: c.to_add for c in changes if c.previous}
 
 
 def moves_of_run(partitions: Iterable[RunPartition], goal: Goal = Goal.APPLY) -> dict[TopicPartition, Collection[int]]:
-    """Brokers to which each partition of a run comes, on its way forth or back."""
+    """The brokers that get a copy of each partition of a run, applied or rolled back."""
     if goal is Goal.APPLY:
         return {p.name: list(p.to_add) for p in partitions}
     return {p.name: list(p.to_remove) for p in partitions}

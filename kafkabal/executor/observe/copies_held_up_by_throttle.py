@@ -1,7 +1,7 @@
-"""Why copies come no further: what is written to a partition may be more than its throttle lets through.
+"""Why copies make no progress: producers may write more to a partition than its throttle lets through.
 
-The quota of a leader (KIP-73) counts what it sends to every listed replica, those in sync included. Where that alone
-uses it up, a new replica gets nothing at all; where a little is left, it comes on and never catches up.
+The quota of a leader (KIP-73) counts what it sends to every listed replica, those in sync included. If that alone uses
+up the quota, a new replica gets nothing at all; if a little is left, the replica makes progress but never catches up.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from kafkabal.units import format_duration, format_rate
 def stall_reasons(
     cluster: Cluster, tasks: Sequence[PartitionTask], rate: int | None, elapsed_s: float, stalled_s: float
 ) -> dict[PartitionTask, str]:
-    """Say of each task that runs why it comes no further.
+    """Give the reason, for each running task, why it makes no progress.
 
     Parameters
     ----------
     rate
-        The throttle, in bytes per second for each broker.
+        The throttle, in bytes per second per broker.
     elapsed_s
-        Since the bytes of the tasks were counted.
+        Time since the bytes of the tasks were counted.
     stalled_s
-        Since anything came.
+        Time since any byte arrived.
     """
     logs, _ = cluster.replica_logs({t.leader for t in tasks if t.leader >= 0}, {t.name for t in tasks})
     why: dict[PartitionTask, str] = {}

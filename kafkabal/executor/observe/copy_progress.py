@@ -1,4 +1,4 @@
-"""How far the copies of a run are, how fast they come, and how long it may still take."""
+"""Progress of a run's copies: how much is copied, how fast, and how long the rest may take."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.run_events import RunProgress
 
 _WINDOW_S = 30.0
-"""What the rate is a mean over: brokers report sizes in steps of a fetch, so over a few seconds it jumps; over minutes
-the time left would still follow a throttle that was changed long ago."""
+"""The rate is a mean over this time: brokers report sizes in steps of one fetch, so over a few seconds it jumps; over
+minutes, the time left would still follow a throttle that was changed long ago."""
 
 
 class CopyProgress:
-    """Counts bytes by the sizes of arriving replicas; what arrived before the first observation does not count."""
+    """Counts bytes by the sizes of arriving replicas; bytes that arrived before the first observation do not count."""
 
     def __init__(self, tasks: Sequence[PartitionTask]) -> None:
         self._missing = {t: (*t.missing_on, *t.misplaced) for t in tasks if not t.is_over}
         self.total_bytes = sum(t.target.copy_bytes * len(brokers) for t, brokers in self._missing.items())
-        """Bytes to be copied in all."""
+        """Total bytes to copy."""
         self._total_tasks = len(tasks)
         self._placed: set[PartitionTask] = set()
         self._arrived: Counter[int] = Counter()
-        """Bytes of what has finished, by broker."""
+        """Bytes of completed copies, by broker."""
         self._samples: deque[tuple[float, int]] = deque()
         self._changed_s = 0.0
         self.done_bytes = 0
@@ -35,7 +35,7 @@ class CopyProgress:
         return self._arrived.total()
 
     def finish(self, task: PartitionTask) -> int:
-        """Count the copies of a task that is placed, and return their bytes."""
+        """Count the copies of a task that is in place; returns their bytes."""
         if task in self._placed:
             return 0
         self._placed.add(task)
@@ -50,7 +50,7 @@ class CopyProgress:
         arrived = self._arrived.copy()
         for task in running:
             for broker, count in seen.arrived_bytes(task.target).items():
-                # a topic that is written to grows meanwhile: more than was planned would show more than 100 %
+                # a topic that is written to grows during the copy: without the limit, progress would exceed 100 %
                 arrived[broker] += min(count, task.target.copy_bytes)
         self._note(now_s, arrived.total())
         rate = self._rate()
@@ -69,11 +69,11 @@ class CopyProgress:
         )
 
     def seconds_without_a_byte(self, now_s: float) -> float:
-        """Since when nothing has come any further."""
+        """Seconds since any byte arrived."""
         return now_s - self._changed_s
 
     def restart_stall(self, now_s: float) -> None:
-        """Begin to wait for bytes now."""
+        """Restart the wait for bytes now."""
         self._changed_s = now_s
 
     def _note(self, now_s: float, done_bytes: int) -> None:

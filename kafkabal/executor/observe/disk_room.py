@@ -1,7 +1,7 @@
-"""Room on the volumes: what may still come to a log dir without filling it beyond its limit.
+"""Free space on the volumes: how much may still be copied to a log dir without exceeding its limit.
 
-What arrives is counted when it is sent for; what leaves counts until the volume is seen to be emptier, since Kafka
-deletes with a delay.
+An arriving copy counts from the moment it is requested; a departing one counts until the volume reports more free
+space, since Kafka deletes with a delay.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from kafkabal.wording import first_of
 
 
 class DiskRoom:
-    """Room of every volume in a reading; others, of unknown size, have room for everything.
+    """Free space of every volume of known size; a volume of unknown size has room for everything.
 
     Parameters
     ----------
     limit
-        No volume may be fuller than this fraction of its total, nor have less than 5 % usable.
+        No volume may exceed this fraction of its total size, nor have less than 5 % usable.
     """
 
     def __init__(self, state: ClusterState, limit: float) -> None:
@@ -40,30 +40,30 @@ class DiskRoom:
                 self._room[int(dirs.volume[row])] = int(room[row])
 
     def reserve(self, broker: int, path: str | None, size_bytes: int) -> None:
-        """Count bytes that are on their way to a dir; without a path, to any dir of the broker."""
+        """Count bytes that will arrive in a dir; without a path, in any dir of the broker."""
         for volume in self._volumes(broker, path):
             if volume in self._room:
                 self._room[volume] -= size_bytes
 
     def has_room(self, broker: int, path: str | None, size_bytes: int) -> bool:
-        """Whether a copy fits; without a path it must fit wherever the broker may put it."""
+        """Whether a copy fits; without a path, it must fit on whichever dir the broker chooses."""
         return all(self._room.get(v, size_bytes) >= size_bytes for v in self._volumes(broker, path))
 
     def outage(self, broker: int, path: str | None) -> str | None:
-        """That a dir is offline, None if it is not; without a path another dir will do."""
+        """The message that a dir is offline, or None; without a path, another dir will do."""
         return f"log dir {path} of broker {broker} is offline" if (broker, path) in self._offline else None
 
     def loss(self, broker: int, path: str | None) -> str:
-        """Why a live broker no longer holds a copy that was on its way to a dir, as far as that shows."""
+        """Why a live broker no longer holds a copy that was on its way to a dir, as far as this is visible."""
         offline = sorted(p for b, p in self._offline if b == broker)
         dirs = f"log dir {offline[0]} is" if len(offline) == 1 else f"log dirs {first_of(offline)} are"
         lost = f"broker {broker} lost its copy"
         return self.outage(broker, path) or (f"{lost}: its {dirs} offline" if offline else lost)
 
     def obstacle(self, broker: int, path: str | None, size_bytes: int) -> str | None:
-        """Why a copy cannot come to a dir now; None if it can."""
+        """Why a copy cannot go to a dir now; None if it can."""
         if broker in self._unknown:
-            # a full disk would stop every partition of the broker, not just this one
+            # a full disk would stop every partition of the broker, not only this one
             return f"broker {broker} did not report its log dirs"
         if self.has_room(broker, path, size_bytes):
             return self.outage(broker, path)

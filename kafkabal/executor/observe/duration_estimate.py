@@ -1,4 +1,4 @@
-"""How long the copies of a run take under its throttle: between brokers, and between the log dirs of one."""
+"""How long the copies of a run take under its throttle: between brokers, and between log dirs of one broker."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkabal.plan import bytes_of_copies, copy_s
 
 
 def predicted_s(partitions: Sequence[RunPartition], throttle: Throttle) -> float | None:
-    """Seconds until the last copy is there; None where no throttle bounds the rate."""
+    """Seconds until the last copy is complete; None if no throttle bounds the rate."""
     copied: Counter[int] = Counter()
     for p in partitions:
         copied.update(dict.fromkeys(dir_changes(p), p.copy_bytes))
@@ -28,6 +28,6 @@ def _bounded_s(loads: Iterable[Mapping[int, int]], bytes_per_s: int | None) -> f
 
 
 def dir_changes(p: RunPartition) -> list[int]:
-    """Brokers that keep their copy and are to have it in another log dir."""
+    """Brokers that keep their copy but in another log dir."""
     previous = p.previous_dirs
     return [b for b, path in p.target_dirs.items() if b in previous and previous[b] != path]

@@ -13,12 +13,12 @@ _K = TypeVar("_K")
 
 
 class FailedDestinations:
-    """Remembers since when destinations have been missing.
+    """Tracks since when destinations have been missing.
 
     Parameters
     ----------
     grace_s
-        So long a destination may be missing before it counts as gone.
+        A destination may be missing this long before it counts as gone.
     """
 
     def __init__(self, grace_s: float) -> None:
@@ -27,7 +27,7 @@ class FailedDestinations:
         self._lost_since_s: dict[ReplicaOn, float] = {}
 
     def gone_brokers(self, running: Sequence[PartitionTask], seen: Observation, now_s: float) -> frozenset[int]:
-        """Brokers that copies are on their way to, and that are not alive."""
+        """Brokers that are the destination of copies in flight and have been dead for longer than the grace."""
         gone = {b for t in running for b in t.arriving} - seen.brokers
         self._gone_since_s = _since(self._gone_since_s, gone, now_s)
         return frozenset(b for b, since in self._gone_since_s.items() if now_s - since >= self._grace_s)
@@ -35,7 +35,7 @@ class FailedDestinations:
     def lost_copies(
         self, running: Sequence[PartitionTask], seen: Observation, now_s: float
     ) -> dict[PartitionTask, int]:
-        """Tasks whose destination is alive and responds, but does not hold the new copy."""
+        """Tasks whose destination is alive and responds, but has not held the new copy for the grace."""
         missing = {
             ReplicaOn(*t.name, b): t
             for t in running

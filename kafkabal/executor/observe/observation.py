@@ -1,8 +1,9 @@
-"""One observation of some partitions of the cluster, and what it says about each of them.
+"""One observation of some partitions of the cluster, and the stage of each of them.
 
-Asked in this order: which brokers live, which reassignments run, what the metadata says, what the brokers hold. The
-answers are not of one moment. A reassignment may end in between, and metadata may lag behind the controller; what is
-seen then is one of the sets of :attr:`TargetPlacement.passing`, and the next observation decides.
+The cluster is asked in this order: which brokers are alive, which reassignments are in flight, what the metadata says,
+what the brokers hold. The answers are not of one moment: a reassignment may end in between, and metadata may lag behind
+the controller. The replicas seen are then one of the sets of :attr:`TargetPlacement.passing`, and the next observation
+decides.
 """
 
 from __future__ import annotations
@@ -17,55 +18,55 @@ from kafkabal.model import TopicPartition
 
 
 class Stage(StrEnum):
-    """Where a partition stands on its way to its target."""
+    """Where a partition is on its way to its target."""
 
     WAITING = "waiting"
-    """Its replicas are not those of the target, and nothing runs."""
+    """Its replicas are not those of the target, and no reassignment is in flight."""
     MOVING = "moving"
-    """A reassignment to the target runs."""
+    """A reassignment to the target is in flight."""
     LAGGING = "lagging"
-    """No reassignment runs, but metadata shows the replicas of one: it lags, or another tool put them there."""
+    """No reassignment is in flight, but metadata shows the replicas of one: it lags, or another tool set them."""
     ASTRAY = "astray"
-    """A reassignment of ours to somewhere else runs."""
+    """A reassignment of ours to another placement is in flight."""
     MISPLACED = "misplaced"
-    """The right brokers hold it, one of them in the wrong log dir."""
+    """The right brokers hold it, but one of them in the wrong log dir."""
     COPYING = "copying"
-    """A copy to the right log dir runs."""
+    """A copy to the right log dir is in flight."""
     UNSEEN = "unseen"
-    """The right brokers hold it; one of them does not say in which log dir."""
+    """The right brokers hold it, but one of them does not report in which log dir."""
     PLACED = "placed"
     """At its target."""
     FOREIGN = "foreign"
-    """Another tool moves it, or has moved it."""
+    """Another tool is moving it, or has moved it."""
     GONE = "gone"
     """Its topic was deleted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What was seen."""
+    """What was observed."""
 
     brokers: frozenset[int]
-    """Ids of the brokers that live."""
+    """Ids of the live brokers."""
     reassignments: Mapping[TopicPartition, Reassignment]
     status: Mapping[TopicPartition, PartitionStatus]
     logs: Mapping[ReplicaOn, ReplicaLog]
     no_response: Mapping[int, Fault]
-    """Brokers that were asked for logs and did not respond."""
+    """Brokers that were asked for their logs and did not respond."""
 
     @property
     def responding(self) -> frozenset[int]:
-        """Brokers that live, but for those that were asked and hang."""
+        """Live brokers, except those that were asked and did not respond."""
         return self.brokers - self.no_response.keys()
 
     def stage(self, target: TargetPlacement) -> Stage:
-        """Where a partition stands."""
+        """The stage of a partition."""
         status = self.status.get(target.name)
         running = self.reassignments.get(target.name)
-        # a topic created again under its name would else be moved by the plan of its predecessor
+        # otherwise the plan would move a topic that was recreated under the name of its predecessor
         if status is None or _is_another_topic(status, target):
             return Stage.GONE
-        # first of all: while the controller works on it, its replicas are the union of both ends and tell nothing
+        # first: while the controller works on a partition, its replicas are the union of both ends and prove nothing
         if running is not None:
             return _stage_of_running(target, running)
         if status.replicas == target.replicas:
@@ -73,11 +74,11 @@ class Observation:
         found = frozenset(status.replicas)
         if found in target.resting:
             return Stage.WAITING
-        # neither end, and not in flight: metadata that lags, or the work of another tool, which is left alone
+        # neither end of a move, and not in flight: lagging metadata, or the work of another tool, which is left alone
         return Stage.LAGGING if found in target.passing else Stage.FOREIGN
 
     def misplaced(self, target: TargetPlacement) -> dict[int, str]:
-        """Brokers that hold it in another log dir than the target, or copy it to one, with the target dir."""
+        """Target dirs of brokers that hold the partition in another log dir, or are copying it to one."""
         return {
             replica.broker: path
             for replica, path in _replicas(target).items()
@@ -86,11 +87,11 @@ class Observation:
         }
 
     def unseen(self, target: TargetPlacement) -> tuple[int, ...]:
-        """Brokers with a target log dir that did not report in which one they hold it."""
+        """Brokers with a target log dir that did not report which one holds the partition."""
         return tuple(replica.broker for replica in _replicas(target) if replica not in self.logs)
 
     def arrived_bytes(self, target: TargetPlacement) -> dict[int, int]:
-        """Bytes that each adding broker, or copy between log dirs, holds by now."""
+        """Bytes that have arrived so far at each adding broker, or in each copy between log dirs."""
         running = self.reassignments.get(target.name)
         arrived: dict[int, int] = {}
         for broker in running.adding if running else target.log_dirs:
@@ -113,9 +114,9 @@ class Observation:
 
 
 def observe(cluster: Cluster, partitions: Collection[TargetPlacement]) -> Observation:
-    """Read these partitions, and at all reassignments that run."""
+    """Read these partitions, and all reassignments in flight."""
     brokers = cluster.broker_ids()
-    # before the replicas: a move that ends between the two reads is then seen in flight once more, and not as lagging
+    # before the replicas: a move that ends between the two reads is then seen as in flight once more, not as lagging
     reassignments = cluster.reassignments()
     status = cluster.partition_status({target.name.topic for target in partitions})
     logs, no_response = _logs(cluster, brokers, reassignments, partitions)
@@ -123,7 +124,7 @@ def observe(cluster: Cluster, partitions: Collection[TargetPlacement]) -> Observ
 
 
 def observe_again(cluster: Cluster, before: Observation, partitions: Collection[TargetPlacement]) -> Observation:
-    """Observe other partitions just after a first observation, whose brokers and reassignments still hold."""
+    """Observe other partitions shortly after an observation, and reuse its brokers and reassignments."""
     status = cluster.partition_status({target.name.topic for target in partitions})
     at_rest = [t for t in partitions if t.name in status and status[t.name].replicas == t.replicas]
     logs, no_response = _logs(cluster, before.brokers, before.reassignments, at_rest)
@@ -136,13 +137,13 @@ def _logs(
     reassignments: Mapping[TopicPartition, Reassignment],
     partitions: Collection[TargetPlacement],
 ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
-    """Log dirs of partitions on the brokers that matter: those with a target log dir, and those being added."""
+    """Log dirs of partitions on the brokers that matter: those with a target log dir, and those that get a copy."""
     holders = {b for t in partitions for b in (*t.log_dirs, *_adding(reassignments, t))} & brokers
     return cluster.replica_logs(holders, {t.name for t in partitions}) if holders else ({}, {})
 
 
 def _is_another_topic(status: PartitionStatus, target: TargetPlacement) -> bool:
-    """Whether the topic was deleted and created again under its name: what is known of the former one is void."""
+    """Whether the topic was deleted and recreated under its name: what is known of the former topic is void."""
     return bool(status.topic_id and target.topic_id) and status.topic_id != target.topic_id
 
 

@@ -1,4 +1,4 @@
-"""Reassignments that Kafka neither ends nor lets anybody cancel before a dead broker is back."""
+"""Reassignments that Kafka can neither complete nor cancel until a dead broker is back."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kafkabal.executor.state.run_states import Goal
 
 
 def can_any_end(cluster: Cluster, partitions: Sequence[RunPartition]) -> bool:
-    """Whether a resume could complete or cancel the reassignment of any of these partitions now."""
-    # a step of a move by steps counts as one that can end: a run without steps would not know it for its own
+    """Whether a resume could now complete or cancel the reassignment of any of these partitions."""
+    # a step of a stepwise move counts as one that can end: a run without steps would not recognise it as its own
     tasks = [PartitionTask(target_of(p, Goal.APPLY, by_steps=False)) for p in partitions]
     seen = observe(cluster, [t.target for t in tasks])
     for task in tasks:
@@ -25,7 +25,7 @@ def can_any_end(cluster: Cluster, partitions: Sequence[RunPartition]) -> bool:
 def _is_stuck(task: PartitionTask, live: Collection[int]) -> bool:
     if task.stage is not Stage.MOVING:
         return False
-    # of a dead leader's ISR some versions keep the last replica, as which it is listed until it is back
+    # some versions keep a dead leader as the last replica of the ISR until it is back
     can_cancel = any(b in task.isr and b in live for b in task.current if b not in task.arriving)
     can_finish = task.leader >= 0 and all(b in live for b in task.out_of_sync)
     return not can_cancel and not can_finish

@@ -1,1 +1,1 @@
-"""How partitions are brought to their target placement: batches, moves, cancellation, leader elections."""
+"""Brings partitions to their target placement: batches, moves, cancellation, leader elections."""

@@ -1,7 +1,7 @@
 """Cancel reassignments and copies between log dirs, and restore the order of replicas.
 
-A cancelled reassignment leaves the previous replicas in another order, and so with another preferred leader;
-restoring the order copies nothing.
+A cancelled reassignment leaves the previous replicas in another order, and so with another preferred leader; restoring
+the order copies nothing.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ _MOVING = frozenset({Stage.MOVING, Stage.LAGGING, Stage.ASTRAY})
 def cancel_in_flight(
     context: RunContext, partitions: Sequence[RunPartition], lagging_since_s: Mapping[TopicPartition, float]
 ) -> dict[TopicPartition, str]:
-    """Cancel what is in flight of these partitions, wait until it is gone, and restore the order of replicas.
+    """Cancel what is in flight of these partitions, wait until it has ended, and restore the order of replicas.
 
     Parameters
     ----------
     lagging_since_s
-        Since when metadata has shown a reassignment that the controller does not list: that is waited for once a run.
+        Since when metadata has shown a reassignment that the controller does not list; a run waits for such a lag once.
 
     Returns
     -------
     dict
-        Partitions that are still in flight after a while, with the reason.
+        Partitions that are still in flight after the timeout, with the reason.
 
     Raises
     ------
     OperationError
-        If the cluster cannot be reached or refuses for too long.
+        If the cluster cannot be reached, or refuses requests for too long.
     """
     by_steps = context.options.limits.one_replica_at_a_time
     planned = {p.name: p for p in partitions}
@@ -65,7 +65,7 @@ def cancel_in_flight(
 def _turn(
     context: RunContext, tasks: Sequence[PartitionTask], planned: Mapping[TopicPartition, RunPartition]
 ) -> tuple[list[PartitionTask], dict[TopicPartition, str]]:
-    """One try; returns what was in flight or out of order, and what could not be cancelled."""
+    """One attempt; returns the tasks that were in flight or out of order, and why some could not be cancelled."""
     ends = ends_of_copies(context)
     seen = observe(context.cluster, ends)
     for task in tasks:
@@ -78,14 +78,14 @@ def _turn(
         if t.stage is Stage.WAITING and _is_out_of_order(t, planned[t.name])
     }
     faults = {t.name: _why_unclean(t) for t in moving if t.cancel_is_unclean}
-    # only what the controller lists: cancelling anything else is an error, and its metadata only lags
+    # only what the controller lists: cancelling anything else is an error, since only its metadata lags
     listed = [t.name for t in moving if t.name in seen.reassignments and t.name not in faults]
     for name, fault in context.effects.cancel(listed).items():
         faults[name] = str(fault)
     context.effects.move_log_dirs(copying)
-    # a cancelled move leaves its old replicas in another order, and auto leader rebalancing would follow that
+    # a cancelled move leaves the old replicas in another order, which auto leader rebalancing would follow
     refused = context.effects.reassign(disordered, changes_replication_factor=False)
-    # an order that names a broker which was unregistered meanwhile is refused; nothing is in flight for it
+    # Kafka refuses an order that names a broker unregistered since; nothing is in flight for that partition
     hopeless = {name for name, fault in refused.items() if fault.name == _NOT_REGISTERED}
     touched = {t.name for t in moving} | {(r.topic, r.partition) for r in copying} | (disordered.keys() - hopeless)
     return [t for t in tasks if t.name in touched], faults
@@ -96,13 +96,13 @@ def _why_unclean(task: PartitionTask) -> str:
 
 
 def ends_of_copies(context: RunContext) -> list[TargetPlacement]:
-    """Every placement that this run may be copying to: a rollback that is stopped or has died copies the other way."""
+    """Every placement that this run may be copying to: a rollback that was stopped or died may copy the other way."""
     goals = [Goal.APPLY] if context.state.goal is Goal.APPLY else [Goal.APPLY, Goal.ROLL_BACK]
     return [target for goal in goals for target in context.targets(goal)]
 
 
 def copies_between_dirs(seen: Observation, ends: Sequence[TargetPlacement]) -> dict[ReplicaOn, str]:
-    """Copies of ours between log dirs, with the dir where each replica is: to ask for that dir cancels its copy."""
+    """Copies of ours between log dirs, with the dir that holds the replica: a request for that dir cancels the copy."""
     found: dict[ReplicaOn, str] = {}
     for end in ends:
         for broker, path in end.log_dirs.items():

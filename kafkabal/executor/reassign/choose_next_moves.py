@@ -1,9 +1,9 @@
-"""What may start next: bounded per broker and direction, per log dir and per cluster, and never onto a full disk.
+"""Chooses what may start next: bounded per broker and direction, per log dir and per cluster, never onto a full disk.
 
-The waiting partitions are gone through in order of size, largest first: a large copy that starts late makes the run
-late. A leader sends a copy to every replica that is added, so caps on outgoing copies spread the work over leaders. A
-copy that takes less time than one observation counts as a fraction of a move, or small partitions would leave the
-brokers idle between two observations.
+Waiting partitions are considered in order of size, largest first: a large copy that starts late makes the run late. A
+leader sends a copy to every added replica, so limits on outgoing copies spread the work over leaders. A copy that takes
+less time than one observation counts as a fraction of a move; otherwise brokers with small partitions would be idle
+between two observations.
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ from kafkabal.executor.run_options import RunLimits
 from kafkabal.model import TopicPartition
 
 _LEAST_FRACTION = 0.02
-"""Of a move: so at most 50 tiny partitions count as one. Nearer to 0 a broker would be asked for thousands at once."""
+"""Least fraction of a move that a copy counts as: at most 50 tiny partitions count as one move. Nearer to 0, a broker
+would be asked for thousands of copies at once."""
 _NEARLY_FULL = 1e-9
-"""What sums of fractions may be off by; without it ten tenths would be more than one move."""
+"""Rounding error allowed in sums of fractions; without it ten tenths would exceed one move."""
 
 
 @dataclass(slots=True)
 class ConcurrentMoves:
-    """Moves in flight at the same time, by broker and direction, by log dir, and in all, against their limits."""
+    """Concurrent moves by broker and direction, by log dir, and in total, against their limits."""
 
     limits: RunLimits
     bytes_per_observation: float
-    """What one broker copies between two observations; 0 where that is not known."""
+    """Bytes that one broker copies between two observations; 0 if unknown."""
     inbound: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
     outbound: defaultdict[int, float] = field(default_factory=lambda: defaultdict(float))
     copying: defaultdict[tuple[int, str], float] = field(default_factory=lambda: defaultdict(float))
     in_all: float = 0.0
     full_leaders: set[int] = field(default_factory=set)
-    """Brokers that can lead nothing more that is copied."""
+    """Brokers that are at their limit of outgoing copies."""
 
     def take(self, task: PartitionTask) -> None:
-        """Count the moves of a task that runs, or is about to."""
+        """Count the moves of a task that is running or about to start."""
         fraction = self._fraction(task)
         if task.stage in (Stage.MISPLACED, Stage.COPYING):
             for target in task.misplaced.items():
@@ -56,7 +57,7 @@ class ConcurrentMoves:
         self.in_all += fraction
 
     def fits(self, task: PartitionTask) -> bool:
-        """Whether a task may start; one that is larger than a cap may where nothing else is."""
+        """Whether a task may start; one that exceeds a limit by itself may start alone."""
         fraction, limits = self._fraction(task), self.limits
         if task.stage is Stage.MISPLACED:
             return all(_fits(self.copying[t], fraction, limits.copies_per_log_dir) for t in task.misplaced.items())
@@ -69,7 +70,7 @@ class ConcurrentMoves:
 
     @property
     def is_full(self) -> bool:
-        """Whether the cluster as a whole takes nothing more."""
+        """Whether the limit of the whole cluster is reached."""
         return self.in_all + _LEAST_FRACTION > self.limits.moves_per_cluster + _NEARLY_FULL
 
     def _fraction(self, task: PartitionTask) -> float:
@@ -80,14 +81,14 @@ class ConcurrentMoves:
 
 @dataclass(frozen=True, slots=True)
 class MoveBatch:
-    """What starts now, and what only the disks keep waiting, with the reason."""
+    """Tasks that start now, and tasks that wait only for disk space, with the reason."""
 
     starting: list[PartitionTask]
     held_up: dict[PartitionTask, str]
 
 
 def start_order(task: PartitionTask) -> tuple[int, TopicPartition]:
-    """The sort key by which the tasks of a run are started: the largest first, equal ones by name.
+    """The sort key for starting tasks: the largest first, equal ones by name.
 
     A large copy that starts late makes the run late.
     """
@@ -95,12 +96,12 @@ def start_order(task: PartitionTask) -> tuple[int, TopicPartition]:
 
 
 def choose_batch(waiting: Iterable[PartitionTask], concurrent: ConcurrentMoves, disks: DiskRoom) -> MoveBatch:
-    """Pick the tasks to start; their moves are counted and their room reserved.
+    """Choose the tasks to start; count their moves and reserve their disk space.
 
     Parameters
     ----------
     waiting
-        In :func:`start_order`.
+        Waiting tasks, sorted by :func:`start_order`.
     """
     starting: list[PartitionTask] = []
     held_up: dict[PartitionTask, str] = {}
@@ -108,7 +109,7 @@ def choose_batch(waiting: Iterable[PartitionTask], concurrent: ConcurrentMoves, 
         if task.to_add and task.leader in concurrent.full_leaders:
             continue
         if not task.to_add and not task.misplaced:
-            starting.append(task)  # an order, or fewer replicas: done at once
+            starting.append(task)  # only another order or fewer replicas: takes effect at once
         elif concurrent.fits(task):
             arriving = arrivals(task)
             obstacles = (disks.obstacle(b, path, task.target.copy_bytes) for b, path in arriving)
@@ -125,7 +126,7 @@ def choose_batch(waiting: Iterable[PartitionTask], concurrent: ConcurrentMoves, 
 
 
 def arrivals(task: PartitionTask) -> list[tuple[int, str | None]]:
-    """Broker and path, None for any, of each copy that the next step of a task makes."""
+    """Broker and path (None for any) of each copy that the next step of a task makes."""
     if task.stage in (Stage.MISPLACED, Stage.COPYING):
         return list(task.misplaced.items())
     return [(b, task.target.log_dirs.get(b)) for b in task.to_add]

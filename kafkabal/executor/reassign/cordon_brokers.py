@@ -1,8 +1,8 @@
-"""Keep new replicas off brokers that are being drained, where the cluster can (KIP-1066, Kafka 4.3).
+"""Keep new replicas off brokers that are being drained, if the cluster can (KIP-1066, Kafka 4.3).
 
-Without a cordon, every topic that is created meanwhile may put replicas on the broker again. A run that has emptied its
-brokers leaves them cordoned, since they are to be stopped; one that is rolled back, cancelled or stopped restores what
-was set before.
+Without a cordon, every topic created meanwhile may put replicas on the broker again. A run that has drained its brokers
+leaves them cordoned, since they will be stopped; a run that is rolled back, cancelled or stopped restores what was set
+before.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ALL_DIRS = "*"
 
 
 def read_cordons(cluster: Cluster, brokers: Collection[int]) -> tuple[Original, ...]:
-    """What is set on these brokers now; those that are dead, do not know the config or do not answer are left out."""
+    """The current config of these brokers, except those that are dead, lack the config or do not respond."""
     if not brokers or Capability.CONFIGS not in cluster.capabilities:
         return ()
     resources = {ConfigResource(ResourceKind.BROKER, str(b)) for b in set(brokers) & cluster.broker_ids()}
@@ -32,7 +32,7 @@ def read_cordons(cluster: Cluster, brokers: Collection[int]) -> tuple[Original, 
 
 
 def cordon(context: RunContext) -> None:
-    """Cordon all log dirs of the brokers of the run; a broker that refuses is warned of, and drained all the same."""
+    """Cordon all log dirs of the brokers to drain; warn of a broker that refuses, and drain it all the same."""
     for resource, fault in _change(context, {o.of: _ALL_DIRS for o in context.record.cordons}).items():
         context.warn(f"cannot cordon {resource}: {fault}")
 
@@ -45,10 +45,10 @@ def lift_cordons(context: RunContext) -> None:
     values, faults = context.retries.until_success(lambda: context.cluster.configs(set(ours), [CORDONED_LOG_DIRS]))
     now = {r: found.get(CORDONED_LOG_DIRS) for r, found in values.items()}
     is_ours = {r for r, v in now.items() if v is not None and (v.value, v.source) == (_ALL_DIRS, ConfigSource.OWN)}
-    # a dead broker reports nothing, but controllers, where they are given, take its configs for it
+    # a dead broker reports nothing, but controllers, if given, accept configs for it
     changed = {r: value for r, value in ours.items() if r in is_ours | faults.keys() and value != _ALL_DIRS}
     for resource, fault in _change(context, changed).items():
-        # nothing else takes it off: a broker that is back would get no replica, and give no reason
+        # nothing else lifts the cordon: once back, the broker would get no replica, with no visible reason
         option = _option(changed[resource])
         context.warn(
             f"{resource} stays cordoned: {fault}; 'kafka-configs --alter {option}' restores what was set before"
@@ -56,7 +56,7 @@ def lift_cordons(context: RunContext) -> None:
 
 
 def _change(context: RunContext, wanted: Mapping[ConfigResource, str | None]) -> Mapping[ConfigResource, Fault]:
-    """Set the config of these brokers; returns those that refused."""
+    """Set the config on these brokers; returns those that refused."""
     changes = [ConfigChange(resource, CORDONED_LOG_DIRS, value) for resource, value in sorted(wanted.items())]
     return context.retries.until_success(lambda: context.effects.alter_configs(changes)) if changes else {}
 

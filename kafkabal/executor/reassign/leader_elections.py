@@ -1,10 +1,10 @@
-"""Leadership: preferred leaders elected in steps and read back, and previous leaders given back.
+"""Leader elections: elect preferred leaders in steps and read the result back, or restore the previous leaders.
 
-A leader that was not the first of its replicas cannot be elected as such: it is put first, elected, and the order is
-restored. That copies nothing, since an order alone is changed at once.
+A previous leader that was not the first of its replicas cannot be elected as the preferred one: it is put first,
+elected, and the order is restored. That copies nothing, since a change of order alone takes effect at once.
 
-Metadata may lag behind the controller, which said that a move has ended: a partition that is seen on other brokers than
-it was brought to is looked at again, and is not taken for one that needs nothing.
+Metadata may lag behind the controller, which has reported the end of a move: a partition that metadata still shows on
+other brokers than its target is read again, not taken for one that needs nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.model import TopicPartition
 
 _ROUNDS = 5
-"""Metadata lags an election by up to a few polls; with one round less waiting, healthy runs would end as partial."""
+"""Attempts: metadata lags an election by up to a few polls, and with one attempt less healthy runs would end as
+partial."""
 _NOT_ATTEMPTED = "election not attempted"
 _LED_BY_ANOTHER = "moved by another tool, or another leader elected, since planning"
 
@@ -28,7 +29,7 @@ def elect_preferred(context: RunContext, partitions: Sequence[RunPartition]) -> 
     Returns
     -------
     dict
-        Partitions that are led by another after several tries, with the reason.
+        Partitions that still have another leader after several attempts, with the reason.
     """
     placed = {p.name: p for p in partitions}
     why: dict[TopicPartition, str] = {}
@@ -48,12 +49,12 @@ def elect_preferred(context: RunContext, partitions: Sequence[RunPartition]) -> 
 
 
 def give_back_leaders(context: RunContext, partitions: Sequence[RunPartition]) -> dict[TopicPartition, str]:
-    """Restore the leader of every partition that is placed as before the run.
+    """Restore the leader of every partition that has its previous placement.
 
     Returns
     -------
     dict
-        Partitions whose election failed, with the reason.
+        Partitions whose previous leader was not elected, with the reason.
     """
     placed_before = {p.name: p for p in partitions if p.previous.leader >= 0}
     reordered: set[TopicPartition] = set()
@@ -86,12 +87,12 @@ def _reorder(
     *,
     in_doubt: Set[TopicPartition] = frozenset(),
 ) -> set[TopicPartition]:
-    """Restore the order of replicas that are on these brokers, observed just before each try.
+    """Restore the order of replicas of partitions on these brokers, read again just before each attempt.
 
     Parameters
     ----------
     in_doubt
-        Partitions that are put in order even where they are seen in it, since the metadata may lag.
+        Partitions that are reordered even if they appear to be in order, since metadata may lag.
 
     Returns
     -------
@@ -116,7 +117,8 @@ def _elect_in_steps(context: RunContext, names: Sequence[TopicPartition]) -> dic
         if at:
             context.clock.sleep(1.0)
             if context.should_stop():
-                # of 60,000 partitions the last is due ten minutes later: whoever stops a run kills it before that
+                # with 60,000 partitions the last is due ten minutes later: whoever stops a run would kill it before
+                # that
                 return failed | dict.fromkeys(names[at:], _NOT_ATTEMPTED)
         chunk = names[at : at + step]
         faults = context.retries.until_success(lambda chunk=chunk: context.effects.elect(chunk))  # type: ignore[misc]
@@ -132,7 +134,7 @@ def _status(
 
 
 def _is_lost(planned: RunPartition, status: Mapping[TopicPartition, PartitionStatus]) -> bool:
-    """Whether it is not led as before the run; a topic that was deleted has nothing to give back."""
+    """Whether a partition has not the leader from before the run; a deleted topic has no leader to restore."""
     now, previous = status.get(planned.name), planned.previous
     return now is not None and not _is_led_by(previous.leader, previous.replicas, now)
 

@@ -1,7 +1,7 @@
 """The loop that brings partitions to their targets.
 
-Every turn observes what is in flight, counts what has finished, starts what fits, and reports progress. It keeps
-nothing that an observation cannot show again: after an error, a pause or a crash it simply observes.
+Every turn observes what is in flight, counts what has finished, starts what fits, and reports progress. The loop keeps
+no state that an observation cannot restore: after an error, a pause or a crash it simply observes again.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from kafkabal.executor.safety.retry import PASSING_ERRORS
 from kafkabal.wording import first_of
 
 _PAUSE_S = 10.0
-"""Before what a dead broker or the ISR held up is looked at again: brokers restart in 10 s to minutes, and shorter
-pauses only repeat the same answer."""
+"""Pause before a partition held up by a dead broker or its ISR is tried again: brokers restart in 10 s to minutes, and
+shorter pauses would only repeat the same answer."""
 _STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
 _REASONS = {
     Stage.FOREIGN: "moved by another tool since planning; skipped",
@@ -38,19 +38,19 @@ class MoveEnd(Enum):
     """Why the loop ended."""
 
     ALL_OVER = auto()
-    """Every partition is placed or given up."""
+    """Every partition is in place or given up."""
     STOPPED = auto()
     PAUSED = auto()
-    """The window is closed, or a pause was asked for."""
+    """The time window is closed, or a pause was requested."""
 
 
 class MoveLoop:
-    """Moves some partitions of a run.
+    """Moves partitions of a run to their targets.
 
     Parameters
     ----------
     min_insync
-        ``min.insync.replicas`` by topic, as far as it is known.
+        ``min.insync.replicas`` by topic, if known.
     """
 
     def __init__(self, context: RunContext, targets: Iterable[TargetPlacement], min_insync: Mapping[str, int]) -> None:
@@ -61,28 +61,28 @@ class MoveLoop:
         self._open = self.tasks
         """Tasks that are not closed."""
         self._running: list[PartitionTask] = []
-        """Those of them that the cluster works on."""
+        """Open tasks that the cluster is working on."""
         self._unseen: list[PartitionTask] = []
-        """Those of them whose log dir a broker has not reported yet."""
+        """Open tasks for which a broker has not reported the log dir yet."""
         self._meter: CopyProgress | None = None
         self._disks: DiskRoom | None = None
         self._disks_read_s = 0.0
         self._is_unsure = True
-        """What is known of the tasks may be wrong: observe all of them."""
+        """What is known of the tasks may be wrong, so the next turn observes all of them."""
         self._is_verified = False
-        """All was over, and is looked at once more."""
+        """All tasks were over and are being observed once more."""
         self._throttle_changes = ThrottleChanges(context)
         self._destinations = FailedDestinations(self._timeouts.broker_grace_s)
         self._idle_since_s: float | None = None
 
     @property
     def copied_bytes(self) -> int:
-        """Bytes that have come since the loop began."""
+        """Bytes copied since the loop began."""
         return self._meter.done_bytes if self._meter else 0
 
     @property
     def partial_bytes(self) -> int:
-        """Those of :attr:`copied_bytes` that belong to copies which are not complete."""
+        """The part of :attr:`copied_bytes` that belongs to incomplete copies."""
         return max(self._meter.done_bytes - self._meter.placed_bytes, 0) if self._meter else 0
 
     def run(self, *, finish_only: bool = False) -> MoveEnd:
@@ -91,12 +91,12 @@ class MoveLoop:
         Parameters
         ----------
         finish_only
-            Start nothing, and end once nothing runs, whatever the stop switch says.
+            Start nothing, and end once nothing is in flight, even after a stop request.
 
         Raises
         ------
         OperationError
-            If the cluster cannot be reached, or refuses, for too long.
+            If the cluster cannot be reached, or refuses requests, for too long.
         """
         context = self._context
         while True:
@@ -117,12 +117,13 @@ class MoveLoop:
 
     def _turn(self, *, finish_only: bool) -> None:
         seen = self._observe()
-        # a reassignment of ours to somewhere else, as from before a rollback, has to end before its partition can start
+        # a reassignment of ours to another placement, as from before a rollback, has to end before its partition can
+        # start
         self._cancel([t for t in self._running if t.stage is Stage.ASTRAY])
         self._watch(seen)
         self._throttle_changes.take_request()
         starting = [] if finish_only else self._choose(seen)
-        # before anything starts: a copy that begins without its throttle takes all bandwidth until the next turn
+        # before anything starts: a copy that begins unthrottled takes all bandwidth until the next turn
         refused = self._context.throttling.cover(starting, self._running, seen.brokers)
         for task, reason in refused.items():
             self._put_aside(task, f"cannot set its throttle: {reason}", pause_s=_PAUSE_S)
@@ -130,11 +131,11 @@ class MoveLoop:
         self._regroup([*self._running, *self._unseen, *starting])
         self._tell(seen)
         self._end_stall()
-        # after all that the moves need: it may wait for a leader
+        # after everything that the moves need: this may wait for the record's partition to get a leader
         self._context.store.share_progress()
 
     def _observe(self) -> Observation:
-        """Observe what is in flight, or everything if that is unknown."""
+        """Observe what is in flight, or everything if that is uncertain."""
         watched = self.tasks if self._is_unsure else [*self._running, *self._unseen]
         was_over = {t for t in watched if t.is_over}
         seen = observe(self._context.cluster, [t.target for t in watched])
@@ -152,7 +153,7 @@ class MoveLoop:
         return seen
 
     def _regroup(self, touched: Sequence[PartitionTask]) -> None:
-        """Drop what is closed, and see what runs, among the tasks that may have changed."""
+        """Drop closed tasks, and find those in flight, among the tasks that may have changed."""
         if any(t.is_closed for t in touched):
             self._open = [t for t in self._open if not t.is_closed]
         self._running = [t for t in touched if t.is_running]
@@ -170,7 +171,7 @@ class MoveLoop:
             listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
 
     def _choose(self, seen: Observation) -> list[PartitionTask]:
-        """Tasks to start now, each looked at once more."""
+        """Tasks to start now, each observed once more."""
         now_s = self._now()
         rate = self._context.throttling.rate
         concurrent = ConcurrentMoves(self._context.options.limits, rate * self._timeouts.poll_s if rate else 0.0)
@@ -186,7 +187,7 @@ class MoveLoop:
             self._disks = None
         if not batch.starting:
             return []
-        # seconds may have passed since the last look at these, and another tool may have moved them first
+        # seconds may have passed since these were last observed, and another tool may have moved them meanwhile
         closer = observe_again(self._context.cluster, seen, [t.target for t in batch.starting])
         for task in batch.starting:
             task.take(closer, self._now())
@@ -203,14 +204,15 @@ class MoveLoop:
         elif endangers_isr(task, self._min_insync.get(task.name.topic, 1)):
             self._put_aside(task, "fewer than min.insync.replicas would remain in sync", pause_s=_PAUSE_S)
         elif task.out_of_sync:
-            # started now, it would hold its slot and its throttle until that replica is back, which may be never
+            # started now, it would occupy its slot and its throttle until that replica is back in sync, which may be
+            # never
             self._put_aside(task, _is_not_in_sync(task), pause_s=_PAUSE_S)
         else:
             return True
         return False
 
     def _disks_now(self) -> DiskRoom:
-        """The disks; read again after something had to wait for one, but not all the time."""
+        """Free disk space; read again after a task had to wait for space, otherwise only rarely."""
         now_s = self._now()
         if self._disks is None or now_s - self._disks_read_s >= 10 * self._timeouts.room_s:
             state = self._context.read_state()
@@ -223,7 +225,7 @@ class MoveLoop:
     def _start(self, tasks: Sequence[PartitionTask]) -> None:
         for task in tasks:
             task.release()
-        self._is_unsure = True  # until the answer is here
+        self._is_unsure = True  # until the request is answered
         faults = start_moves(self._context.effects, tasks)
         self._is_unsure = False
         for task, fault in faults.items():
@@ -237,7 +239,7 @@ class MoveLoop:
                 self._context.listener.on_event(PartitionAside(partition=str(task.name), reason=task.problem))
 
     def _watch(self, seen: Observation) -> None:
-        """Cancel moves whose destinations are gone for too long, so that they count no more and the rest continues."""
+        """Cancel moves whose destinations have been gone for too long: they no longer count, and the rest continues."""
         now_s = self._now()
         gone = self._destinations.gone_brokers(self._running, seen, now_s)
         lost = self._destinations.lost_copies(self._running, seen, now_s)
@@ -254,7 +256,7 @@ class MoveLoop:
                 self._wait_in_place(task, seen.responding)
 
     def _wait_in_place(self, task: PartitionTask, responding: frozenset[int]) -> None:
-        """Say what a copy waits for that is complete or has no leader; to cancel it now is to make all of it again."""
+        """Report what a complete or leaderless copy waits for; if cancelled now, it would have to be copied again."""
         dead = frozenset(task.out_of_sync) - responding
         if task.leader < 0:
             self._put_aside(task, _has_no_leader(task, responding))
@@ -262,8 +264,8 @@ class MoveLoop:
             self._put_aside(task, _is_dead(dead) if dead else _is_not_in_sync(task), brokers=dead)
 
     def _put_lost_aside(self, task: PartitionTask, broker: int) -> None:
-        """Wait for the log dir in which a copy was lost, if that is offline; a few times where another one will do."""
-        # read again, since a log dir may have gone offline with the copy
+        """Wait if the log dir in which a copy was lost is offline; try a few times if another dir will do."""
+        # read again, since a log dir may have gone offline together with the copy
         self._disks = None
         reason = self._disks_now().loss(broker, task.target.log_dirs.get(broker))
         self._put_aside(task, reason, pause_s=self._timeouts.room_s)
@@ -312,7 +314,7 @@ class MoveLoop:
         return False
 
     def _wait_for_the_rest(self, still_open: Sequence[PartitionTask]) -> None:
-        """Give up what only waits, after a while in which nothing else was left to do."""
+        """Give up tasks that only wait, after a while with nothing else to do."""
         if any(t.can_start and not t.problem for t in still_open):
             self._idle_since_s = None
         elif self._idle_since_s is None:
@@ -323,7 +325,7 @@ class MoveLoop:
                 self._give_up([task], f"broker {first_of(task.unseen_on)} did not report its log dir")
 
     def _end_stall(self) -> None:
-        """Give up what runs if it comes no further for very long."""
+        """Give up what is in flight if no byte has arrived for very long."""
         assert self._meter is not None
         running = [t for t in self._running if not t.is_given_up and not t.waits_in_place]
         stalled_s = self._meter.seconds_without_a_byte(self._now())
@@ -331,7 +333,7 @@ class MoveLoop:
             return
         context = self._context
         why = stall_reasons(context.cluster, running, context.throttling.rate, context.elapsed_s, stalled_s)
-        # copies between log dirs are cancelled on the way out, by asking for the dir that they leave
+        # copies between log dirs are cancelled at the end of the run, by a request for the dir that they leave
         self._cancel([t for t in running if t.stage is not Stage.COPYING])
         self._meter.restart_stall(self._now())
         for task, reason in why.items():
@@ -346,7 +348,7 @@ def _is_dead(brokers: frozenset[int]) -> str:
 
 
 def _has_no_leader(task: PartitionTask, responding: frozenset[int]) -> str:
-    # Kafka 4.1 takes the last replica out of the ISR as well when it dies (KIP-966)
+    # Kafka 4.1 removes even the last replica from the ISR when it dies (KIP-966)
     held_by = task.isr or [b for b in task.current if b not in task.arriving]
     dead = frozenset(held_by) - responding
     return f"no leader to copy from{': ' + _is_dead(dead) if dead else ''}"

@@ -1,4 +1,4 @@
-"""A partition in the run: its target, its last observed state, and what has interfered."""
+"""A partition in the run: its target, its last observed state, and its problem, if any."""
 
 from __future__ import annotations
 
@@ -24,124 +24,125 @@ FINAL_FAULTS = frozenset(
         "INVALID_REQUEST",
     }
 )
-"""Errors that another try cannot change."""
+"""Errors that a retry cannot change."""
 
 
 LONGEST_LAG_S = 10.0
 """Brokers apply the controller's changes within a second, and one that pauses for longer than
-``broker.session.timeout.ms`` (9 s) is fenced. A verdict that comes too soon skips a partition, and a rerun finds it."""
+``broker.session.timeout.ms`` (9 s) is fenced. If the verdict comes too soon, a partition is skipped; a rerun finds
+it."""
 
 
 @dataclass(slots=True, eq=False)
 class PartitionTask:
-    """One partition on its way; changed only by the loop that moves it."""
+    """One partition on its way to the target; only the loop that moves it changes it."""
 
     target: TargetPlacement
     stage: Stage = Stage.WAITING
     current: tuple[int, ...] = ()
-    """Replicas when last seen, with those being added and removed."""
+    """Replicas when last observed, including those being added and removed."""
     leader: int = -1
     isr: tuple[int, ...] = ()
     to_add: tuple[int, ...] = ()
-    """Brokers that get a copy by the next step."""
+    """Brokers that get a copy in the next step."""
     arriving: tuple[int, ...] = ()
-    """Brokers that a reassignment which runs now is adding."""
+    """Brokers that the reassignment in flight is adding."""
     out_of_sync: tuple[int, ...] = ()
-    """Brokers that keep a replica by the next step, or by the one that runs, and are not in sync: Kafka ends no
-    reassignment as long as a replica of its target is out of sync."""
+    """Brokers that keep a replica in the next step or the step in flight, and are out of sync: Kafka completes no
+    reassignment while a replica of its target is out of sync."""
     misplaced: dict[int, str] = field(default_factory=dict)
     """Brokers that hold it in another log dir than the target, with the target dir."""
     unseen_on: tuple[int, ...] = ()
-    """Brokers with a target log dir that did not report in which one they hold it."""
+    """Brokers with a target log dir that did not report which one holds the partition."""
     attempts: int = 0
     not_before_s: float = 0.0
-    """Monotonic time of the next try."""
+    """Monotonic time before which it is not tried again."""
     aside_for: frozenset[int] = frozenset()
     """Brokers that it waits for."""
     problem: str = ""
-    """Why it waits or failed."""
+    """Why it waits, or why it failed."""
     is_given_up: bool = False
     lagging_since_s: float | None = None
-    """Since when the metadata shows a reassignment that the controller does not list."""
+    """Since when metadata has shown a reassignment that the controller does not list."""
 
     @property
     def name(self) -> TopicPartition:
-        """The partition by name."""
+        """Name of the partition."""
         return self.target.name
 
     @property
     def is_over(self) -> bool:
-        """Nothing more is to be done about it."""
+        """Whether nothing more will be done about it."""
         return self.is_given_up or self.stage in ENDED
 
     @property
     def is_running(self) -> bool:
-        """The cluster is working on it."""
+        """Whether the cluster is working on it."""
         return self.stage in RUNNING
 
     @property
     def is_closed(self) -> bool:
-        """Ended, and need not be observed again: what failed may still be in flight for a while."""
+        """Whether it is over and need not be observed again; a failed task may still be in flight for a while."""
         return self.is_over and not self.is_running
 
     @property
     def can_start(self) -> bool:
-        """Nothing runs, and there is something to do."""
+        """Whether nothing is in flight for it and there is something to do."""
         return self.stage in STARTABLE and not self.is_given_up
 
     @property
     def next_step(self) -> tuple[int, ...]:
-        """Replicas to ask for next."""
+        """Replicas to request next."""
         return self.target.next_step(self.current, self.isr)
 
     @property
     def is_copied(self) -> bool:
-        """A reassignment runs whose copies are complete; it waits for a replica that stays."""
+        """Whether the copies of its reassignment are complete, and only a replica that stays is out of sync."""
         return self.stage is Stage.MOVING and bool(self.out_of_sync) and not self.copying_to
 
     @property
     def waits_in_place(self) -> bool:
-        """A reassignment runs that copies nothing: its copies are complete, or there is no leader to copy from."""
+        """Whether its reassignment copies nothing: the copies are complete, or there is no leader to copy from."""
         return self.is_copied or (self.stage is Stage.MOVING and self.leader < 0)
 
     @property
     def cancel_is_unclean(self) -> bool:
-        """A reassignment runs, and no replica that was there before is in sync.
+        """Whether a reassignment is in flight and none of the previous replicas is in sync.
 
-        To cancel it would take what only the new ones hold. Kafka refuses that, but not where a topic allows unclean
-        elections.
+        Cancelling it would lose whatever only the new replicas hold. Kafka refuses that, unless the topic allows
+        unclean leader elections.
         """
         runs = self.stage in (Stage.MOVING, Stage.ASTRAY)
         return runs and not any(b in self.isr for b in self.current if b not in self.arriving)
 
     @property
     def copying_to(self) -> tuple[int, ...]:
-        """Brokers that a copy is on its way to: those that arrive and have not caught up."""
+        """Brokers that a copy is on its way to: they are being added and have not caught up."""
         return tuple(b for b in self.arriving if b not in self.isr)
 
     @property
     def missing_on(self) -> tuple[int, ...]:
-        """Brokers to which a copy from another broker is still to come."""
+        """Brokers that still need a copy from another broker."""
         held = [b for b in self.current if b not in self.arriving]
         return tuple(b for b in self.target.replicas if b not in held)
 
     def take(self, seen: Observation, now_s: float) -> None:
-        """Record what an observation says about it."""
+        """Update the task from an observation."""
         self.unseen_on = seen.unseen(self.target)
         stage = seen.stage(self.target)
         if stage is Stage.UNSEEN and self.stage is Stage.PLACED and seen.responding.isdisjoint(self.unseen_on):
-            stage = Stage.PLACED  # its brokers have died since they were seen to hold it in the right log dirs
+            stage = Stage.PLACED  # its brokers have died since they reported it in the right log dirs
         self.stage = self._without_lag(stage, now_s)
         status = seen.status.get(self.name)
         if status is not None:
             self.current, self.leader, self.isr = status.replicas, status.leader, status.isr
         running = seen.reassignments.get(self.name)
         self.arriving = running.adding if running else ()
-        # of what is there now: after a step, a cancel or a move by hand, other brokers get a copy than at first
+        # from the current replicas: after a step, a cancel or a manual move, other brokers get a copy than at first
         step = self.next_step
         self.to_add = tuple(b for b in step if b not in self.current)
         changes_set = running is not None or set(step) != set(self.current)
-        # another order only is done at once, whoever is in sync
+        # a change of order alone takes effect at once, whoever is in sync
         self.out_of_sync = self._out_of_sync(running.target if running else step) if changes_set else ()
         self.misplaced = seen.misplaced(self.target)
 
@@ -149,10 +150,10 @@ class PartitionTask:
         return tuple(b for b in step if b in self.current and b not in self.arriving and b not in self.isr)
 
     def _without_lag(self, stage: Stage, now_s: float) -> Stage:
-        """What is in flight is what the cluster lists; other replicas that look like it were set by another tool.
+        """Take a lag that lasts for the work of another tool: only what the cluster lists is in flight.
 
-        Without an end to that, a partition whose replication factor an operator has raised to the union of previous and
-        target would be waited for until the run is killed, under throttles that stay.
+        Without that limit, a partition whose replication factor an operator has raised to the union of previous and
+        target replicas would be awaited until the run is killed, and its throttles would stay.
         """
         if stage is not Stage.LAGGING:
             self.lagging_since_s = None
@@ -161,27 +162,27 @@ class PartitionTask:
         return Stage.FOREIGN if now_s - self.lagging_since_s >= LONGEST_LAG_S else stage
 
     def give_up(self, reason: str) -> None:
-        """Do nothing more about it."""
+        """Do nothing more about the partition."""
         self.problem, self.is_given_up = reason, True
 
     def put_aside(self, reason: str, brokers: frozenset[int] = frozenset(), until_s: float = 0.0) -> None:
-        """Wait for brokers, or for a time."""
+        """Wait for brokers, or until a time."""
         self.problem, self.aside_for, self.not_before_s = reason, brokers, until_s
 
     def release(self) -> None:
-        """Wait for nothing any more.
+        """Stop waiting.
 
-        The brokers go with the reason: a task that kept them without one would neither start nor be given up once they
-        died again, and its run would have no end.
+        This clears the brokers together with the reason: a task that kept the brokers without a reason would neither
+        start nor be given up if they died again, and its run would never end.
         """
         self.put_aside("")
 
     def is_ready(self, responding: frozenset[int], now_s: float) -> bool:
-        """Whether nothing that it waits for is missing."""
+        """Whether everything that it waits for is there."""
         return self.aside_for <= responding and now_s >= self.not_before_s
 
     def fail(self, fault: Fault, now_s: float, attempts: int) -> None:
-        """Count a failed try: give up where that is final, else wait longer each time."""
+        """Count a failed attempt: give up if the error is final, otherwise back off for longer each time."""
         self.attempts += 1
         if fault.name == "UNKNOWN_TOPIC_OR_PARTITION":
             self.stage = Stage.GONE

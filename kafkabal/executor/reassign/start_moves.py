@@ -1,4 +1,4 @@
-"""How moves are started: log dirs asked for first, then the reassignments, each failure counted by name."""
+"""Starts moves: requests log dirs first, then the reassignments, and records each failure by name."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.safety.fenced_requests import FencedRequests
 
 _WILL_REMEMBER = "REPLICA_NOT_AVAILABLE"
-"""What a broker says that does not hold the replica yet: it keeps the log dir in mind (KIP-113)."""
+"""The answer of a broker that does not hold the replica yet: it remembers the log dir (KIP-113)."""
 
 
 def start_moves(effects: FencedRequests, tasks: Sequence[PartitionTask]) -> dict[PartitionTask, Fault]:
-    """Start tasks: copies between log dirs of those in the right place, reassignments of the others.
+    """Start tasks: copies between log dirs for replicas on the right brokers, reassignments for the others.
 
     Returns
     -------
@@ -23,19 +23,19 @@ def start_moves(effects: FencedRequests, tasks: Sequence[PartitionTask]) -> dict
     """
     moving = [t for t in tasks if t.stage is Stage.WAITING]
     faults = _start_copies(effects, [t for t in tasks if t.stage is Stage.MISPLACED])
-    # asked before the reassignment: a broker that has begun to copy into another dir would have to copy once more
+    # before the reassignment: a broker that has begun to copy into another dir would have to copy once more
     faults |= _ask_for_log_dirs(effects, moving)
     moving = [t for t in moving if t not in faults]
     keeping = [t for t in moving if len(t.next_step) == len(t.current)]
     changing = [t for t in moving if len(t.next_step) != len(t.current)]
-    # KIP-860 guards against a factor that changed since the last look, by a flag of the whole request: moves that are
-    # meant to change theirs go in one of their own
+    # KIP-860 guards against a factor that changed since the last observation, by a flag of the whole request: moves
+    # that are meant to change theirs go in a request of their own
     faults |= _reassign(effects, keeping, changes_replication_factor=False)
     return faults | _reassign(effects, changing, changes_replication_factor=True)
 
 
 def endangers_isr(task: PartitionTask, min_insync: int) -> bool:
-    """Whether fewer replicas than allowed would be in sync after a move, and fewer than are now."""
+    """Whether a move would leave fewer replicas in sync than allowed, and fewer than now."""
     after = len(task.to_add) + sum(b in task.isr for b in task.next_step if b in task.current)
     return after < min(min_insync, len(task.isr))
 

@@ -1,4 +1,4 @@
-"""Target placement of a partition, the ways there, and which states on the way are the run's own."""
+"""Target placement of a partition, the steps towards it, and which states on the way are the run's own."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ class TargetPlacement:
     name: TopicPartition
     replicas: Replicas
     log_dirs: Mapping[int, str]
-    """Broker to path, only where the path matters."""
+    """Broker to path, only if the path matters."""
     leader: int
-    """Broker that is to lead; -1 where none led before, and the run is rolled back."""
+    """Broker that is to lead; -1 in a rollback if there was no leader before the run."""
     to_add: Replicas
-    """Brokers that get a copy on the whole way, from the placement at its other end."""
+    """Brokers that get a copy over the whole move, compared with the placement at its other end."""
     copy_bytes: int
     resting: frozenset[frozenset[int]]
-    """Sets of replicas in which we may find it at rest; any other was made by another tool."""
+    """Sets of replicas that the run may leave with nothing in flight; any other set was made by another tool."""
     passing: frozenset[frozenset[int]]
-    """Sets in which it may be seen while a reassignment of ours is running."""
+    """Sets of replicas that may be seen while a reassignment of ours is in flight."""
     topic_id: str = ""
-    """Of the intended topic; empty where it is unknown."""
+    """Id of the intended topic; empty if unknown."""
     by_steps: bool = False
     """Exchange one replica at a time."""
 
     def next_step(self, current: Replicas, in_sync: Collection[int]) -> Replicas:
-        """Replicas to ask for next, from those at rest now, of which some are in sync."""
+        """Replicas to request next, given the current ones, some of which are in sync."""
         return next_step(current, self.replicas, in_sync) if self.by_steps else self.replicas
 
 
 def targets_of_run(partitions: Iterable[RunPartition], goal: Goal, *, by_steps: bool) -> list[TargetPlacement]:
-    """Where a run with this goal brings its partitions: back to the previous placement, or to that of the plan.
+    """The targets of a run with this goal: the previous placements, or those of the plan.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def targets_of_run(partitions: Iterable[RunPartition], goal: Goal, *, by_steps: 
 
 
 def target_of(planned: RunPartition, goal: Goal, *, by_steps: bool) -> TargetPlacement:
-    """Where a run with this goal brings a partition; see :func:`targets_of_run`."""
+    """The target of one partition for this goal; see :func:`targets_of_run`."""
     previous, target = planned.previous.replicas, planned.replicas
     steps = _steps(previous, target) if by_steps else {(frozenset(previous), frozenset(target))}
     is_back = goal is Goal.ROLL_BACK
@@ -64,7 +64,7 @@ def target_of(planned: RunPartition, goal: Goal, *, by_steps: bool) -> TargetPla
         leader=end.leader,
         to_add=tuple(b for b in end.replicas if b not in previous or b not in target),
         copy_bytes=planned.copy_bytes,
-        # any other set of replicas was made by another tool, and to move it on would undo what that did
+        # another tool made any other set of replicas, and to move the partition on would undo its work
         resting=frozenset(stop for step in steps for stop in step),
         passing=frozenset(before | after for before, after in steps),
         topic_id=planned.topic_id,
@@ -73,12 +73,12 @@ def target_of(planned: RunPartition, goal: Goal, *, by_steps: bool) -> TargetPla
 
 
 def next_step(current: Replicas, target: Replicas, in_sync: Collection[int]) -> Replicas:
-    """The target itself where at most one replica is new, else a list with one more of the new ones in it.
+    """The target itself if at most one replica is new, otherwise a list that adds one of the new replicas.
 
-    Replicas that stay come in the order of the target, then those that are still to be exchanged. Which of these leaves
-    next does not depend on their order: a reassignment that was cancelled leaves them in another one, and the next step
-    would lead to a set that is not recognised as one of the run's own. Those that are out of sync all leave first, and
-    at once: Kafka ends no step that keeps one of them.
+    Replicas that stay come in the order of the target, then those that are still to be replaced. Which of these leaves
+    next does not depend on their order: a cancelled reassignment leaves them in another order, and the next step would
+    otherwise lead to a set that is not recognised as the run's own. All replicas that are out of sync leave first and
+    at once: Kafka completes no step that keeps one of them.
     """
     new = [b for b in target if b not in current]
     leaving = sorted(b for b in current if b not in target)
@@ -93,7 +93,7 @@ def next_step(current: Replicas, target: Replicas, in_sync: Collection[int]) -> 
 def _steps(previous: Replicas, target: Replicas) -> set[tuple[frozenset[int], frozenset[int]]]:
     """Every step from one set of replicas to the next that a run may make: there, back, and back from midway.
 
-    Whichever replicas are out of sync then.
+    Covers every combination of replicas that may be out of sync at the time.
     """
     steps: set[tuple[frozenset[int], frozenset[int]]] = set()
     reached, known = [previous], {frozenset(previous)}

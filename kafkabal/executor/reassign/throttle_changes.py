@@ -1,4 +1,4 @@
-"""Changes of the throttle while moves run: on request, and by the load of the cluster where it is automatic."""
+"""Changes of the throttle while moves are in flight: on request, and by the cluster's load if it is automatic."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from kafkabal.executor.throttle.auto_rate import AutoRate, next_rate
 
 
 class ThrottleChanges:
-    """Changes the throttle of a run as it goes on; the next turn of the loop sets it."""
+    """Changes the throttle of a run in progress; the next turn of the loop sets it on the brokers."""
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
         self._auto = _auto_rate(context)
 
     def take_request(self) -> None:
-        """Change the throttle as was asked for, from any host, since the last turn."""
+        """Take a new throttle if one was requested, from any host, since the last turn."""
         request, throttling = self._context.take_request(), self._context.throttling
         if request is None:
             return

@@ -1,1 +1,1 @@
-"""What keeps a run safe: preflight checks, the lock of the cluster, fenced effects, retries, stopping."""
+"""Keeps a run safe: preflight checks, the lock of the cluster, fenced requests, retries, stopping."""

@@ -1,8 +1,8 @@
-"""One run at a time: the lock of the cluster, and the fence before every effect.
+"""One run at a time: the lock of the cluster, and the fence before every request.
 
-Admin calls carry no fencing token. So before each effect the holder makes sure that its last heartbeat was
-acknowledged less than half a session ago; a process that was stopped and continued later submits nothing on what it
-knew before, even if no other process took the lock meanwhile.
+Admin requests carry no fencing token. So before each request the holder verifies that its last heartbeat was
+acknowledged less than half a session ago: a process that was suspended sends nothing based on what it knew before, even
+if no other process took the lock meanwhile.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from kafkabal.executor.safety.lock_holder import is_provably_gone
 from kafkabal.file_locks import acquire_file_lock
 
 _OWNER_CHARACTERS = 1000
-"""A lock file that something else filled does not fill the terminal."""
+"""Longest owner read from a lock file: whatever else fills that file must not fill the terminal."""
 
 
 class LockRegainedError(UnreachableError):
-    """The lock was lost for a while and is held again: what was known of the cluster is old."""
+    """The lock was lost for a while and is held again: what was known of the cluster is stale."""
 
 
 class LockLostError(BusyError):
@@ -36,27 +36,27 @@ class LockLostError(BusyError):
 
 
 class TakenOverError(BusyError):
-    """Another process has held the lock since, and has gone on with the run."""
+    """Another process has held the lock since, and has resumed the run."""
 
 
 class FileLock:
-    """A lock that holds on this host only, for clusters where permissions forbid more."""
+    """A lock that is valid on this host only, for clusters on which permissions forbid a better one."""
 
     def __init__(self, path: Path, owner: str, *, denied: str = "") -> None:
         self.denied = denied
-        """Why the cluster gave none that holds on every host; empty where it has none."""
+        """Why the cluster granted no lock that is valid on every host; empty if it has none."""
 
         def busy() -> BusyError:
             holder = path.read_text(errors="replace")[:_OWNER_CHARACTERS] or "another kafkabal on this host"
             return BusyError(f"cluster locked by {holder}", hint="wait until it has finished, then try again")
 
         self._lock = acquire_file_lock(path, busy)
-        # in place: another file of that name would be another lock
+        # written in place: another file of that name would be another lock
         path.write_text(owner)
 
     @property
     def scope(self) -> str:
-        """What it keeps out, for people."""
+        """What the lock keeps out, for people."""
         return "this host only"
 
     def seconds_since_heartbeat(self) -> float:
@@ -64,21 +64,21 @@ class FileLock:
         return 0.0
 
     def is_held(self) -> bool:
-        """True until it is released."""
+        """True until released."""
         return self._lock.is_locked
 
     def release(self) -> None:
-        """Give it up."""
+        """Release the lock."""
         self._lock.release()
 
 
 def take_lock(cluster: Cluster, owner: str, session_s: float, local_path: Path) -> ClusterLock:
-    """Take the cluster's own lock, or one of this host where the cluster gives none.
+    """Take the cluster's own lock, or one of this host if the cluster grants none.
 
     Raises
     ------
     BusyError
-        If another holds it.
+        If another process holds it.
     """
     denied = ""
     if Capability.LOCK in cluster.capabilities:
@@ -90,41 +90,41 @@ def take_lock(cluster: Cluster, owner: str, session_s: float, local_path: Path) 
 
 
 def in_one_line(error: KafkabalError) -> str:
-    """An error and its hint in one line, for a run that goes on without what was refused."""
+    """An error and its hint in one line, for a run that continues without what was refused."""
     return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
 def release_lock(lock: ClusterLock) -> None:
-    """Give a lock up; where that does not get through, its session ends by itself."""
+    """Release a lock; if the request does not get through, its session expires by itself."""
     with suppress(OperationError):
         lock.release()
 
 
 def is_fresh(lock: ClusterLock, session_s: float) -> bool:
-    """Whether a lock is held, and was confirmed less than half a session ago."""
+    """Whether a lock is held and was confirmed less than half a session ago."""
     return lock.seconds_since_heartbeat() < session_s / 2 and lock.is_held()
 
 
 def confirm_lock(lock: ClusterLock, session_s: float) -> None:
-    """Make sure that a lock is still held before a run is begun or opened.
+    """Verify that a lock is still held before a run is begun or opened.
 
     Raises
     ------
     LockLostError
-        If it is not: another may have taken it.
+        If it is not held: another process may have taken it.
     """
     if not is_fresh(lock, session_s):
         raise LockLostError("lost the lock of this cluster before anything changed", hint="try again")
 
 
 class Fence:
-    """Lets an effect pass only while the lock is known to be held.
+    """Lets a request pass only while the lock is known to be held.
 
     Parameters
     ----------
     retake
-        Takes the lock again after it was lost; raises :class:`~kafkabal.errors.BusyError` where another has it, and
-        :class:`TakenOverError` where another has used it.
+        Takes the lock again after it was lost; raises :class:`~kafkabal.errors.BusyError` if another process holds it,
+        and :class:`TakenOverError` if another process has used it.
     """
 
     def __init__(
@@ -142,16 +142,16 @@ class Fence:
         return self._lock.scope
 
     def check(self) -> None:
-        """Return at once while the lock is fresh, else wait for it.
+        """Return at once while the lock is fresh, otherwise wait for it.
 
         Raises
         ------
         LockRegainedError
-            If it is held again after a gap: read the cluster again before any effect.
+            If the lock is held again after a gap: read the cluster again before any request.
         BusyError
-            If another took it meanwhile.
+            If another process took it meanwhile.
         UnreachableError
-            If its coordinator stays silent.
+            If its coordinator does not respond.
         """
         if self.is_fresh():
             return
@@ -165,14 +165,14 @@ class Fence:
         raise UnreachableError("cannot confirm the lock of the cluster", hint="run 'kafkabal rebalance resume'")
 
     def is_fresh(self) -> bool:
-        """Whether an effect may pass now, without waiting."""
+        """Whether a request may pass now, without waiting."""
         return is_fresh(self._lock, self._session_s)
 
     def _take_again(self, refused_s: float | None) -> float | None:
-        """Try once; since when the lock is refused, None if it is not.
+        """Try once to take the lock; returns since when it has been refused, None if it was not refused.
 
-        For up to a session it may be refused because of this process's own former membership. A new coordinator starts
-        that session again, however late it takes over, so the session counts from the first refusal.
+        It may be refused for up to a session because this process was a member before. A new coordinator starts that
+        session again, however late it takes over, so the session counts from the first refusal.
         """
         release_lock(self._lock)
         try:
@@ -185,9 +185,9 @@ class Fence:
             hint = "nothing more changed; run 'kafkabal rebalance status' once the other run has finished"
             raise BusyError(f"lost the lock of this cluster: {error.message}", hint=hint) from error
         except UnreachableError:
-            pass  # its coordinator may be back at the next try
+            pass  # its coordinator may be back at the next attempt
         return None
 
     def release(self) -> None:
-        """Give the lock up."""
+        """Release the lock."""
         release_lock(self._lock)

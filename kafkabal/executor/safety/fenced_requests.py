@@ -1,4 +1,4 @@
-"""Every change of the cluster goes through here: fenced, written ahead, sent, and its answer written down."""
+"""Every change of the cluster goes through here: fenced, recorded before it is sent, and its answer recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _K = TypeVar("_K", bound="Hashable")
 class FencedRequests:
     """Requests that change the cluster; each method returns the items that failed.
 
-    All raise what the cluster raises: then nothing is known of the items of that request.
+    Any of them raises what the cluster raises; then nothing is known of the items of that request.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class FencedRequests:
         return failed
 
     def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> dict[ReplicaOn, Fault]:
-        """Ask brokers to keep replicas in log dirs."""
+        """Ask brokers to keep replicas in given log dirs."""
         failed: dict[ReplicaOn, Fault] = {}
         for part in chunked(targets.items(), self._items_per_request):
             chunk = dict(part)
@@ -103,11 +103,11 @@ class FencedRequests:
         if not items:
             return {}
         self._invariants.check_begun()
-        # a process that was suspended holds what it knew then, and another may work on the cluster since
+        # a suspended process only knows the state from before, and another one may work on the cluster since
         self._fence.check()
         self._number += 1
         self._store.announce_request(Intended(at=self._store.now(), number=self._number, kind=kind, items=items))
-        # on disk before it is sent: after a crash only what is written here can be undone
+        # on disk before it is sent: after a crash, only what is recorded can be undone
         try:
             failed = dict(call())
         except OperationError as error:

@@ -1,4 +1,4 @@
-"""The lock of the cluster as a command takes it: waited for as long as asked, and held over several runs."""
+"""The lock of the cluster for a whole command: waited for as long as requested, and held over several runs."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import release_lock, take_lock
 
 _LOCK_POLL_S = 1.0
-"""How long after its release a lock is taken at the latest; much less would keep its coordinator busy with asking."""
+"""Longest delay before a released lock is taken; much less would keep its coordinator busy with requests."""
 
 
 def lock_cluster(environment: RunEnvironment, session_s: float, *, wait_s: float = 0.0) -> ClusterLock:
-    """Take the lock of the cluster, or one of this host where it has none.
+    """Take the lock of the cluster, or one of this host if it has none.
 
     Parameters
     ----------
     wait_s
-        How long it is tried again while another holds it.
+        How long to retry while another process holds it.
 
     Raises
     ------
     BusyError
-        If another holds it, and still does then.
+        If another process holds it, and still does after that time.
     """
     clock, path = environment.clock, environment.folder(environment.cluster.cluster_id()) / "lock"
     give_up_at_s, is_told = clock.monotonic() + wait_s, False
@@ -33,7 +33,7 @@ def lock_cluster(environment: RunEnvironment, session_s: float, *, wait_s: float
             return take_lock(environment.cluster, environment.owner, session_s, path)
         except BusyError as busy:
             left_s = give_up_at_s - clock.monotonic()
-            # a signal while waiting must end the command: nothing is locked yet that would have to be cleaned up
+            # a signal while waiting must end the command: nothing is locked yet that would need a cleanup
             if left_s <= 0 or environment.stop.reason is not None:
                 raise
             if not is_told:
@@ -43,9 +43,9 @@ def lock_cluster(environment: RunEnvironment, session_s: float, *, wait_s: float
 
 
 class LockAcrossRuns:
-    """The lock of a command that does several things under it: taken before it looks, given up at its end.
+    """The lock of a command that does several things under it: taken before it reads the cluster, released at its end.
 
-    A run that ends gives it up; then it is taken again for what comes next.
+    A run releases the lock when it ends; the lock is then taken again for the next run.
     """
 
     def __init__(self, environment: RunEnvironment) -> None:
@@ -53,12 +53,12 @@ class LockAcrossRuns:
         self._lock: ClusterLock | None = None
 
     def take(self) -> ClusterLock:
-        """The lock; taken now if it is not held.
+        """Return the lock; take it if it is not held.
 
         Raises
         ------
         BusyError
-            If another holds it.
+            If another process holds it.
         """
         if self._lock is None or not self._lock.is_held():
             wait_s = self._environment.lock_wait_s
@@ -66,7 +66,7 @@ class LockAcrossRuns:
         return self._lock
 
     def release(self) -> None:
-        """Give it up, if it is held."""
+        """Release the lock if it is held."""
         if self._lock is not None:
             release_lock(self._lock)
             self._lock = None

@@ -1,10 +1,10 @@
 """Who holds the lock of a cluster, and whether that process is provably gone.
 
-The lock of a process that died outlives it by a session, half a minute in which every other command is refused. A
-process of the same user on the same host can see for itself that the holder is gone, and take the lock over at once.
-A host's name proves nothing, since containers and machines made from one image share it; the id of the boot and of the
-process namespace do. A process id alone proves nothing either, since ids are used again; with the time at which the
-process started it does.
+The lock of a process that died outlives it by a session: half a minute in which every other command is refused. A
+process of the same user on the same host can verify that the holder is gone, and take the lock over at once. A host's
+name proves nothing, since containers and machines made from one image share it; the ids of the boot and of the process
+namespace do. A process id alone proves nothing either, since ids are reused; together with the start time of the
+process it does.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class LockHolder:
     host: str
     process: int
     origin: str = ""
-    """Hash of boot, process namespace and user; empty where the system does not report them."""
+    """Hash of boot id, process namespace and user; empty if the system does not report them."""
     started: int = 0
-    """When the process started, in the kernel's ticks since boot."""
+    """Start time of the process, in the kernel's ticks since boot."""
 
     @classmethod
     def current(cls, host: str) -> LockHolder:
@@ -42,7 +42,7 @@ class LockHolder:
 
 
 def is_provably_gone(owner: str) -> bool:
-    """Whether the process that calls itself so ran here, under the same user, and runs no more."""
+    """Whether the process with this name ran on this host, under the same user, and is gone."""
     found = _PATTERN.fullmatch(owner)
     if found is None or found[2] != _origin():
         return False
@@ -51,7 +51,7 @@ def is_provably_gone(owner: str) -> bool:
 
 @cache
 def _origin() -> str:
-    """The same for all processes that can see each other, and for no others; empty where that is not known."""
+    """A string equal for all processes that can see each other, and only for those; empty if unknown."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         namespace = Path("/proc/self/ns/pid").readlink()
@@ -61,9 +61,9 @@ def _origin() -> str:
 
 
 def _start_of(process: int) -> int | None:
-    """Start time of a process in ticks since boot; None where it is gone, a zombie, or not to be seen."""
+    """Start time of a process in ticks since boot; None if it is gone, a zombie, or invisible."""
     try:
-        # the name of the program, in parentheses, may contain anything
+        # the program's name, in parentheses, may contain anything
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
         return None

@@ -1,4 +1,4 @@
-"""Rules that the planner keeps, asked of a plan from a file: it may have been edited, or made by another tool."""
+"""Checks the planner's rules on a plan from a file, which may have been edited or made by another tool."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kafkabal.plan import ANY_DIR, Drift, PartitionChange, Plan, partition_rows
 
 
 class PlannedRows:
-    """The changes of a plan beside the partitions of a cluster that they are about, drifted ones left out."""
+    """The changes of a plan next to the cluster's partitions that they concern, without drifted ones."""
 
     def __init__(self, plan: Plan, state: ClusterState, drifts: Iterable[Drift]) -> None:
         self._plan = plan
@@ -31,14 +31,14 @@ class PlannedRows:
         ]
 
     def _brokers(self, row: int) -> list[int]:
-        """Rows of the brokers that hold a partition, those that are being removed left out."""
+        """Rows of the brokers that hold a partition, except those being removed."""
         state = self._state
         rows = slice(int(state.partitions.first[row]), int(state.partitions.first[row + 1]))
         brokers: list[int] = state.replicas.broker[rows][~state.replicas.removing[rows]].tolist()
         return brokers
 
     def other_factors(self) -> Iterator[str]:
-        """Changes of a replication factor that was not asked for when the plan was made."""
+        """Changes of a replication factor that the plan was not asked for."""
         asked = self._plan.options.get("replication_factor")
         for change, brokers in self._rows:
             now, then = len(brokers), len(change.replicas)
@@ -46,7 +46,7 @@ class PlannedRows:
                 yield f"{change.name} from {now} to {then}"
 
     def fewer_racks(self) -> Iterator[str]:
-        """Partitions that would be spread over fewer racks, though nothing that was asked for makes them."""
+        """Partitions that would be spread over fewer racks, although no option of the plan requires it."""
         if self._plan.drained:
             return
         live = self._state.brokers.is_live
@@ -62,7 +62,7 @@ class PlannedRows:
         return racks_by_partition(pairs[:, 0], rack_numbers(self._state)[pairs[:, 1]], len(self._rows))
 
     def closed_places(self) -> Iterator[str]:
-        """Copies that would go to a broker or a log dir which takes none."""
+        """Copies that would go to a broker or log dir which accepts none."""
         takes = takes_replicas(self._state, np.zeros(len(self._state.brokers), np.bool_))
         dirs = self._state.log_dirs
         open_dirs = {
@@ -74,7 +74,7 @@ class PlannedRows:
             for broker_id, path in zip(change.replicas, change.log_dirs, strict=True):
                 row = self._state.brokers.index_of(broker_id)
                 if row < 0:
-                    continue  # drift names it
+                    continue  # reported as drift
                 if row not in brokers and not takes[row]:
                     yield f"{change.name} to broker {broker_id}"
                 elif path != ANY_DIR and dirs.first[row] < dirs.first[row + 1] and (row, path) not in open_dirs:

@@ -1,7 +1,6 @@
-"""What is looked at before a run begins: a list of checks, each with its verdict.
+"""Preflight checks before a run begins, each with its verdict.
 
-A check that is *overridable* stops the run unless it is allowed by its name; one that is *refused* stops it in any
-case.
+An *overridable* check stops the run unless it is allowed by name; a *refused* one stops it in any case.
 """
 
 from __future__ import annotations
@@ -28,12 +27,12 @@ from kafkabal.units import format_rate
 from kafkabal.wording import brokers_by_id, counted_noun, first_of
 
 _TRUSTED_RATE_BYTES_PER_S = 10**6
-"""Kafka's quota counts whole fetch responses, of up to 1 MB a partition: below one a second its rate is a matter of
-luck."""
+"""Kafka's quota counts whole fetch responses, of up to 1 MB per partition: with less than one such response a second,
+the rate is a matter of chance."""
 
 
 class CheckVerdict(StrEnum):
-    """What a check found."""
+    """The verdict of a check."""
 
     OK = "ok"
     WARNING = "warning"
@@ -43,15 +42,15 @@ class CheckVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PreflightCheck:
-    """One thing that was looked at."""
+    """One check and its result."""
 
     name: str
-    """One of :class:`~kafkabal.executor.safety.overridable_check_names.Overridable` where it can be overridden."""
+    """One of :class:`~kafkabal.executor.safety.overridable_check_names.Overridable` if the check can be overridden."""
     verdict: CheckVerdict
     message: str
 
     def stops(self, allowed: Collection[Overridable]) -> bool:
-        """Whether the run may not begin because of it."""
+        """Whether the check keeps the run from beginning."""
         return self.verdict is CheckVerdict.REFUSED or (
             self.verdict is CheckVerdict.OVERRIDABLE and self.name not in allowed
         )
@@ -72,11 +71,11 @@ def preflight(
     Parameters
     ----------
     unfinished
-        The latest run that is known, if any.
+        The latest known run, if any.
     state
-        The cluster as it is now, with the rates of its partitions; read without rates if None.
+        The current cluster, with the rates of its partitions; read without rates if None.
     recently_dead
-        Brokers that have not been dead for long, and may come back.
+        Brokers that died recently and may come back.
     """
     cluster, state = environment.cluster, state or environment.read_state()
     drifts = find_drift(plan, state)
@@ -102,7 +101,7 @@ def preflight(
 
 
 def enforce(checks: Iterable[PreflightCheck], allowed: Collection[Overridable] = ()) -> None:
-    """Refuse to begin where a check says so.
+    """Refuse to begin if a check says so.
 
     Parameters
     ----------
@@ -112,7 +111,7 @@ def enforce(checks: Iterable[PreflightCheck], allowed: Collection[Overridable] =
     Raises
     ------
     UnsafeError
-        Naming every check that stands in the way.
+        Naming every check that stops the run.
     """
     bad = [c for c in checks if c.stops(allowed)]
     if bad:
@@ -206,7 +205,7 @@ def _rule(check: Overridable, what: str, broken: Iterator[str]) -> PreflightChec
 
 
 def _recently_dead(plan: Plan, state: ClusterState, brokers: Collection[int]) -> PreflightCheck:
-    """A broker that is being restarted comes back, and copies made meanwhile are in vain."""
+    """A broker that is restarting will come back, and copies made meanwhile would be in vain."""
     if brokers:
         r, planned = state.replicas, {c.name for c in plan.partitions}
         rows = np.unique(r.partition[np.isin(state.brokers.id[r.broker], list(brokers))])
@@ -223,7 +222,7 @@ def _recently_dead(plan: Plan, state: ClusterState, brokers: Collection[int]) ->
 
 
 def _offline(plan: Plan, state: ClusterState) -> PreflightCheck:
-    """Nothing can be copied from a partition that has no leader."""
+    """A partition without a leader cannot be copied."""
     planned = {c.name for c in plan.partitions}
     names = _names(state, state.partitions.leader < 0)
     concerned = [name for name in names if name in planned]
@@ -237,9 +236,9 @@ def _offline(plan: Plan, state: ClusterState) -> PreflightCheck:
 
 
 def _under_replicated(plan: Plan, state: ClusterState) -> PreflightCheck:
-    """Replicas out of sync on live brokers, but for what the plan replaces.
+    """Replicas out of sync on live brokers, except those that the plan replaces.
 
-    A replica on a dead broker or in an offline log dir is what a repair is there for, and stops nothing.
+    A replica on a dead broker or in an offline log dir is what a repair is for, and stops nothing.
     """
     lagging = _lagging(state)
     planned = {c.name: c for c in plan.partitions}
@@ -264,7 +263,7 @@ def _under_replicated(plan: Plan, state: ClusterState) -> PreflightCheck:
 
 
 def _lagging(state: ClusterState) -> dict[int, set[int]]:
-    """By partition row, the live brokers whose replica is out of sync and not just being added."""
+    """By partition row, the live brokers whose replica is out of sync but not just being added."""
     r = state.replicas
     rows = np.flatnonzero(~r.in_sync & ~r.adding & ~offline_replicas(state))
     found: dict[int, set[int]] = {}
@@ -274,7 +273,7 @@ def _lagging(state: ClusterState) -> dict[int, set[int]]:
 
 
 def _replaces_only(change: PartitionChange, lagging: set[int], state: ClusterState, row: int) -> bool:
-    """Whether a change takes away every lagging replica, and no copy that is in sync."""
+    """Whether a change removes every lagging replica, and none that is in sync."""
     r = state.replicas
     rows = slice(int(state.partitions.first[row]), int(state.partitions.first[row + 1]))
     in_sync = set(state.brokers.id[r.broker[rows][r.in_sync[rows]]].tolist())
@@ -283,7 +282,7 @@ def _replaces_only(change: PartitionChange, lagging: set[int], state: ClusterSta
 
 
 def _log_dirs(plan: Plan) -> PreflightCheck:
-    """Kafka chooses no log dir for the longest names; their replicas go where the broker puts them."""
+    """Kafka cannot choose a log dir for the longest names; their replicas go where the broker puts them."""
     asked = (c for c in plan.partitions if any(d != ANY_DIR for d in c.log_dirs))
     names = [str(c.name) for c in asked if not can_choose_log_dir(c.topic, c.partition)]
     if names:
@@ -296,7 +295,7 @@ def _log_dirs(plan: Plan) -> PreflightCheck:
 
 
 def _disks(plan: Plan, state: ClusterState, options: RunOptions) -> PreflightCheck:
-    """Whether everything fits at once, before anything is deleted where it comes from."""
+    """Whether everything fits at once, before any source replica is deleted."""
     disks = DiskRoom(state, options.limits.disk_fraction)
     tight = set()
     for change in plan.partitions:
@@ -315,7 +314,7 @@ def _disks(plan: Plan, state: ClusterState, options: RunOptions) -> PreflightChe
 
 
 def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[Capability]) -> PreflightCheck:
-    """A throttle below what comes in lets no copy ever catch up."""
+    """With a throttle below the producers' rate, no copy ever catches up."""
     rate = options.throttle.bytes_per_s
     if rate is None and Capability.CONFIGS not in has:
         return PreflightCheck(Overridable.THROTTLE, CheckVerdict.OK, "throttles not supported by this cluster")

@@ -1,4 +1,4 @@
-"""How long calls that fail are tried again, so that a minute without a connection ends no run and none hangs."""
+"""How long failed calls are retried: a minute without a connection ends no run, and no run hangs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _LONGEST_PAUSE_S = 15.0
 of its throttles; much shorter ones would load a cluster that is in trouble."""
 
 PASSING_ERRORS = (UnreachableError, RefusedByClusterError)
-"""Errors of a whole call that may be gone at the next try."""
+"""Errors of a whole call that a retry may overcome."""
 
 
 class RetryBudget:
-    """Counts what goes wrong in a row; any success resets it."""
+    """Counts failures in a row; any success resets the count."""
 
     def __init__(self, clock: Clock, timeouts: Timeouts, listener: RunListener) -> None:
         self._clock = clock
@@ -31,7 +31,7 @@ class RetryBudget:
         self._tries = 0
 
     def back_off(self, error: OperationError) -> None:
-        """Wait before the next try, longer each time; raise the error where that is hopeless or took too long."""
+        """Wait before the next attempt, longer each time; raise the error if it is final or has lasted too long."""
         now = self._clock.monotonic()
         self._since_s = now if self._since_s is None else self._since_s
         self._tries += 1
@@ -48,11 +48,11 @@ class RetryBudget:
         self._clock.sleep(pause_s)
 
     def reset(self) -> None:
-        """Something got through."""
+        """Note that a call succeeded."""
         self._since_s, self._refusals, self._tries = None, 0, 0
 
     def until_success(self, action: Callable[[], _T]) -> _T:
-        """Try an action until it succeeds; it must be harmless to do twice."""
+        """Retry an action until it succeeds; executing it twice must be harmless."""
         while True:
             try:
                 result = action()

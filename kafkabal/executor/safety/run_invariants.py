@@ -1,7 +1,7 @@
-"""What no request of a run may ever violate, whatever led to it: asserted just before each one is sent.
+"""What no request of a run may ever violate, whatever led to it: asserted just before each request is sent.
 
-``python -m tools.model_check`` checks the same in every state of a small cluster. Here it guards clusters that no model
-has: a fault of the program ends the run before it reaches the cluster, and throttles are restored as after any error.
+``python -m tools.model_check`` checks the same in every state of a small cluster. These assertions guard clusters
+that no model covers: a bug ends the run before it reaches the cluster, and throttles are restored as after any error.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafkabal.wording import counted_noun
 
 
 class BrokenInvariantError(AssertionError):
-    """The program is about to do what it never may; a bug, like every failed assertion."""
+    """The program is about to do what it must never do; a bug, like every failed assertion."""
 
 
 class RunInvariants:
@@ -33,12 +33,12 @@ class RunInvariants:
                 self._entries[planned.topic, key] |= entries
 
     def check_begun(self) -> None:
-        """Nothing is changed before the run is recorded: it could not be resumed, nor undone."""
+        """Nothing may be changed before the run is recorded: it could neither be resumed nor undone."""
         if not self._state.has_begun:
             raise BrokenInvariantError("a request before the run is recorded")
 
     def check_placement(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None:
-        """A partition of the run gets no fewer replicas than it had or is to have, and none on a third broker."""
+        """A partition of the run gets no fewer replicas than it had or will have, and none on a third broker."""
         for name, target in targets.items():
             planned = self._planned.get(name)
             if planned is None:
@@ -49,7 +49,7 @@ class RunInvariants:
                 raise BrokenInvariantError(f"{name} would get replicas on brokers {target} that the plan does not name")
 
     def check_configs(self, changes: Iterable[ConfigChange]) -> None:
-        """A throttle is set only to what was recorded before; lists gain and lose only entries of the run."""
+        """A throttle is set only to a value recorded before; lists gain and lose only entries of the run."""
         for change in changes:
             if change.key in RATE_KEYS:
                 self._check_rate(change)

@@ -1,4 +1,4 @@
-"""Stop requests: a switch that the process turns and the run checks."""
+"""Stop requests: a switch that the process sets and the run checks."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from enum import StrEnum
 
 
 class StopReason(StrEnum):
-    """Why a run is to stop before its end."""
+    """Why a run must stop early."""
 
     INTERRUPT = "interrupt"
     """SIGINT."""
     TERMINATE = "terminate"
     """SIGTERM."""
     CANCELLED = "cancelled"
-    """Somebody cancelled the run, perhaps from another host."""
+    """An operator cancelled the run, perhaps from another host."""
     MAX_RUNTIME = "max-runtime"
-    """The time that the run was given is over."""
+    """--max-runtime is reached."""
 
 
 class StopSwitch:
-    """Off until someone asks; the first reason stays."""
+    """Off until somebody requests a stop; keeps the first reason."""
 
     def __init__(self) -> None:
         self.reason: StopReason | None = None
@@ -30,7 +30,7 @@ class StopSwitch:
 
 
 class HardStop(BaseException):
-    """Raised into a run on a second request: it aborts at once, without cleaning up.
+    """Raised into a run on a second stop request: the run aborts at once, without cleaning up.
 
-    Not an ``Exception``, so that nothing on the way takes it for an error that can be handled.
+    Not an ``Exception``, so that no code on the way handles it as an ordinary error.
     """

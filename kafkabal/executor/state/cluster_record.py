@@ -1,7 +1,7 @@
 """The latest run as recorded on the cluster itself, so that any host can resume it or clean up after it.
 
-Records are small (a broker takes 1 MB by default), so the packed run is cut into parts. The head is written last and
-names the parts: before it is there, the run does not exist, and the one before it still does.
+Records are small (a broker accepts 1 MB by default), so the compressed run is split into parts. The head is written
+last and names the parts: until it is there, the new run does not exist, and the previous one still does.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from kafkabal.executor.state.run_summary import RunSummary, summary_of
 _HEAD = "run"
 _HISTORY = "history"
 _MOST_SUMMARIES = 500
-"""Lines of earlier runs that the cluster keeps: more than a year of one run a day."""
+"""Summaries of earlier runs that the cluster keeps: more than a year of one run a day."""
 _PART_BYTES = 256 * 1024
-"""A quarter of the 1 MB that a broker takes by default, since a topic may be set to less; smaller parts mean more
+"""A quarter of the 1 MB that a broker accepts by default, since a topic may allow less; smaller parts need more
 requests."""
 
 
@@ -36,21 +36,21 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClusterRecord:
-    """The run that is recorded on the cluster; there is never more than one."""
+    """The run recorded on the cluster; there is never more than one."""
 
     def __init__(self, store: RecordStore) -> None:
         self._store = store
         self._confirm: Callable[[], None] = _nothing
         """Called before every write."""
         self._left_at: set[str] = set()
-        """Times of the states that this process wrote last; of those without an answer any may be there."""
+        """Times of the states that this process wrote last; after an unacknowledged write, any of them may be there."""
 
     @contextmanager
     def confirming(self, confirm: Callable[[], None]) -> Iterator[None]:
-        """Have something confirmed before every write; what it raises, the write raises.
+        """Call a function before every write; what it raises, the write raises.
 
-        A process may stand still between any two requests, and another one take its lock and resume the run. Written
-        after that, the former state of the run would replace what the other has made of it.
+        A process may be suspended between any two requests, while another one takes its lock and resumes the run. If it
+        wrote after that, the stale state of the run would replace the other process's progress.
         """
         self._confirm = confirm
         try:
@@ -63,16 +63,16 @@ class ClusterRecord:
         self._store.put(key, value, within_s=within_s)
 
     def begin(self, record: RunRecord, state: RunState) -> None:
-        """Replace the recorded run by a new one."""
+        """Replace the recorded run with a new one."""
         before = self._store.get_all()
         packed = zlib.compress(msgspec.json.encode(record))
         parts = [packed[i : i + _PART_BYTES] for i in range(0, len(packed), _PART_BYTES)]
         for number, part in enumerate(parts):
             self._put(_part_key(record.run_id, number), part)
         self.update(record.run_id, state)
-        # before the head: a process that stops after that need not return for the former run
+        # before the head: once the head is written, a process that stops need not return to the previous run
         self._keep_summary(before, record.run_id)
-        # after all that the run needs: a crash before it leaves the former run in place, which is whole
+        # after everything that the run needs: a crash before this write leaves the previous run in place and complete
         head = _Head(run_id=record.run_id, parts=len(parts), sha256=hashlib.sha256(packed).hexdigest())
         self._put(_HEAD, msgspec.json.encode(head))
         for key in before:
@@ -80,7 +80,7 @@ class ClusterRecord:
                 self._put(key, None)
 
     def _keep_summary(self, before: Mapping[str, bytes], run_id: str) -> None:
-        """Keep a line of the run that is replaced, and drop the oldest beyond the number that is kept."""
+        """Keep a summary of the replaced run, and drop the oldest summaries beyond the limit."""
         head = _head(before)
         known = _load(before, head) if head is not None and head.run_id != run_id else None
         if known is not None:
@@ -90,28 +90,28 @@ class ClusterRecord:
             self._put(key, None)
 
     def earlier_runs(self) -> tuple[RunSummary, ...]:
-        """Those that were replaced by later ones, in the order of their ids, which is the order of time."""
+        """Runs that later ones have replaced, sorted by id, which is the order of time."""
         records = self._store.get_all()
         found = [records[key] for key in sorted(records) if key.startswith(f"{_HISTORY}/")]
         return tuple(msgspec.json.decode(packed, type=RunSummary) for packed in found)
 
     def was_replaced(self, run_id: str) -> bool:
-        """Whether a later run has taken the place of this one."""
+        """Whether a later run has replaced this one."""
         return f"{_HISTORY}/{run_id}" in self._store.get_all()
 
     def update(self, run_id: str, state: RunState, *, within_s: float | None = None) -> None:
-        """Write down what has become of the run."""
+        """Record the state of the run."""
         self._left_at.add(state.at)
         self._put(f"{_HEAD}/{run_id}/state", msgspec.json.encode(state), within_s)
         self._left_at = {state.at}
 
     def is_as_left(self, run_id: str) -> bool:
-        """Whether the run record is what this process wrote last: no other process has resumed it."""
+        """Whether the recorded run is what this process wrote last, so that no other process has resumed it."""
         known = self.load()
         return known is not None and known[0].run_id == run_id and known[1].at in self._left_at
 
     def put_request(self, run_id: str, packed: bytes, *, within_s: float | None = None) -> None:
-        """Leave a request for the host that works on the run."""
+        """Store a request for the host that works on the run."""
         self._put(_request_key(run_id), packed, within_s)
 
     def request(self, run_id: str, *, within_s: float | None = None) -> bytes | None:
@@ -124,7 +124,7 @@ class ClusterRecord:
         return head.run_id if head else None
 
     def load(self) -> tuple[RunRecord, RunState] | None:
-        """The recorded run, None where there is none.
+        """The recorded run; None if there is none.
 
         Raises
         ------
@@ -145,7 +145,7 @@ class ClusterRecord:
 
 
 def _nothing() -> None:
-    """Nothing is to be confirmed."""
+    """Confirm nothing before a write."""
 
 
 def _load(records: Mapping[str, bytes], head: _Head) -> tuple[RunRecord, RunState] | None:

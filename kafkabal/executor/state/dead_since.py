@@ -1,8 +1,8 @@
-"""Since when brokers are dead: kept on this host by every command that reads the cluster, and in the cluster's record.
+"""Since when brokers have been dead: recorded on this host by every command that reads the cluster, and on the cluster.
 
-Kafka does not say when a broker left. A broker that is restarted comes back within minutes, and copying its replicas
-away meanwhile would be in vain; so a repair waits until a broker has been seen dead for a while. A command that sees it
-registered again starts the count afresh.
+Kafka does not say when a broker died. A broker that is restarting comes back within minutes, and copying its replicas
+away meanwhile would be in vain; so a repair waits until a broker has been seen dead for a while. A command that sees
+the broker registered again restarts the count.
 """
 
 from __future__ import annotations
@@ -22,24 +22,25 @@ _KEY = "dead-brokers"
 
 
 class Sightings(msgspec.Struct, frozen=True, kw_only=True):
-    """What was known of dead brokers when the cluster was last looked at."""
+    """What was known of dead brokers when the cluster was last observed."""
 
     checked_at: datetime
     dead_since: Mapping[int, datetime] = {}
     """When each broker that was dead then was first seen dead."""
     alive_at: Mapping[int, datetime] = {}
-    """When this host last saw each of those brokers alive, as far as it did."""
+    """When this host last saw each of those brokers alive, if it did."""
     seen: tuple[int, ...] = ()
-    """Every broker that was ever seen, live or dead: one that is gone since is not a slip of the pen."""
+    """Every broker that was ever seen, live or dead: the id of a broker that is gone since is not a typing error."""
 
     def renewed(self, brokers: Collection[int], dead: Collection[int], now: datetime) -> Sightings:
-        """What is known once the cluster was looked at again.
+        """What is known after another observation.
 
-        A time to come was noted before a clock was set back; it counts as now, or the grace might last for years.
+        A first sighting in the future was recorded before the clock was set back; it counts as now, or the grace period
+        might last for years.
         """
         since = {b: min(self.dead_since.get(b, now), now) for b in sorted(dead)}
         seen = tuple(sorted({*self.seen, *brokers}))
-        # one that was dead at the first look was never seen alive
+        # a broker that was dead at the first observation was never seen alive
         alive_at = self.last_alive([b for b in sorted(dead) if b in self.seen])
         return Sightings(checked_at=now, dead_since=since, alive_at=alive_at, seen=seen)
 
@@ -49,7 +50,7 @@ class Sightings(msgspec.Struct, frozen=True, kw_only=True):
         return {b: alive[b] for b in brokers if b in alive}
 
     def joined(self, other: Sightings) -> Sightings:
-        """The earlier time that either knows, unless the other has seen the broker alive since.
+        """The earlier of the two times for each broker, unless it has been seen alive in between.
 
         ``self`` is the later observation: a broker that it does not list was alive then.
         """
@@ -59,12 +60,12 @@ class Sightings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def record_brokers(path: Path, brokers: Collection[int], dead: Collection[int], now: datetime) -> Sightings:
-    """Note which brokers there are and which of them are dead now, in a file of this host.
+    """Record in a file of this host which brokers exist and which of them are dead now.
 
     Returns
     -------
     Sightings
-        Since when each is, as far as this host knows; what cannot be written is dropped.
+        Since when each dead broker has been dead, as far as this host knows; a file that cannot be written is skipped.
     """
     before = read_sightings(path)
     found = (before or Sightings(checked_at=now)).renewed(brokers, dead, now)
@@ -73,12 +74,12 @@ def record_brokers(path: Path, brokers: Collection[int], dead: Collection[int], 
         with replacing(path) as file:
             file.write(msgspec.json.encode(found))
     except (OSError, OutputError):
-        pass  # a read-only home must not keep a cluster from being read
+        pass  # a read-only home directory must not prevent reading a cluster
     return found
 
 
 def known_to_cluster(cluster: Cluster, ours: Sightings, before: Sightings | None) -> Sightings:
-    """What this host and the cluster's record know together.
+    """Combine what this host and the cluster's record know.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def known_to_cluster(cluster: Cluster, ours: Sightings, before: Sightings | None
     theirs = _recorded(cluster)
     if theirs is None:
         return ours
-    # a host whose clock is behind notes a time at which we saw the broker alive, and would cut the grace short
+    # a host with a slow clock records a time at which we saw the broker alive, which would cut the grace period short
     alive_at = before.last_alive(theirs.dead_since) if before is not None else {}
     trusted = {
         b: min(at, ours.checked_at) for b, at in theirs.dead_since.items() if b not in alive_at or at > alive_at[b]
@@ -98,7 +99,7 @@ def known_to_cluster(cluster: Cluster, ours: Sightings, before: Sightings | None
 
 
 def record_on_cluster(cluster: Cluster, sightings: Sightings) -> None:
-    """Record them on the cluster for other hosts; if that is not allowed, only this host has them."""
+    """Record sightings on the cluster for other hosts; if that is not permitted, only this host keeps them."""
     if Capability.RECORDS not in cluster.capabilities:
         return
     try:
@@ -106,11 +107,11 @@ def record_on_cluster(cluster: Cluster, sightings: Sightings) -> None:
         if known is None or (known.dead_since, known.seen) != (sightings.dead_since, sightings.seen):
             cluster.records().put(_KEY, msgspec.json.encode(sightings))
     except KafkabalError:
-        pass  # with a broker dead the record itself may be out of reach
+        pass  # with a dead broker, the record itself may be unavailable
 
 
 def read_sightings(path: Path) -> Sightings | None:
-    """What this host knew at its last observation; None without one, or where the file is damaged."""
+    """What this host knew at its last observation; None if there is no file or it is damaged."""
     try:
         return decode_json(msgspec.json.Decoder(Sightings), read_bytes(path), path, "not a list of brokers")
     except InputFileError:

@@ -1,4 +1,4 @@
-"""The latest run of a cluster: from its journal on this host or from the cluster record."""
+"""Finds the latest run of a cluster, from its journal on this host or from the cluster's record."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafkabal.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:
-    """A run, and its journal where this host has it."""
+    """A run, and its journal if this host has it."""
 
     record: RunRecord
     state: RunState
@@ -26,7 +26,7 @@ class FoundRun:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has begun, and has left something undone or behind."""
+        """Whether the run has begun and is unfinished, or has left something on the cluster."""
         return self.state.has_begun and not self.state.is_clean
 
     @property
@@ -36,11 +36,11 @@ class FoundRun:
 
     @property
     def rates_left(self) -> tuple[Original, ...]:
-        """Original rates of brokers that could not be restored, where nothing else is left of a closed run.
+        """Original rates of brokers that could not be restored, if nothing else is left of a closed run.
 
-        A rate that is set on a broker can be restored through that broker only. A run that had to be cancelled since a
-        broker died would else keep every other run from repairing what died with it, until that broker comes back.
-        Empty where the run has ended in order, or where something else of it is left.
+        A rate set on a broker can be restored through that broker only. Without this exception, a run that was
+        cancelled because a broker died would keep every other run from repairing what died with that broker, until it
+        comes back. Empty if the run has restored everything, or if something else is left.
         """
         state = self.state
         if state.phase is not Phase.CLOSED or state.outcome is RunOutcome.DETACHED:
@@ -53,9 +53,10 @@ class FoundRun:
 
     @property
     def moves_left(self) -> tuple[RunPartition, ...]:
-        """Partitions whose reassignment could not be cancelled, where nothing else is left of a closed run.
+        """Partitions whose reassignment could not be cancelled, if nothing else is left of a closed run.
 
-        Empty for a run that was to be cancelled or rolled back: a later run would bring them where they are not wanted.
+        Empty for a run that was cancelled or rolled back: a later run would move them to a target that is no longer
+        wanted.
         """
         state = self.state
         if state.phase is not Phase.CLOSED or state.outcome is RunOutcome.DETACHED or state.goal is not Goal.APPLY:
@@ -65,9 +66,9 @@ class FoundRun:
         return () if None in left else tuple(p for p in self.record.partitions if str(p.name) in names)
 
     def has_only_dead_left(self, cluster: Cluster) -> bool:
-        """Whether nothing is left of it but what waits for dead brokers: a later run takes it over.
+        """Whether only changes that wait for dead brokers are left of the run: a later run takes those over.
 
-        To resume it can do none of that, and would keep what died with these brokers from being repaired.
+        A resume could complete none of them, and would keep other runs from repairing what died with these brokers.
         """
         live = cluster.broker_ids()
         if self.rates_left:
@@ -75,10 +76,10 @@ class FoundRun:
         return bool(self.moves_to_carry(cluster))
 
     def moves_to_carry(self, cluster: Cluster, plan: Plan | None = None) -> tuple[RunPartition, ...]:
-        """Partitions that a new run takes over, since dead brokers keep this one from ending their reassignments.
+        """Partitions that a new run takes over because dead brokers keep this run from ending their reassignments.
 
-        They come with their throttle and its original values, and are resumed, cancelled and rolled back with the rest
-        of the new run. None where any reassignment can end, or where the plan of the new run is about one of them.
+        The new run takes over their throttle and its original values too, and resumes, cancels and rolls them back like
+        its own. Empty if any of the reassignments can end, or if the plan of the new run names one of the partitions.
         """
         moves = self.moves_left
         planned = {c.name for c in plan.partitions} if plan is not None else set()
@@ -87,7 +88,7 @@ class FoundRun:
 
     @property
     def is_resumable(self) -> bool:
-        """Whether it has begun, and did not do all that it was to do."""
+        """Whether the run has begun and has not done everything it was to do."""
         is_complete = self.state.is_clean and self.state.outcome is RunOutcome.COMPLETE
         return self.state.has_begun and not is_complete
 
@@ -98,17 +99,17 @@ def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> 
     Parameters
     ----------
     journal
-        A journal to use whatever else there is, such as a copy from another host.
+        A journal to use in any case, such as a copy from another host.
 
     Returns
     -------
     FoundRun or None
-        None where no run has begun on this cluster, as far as this host and the cluster know.
+        None if no run has begun on this cluster, as far as this host and the cluster know.
 
     Raises
     ------
     UsageError
-        If a journal that was given belongs to another cluster.
+        If the given journal belongs to another cluster.
     """
     cluster_id = environment.cluster.cluster_id()
     local = read_journal(journal) if journal is not None else latest_journal(environment.folder(cluster_id))
@@ -124,7 +125,7 @@ def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> 
     if local is not None and record.run_id != local.record.run_id:
         if journal is not None or _is_later(environment.cluster, local, record):
             return _only(local)
-        # an old journal of this host must not hide the run that was begun since
+        # an old journal of this host must not hide the run that has begun since
         local = _journal_of(environment, record)
     if local is None:
         return FoundRun(record, state, None)
@@ -137,7 +138,7 @@ def find_run_by_id(environment: RunEnvironment, run_id: str | None, journal: Pat
     Parameters
     ----------
     run_id
-        The latest that has begun, if None.
+        The latest run that has begun if None.
 
     Raises
     ------
@@ -159,7 +160,7 @@ def find_run_by_id(environment: RunEnvironment, run_id: str | None, journal: Pat
 
 
 def open_cluster_record(cluster: Cluster) -> ClusterRecord | None:
-    """Where the cluster records its run, None where it cannot or may not."""
+    """The cluster's record of its run; None if the cluster keeps none or access is denied."""
     if Capability.RECORDS not in cluster.capabilities:
         return None
     try:
@@ -169,7 +170,7 @@ def open_cluster_record(cluster: Cluster) -> ClusterRecord | None:
 
 
 def refused_record(cluster: Cluster) -> NotAuthorizedError | None:
-    """Why runs of other hosts cannot be known; None where the cluster's run record may be read, or it keeps none."""
+    """Why runs of other hosts are unknown; None if the cluster's record may be read or does not exist."""
     if Capability.RECORDS not in cluster.capabilities:
         return None
     try:
@@ -182,7 +183,7 @@ def refused_record(cluster: Cluster) -> NotAuthorizedError | None:
 
 
 def _recalled(cluster: Cluster) -> tuple[RunRecord, RunState] | None:
-    """The run that the cluster records, None where it may not be read."""
+    """The run that the cluster records; None if it may not be read."""
     remembered = open_cluster_record(cluster)
     try:
         return remembered.load() if remembered is not None else None
@@ -195,9 +196,9 @@ def _only(local: JournalContent | None) -> FoundRun | None:
 
 
 def _is_later(cluster: Cluster, local: JournalContent, record: RunRecord) -> bool:
-    """Whether the run of a journal was begun after the recorded one, as where it could not be recorded.
+    """Whether the run of a journal began after the recorded one, for example because it could not be recorded.
 
-    Clocks of hosts differ, and may be set: what the record names as replaced is older, whatever its time.
+    Clocks differ between hosts and may be set: a run that the record lists as replaced is older, whatever its time.
     """
     if local.record.started_at <= record.started_at:
         return False
@@ -206,14 +207,14 @@ def _is_later(cluster: Cluster, local: JournalContent, record: RunRecord) -> boo
 
 
 def _journal_of(environment: RunEnvironment, record: RunRecord) -> JournalContent | None:
-    """The journal of a recorded run, where this host has it and began the run."""
+    """The journal of a recorded run, if this host has it and began the run."""
     path = environment.journal_path(record.cluster_id, record.run_id)
     content = read_journal(path) if path.is_file() and _has_first_line(path) else None
     return content if content is not None and content.state.has_begun else None
 
 
 def latest_journal(folder: Path) -> JournalContent | None:
-    """The latest run of a cluster that has begun; run ids sort by time."""
+    """Content of the journal of the latest run that has begun; run ids sort by time."""
     for path in sorted(folder.glob("*.jsonl"), reverse=True):
         if _has_first_line(path):
             content = read_journal(path)
@@ -223,15 +224,15 @@ def latest_journal(folder: Path) -> JournalContent | None:
 
 
 def _has_first_line(path: Path) -> bool:
-    """False for a journal that a crash cut off at its very beginning, when nothing had been changed yet."""
+    """False for a journal that a crash cut off in its first line, before anything was changed."""
     with path.open("rb") as file:
         return file.readline().endswith(b"\n")
 
 
 def _merged(local: RunState, remembered: RunState) -> RunState:
-    """The newer of the two, with every rate and every original that either knows.
+    """The newer of two states, with every rate and every original config from both.
 
-    Times come from clocks that differ between hosts and may be set: they count only within one opening of the run.
+    Times come from clocks that differ between hosts and may be set: they only count within one opening of the run.
     """
     is_local_older = (remembered.openings, remembered.at) > (local.openings, local.at)
     newer, older = (remembered, local) if is_local_older else (local, remembered)

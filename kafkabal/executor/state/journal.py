@@ -1,6 +1,6 @@
-"""The journal of a run: append-only JSON Lines, on disk before and after every effect on the cluster.
+"""The journal of a run: append-only JSON Lines, written to disk before and after every request to the cluster.
 
-A last line that was cut off by a crash is overwritten by the next record.
+If a crash cuts off the last line, the next record overwrites it.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class Journal:
     Attributes
     ----------
     is_tolerant
-        Set while a run is being wound down: an error of the disk is then kept in ``gap`` and not raised, since
-        leaving throttles behind would be worse than leaving a gap in the journal.
+        Set while a run is being wound down: a disk error is then kept in ``gap`` instead of raised, since leftover
+        throttles would be worse than a gap in the journal.
     gap
         Why records are missing from it; empty if none are.
     """
@@ -47,7 +47,7 @@ class Journal:
 
     @classmethod
     def create(cls, path: Path, record: RunRecord, *more: Record) -> Journal:
-        """Begin the journal of a run with everything that is known before its first effect, and more records."""
+        """Begin the journal of a run with everything known before its first request, and more records."""
         journal = cls(path)
         header = Header(
             kafkabal_journal=JOURNAL_VERSION,
@@ -66,7 +66,7 @@ class Journal:
             _sync_folder(path.parent)
         except OutputError as error:
             journal.close()
-            # without its first records a journal is no run: nothing can be resumed from it
+            # a journal without its first records describes no run: nothing could be resumed from it
             raise OutputError(error.message, hint="nothing was started; free disk space, then try again") from error
         except BaseException:
             journal.close()
@@ -74,12 +74,12 @@ class Journal:
         return journal
 
     def append(self, *records: Record) -> None:
-        """Write records and wait until the disk has them.
+        """Write records, and return once they are on disk.
 
         Raises
         ------
         OutputError
-            If it cannot be written, unless the journal is tolerant.
+            If the journal cannot be written, unless it is tolerant.
         """
         lines = b"".join(self._encode(r) + b"\n" for r in records)
         try:
@@ -96,7 +96,7 @@ class Journal:
             self.gap = error.strerror or str(error)
 
     def _drop_torn_line(self) -> None:
-        """Take back what a full disk has cut off: with a record behind it, the journal could never be read again."""
+        """Remove a record that a full disk cut off: with more behind it, the journal could never be read again."""
         with suppress(OSError):
             self._file.truncate(self._whole_bytes)
             self._file.seek(self._whole_bytes)
@@ -107,7 +107,7 @@ class Journal:
 
 
 class UnwritableJournal(Journal):
-    """Stands in for a journal that cannot be opened, where the run is only wound down."""
+    """Stands in for a journal that cannot be opened, if the run is only wound down."""
 
     def __init__(self, path: Path, gap: str) -> None:
         self.path = path
@@ -115,18 +115,18 @@ class UnwritableJournal(Journal):
         self.gap = gap
 
     def append(self, *records: Record) -> None:
-        """Leave a gap."""
+        """Write nothing, and leave a gap."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no file is open."""
 
 
 def _leave_to_former_writers(path: Path, keep_bytes: int) -> None:
-    """Go on in a copy under the same name.
+    """Continue in a copy under the same name.
 
-    A process of this host that stood still while its run was taken over still has the journal open. Once continued, it
-    may write a record or two before it finds that out, over those of the process that has the run now: a journal in
-    which lines overlap can never be read again. What it writes goes to the former file, which has no name any more.
+    A suspended process of this host whose run was taken over still has the journal open. When it wakes up, it may write
+    a record or two before it notices, over those of the process that has the run now: a journal with overlapping lines
+    can never be read again. Whatever it writes goes to the former file, which no longer has a name.
     """
     kept = path.read_bytes()[:keep_bytes]
     try:
@@ -138,7 +138,7 @@ def _leave_to_former_writers(path: Path, keep_bytes: int) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the name of a new file survive a power loss as well."""
+    """Make the name of a new file survive a power loss too."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,7 +1,7 @@
-"""Records of a journal, one JSON object a line.
+"""Records of a journal, one JSON object per line.
 
-The first line is a header with the version; then come the planned partitions and the original configs, then what
-happens.
+The first line is a header with the version; then come the planned partitions and the original configs, followed by the
+events of the run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ JOURNAL_VERSION = 1
 
 
 class EffectKind(StrEnum):
-    """What a request asks of the cluster."""
+    """What a request changes on the cluster."""
 
     REASSIGN = "reassign"
     CANCEL = "cancel"
@@ -29,11 +29,11 @@ class EffectKind(StrEnum):
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="run"):
-    """First line: which run, of which plan, on which cluster, and how."""
+    """First line: the run, its plan, its cluster and its options."""
 
     kafkabal_journal: int
     run_id: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}$")]
-    """Names the file of the journal, too."""
+    """Also the file name of the journal."""
     plan_id: str
     cluster_id: str
     started_at: str
@@ -51,9 +51,9 @@ class Entered(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag
     goal: Goal
     phase: Phase
     openings: int = 0
-    """How often the run was opened again."""
+    """How often the run was reopened."""
     batches: int | None = None
-    """Requests that have started moves on all hosts; None where an earlier version wrote this, or has lost count."""
+    """Requests that have started moves, on all hosts; None if an earlier version wrote this or the count is lost."""
 
 
 class ThrottleRate(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="rate"):
@@ -69,7 +69,7 @@ class ThrottleTaken(msgspec.Struct, frozen=True, kw_only=True, tag_field="record
     at: str
     throttle: Throttle
     asked_at: str
-    """The latest request for a throttle that was taken; empty if there was none."""
+    """The latest throttle request taken; empty if there was none."""
 
 
 class Intended(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="intended"):
@@ -82,7 +82,7 @@ class Intended(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", ta
 
 
 class Confirmed(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="confirmed"):
-    """Its answer came; items that failed are named."""
+    """The answer to a request has arrived; names the items that failed."""
 
     at: str
     number: int
@@ -90,7 +90,7 @@ class Confirmed(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", t
 
 
 class Unanswered(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="unanswered"):
-    """No answer came: it may have been done or not."""
+    """No answer has arrived: the request may or may not have been executed."""
 
     at: str
     number: int

@@ -1,4 +1,4 @@
-"""What a journal says of its run. A last line that was cut off by a crash is ignored."""
+"""Reads a journal back. A last line that was cut off by a crash is ignored."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ class _Version(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class JournalContent:
-    """What a journal holds."""
+    """The content of a journal."""
 
     path: Path
     record: RunRecord
     state: RunState
     effects: int
-    """Number of the last effect."""
+    """Number of the last request."""
     unanswered: tuple[Intended, ...]
     """Requests that the cluster may or may not have executed."""
     problems: Mapping[str, str]
     valid_bytes: int
-    """Length up to the end of the last whole record."""
+    """Length of the file up to the end of the last complete record."""
 
     def left_behind(self) -> str:
-        """What may be on the cluster if nothing more is done, for people."""
+        """What may remain on the cluster if nothing more is done, in words for people."""
         if self.state.is_clean or not self.state.has_begun:
             return f"run {self.record.run_id} left nothing on the cluster"
         known = (*self.record.originals, *self.state.later_originals) if self.state.rates else ()
@@ -64,7 +64,7 @@ def read_journal(path: Path | str) -> JournalContent:
     Raises
     ------
     InputFileError
-        If it cannot be read, is not a journal, is of a newer version, or a line before the last one is malformed.
+        If it cannot be read, is not a journal, has a newer version, or has a malformed line before the last one.
     """
     if str(path) == STDIN:
         raise InputFileError(path, "a journal is written to as well and cannot be standard input")
@@ -74,7 +74,7 @@ def read_journal(path: Path | str) -> JournalContent:
 
 @dataclass(slots=True)
 class _Fold:
-    """Goes through the records once and keeps what matters."""
+    """Goes through the records once and accumulates the state."""
 
     path: Path
     header: Header | None = None
@@ -98,7 +98,7 @@ class _Fold:
             try:
                 record = file.decode(decoder, line, _NO_RECORD)
             except InputFileError as error:
-                torn = error  # a crash may have cut off the last line, and only that
+                torn = error  # a crash may have cut off the last line, and only the last
                 continue
             if not line.endswith(b"\n"):
                 break
@@ -135,7 +135,7 @@ class _Fold:
         if record.batches is not None:
             self.state.batches = record.batches
         elif record.openings and not self.is_started:
-            self.state.batches = None  # begun from a record of the cluster that does not tell those of other hosts
+            self.state.batches = None  # begun from a cluster record that does not count requests of other hosts
         self.is_started = True
         self.state.goal = record.goal
         self.state.phase, self.state.outcome = record.phase, None

@@ -1,4 +1,4 @@
-"""Every run in this host's journals or the cluster's own record."""
+"""All runs in this host's journals and in the cluster's record."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kafkabal.executor.state.run_summary import RunSummary, summary_of
 
 
 def run_history(environment: RunEnvironment, since_s: float | None = None) -> tuple[RunSummary, ...]:
-    """Runs that began at a time or later, the latest first; of two records of one run, the later one.
+    """Runs that began at or after a time, latest first; of two records of one run, the later one.
 
     Parameters
     ----------
     since_s
-        Seconds since the epoch, however long before any date.
+        Seconds since the epoch; may be earlier than any date.
 
     Raises
     ------
@@ -37,7 +37,7 @@ def run_history(environment: RunEnvironment, since_s: float | None = None) -> tu
 
 
 def _has_begun_since(run: RunSummary, since_s: float) -> bool:
-    """A run whose time cannot be read is shown rather than hidden."""
+    """Whether a run began at or after a time; a run whose time cannot be read is shown rather than hidden."""
     try:
         began = datetime.fromisoformat(run.started_at)
     except ValueError:
@@ -50,7 +50,7 @@ def _of_journals(folder: Path) -> Iterator[RunSummary]:
         try:
             content = read_journal(path)
         except InputFileError:
-            continue  # one that a crash cut off at its beginning, before anything was changed
+            continue  # a crash cut this journal off in its first line, before anything was changed
         if content.state.has_begun:
             yield summary_of(content.record, content.state)
 

@@ -1,7 +1,7 @@
-"""What is asked of a run that is active: another throttle, a pause, its end. Asked on any host; the run looks for it.
+"""Requests to an active run: another throttle, a pause, its end. Any host can send one; the run polls for them.
 
-A run that the cluster records is asked through its record there; any other, through a small file beside
-the journal, and so only on its own host. A request stays where it is: a run takes each one once, and a run that was
+A run recorded on the cluster receives requests through its record there; any other through a small file next to the
+journal, and so only on its own host. A request stays in place: a run takes each one once, and a run that was
 interrupted takes the latest when it is resumed.
 """
 
@@ -23,18 +23,18 @@ from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.find_run import FoundRun, find_run, open_cluster_record
 
 LOOK_EVERY_S = 5.0
-"""Reading the record of the cluster costs a request: at every poll it would be the most frequent one of the run; a
-pause that is obeyed within 5 s is still soon."""
+"""Reading the cluster's record costs a request: at every poll it would be the run's most frequent one, and a pause that
+takes effect within 5 s is still soon."""
 _LOOK_WITHIN_S = 5.0
-"""How long one look may take, since moves wait for it: where the record has no leader, half of the time."""
+"""Timeout of one read, since moves wait for it: if the record has no leader, that is half of the time."""
 _TRIES, _WRITE_WITHIN_S, _READ_WITHIN_S = 4, 4.0, 1.0
-"""How often a request is written, and looked for where that is not acknowledged: for 20 s in all. A broker that died is
-replaced after 9 s as a leader, and no longer waited for as a follower; what cannot be written by then has to wait for
-brokers to come back."""
+"""How often a request is written, and read back if the write is not acknowledged: 20 s in total. A broker that died is
+replaced as leader after 9 s, and no longer awaited as follower; what cannot be written by then has to wait for brokers
+to come back."""
 _MAY_BE_STORED = (
     "'kafkabal inspect' shows which brokers are dead; the run may still follow the request once they are back"
 )
-"""A leader whose followers have just died takes a record, and can show it to readers only once they are back."""
+"""A leader whose followers have just died accepts a record, but shows it to readers only once they are back."""
 
 
 class ThrottleChange(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ class ThrottleChange(msgspec.Struct, frozen=True, kw_only=True):
     bytes_per_s: int | None = None
     """Between brokers."""
     is_auto: bool = False
-    """Adapt it to the load of the cluster, from the current rate on."""
+    """Adapt the throttle to the load of the cluster, starting at the current rate."""
     log_dir_bytes_per_s: int | None = None
     """Between log dirs."""
 
@@ -52,7 +52,7 @@ class ThrottleChange(msgspec.Struct, frozen=True, kw_only=True):
         return self.bytes_per_s is None and not self.is_auto
 
     def over(self, earlier: ThrottleChange) -> ThrottleChange:
-        """Both wishes; this one counts where they contradict each other."""
+        """Combine two requests; this one wins if they conflict."""
         between_brokers = earlier if self._is_of_log_dirs_only else self
         return ThrottleChange(
             bytes_per_s=between_brokers.bytes_per_s,
@@ -61,8 +61,8 @@ class ThrottleChange(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def applied_to(self, throttle: Throttle) -> Throttle:
-        """The throttle that a run continues with."""
-        from kafkabal.executor.throttle.auto_rate import FIRST_LEAST_BYTES_PER_S  # measures, and so needs numpy
+        """The throttle with which a run continues."""
+        from kafkabal.executor.throttle.auto_rate import FIRST_LEAST_BYTES_PER_S  # needs numpy to measure load
 
         rate = throttle.bytes_per_s if self.bytes_per_s is None else self.bytes_per_s
         return replace(
@@ -78,15 +78,15 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     requested: ThrottleChange = ThrottleChange()
     is_cancelled: bool = False
-    """The run is to cancel what it has in flight and end."""
+    """Whether the run must cancel what it has in flight and end."""
     is_paused: bool = False
-    """The run is to move nothing until another request says otherwise."""
+    """Whether the run must move nothing until another request says otherwise."""
     asked_at: str
-    """Tells it from other requests."""
+    """Distinguishes it from other requests."""
 
 
 class RunRequests:
-    """The latest request for a run, wherever it is asked for."""
+    """The latest request for a run, wherever it is stored."""
 
     def __init__(self, journal: Path, remembered: ClusterRecord | None, run_id: str, clock: Clock) -> None:
         self._path = journal.with_suffix(".throttle")
@@ -96,7 +96,7 @@ class RunRequests:
         self._looked_s = float("-inf")
 
     def latest(self) -> RunRequest | None:
-        """The latest request, taken or not; None where there is none, or it is not yet time to read again."""
+        """The latest request, taken or not; None if there is none, or if it is too early to read again."""
         now_s = self._clock.monotonic()
         if now_s - self._looked_s < LOOK_EVERY_S:
             return None
@@ -107,12 +107,12 @@ class RunRequests:
         return None
 
     def current(self) -> RunRequest | None:
-        """The latest request, read now; None where there is none that can be understood.
+        """The latest request, read now; None if there is none that can be parsed.
 
         Raises
         ------
         OperationError
-            If the record of the cluster cannot be read in time.
+            If the cluster's record cannot be read in time.
         """
         with suppress(OSError, msgspec.DecodeError):
             packed = self._read(_LOOK_WITHIN_S)
@@ -120,12 +120,12 @@ class RunRequests:
         return None
 
     def put(self, request: RunRequest) -> None:
-        """Leave a request in place of the one before.
+        """Store a request, replacing the previous one.
 
         Raises
         ------
         OutputError, OperationError
-            If it cannot be written, or not be known that it is.
+            If it cannot be written, or if it is unknown whether it was.
         """
         packed = msgspec.json.encode(request)
         if self._remembered is None:
@@ -138,7 +138,8 @@ class RunRequests:
             except NotAuthorizedError:
                 raise
             except OperationError as error:
-                # where replicas are dead, not all have it that should; the run reads what is read here
+                # with dead replicas the write may not be acknowledged although it is stored; what can be read, the run
+                # reads too
                 if self._has(packed):
                     return
                 if not tries_left:
@@ -160,9 +161,9 @@ class RunRequests:
 
 
 def request_throttle(environment: RunEnvironment, requested: ThrottleChange, *, journal: Path | None = None) -> str:
-    """Ask the latest run for another throttle: through the cluster's record of it, else through a file on its host.
+    """Ask the latest run for another throttle: through its record on the cluster, otherwise through a file on its host.
 
-    What was asked for before and has not been taken yet is asked for still, unless this contradicts it.
+    An earlier request that has not been taken yet still holds, unless this one contradicts it.
 
     Returns
     -------
@@ -176,14 +177,14 @@ def request_throttle(environment: RunEnvironment, requested: ThrottleChange, *, 
     OutputError, OperationError
         If the request cannot be written.
     """
-    # a run reads only the latest request: one that left the pause out would end it
+    # a run reads only the latest request: a request without the pause would end the pause
     return _replace_request(environment, journal, lambda kept: replace(kept, requested=requested.over(kept.requested)))
 
 
 def request_pause(environment: RunEnvironment, *, is_paused: bool) -> str:
-    """Ask the latest run, wherever it works, to move nothing for a while, or to continue; returns its id.
+    """Ask the latest run, on whatever host, to pause or to continue; returns its id.
 
-    A throttle that was asked for before and has not been taken yet is asked for still.
+    An earlier throttle request that has not been taken yet still holds.
 
     Raises
     ------
@@ -196,14 +197,14 @@ def request_pause(environment: RunEnvironment, *, is_paused: bool) -> str:
 
 
 def is_pause_requested(environment: RunEnvironment) -> bool:
-    """Whether the latest request for the latest run is to move nothing for a while."""
+    """Whether the latest request to the latest run is a pause."""
     found = find_run(environment)
     request = _requests_of(environment, found).latest() if found is not None else None
     return request is not None and request.is_paused
 
 
 def request_cancel(environment: RunEnvironment, *, journal: Path | None = None) -> str:
-    """Ask the latest run, wherever it works, to cancel what it has in flight and to end; returns its id.
+    """Ask the latest run, on whatever host, to cancel what it has in flight and end; returns its id.
 
     Raises
     ------
@@ -218,13 +219,13 @@ def request_cancel(environment: RunEnvironment, *, journal: Path | None = None) 
 def _replace_request(
     environment: RunEnvironment, journal: Path | None, change: Callable[[RunRequest], RunRequest]
 ) -> str:
-    """Put a request in place of the latest one, made from what of that still holds; returns the id of the run.
+    """Replace the latest request with one made from the parts of it that still hold; returns the id of the run.
 
-    A pause holds until another request ends it; a throttle only until the run has taken it.
+    A pause holds until another request ends it; a throttle request holds only until the run has taken it.
     """
     found = _open_run(environment, journal)
     requests = _requests_of(environment, found)
-    # put in place of one that cannot be read, it would end a pause that still holds
+    # if the latest request cannot be read, replacing it would end a pause that still holds
     before = requests.current()
     is_untaken = before is not None and before.asked_at != found.state.asked_at
     kept = RunRequest(

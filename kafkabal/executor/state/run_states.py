@@ -8,9 +8,9 @@
                               v
                           CANCELLING -> RESTORING -> CLOSED
 
-Until RECORDED nothing has been changed. A crash leaves the run in any state but CLOSED; ``resume``, ``rollback``,
-``cancel`` and ``repair`` start again from whatever is true on the cluster, so every state leads back to MOVING,
-CANCELLING or RESTORING. A closed run can be begun again as well: to be rolled back, or for what was left undone.
+Until RECORDED nothing has been changed. A crash may leave the run in any state but CLOSED; ``resume``, ``rollback``,
+``cancel`` and ``repair`` start again from the actual state of the cluster, so every state leads back to MOVING,
+CANCELLING or RESTORING. A closed run can be reopened too: to roll it back, or for what was left undone.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from kafkabal.executor.state.run_record import Original
 
 
 class Goal(StrEnum):
-    """Where a run is heading."""
+    """What a run aims at."""
 
     APPLY = "apply"
     """Every partition as planned."""
     ROLL_BACK = "roll-back"
     """Every partition, leader and config as found."""
     CANCEL = "cancel"
-    """Nothing in flight, every config as found; what has finished stays."""
+    """Nothing in flight, every config as found; finished moves stay."""
 
 
 class Phase(StrEnum):
@@ -54,11 +54,11 @@ class RunOutcome(StrEnum):
 
     COMPLETE = "complete"
     PARTIAL = "partial"
-    """Some partitions could not be done."""
+    """Some partitions failed."""
     STOPPED = "stopped"
-    """Told to stop; nothing is in flight and no throttle is left."""
+    """Stopped on request; nothing is in flight and no throttle is left."""
     DETACHED = "detached"
-    """Asked to stop; moves and their throttle stay in place."""
+    """Stopped on request; moves in flight and their throttle stay in place."""
 
 
 _AGAIN = frozenset({Phase.MOVING, Phase.CANCELLING, Phase.RESTORING})
@@ -75,40 +75,40 @@ NEXT: Mapping[Phase, frozenset[Phase]] = {
 
 
 RATES_PENDING = re.compile(r"replication rates of broker (\d{1,10}): ", re.ASCII)
-"""How a rate that could not be restored is named in :attr:`RunState.pending`."""
+"""Pattern of a rate that could not be restored, in :attr:`RunState.pending`."""
 MOVE_PENDING = re.compile(r"the throttle of (.+), still in flight", re.ASCII)
-"""How a reassignment that could not be cancelled is named there."""
+"""Pattern of a reassignment that could not be cancelled, in the same list."""
 
 
 class RunState(msgspec.Struct, kw_only=True):
-    """What has become of a run, folded from its journal or read from the cluster's own record of it."""
+    """The state of a run, folded from its journal or read from the cluster's record of it."""
 
     at: str = ""
-    """When it was last written down, by the clock of the host that did."""
+    """When it was last recorded, by the clock of the host that did."""
     openings: int = 0
-    """How often the run was opened again: tells older from newer where clocks of hosts differ or are set."""
+    """How often the run was reopened: distinguishes older from newer states if clocks of hosts differ or are set."""
     goal: Goal = Goal.APPLY
     phase: Phase = Phase.PREPARED
     rates: set[str] = set()
-    """Every rate that this run ever set, as config text: a value found that is none of them is not ours."""
+    """Every rate that this run has ever set, as config text: any other value found is not ours."""
     throttle: Throttle | None = None
-    """The throttle, where it is no longer the one that the run was begun with."""
+    """The current throttle, if it is no longer the one that the run began with."""
     asked_at: str = ""
-    """Which request for another throttle was the last that was taken."""
+    """The last throttle request that was taken."""
     batches: int | None = None
-    """Requests that have started moves; None where an earlier version worked on the run, which did not record them."""
+    """Requests that have started moves; None if an earlier version, which did not count them, worked on the run."""
     later_originals: list[Original] = []
     outcome: RunOutcome | None = None
     pending: list[str] = []
-    """Throttles that could not be restored, for people."""
+    """Throttles that could not be restored, in words for people."""
 
     def count_batch(self) -> None:
-        """A request is about to start moves."""
+        """Count a request that is about to start moves."""
         if self.batches is not None:
             self.batches += 1
 
     def enter(self, phase: Phase) -> None:
-        """Go on to a phase; a step that the machine does not know is a fault of the program."""
+        """Enter a phase; a transition that the state machine does not know is a bug."""
         assert phase in NEXT[self.phase], f"invalid transition: {self.phase} to {phase}"
         self.phase = phase
         if phase is not Phase.CLOSED:
@@ -121,5 +121,5 @@ class RunState(msgspec.Struct, kw_only=True):
 
     @property
     def is_clean(self) -> bool:
-        """Closed with nothing of ours left on the cluster."""
+        """Whether the run is closed and nothing of ours is left on the cluster."""
         return self.phase is Phase.CLOSED and not self.pending and self.outcome is not RunOutcome.DETACHED

@@ -1,8 +1,8 @@
-"""What is written down of an open run: in its journal on this host, and in the record that the cluster keeps of it.
+"""Stores an open run: in its journal on this host, and in the cluster's record of it.
 
-The two serve different readers. The journal has everything and is on disk before each request, so that this host knows
-after a crash what it may have done. The cluster's record has the run as it was begun and its latest state, so that any
-host can resume it or clean up; it is a request like any other, and fenced like one.
+The two serve different readers. The journal contains everything and is on disk before each request, so that after a
+crash this host knows what it may have done. The cluster's record contains the run as begun and its latest state, so
+that any host can resume it or clean up; writing it is a request like any other, and fenced like one.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ from kafkabal.executor.state.run_record import Original, RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 
 _SHARE_EVERY_S = 5.0
-"""Other hosts ask for progress to show it to people; as often as the run looks for requests in the same record."""
+"""Other hosts read progress to show it to people; written as often as the run reads requests in the same record."""
 _SHARE_WITHIN_S = 2.0
-"""A leader that responds takes milliseconds; without one the moves are not to wait."""
+"""A leader that responds takes milliseconds; if there is none, the moves must not wait."""
 _SHARE_AGAIN_S = 60.0
-"""After a failure: with too few replicas in sync every other turn of the run would wait for nothing."""
+"""Pause after a failure: with too few replicas in sync, every other turn of the run would wait in vain."""
 
 
 class RunStore:
-    """The record and the state of a run, and the two places where they are kept.
+    """The record and the state of a run, and the two places that store them.
 
     Parameters
     ----------
     cluster_record
-        None where the cluster keeps none.
+        None if the cluster keeps none.
     """
 
     def __init__(
@@ -62,12 +62,12 @@ class RunStore:
         self._clock = clock
         self._is_changed = False
         self._is_ahead = False
-        """More has been done than other hosts know."""
+        """Whether more has been done than other hosts know."""
         self._share_at_s = float("-inf")
 
     @property
     def journal_path(self) -> Path:
-        """Where the journal is."""
+        """Path of the journal."""
         return self._journal.path
 
     @property
@@ -76,7 +76,7 @@ class RunStore:
         return self._journal.gap
 
     def now(self) -> str:
-        """The time as it is written down."""
+        """The current time in the format of the journal."""
         return self._clock.utc_now().isoformat(timespec="milliseconds")
 
     def append(self, *records: Record) -> None:
@@ -84,19 +84,19 @@ class RunStore:
         self._journal.append(*records)
 
     def announce_request(self, request: Intended) -> None:
-        """Write down a request that is about to be sent."""
+        """Record a request that is about to be sent."""
         if request.kind is EffectKind.REASSIGN:
             self.state.count_batch()
             self._is_ahead = True
         self.append(request)
 
     def enter(self, goal: Goal, phase: Phase) -> bool:
-        """Write down that the run goes on to a phase.
+        """Record that the run enters a phase.
 
         Returns
         -------
         bool
-            Whether other hosts have to know: a new goal decides what a resume does, and a pause who may end it.
+            Whether other hosts must know: a new goal decides what a resume does, and a pause who may end it.
         """
         matters = goal is not self.state.goal or Phase.PAUSED in (phase, self.state.phase)
         self.state.goal = goal
@@ -106,7 +106,7 @@ class RunStore:
         return matters
 
     def close_run(self, outcome: RunOutcome, pending: list[str], problems: dict[str, str]) -> None:
-        """Write down the end of the run."""
+        """Record the end of the run."""
         self.state.enter(Phase.CLOSED)
         self.state.outcome, self.state.pending = outcome, pending
         self.append(Closed(at=self.now(), outcome=outcome, pending=pending, problems=problems))
@@ -118,9 +118,9 @@ class RunStore:
         self.append(ThrottleTaken(at=self.now(), throttle=throttle, asked_at=asked_at))
 
     def announce_rates(self, rates: Collection[str]) -> None:
-        """Write down rates that are about to be set.
+        """Record rates that are about to be set.
 
-        Without that, a rate found on a broker after a crash would be taken for an operator's, and left there.
+        Otherwise a rate found on a broker after a crash would be taken for an operator's, and left there.
         """
         new = sorted(set(rates) - self.state.rates)
         if new:
@@ -130,14 +130,14 @@ class RunStore:
         self.update_if_changed()
 
     def keep_originals(self, originals: Collection[Original]) -> None:
-        """Write down configs as they were found, before anything changes them.
+        """Record configs as they were found, before anything changes them.
 
         Raises
         ------
         BusyError
-            If another process has the lock: what was found may be what that one has set, and would stay for ever.
+            If another process has the lock: it may have set what was found, which would then stay for ever.
         """
-        # those of a try whose answer from the cluster was lost are in the journal already
+        # the journal already has those of an attempt whose answer from the cluster was lost
         new = [original for original in originals if original not in self.state.later_originals]
         if new:
             self._fence.check()
@@ -153,7 +153,7 @@ class RunStore:
             self._is_changed = False
 
     def update_cluster_record(self) -> None:
-        """Write the state of the run to its record on the cluster; fenced like every effect.
+        """Write the state of the run to its record on the cluster; fenced like every request.
 
         Raises
         ------
@@ -165,9 +165,9 @@ class RunStore:
             self._write_cluster_record(self.cluster_record)
 
     def share_progress(self) -> None:
-        """Let other hosts see how far the run is, at intervals; what cannot be written now is written later.
+        """Show other hosts the progress of the run, at intervals; what cannot be written now is written later.
 
-        Nothing depends on it: while the lock is not confirmed it is left to the next request, which waits for that.
+        Nothing depends on it: if the lock is not confirmed, this leaves the wait for it to the next request.
         """
         now_s = self._clock.monotonic()
         is_due = self._is_ahead and now_s >= self._share_at_s
@@ -180,13 +180,13 @@ class RunStore:
             self._share_at_s = now_s + _SHARE_AGAIN_S
 
     def _write_cluster_record(self, cluster_record: ClusterRecord, within_s: float | None = None) -> None:
-        # the time orders this state against the journal of another host: without it the older one could win
+        # the time orders this state against another host's journal: without it, the older one could win
         self.state.at = self.now()
         cluster_record.update(self.record.run_id, self.state, within_s=within_s)
         self._is_ahead = False
 
     def tolerate_gaps(self) -> None:
-        """From now on a full disk ends nothing: throttles left behind are worse than a gap in the journal."""
+        """From now on a full disk ends nothing: leftover throttles are worse than a gap in the journal."""
         self._journal.is_tolerant = True
 
     def close(self) -> None:

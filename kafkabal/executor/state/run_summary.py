@@ -1,4 +1,4 @@
-"""A run in one line: who, when, why, how much, and what came of it."""
+"""Summary of a run in one line: who, when, why, how much, and with what outcome."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 
 
 class RunSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What is kept of a run when its record is gone."""
+    """What is kept of a run once its record is gone."""
 
     run_id: str
     plan_id: str
     started_at: str
     last_at: str
-    """When it was last written down; its end, where it has an outcome."""
+    """When it was last recorded; its end if it has an outcome."""
     host: str
     user: str
     why: str
     goal: Goal
     phase: Phase
     outcome: RunOutcome | None
-    """None where it was not ended."""
+    """None if it has not ended."""
     partitions: int
     planned_bytes: int
-    """Of all copies to other brokers."""
+    """Total bytes of all copies to other brokers."""
 
 
 def summary_of(record: RunRecord, state: RunState) -> RunSummary:
-    """A run by its record and what has become of it."""
+    """Summarise a run from its record and state."""
     return RunSummary(
         run_id=record.run_id,
         plan_id=record.plan_id,

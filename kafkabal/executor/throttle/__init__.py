@@ -1,1 +1,1 @@
-"""Replication throttles (KIP-73): what to set, set and restored, adapted to the load, and those left behind."""
+"""Replication throttles (KIP-73): chosen, set, adapted to the load, restored; and throttles left behind."""

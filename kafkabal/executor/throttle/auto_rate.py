@@ -1,9 +1,9 @@
 """A throttle that follows the load of the cluster (``--throttle auto``).
 
-It begins with what the brokers carry already, and every half minute looks at what the copies do to others. Where
-replicas that kept up fall out of sync, or consumer groups fall behind what is written, it is halved; where no consumer
-suffers and the copies use what they may, it is raised by a quarter. It stays above what producers write to the
-partitions that move, with a margin, or no copy would ever catch up.
+It begins with what the brokers already carry, and every half minute checks the impact of the copies. If replicas that
+kept up fall out of sync, or consumer groups fall behind, the rate is halved; if no consumer suffers and the copies use
+the rate they are allowed, it is raised by a quarter. It stays above what producers write to the moving partitions, with
+a margin, or no copy would ever catch up.
 """
 
 from __future__ import annotations
@@ -17,70 +17,69 @@ from kafkabal.model import ClusterState
 from kafkabal.wording import counted_noun
 
 FIRST_LEAST_BYTES_PER_S = 10_000_000
-"""A tenth of a link of 1 Gbit/s: too little to be felt by clients of any broker, enough to copy 36 GB an hour
-meanwhile."""
+"""A tenth of a link of 1 Gbit/s: too little for clients to notice, enough to copy 36 GB an hour meanwhile."""
 _LEAST_BYTES_PER_S = 1_000_000
-"""Below that Kafka keeps no rate well."""
+"""Below this rate Kafka's throttle is inaccurate."""
 _MARGIN = 1.5
-"""Copies take in what producers write as well: at 1.0 they never end, at 1.5 a third of the rate is progress."""
+"""Copies also take in what producers write: at 1.0 they never end, at 1.5 a third of the rate is progress."""
 _OF_CARRIED = 0.25
 """Brokers are sized with at least this much to spare for the failure of a peer; half would be felt on a busy one."""
 _STEP_S = 30.0
-"""Consumers commit every 5 s and replicas fall out of sync after 30 s (replica.lag.time.max.ms): what a rate does to
-others does not show any sooner."""
+"""Consumers commit every 5 s and replicas fall out of sync after 30 s (replica.lag.time.max.ms): the impact of a rate
+shows no sooner."""
 _LOOKS_COST_AT_MOST = 0.05
-"""Fraction of the time spent on looking: on clusters of 200,000 partitions, where a look takes seconds, steps get
-longer."""
+"""Largest fraction of the time spent on observing: steps get longer on clusters of 200,000 partitions, where one
+observation takes seconds."""
 _USED = 0.7
-"""Copies that use less are held up by something else than the throttle, so that a higher one would tell nothing."""
+"""Copies that use less than this fraction are limited by something else: a higher throttle would show nothing."""
 _RAISE = 1.25
 """Slowly up and quickly down, as in TCP: ten times the rate takes five minutes of steps without any impact."""
 _LOWER = 0.5
-"""What was too much is halved, so that a consumer group catches up within the next step or two."""
+"""A rate that was too high is halved, so that a consumer group catches up within the next step or two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepImpact:
-    """What was seen in one step."""
+    """What was observed in one step."""
 
     fell_out: int = 0
     """Replicas that have fallen out of sync in this step."""
     still_out: int = 0
-    """Those that have since the run began, and are not back."""
+    """Replicas that have fallen out of sync since the run began, and are not back."""
     behind: frozenset[str] = frozenset()
-    """Consumer groups that did not keep up in this step, and did before the run."""
+    """Consumer groups that did not keep up in this step, but did before the run."""
     incoming_bytes_per_s: float = 0.0
-    """The most that producers write to what one broker sends or receives."""
+    """Highest rate at which producers write to what one broker sends or receives."""
     used_fraction: float = 0.0
     """Fraction of the rate that the copies used."""
 
 
 def first_rate(incoming_bytes_per_s: float, carried_bytes_per_s: float) -> int:
-    """Bytes a second to begin with.
+    """The first rate, in bytes per second.
 
     Parameters
     ----------
     incoming_bytes_per_s
-        The most that producers write to what one broker is to send or receive.
+        Highest rate at which producers write to what one broker will send or receive.
     carried_bytes_per_s
-        The most that an involved broker takes in and gives out already: a part of that again will not hurt it.
+        Highest traffic of an involved broker now, in and out: a part of that again will not hurt it.
     """
     return max(FIRST_LEAST_BYTES_PER_S, lowest_rate(incoming_bytes_per_s), round(_OF_CARRIED * carried_bytes_per_s))
 
 
 def lowest_rate(incoming_bytes_per_s: float) -> int:
-    """Bytes a second below which copies would not catch up with producers in reasonable time."""
+    """Bytes per second below which copies would not catch up with producers in reasonable time."""
     return max(_LEAST_BYTES_PER_S, round(_MARGIN * incoming_bytes_per_s))
 
 
 def next_rate(rate: int, impact: StepImpact) -> tuple[int, str] | None:
-    """The next rate and why; None while it may stay."""
+    """The next rate and the reason; None if the rate may stay."""
     lowest = lowest_rate(impact.incoming_bytes_per_s)
     lower = max(lowest, round(rate * _LOWER))
-    # first: below what producers write no copy ever ends, however much others suffer from it
+    # first: below what producers write no copy ever ends, whatever the impact on others
     if rate < lowest:
         return lowest, "producers write more"
-    # replicas before consumers: one that falls out of the ISR makes the next failure an outage
+    # replicas before consumers: with one out of the ISR, the next failure may be an outage
     if impact.fell_out:
         return (lower, f"{counted_noun(impact.fell_out, 'replica')} fell out of sync") if lower < rate else None
     if impact.behind:
@@ -91,7 +90,7 @@ def next_rate(rate: int, impact: StepImpact) -> tuple[int, str] | None:
 
 
 class AutoRate:
-    """Looks at the cluster step by step.
+    """Observes the cluster step by step.
 
     Parameters
     ----------
@@ -117,16 +116,16 @@ class AutoRate:
         self._out_at_first: frozenset[str] = frozenset()
 
     def is_step_over(self) -> bool:
-        """Whether the step has taken its time and the next one is to begin."""
+        """Whether the step has lasted long enough and the next one is to begin."""
         return self._clock.monotonic() >= self._next_look_s
 
     def observe(self, moves: Moves, leaders: Collection[int], used_fraction: float) -> StepImpact | None:
-        """What the step that ends now has shown; None for the first seen.
+        """The impact in the step that ends now; None for the first observation.
 
         Parameters
         ----------
         moves
-            Brokers to which each partition is still to come.
+            Brokers that are still to get a copy of each partition.
         leaders
             Brokers that send copies.
         """
@@ -149,7 +148,7 @@ class AutoRate:
 
 
 def _out_of_sync(state: ClusterState) -> frozenset[str]:
-    """Replicas that live brokers do not keep in sync, but for those that are just arriving."""
+    """Replicas on live brokers that are out of sync, except those being added."""
     r = state.replicas
     lagging = ~r.in_sync & ~r.adding & state.brokers.is_live[r.broker]
     pairs = zip(r.partition[lagging].tolist(), state.brokers.id[r.broker[lagging]].tolist(), strict=True)

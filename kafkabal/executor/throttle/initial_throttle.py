@@ -21,16 +21,16 @@ def initial_throttle(
     log_dir_bytes_per_s: int | None = None,
     override: bool = False,
 ) -> Throttle:
-    """Choose the rate, and record what later must not lower it.
+    """Choose the rate, and record the groups for which it must not be lowered later.
 
     Parameters
     ----------
     bytes_per_s
-        For each broker in each direction; ``auto`` begins with what the brokers have to spare.
+        Per broker in each direction; ``auto`` begins with what the brokers have to spare.
     moves
         Brokers to which each partition is copied.
     load
-        What the brokers carry now; None where it was not measured, so that ``auto`` begins low.
+        The brokers' current load; None if it was not measured, so that ``auto`` begins low.
     log_dir_bytes_per_s
         Between log dirs of a broker; the same rate if None.
     """
@@ -39,7 +39,7 @@ def initial_throttle(
     return Throttle(
         bytes_per_s=rate,
         is_auto=is_auto,
-        # groups that were behind before the run say nothing of what the run does to consumers
+        # groups that were behind before the run prove nothing about its impact on consumers
         behind=tuple(sorted(load.behind)) if load is not None and is_auto else (),
         log_dir_bytes_per_s=log_dir_bytes_per_s or rate,
         override=override,
@@ -56,7 +56,7 @@ def _first_rate(load: ClusterLoad | None, moves: Moves) -> int:
 def measured_throttle(
     environment: RunEnvironment, changes: Collection[PartitionChange], bytes_per_s: int | Literal["auto"] | None
 ) -> Throttle:
-    """The throttle of a plan's run; for ``auto`` the brokers' load is measured first, which takes some seconds.
+    """The throttle for a plan's run; for ``auto``, measures the brokers' load first, which takes some seconds.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Leftover throttles, which no run and no reassignment needs: found, and removed if requested."""
+"""Leftover throttles, which no run and no reassignment needs: finds them, and removes them if requested."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class LeftoverThrottle:
 def find_leftover_throttles(
     cluster: Cluster, among: Collection[ConfigResource] | None = None
 ) -> tuple[LeftoverThrottle, ...]:
-    """Replication throttles that are set on brokers and topics while no reassignment needs them.
+    """Replication throttles set on brokers and topics while no reassignment needs them.
 
-    A rate counts as used while its broker takes part in a reassignment, a list while one of its topic runs. Whether
-    they are still wanted, only the operator can know.
+    A rate counts as used while its broker takes part in a reassignment, a list while a partition of its topic does.
+    Only the operator can know whether they are still wanted.
 
     Parameters
     ----------
     among
-        Look at these brokers and topics only; at all of the cluster if None.
+        Check these brokers and topics only; the whole cluster if None.
     """
     running = cluster.reassignments()
     busy = resources_of((name, r.replicas) for name, r in running.items())
@@ -54,14 +54,14 @@ def find_leftover_throttles(
 
 
 def throttles_on(cluster: Cluster, resources: Collection[ConfigResource]) -> tuple[LeftoverThrottle, ...]:
-    """Throttles that these brokers and topics have of their own, used or not."""
+    """Throttles set on these brokers and topics themselves, used or not."""
     brokers = {r for r in resources if r.kind is ResourceKind.BROKER}
     topics = {r for r in resources if r.kind is ResourceKind.TOPIC}
     return tuple(sorted((*_own(cluster, brokers, RATE_KEYS), *_own(cluster, topics, LIST_KEYS))))
 
 
 def resources_of(reassignments: Iterable[tuple[TopicPartition, Collection[int]]]) -> set[ConfigResource]:
-    """Brokers and topics on which throttles of reassignments are set, by partition and its replicas."""
+    """Brokers and topics on which the throttles of reassignments are set, given each partition and its replicas."""
     found: set[ConfigResource] = set()
     for name, replicas in reassignments:
         found.add(ConfigResource(ResourceKind.TOPIC, name.topic))
@@ -72,7 +72,7 @@ def resources_of(reassignments: Iterable[tuple[TopicPartition, Collection[int]]]
 def remove_leftover_throttles(
     environment: RunEnvironment, leftovers: Sequence[LeftoverThrottle], *, lock: ClusterLock | None = None
 ) -> None:
-    """Delete throttles, under the lock.
+    """Delete throttles under the lock.
 
     Raises
     ------
@@ -93,19 +93,19 @@ def remove_leftover_throttles(
 
 
 def remove_found_throttles(context: RunContext) -> list[str]:
-    """Delete, at the end of a run, the throttles that it found and that no reassignment needs any more.
+    """At the end of a run, delete throttles that it found and that no reassignment needs any more.
 
-    What another user has set during the run stays.
+    A throttle that another user has changed during the run stays.
 
     Returns
     -------
     list of str
-        Those that could not be deleted, and why.
+        Throttles that could not be deleted, and why.
     """
     at_first = {(o.of, o.key): o.own_value for o in context.record.originals}
     left = find_leftover_throttles(context.cluster, {resource for resource, _ in at_first})
     found = [t for t in left if at_first.get((t.resource, t.key)) == t.value]
-    # a run that is rolled back later restores what was there before it, and these are not to come back
+    # a later rollback restores what the run found, and must not restore these
     context.store.keep_originals([Original.found(t.resource, t.key, None) for t in found])
     failed = context.effects.alter_configs([ConfigChange(t.resource, t.key, None) for t in found])
     return [f"throttles of another tool on {resource}: {fault}" for resource, fault in failed.items()]

@@ -1,4 +1,4 @@
-"""Throttles of a run on the cluster: original values recorded first, set where needed, and restored on the way out."""
+"""Throttles of a run on the cluster: records original values, sets throttles where needed, and restores the values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from kafkabal.executor.throttle.throttle_rules import (
 from kafkabal.model import FOLLOWER_RATE, LEADER_RATE, LOG_DIR_RATE, TopicPartition
 
 Entries = dict[str, set[str]]
-"""Entries of throttled replicas by key."""
+"""Entries of throttled replicas, by key."""
 
 
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
@@ -50,20 +50,20 @@ class Leftovers:
     """What could not be restored."""
 
     pending: list[str] = field(default_factory=list)
-    """Throttles of ours that are still there, and why."""
+    """Throttles of ours that are still set, and why."""
     complaints: list[str] = field(default_factory=list)
-    """Values that another user changed meanwhile, and that stay."""
+    """Values that another user has changed meanwhile, and that stay."""
 
 
 @dataclass(slots=True)
 class _ListChanges:
-    """Changes of lists in two requests, since one may name a key only once: first what is added."""
+    """Changes of lists in two requests, additions first, since one request may name a key only once."""
 
     first: list[ConfigChange] = field(default_factory=list)
     second: list[ConfigChange] = field(default_factory=list)
 
     def take(self, resource: ConfigResource, key: str, steps: ListSteps) -> None:
-        """Add what brings one list where it is to be."""
+        """Add the steps that change one list."""
         if steps.added:
             self.first.append(ConfigChange(resource, key, ",".join(steps.added), ConfigOperation.APPEND))
         later = self.second if steps.added else self.first
@@ -73,12 +73,12 @@ class _ListChanges:
             later.append(ConfigChange(resource, key, ",".join(steps.removed), ConfigOperation.SUBTRACT))
 
     def send(self, effects: FencedRequests) -> dict[ConfigResource, Fault]:
-        """Ask for all of them; returns the topics that failed."""
+        """Send both requests; returns the topics that failed."""
         return effects.alter_configs(self.first) | effects.alter_configs(self.second)
 
 
 class RunThrottles:
-    """Sets and unsets the throttles of one run."""
+    """Sets and restores the throttles of one run."""
 
     def __init__(
         self, cluster: Cluster, effects: FencedRequests, store: RunStore, throttle: Throttle, listener: RunListener
@@ -90,34 +90,34 @@ class RunThrottles:
         self._state = state
         self._listener = listener
         self._told: set[str] = set()
-        """What was said of values that another user has set."""
+        """Messages already given about values that another user has set."""
         self._throttle = state.throttle or throttle
         known = (*record.originals, *state.later_originals)
         self._originals = {(o.of, o.key): o for o in known}
         self._ours = entries_by_topic(record.partitions)
         self._listed: dict[ConfigResource, Entries | None] = dict.fromkeys(self._ours) if known else {}
-        """Entries of ours that a topic has; None where that is not known. Without originals we never set any."""
+        """Entries of ours that each topic has; None if unknown. Without originals we never set any."""
         later = {o.of for o in state.later_originals}
         self._not_added = {
             topic: {key: set(entries) for key, entries in ours.items()}
             for topic, ours in self._ours.items()
             if not state.openings and topic not in later
         }
-        """Entries that neither this run nor one that it took over has added yet, where that is sure."""
+        """Entries that certainly neither this run nor one that it took over has added yet."""
 
     @property
     def originals(self) -> Collection[Original]:
-        """Every config as it was before this run, and before the one that it took over from."""
+        """Every config as it was before this run, or before the run that it took over from."""
         return self._originals.values()
 
     @property
     def throttle(self) -> Throttle:
-        """How fast copies may run now."""
+        """The current throttle."""
         return self._throttle
 
     @property
     def rate(self) -> int | None:
-        """Bytes a second between brokers, for each broker in each direction; None without a throttle."""
+        """Bytes per second between brokers, per broker in each direction; None without a throttle."""
         return self._throttle.bytes_per_s
 
     def change(self, throttle: Throttle, asked_at: str | None = None) -> None:
@@ -126,7 +126,7 @@ class RunThrottles:
         Parameters
         ----------
         asked_at
-            Of the request that asks for it, if one does.
+            Time of the request that asks for it, if one does.
         """
         self._throttle = throttle
         self._store.keep_throttle(throttle, self._state.asked_at if asked_at is None else asked_at)
@@ -134,19 +134,19 @@ class RunThrottles:
     def cover(
         self, starting: Collection[PartitionTask], running: Collection[PartitionTask], responding: frozenset[int]
     ) -> dict[PartitionTask, str]:
-        """Have every replica that moves or is about to under the throttle, and no other.
+        """Throttle every replica that moves or is about to move, and no other.
 
-        What is in force is read each time. Kafka's own tool clears the rates of all brokers at ``--verify`` and
-        ``--cancel``, and copies go on at full speed until that is noticed.
+        Current values are read each time: Kafka's own tool clears the rates of all brokers at ``--verify`` and
+        ``--cancel``, and copies run at full speed until that is noticed.
 
         Returns
         -------
         dict
             Tasks that must not start, with the reason.
         """
-        # nothing of ours is sure to be there, nor to be gone; topics of which nothing was added yet are not read
+        # none of our entries is sure to be there, or to be gone; topics to which none was added yet are not read
         self._listed = {topic: {} if entries is not None else None for topic, entries in self._listed.items()}
-        # rates before lists: an entry of a list takes effect at once, under whatever rate the broker has then
+        # rates before lists: an entry takes effect at once, at whatever rate the broker has at that moment
         no_response = self._settle_rates(self._rates_for((*starting, *running), responding))
         refused = {t: no_response[b] for t in starting for b in (t.leader, *t.to_add, *t.misplaced) if b in no_response}
         if self.rate is not None:
@@ -156,11 +156,11 @@ class RunThrottles:
         return refused
 
     def restore(self, still_running: Collection[TopicPartition] = ()) -> Leftovers:
-        """Restore every config as it was found, except entries of partitions that still move, and all rates then."""
+        """Restore every config as found; if partitions still move, their list entries and all rates stay."""
         left = Leftovers()
-        # lists before rates: should this process die in between, a rate without entries throttles nothing
+        # lists before rates: if this process dies in between, a rate without entries throttles nothing
         self._restore_lists(still_running, left)
-        # a rate serves all moves of a broker, so that one which is still in flight keeps all of them
+        # a rate serves all moves of a broker, so a single move in flight keeps all rates
         if still_running:
             left.pending += [f"the throttle of {name}, still in flight" for name in sorted(still_running)]
         else:
@@ -170,7 +170,7 @@ class RunThrottles:
     def _rates_for(
         self, tasks: Iterable[PartitionTask], responding: frozenset[int]
     ) -> dict[tuple[ConfigResource, str], int]:
-        """Rates that brokers which respond need for these tasks."""
+        """Rates for these tasks, on brokers that respond."""
         wanted: dict[tuple[ConfigResource, str], int] = {}
         rate, log_dir_rate = self.rate, self._throttle.log_dir_bytes_per_s
         for task in tasks:
@@ -199,15 +199,15 @@ class RunThrottles:
     def _rate_change(
         self, resource: ConfigResource, key: str, rate: int, current: ConfigValue | None
     ) -> list[ConfigChange]:
-        """At most one change; what another user has set meanwhile stays, and is told once."""
+        """At most one change; a value that another user has set meanwhile stays, and is reported once."""
         original = self._originals[resource, key]
         own = current.value if current is not None and current.source is ConfigSource.OWN else None
-        # who deletes a rate, as Kafka's tool does at the end of its own moves, decides what is to be there after the
-        # run, and not how fast the run may copy
+        # whoever deletes a rate, as Kafka's tool does at the end of its own moves, decides what remains after the run,
+        # but not how fast the run may copy
         if own is None and original.own_value is not None:
             self._tell(f"{key} of {resource}: earlier value {original.own_value} deleted by another tool; kept so")
             self._keep_originals([original := Original.found(resource, key, current)])
-        # neither the first value nor one of ours: an operator set it during the run, and means it
+        # neither the original value nor one of ours: an operator has set it deliberately during the run
         if own != original.own_value and own not in self._state.rates:
             self._tell(f"{key} of {resource}: set to {own} by another tool; kept so")
             return []
@@ -225,7 +225,7 @@ class RunThrottles:
         if not topics:
             return {}
         current, faults = self._read(topics, LIST_KEYS)
-        # not known until the answer is here: a lost one may have been executed, and is made again
+        # unknown until the answer arrives: a request whose answer is lost may have been executed, and is sent again
         self._listed |= dict.fromkeys(topics)
         self._keep_entries_of_others(current)
         changes = _ListChanges()
@@ -243,7 +243,7 @@ class RunThrottles:
         return self._without_deleted(faults)
 
     def _keep_entries_of_others(self, current: Mapping[ConfigResource, Mapping[str, ConfigValue]]) -> None:
-        """Record as found the entries that are listed before we have added them: another tool keeps those."""
+        """Record as found all entries that are listed before we have added them: they belong to another tool."""
         new = []
         for resource in sorted(current.keys() & self._not_added.keys()):
             for key, not_added in self._not_added[resource].items():
@@ -260,13 +260,13 @@ class RunThrottles:
     ) -> dict[ConfigResource, Entries]:
         """Entries that are needed now, by topic.
 
-        Where another tool moves a partition at the moment at which the run does, Kafka lists its brokers as well. They
-        are left out: only entries that follow from the plan are known as the run's own, and taken off again.
+        If another tool moves a partition at the same moment as the run, Kafka lists its brokers as well. They are left
+        out: only entries that follow from the plan are known to be the run's own, and removed again.
         """
         active: defaultdict[ConfigResource, Entries] = defaultdict(lambda: {key: set() for key in LIST_KEYS})
         for task in (*starting, *running):
             arriving = task.arriving if task.is_running else task.to_add
-            # what is in sync is delayed by no throttle, but takes its part of the rate of copies that are not
+            # no throttle delays a replica in sync, but its traffic counts against the rate of copies that are not
             if arriving and not task.is_copied:
                 topic = _topic(task.name.topic)
                 for key, entries in active_entries(task.name.partition, task.current, arriving).items():
@@ -276,7 +276,7 @@ class RunThrottles:
     def _restore_lists(self, still_running: Collection[TopicPartition], left: Leftovers) -> None:
         if not self._listed:
             return
-        # what is taken off here is not there any more for moves that start after a pause
+        # entries removed here are no longer there for moves that start after a pause
         self._listed = dict.fromkeys(self._listed)
         current, faults = self._read(self._listed.keys(), LIST_KEYS)
         changes = _ListChanges()
@@ -301,7 +301,7 @@ class RunThrottles:
             changes.take(resource, key, steps)
 
     def _without_deleted(self, faults: Mapping[ConfigResource, Fault]) -> dict[ConfigResource, Fault]:
-        """A topic that was deleted took its throttle with it."""
+        """Drop faults of deleted topics: a topic takes its throttle with it."""
         for resource in [r for r, fault in faults.items() if fault.name == _GONE]:
             self._listed.pop(resource, None)
         return {r: fault for r, fault in faults.items() if fault.name != _GONE}
@@ -310,7 +310,7 @@ class RunThrottles:
         originals = [o for o in self._originals.values() if o.kind is ResourceKind.BROKER]
         brokers = {o.of for o in originals} if self._state.rates else set()
         current, faults = self._read(brokers, RATE_KEYS) if brokers else ({}, {})
-        # a dead broker reports nothing, but controllers, where they are given, take its configs for it
+        # a dead broker reports nothing, but controllers, if given, accept configs for it
         unread = {resource for resource, fault in faults.items() if fault.name == _UNREACHABLE}
         changes = [ConfigChange(o.of, o.key, o.own_value) for o in originals if o.of in unread]
         for original in originals:
@@ -325,7 +325,7 @@ class RunThrottles:
     def _read(
         self, resources: Collection[ConfigResource], keys: Collection[str]
     ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], dict[ConfigResource, Fault]]:
-        """Read configs, and record as original what is seen for the first time."""
+        """Read configs, and record as original what is read for the first time."""
         current, faults = self._cluster.configs(resources, keys)
         new = [
             Original.found(resource, key, values.get(key))
@@ -344,7 +344,7 @@ class RunThrottles:
 def read_originals(
     cluster: Cluster, partitions: Collection[RunPartition]
 ) -> tuple[tuple[Original, ...], dict[ConfigResource, Fault]]:
-    """Every config that a run may change, as it is now, and the resources that did not respond."""
+    """The current value of every config that a run may change, and the resources that did not respond."""
     brokers = {_broker(b) for p in partitions for b in p.brokers}
     topics = {_topic(p.topic) for p in partitions}
     found: list[Original] = []
@@ -357,7 +357,7 @@ def read_originals(
 
 
 def _refuse_denied(faults: Mapping[ConfigResource, Fault]) -> None:
-    """Nothing moves without the throttle that was asked for, and no other try would be allowed it."""
+    """Raise if permission was denied: nothing moves without the requested throttle, and no retry would help."""
     for resource, fault in faults.items():
         if fault.name.endswith("AUTHORIZATION_FAILED"):
             raise NotAuthorizedError(
@@ -367,7 +367,7 @@ def _refuse_denied(faults: Mapping[ConfigResource, Fault]) -> None:
 
 
 def granted_on(resource: ConfigResource) -> str:
-    """Where the permission to a config is granted: for brokers it is the cluster."""
+    """The resource on which the permission to a config is granted: for brokers it is the cluster."""
     return "the cluster" if resource.kind is ResourceKind.BROKER else f"topic {resource.name}"
 
 

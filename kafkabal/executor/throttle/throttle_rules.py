@@ -1,9 +1,9 @@
 """The rules of replication throttles (KIP-73): what to set for a run, and how to restore exactly what was found.
 
-A rate is set on a broker only where nothing lower is in force already, unless that is to be overridden. What is put
-back is the value that the resource itself had, or nothing where a default showed through. To lists of throttled
-replicas what is in flight is added, and taken off again entry by entry, so that no entry of others is lost whenever
-it comes. Whatever is found that we never wrote stays.
+A rate is set on a broker only if no lower one is in force already, unless that is to be overridden. The restored value
+is the one set on the resource itself, or nothing if a default applied. Entries of partitions in flight are added to the
+lists of throttled replicas and removed one by one, so that no entry of others is lost, whenever it appears. Any value
+that we never wrote stays.
 """
 
 from __future__ import annotations
@@ -26,28 +26,28 @@ ALL_REPLICAS = "*"
 
 @dataclass(frozen=True, slots=True)
 class RateRestore:
-    """What to do with a config at the end: write a value, delete ours (None), or nothing."""
+    """What to do with a config at the end: write a value, delete ours (None), or do nothing."""
 
     is_needed: bool
     value: str | None = None
     complaint: str = ""
-    """Why what was found is not ours to change."""
+    """Why we may not change the value that was found."""
 
 
 NOTHING = RateRestore(is_needed=False)
 
 
 def rate_to_set(original: Original, rate: int, *, override: bool) -> str | None:
-    """The rate to set on a broker, None where what is in force is as low already and is to be kept."""
+    """The rate to set on a broker; None if the current rate is as low already and is to be kept."""
     in_force = _number(original.value)
-    # an operator who has set less knows why: raising it could take the bandwidth of the broker from its clients
+    # an operator who has set a lower rate knows why: raising it could take the broker's bandwidth from its clients
     if in_force is not None and in_force <= rate and not override:
         return None
     return str(rate)
 
 
 def kept_rates(originals: Iterable[Original], partitions: Iterable[RunPartition], rate: int) -> dict[int, list[int]]:
-    """By lower rate in bytes a second, the brokers that send or receive copies and keep it from before the run."""
+    """Brokers that send or receive copies and keep a lower rate from before the run, by rate in bytes per second."""
     moved = [p for p in partitions if p.to_add]
     roles = {
         LEADER_RATE: {b for p in moved for b in p.previous.replicas},
@@ -62,7 +62,7 @@ def kept_rates(originals: Iterable[Original], partitions: Iterable[RunPartition]
 
 
 def restore_rate(original: Original, current: ConfigValue | None, ours: Collection[str]) -> RateRestore:
-    """How to undo a rate of ours.
+    """How to restore a rate that we may have set.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def restore_rate(original: Original, current: ConfigValue | None, ours: Collecti
             if before is None
             else RateRestore(False, complaint=f"earlier value {before} deleted by another tool; kept so")
         )
-    # done already, as by a try whose answer was lost
+    # already restored, for example by an attempt whose answer was lost
     if current.value == before:
         return NOTHING
     if current.value in ours:
@@ -85,9 +85,9 @@ def restore_rate(original: Original, current: ConfigValue | None, ours: Collecti
 
 
 def list_entries(planned: RunPartition) -> dict[str, frozenset[str]]:
-    """Entries of one partition by key: all replicas it had before as leaders, those that are new as followers.
+    """Entries of one partition by key: all previous replicas as leaders, all new replicas as followers.
 
-    A rollback moves the other way, so both ends of the way count as possible sources and destinations.
+    A rollback moves the other way, so replicas at both ends count as possible sources and destinations.
     """
     previous, target = frozenset(planned.previous.replicas), frozenset(planned.replicas)
     return {
@@ -97,7 +97,7 @@ def list_entries(planned: RunPartition) -> dict[str, frozenset[str]]:
 
 
 def active_entries(partition: int, holders: Collection[int], arriving: Collection[int]) -> dict[str, frozenset[str]]:
-    """Entries of a partition while it moves: those that hold it may lead, those that it comes to follow."""
+    """Entries of a partition while it moves: brokers that hold it as leaders, brokers that get a copy as followers."""
     return {
         LEADER_REPLICAS: _entries_of(partition, frozenset(holders) - frozenset(arriving)),
         FOLLOWER_REPLICAS: _entries_of(partition, arriving),
@@ -106,44 +106,44 @@ def active_entries(partition: int, holders: Collection[int], arriving: Collectio
 
 @dataclass(frozen=True, slots=True)
 class ListSteps:
-    """What a list of throttled replicas is to gain and to lose; what others put into it meanwhile is not touched."""
+    """Entries to add to and remove from a list of throttled replicas; entries that others add meanwhile stay."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     """As often as they are in the list."""
     is_deleted: bool = False
-    """Nothing would be left where the topic had no list of its own: no empty one may stay behind."""
+    """Whether to delete the list: it would be empty, and the topic had none of its own before."""
 
     @property
     def is_needed(self) -> bool:
-        """Whether there is anything to do."""
+        """Whether there is anything to change."""
         return bool(self.added or self.removed or self.is_deleted)
 
 
 def list_steps(
     original: Original, current: ConfigValue | None, ours: Collection[str], active: Collection[str]
 ) -> ListSteps:
-    """How a list comes to hold exactly the active ones of our entries, beside those of others.
+    """How to change a list so that it contains exactly the active ones of our entries, next to those of others.
 
-    Entries that were there before are not ours, even if they are about a replica of ours: removing them
-    meanwhile wants them off.
+    Entries that were there before are not ours, even if they name one of our replicas: whoever removes them meanwhile
+    wants them removed.
 
     Parameters
     ----------
     ours
         Every entry that we may have added.
     active
-        Those that are needed now; none of them, to restore the list as it was.
+        Entries that are needed now; none, to restore the list as it was.
     """
     own = current.value if current is not None and current.source is ConfigSource.OWN else None
     found, before = _split(own), _split(original.own_value)
-    # every replica is throttled already; to remove the star for our entries would end what an operator asked for
+    # every replica is throttled already; replacing the star with our entries would end what an operator asked for
     if ALL_REPLICAS in found:
         return ListSteps()
     added = tuple(sorted(set(active).difference(found, before)))
     removed = tuple(e for e in found if e in ours and e not in before and e not in active)
     is_empty = own is not None and not added and len(removed) == len(found)
-    # what others had there was deleted meanwhile, as by Kafka's own tool, which leaves no empty list either
+    # another tool has deleted the entries of others meanwhile; like Kafka's own tool, leave no empty list behind
     is_gone = original.own_value is None or bool(before and removed)
     return ListSteps(added, removed, is_deleted=is_empty and is_gone)
 
@@ -151,7 +151,7 @@ def list_steps(
 def with_entries_of_others(
     original: Original, current: ConfigValue | None, not_added: Collection[str]
 ) -> Original | None:
-    """The list as it was found, joined by entries that are there although we have not added them; None if none are."""
+    """The list as found, plus entries that are there although we have not added them; None if there are none."""
     before = _split(original.own_value)
     listed = _split(current.value if current is not None and current.source is ConfigSource.OWN else None)
     others = [e for e in listed if e in not_added and e not in before]
