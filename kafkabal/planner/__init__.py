@@ -1,4 +1,4 @@
-"""From a problem to a plan: rules, bounds and search; pure and deterministic."""
+"""Makes plans from problems: rules, bounds and search; pure and deterministic."""
 
 import lazy_loader
 

@@ -1,8 +1,8 @@
-"""The part of a plan that a budget pays for, chosen so that the plan for the rest leaves it where it is.
+"""Chooses the part of a plan that a budget pays for, so that the plan for the rest does not move it again.
 
-A later run knows nothing of earlier ones: to it, what has just come to a broker is a replica like any other. So the
-next search is run ahead, and each partition that it would move on waits until then. In a small cluster, where a single
-replica matters, some parts are tried and the one is kept after which the fewest bytes are left to move.
+A later run knows nothing of earlier ones: to it, a replica that has just arrived is like any other. So the next search
+is run ahead of time, and partitions that it would move again wait for it. In a small cluster, where a single replica
+matters, several parts are tried, and the one that leaves the fewest bytes to move is kept.
 
 ::
 
@@ -34,17 +34,17 @@ from kafkabal.planner.search_for_placement import SMALL, Candidate, finish, sear
 _PARTS_TRIED = 4
 """At a third of the bytes of four clusters 2 and 8 give the same parts."""
 _CLOSE = 0.0005
-"""Of the bytes of the whole plan: 0.005 and 0.00005 change one part in four, the latter in 1.4 times the time."""
+"""Fraction of the whole plan's bytes: 0.005 and 0.00005 change one part in four, the latter in 1.4 times the time."""
 _MOST_LOOKS_AHEAD = 12
-"""4 and 36 give the same parts there; it ends what would take turns forever."""
+"""4 and 36 give the same parts there; the limit ends searches that would alternate forever."""
 _LOOKS_OUT_OF_REACH = 2
-"""Where bands are out of reach the next search only approximates the next plan."""
+"""If bands are out of reach, the next search only approximates the next plan."""
 _MOST_POSITIONS_LOOKED_AT = 2_000_000
-"""Positions times looks ahead, so that a large cluster is planned for no longer than a few times."""
+"""Positions times looks ahead; limits planning of a large cluster to a few times the time of one search."""
 _FIRST_LOOKS = 2
 """Looks that bar single partitions before all smaller ones are barred as well: 1 and 6 give the same parts there."""
 _SMALLER_THAN_MOST = 0.9
-"""A quantile of those that are moved again; 0.7 and 0.99 give the same parts there."""
+"""A quantile of the partitions that are moved again; 0.7 and 0.99 give the same parts there."""
 
 
 class _Part(NamedTuple):
@@ -54,16 +54,16 @@ class _Part(NamedTuple):
     again: I64
     """Partitions of the part that the plan for the rest moves again."""
     rest_bytes: int
-    """What the plan for the rest moves."""
+    """Bytes that the plan for the rest moves."""
 
     @property
     def moves(self) -> bool:
-        """Whether anything moves at all."""
+        """Whether the part moves anything."""
         return bool(self.candidate.solution.moved().any())
 
     @property
     def total_bytes(self) -> int:
-        """What the part moves, and the plan for the rest."""
+        """Bytes that the part and the plan for the rest move together."""
         return self.candidate.solution.moved_bytes() + self.rest_bytes
 
 
@@ -87,7 +87,7 @@ def instalment(start: Solution, full: Candidate, listener: PlanListener) -> tupl
 
 
 def _better_one(parts: _Parts, best: _Part) -> _Part:
-    """Try on where the first part leaves more to be moved than has to be, or is empty."""
+    """Try further parts if the first one is empty, or leaves more to move than necessary."""
     full_bytes = parts.full.solution.moved_bytes()
     if not best.moves:
         crowding = parts.affordable(0, parts.none_barred(), crowd=True)
@@ -101,13 +101,13 @@ def _better_one(parts: _Parts, best: _Part) -> _Part:
 
 
 class _Parts:
-    """Parts of a plan that a budget pays for; each number takes what is large in another order."""
+    """Parts of a plan that a budget pays for; each number takes large partitions in another order."""
 
     def __init__(self, start: Solution, full: Candidate, listener: PlanListener) -> None:
         self.start, self.full, self.listener = start, full, listener
 
     def that_stays(self, number: int) -> _Part:
-        """A part without what the plan for the rest would move again, as far as looking ahead shows."""
+        """A part without partitions that the plan for the rest would move again, as far as looking ahead shows."""
         barred = self.none_barred()
         part = self.affordable(number, barred)
         for look in range(self._looks_ahead()):
@@ -125,7 +125,7 @@ class _Parts:
         return min(most, max(1, _MOST_POSITIONS_LOOKED_AT // self.start.placement.size))
 
     def none_barred(self) -> Bools:
-        """No partition has to wait."""
+        """Bar no partition."""
         return np.zeros(len(self.full.leader), np.bool_)
 
     def affordable(self, number: int, barred: Bools, *, crowd: bool = False) -> _Part:
@@ -144,7 +144,7 @@ class _Parts:
 
 
 def _to_wait(each_bytes: I64, again: I64, *, patient: bool) -> Bools:
-    """Partitions that are moved again; of what is to be moved for its number alone, others would take their place."""
+    """Partitions to bar since they are moved again; if moved for their number alone, others would take their place."""
     wait = np.zeros(len(each_bytes), np.bool_)
     wait[again] = True
     if patient:

@@ -1,8 +1,8 @@
-"""Take the leadership of brokers away without moving a byte (Cruise Control calls it demotion).
+"""Take leadership away from brokers without moving a byte (Cruise Control calls this demotion).
 
-Of each partition that a demoted broker leads, or is preferred to lead, the replica list is reordered: the in-sync
-replica whose broker leads least comes first, the demoted ones last. Reordering completes at once (KIP-455); the
-election of the new preferred leader is the executor's. Rolling the run back gives leadership back as it was.
+The replica list of each partition that a demoted broker leads, or is preferred to lead, is reordered: the in-sync
+replica whose broker leads least comes first, demoted brokers last. Reordering completes at once (KIP-455); the executor
+elects the new preferred leader. Rolling the run back restores the previous leaders.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from kafkabal.plan import ANY_DIR, Action, PartitionChange, Placement, Plan, par
 
 
 def demote_brokers(state: ClusterState, brokers: Collection[int], avoid: Collection[int] = ()) -> Plan:
-    """The plan that leaves these brokers no partition to lead, as far as other in-sync replicas allow.
+    """The plan that leaves these brokers no partition to lead, if other in-sync replicas allow it.
 
     Parameters
     ----------
     brokers
-        Ids. A partition whose only in-sync replicas they hold stays with them, and so do partitions that are being
+        Ids. They keep partitions of which they hold the only in-sync replicas, and partitions that are being
         reassigned.
     avoid
-        Ids of brokers that are given no leadership either.
+        Ids of other brokers that get no leadership either.
     """
     demoted, avoided = (np.isin(state.brokers.id, list(ids)) for ids in (brokers, {*brokers, *avoid}))
     leads = np.bincount(state.partitions.leader[state.partitions.leader >= 0], minlength=len(state.brokers))
@@ -43,7 +43,7 @@ def demote_brokers(state: ClusterState, brokers: Collection[int], avoid: Collect
 
 
 def _concerned(state: ClusterState, demoted: np.ndarray) -> list[int]:
-    """Rows of partitions that a demoted broker leads or is the first replica of, and that nothing reassigns."""
+    """Rows of partitions that a demoted broker leads or is the first replica of, and that are not being reassigned."""
     partitions, replicas = state.partitions, state.replicas
     first = replicas.broker[partitions.first[:-1]]
     led = (partitions.leader >= 0) & demoted[partitions.leader]
@@ -75,7 +75,7 @@ def _reordered(state: ClusterState, row: int, avoided: np.ndarray, leads: np.nda
 
 
 def _reorder(state: ClusterState, row: int, replicas: tuple[int, ...], reason: str) -> PartitionChange:
-    """The change that gives the replicas of a partition another order."""
+    """The change that reorders the replicas of a partition."""
     rows = slice(int(state.partitions.first[row]), int(state.partitions.first[row + 1]))
     ids, leader, name = state.brokers.id, int(state.partitions.leader[row]), state.topic_partition(row)
     return PartitionChange(
@@ -96,7 +96,7 @@ def _reorder(state: ClusterState, row: int, replicas: tuple[int, ...], reason: s
 
 
 def undo_demotion(state: ClusterState, demotion: Plan) -> Plan:
-    """The plan that gives leadership back as it was, where the replicas are still those of the demotion."""
+    """The plan that restores the previous leaders, if the replicas are still those of the demotion."""
     wanted = {change.name: change for change in demotion.partitions if change.previous is not None}
     changes = []
     for name, row in partition_rows(state, wanted):

@@ -1,6 +1,6 @@
-"""Whether brokers can be drained, from columns alone, without a plan, so that it takes seconds on the largest clusters.
+"""Whether brokers can be drained, checked without a plan, so that it takes seconds on the largest clusters.
 
-What is found here is necessary, not sufficient: room is compared as sums, and only a plan shows how replicas pack.
+Passing is necessary, not sufficient: free space is compared as sums, and only a plan shows how replicas fit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from kafkabal.plan import copy_s
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """What keeps the partitions of a topic on the brokers."""
+    """A reason why partitions of a topic cannot leave the brokers."""
 
     topic: str
     partitions: int
@@ -44,31 +44,31 @@ class Blocker:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class DrainCheck:
-    """What a drain would take, and what stands in its way."""
+    """What a drain would take, and what prevents it."""
 
     brokers: tuple[int, ...]
     replicas: int
-    """That are to leave."""
+    """Replicas to move away."""
     leaders: int
     """Partitions that the brokers lead."""
     bytes: int
     unknown_sizes: int
-    """Replicas of unknown size, which count as nothing."""
+    """Replicas of unknown size, counted as 0 bytes."""
     duration_s: float
-    """That the copies take at the throttle, if the receiving brokers share them evenly."""
+    """Time of the copies at the throttle, if the receiving brokers share them evenly."""
     blockers: tuple[Blocker, ...]
     """By topic, the most partitions first."""
     target: tuple[int, ...]
-    """shape (n,): broker of each log dir that may take replicas."""
+    """shape (n,): broker of each log dir that accepts replicas."""
     target_dir: tuple[str, ...]
     target_room_bytes: tuple[int | None, ...]
-    """Room up to the limit; None where the size of the volume is not known."""
+    """Free space up to the limit; None if the size of the volume is unknown."""
     missing_bytes: int
-    """By how much the room of all of them together is too small."""
+    """Bytes that all of them together lack."""
 
     @property
     def can_drain(self) -> bool:
-        """Whether nothing that shows without a plan prevents it."""
+        """Whether nothing found without a plan prevents it."""
         return not self.blockers and not self.missing_bytes
 
 
@@ -80,14 +80,14 @@ def check_drain(
     excluded: Collection[int] = (),
     log_dir_limit: float = DEFAULT_LOG_DIR_LIMIT,
 ) -> DrainCheck:
-    """See what a drain would take.
+    """Check what a drain would take.
 
     Parameters
     ----------
     throttle_bytes_per_s
-        For each broker in each direction.
+        Per broker in each direction.
     excluded
-        Brokers that take nothing.
+        Brokers that accept no replicas.
 
     Raises
     ------
@@ -131,13 +131,13 @@ def _targets(state: ClusterState, takes: Bools, limit: float) -> tuple[I64, I64]
 
 
 def _room_bytes(state: ClusterState, takes: Bools, limit: float) -> int:
-    """Room of all volumes together; dirs of one volume share it."""
+    """Free space of all volumes together; dirs of one volume share it."""
     rows = first_open_dirs(state)
     return int(volume_room_bytes(state, limit)[rows[takes[state.log_dirs.broker[rows]]]].sum())
 
 
 def _duration_s(state: ClusterState, leaving: Bools, takes: Bools, rate: float) -> float:
-    """The slower of the receiving brokers together and the busiest sending one, which is the leader."""
+    """The time of the receiving brokers together or of the busiest sender, the leader, whichever is longer."""
     r = state.replicas
     partition = r.partition[leaving]
     each = np.maximum(move_bytes(state)[partition], 0).astype(np.float64)
@@ -163,7 +163,7 @@ def _blockers(state: ClusterState, leaves: Bools, takes: Bools, leaving: Bools) 
 def _reasons(
     state: ClusterState, leaves: Bools, takes: Bools, leaving: Bools, concerned: Bools
 ) -> Iterator[tuple[str, Bools]]:
-    """What may block a drain, with the partitions that it blocks; valid for those that are concerned."""
+    """Reasons that may block a drain, with the partitions that each blocks; valid for partitions to drain."""
     r, n = state.replicas, len(state.partitions)
 
     def count(rows: Bools) -> I64:
@@ -171,10 +171,10 @@ def _reasons(
 
     free = int(takes.sum()) - count(takes[r.broker])
     offline = offline_replicas(state)
-    # Kafka ends no move of a partition that keeps a replica out of sync: those that are offline have to go as well
+    # Kafka completes no move of a partition that keeps a replica out of sync: offline replicas must leave as well
     yield "replication factor: too few other brokers", count(leaving | offline) > free
     rack, counted = rack_numbers(state), state.brokers.is_live & ~leaves
-    # of a large cluster few partitions are concerned, and to tell pairs apart takes longest of all
+    # only a few partitions of a large cluster are concerned, and finding distinct pairs takes longest of all
     held = state.brokers.is_live[r.broker] & concerned[r.partition]
     before = racks_by_partition(r.partition[held], rack[r.broker[held]], n)
     left = len(np.unique(rack[counted]))
@@ -185,7 +185,7 @@ def _reasons(
     in_sync = count(r.in_sync & ~offline)
     if len(least):
         yield "fewer replicas in sync than min.insync.replicas", in_sync < least[state.partitions.topic]
-    # a replica that is itself to leave may lag: it is replaced
+    # a replica that is itself leaving may lag: it is replaced
     yield (
         "a replica that stays is out of sync",
         count(~r.in_sync & ~r.adding & ~leaving & ~offline) > 0,

@@ -1,4 +1,4 @@
-"""What stays where it is once a plan is applied, although it was to go: on drained brokers and in log dirs."""
+"""What remains after a plan although it should move: on drained brokers and in log dirs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kafkabal.wording import counted_noun, first_of
 LOG_DIR = load_score("log-dir")
 
 _NAMED = 10
-"""A screenful; a plan that leaves more behind has one reason for all."""
+"""A screenful; a plan that leaves more behind has the same reason for all of them."""
 _NAMED_TOPICS = 3
 """Enough to look one up in a line that also names a log dir."""
 _MOST_OF_IT = 0.5
-"""A replica that is more than half of its log dir is what keeps it outside: no other dir can take it either."""
+"""A replica that is more than half of its log dir keeps the dir outside its band: no other dir can hold it either."""
 
 
 def remains_of(problem: Problem, after: ClusterState) -> tuple[str, ...]:
@@ -69,7 +69,7 @@ def _in_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
 
 
 def _dirs_of(state: ClusterState, found: Evaluation, broker: int) -> str:
-    """The log dirs of a broker that are outside, and the replica that is most of the fullest one."""
+    """The log dirs of a broker outside their band, and the replica that takes up most of the fullest one."""
     dirs = state.log_dirs
     outside = np.flatnonzero(found.outside & (dirs.broker == broker))
     shares = [f"{dirs.path[d]} at {found.share[d]:.2f}x of its fair share" for d in outside.tolist()]

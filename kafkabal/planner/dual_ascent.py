@@ -1,8 +1,8 @@
-"""Look for the potentials at which the lower bound is highest: Shor's subgradient method with space dilation.
+"""Finds the potentials at which the lower bound is highest: Shor's subgradient method with space dilation.
 
 The bound is concave in the potentials but has a kink wherever a replica starts to be worth its move. Plain subgradients
-zigzag across such kinks; the r-algorithm stretches space along the difference of two successive ones, so that the next
-steps run along the kink::
+zigzag across such kinks; the r-algorithm stretches space along the difference of two successive subgradients, so that
+the next steps run along the kink::
 
     B = identity, or wider along the racks
     repeat
@@ -28,7 +28,7 @@ from kafkabal.model import F64, I64
 from kafkabal.planner.relaxation import Relaxation
 
 _FIRST_STEP = 0.05
-"""Of the unit of the multipliers; see the next constant for how the two were found."""
+"""In units of the multipliers; see the next constant for how the two were found."""
 _DILATION = 3.0
 """Between 2 and 4 as Shor advises; with 3 and first steps of 0.05, 100 evaluations came within 0.1 % of the linear
 program on heavy clusters whose followers differ by 30 %, where Polyak's steps stayed 1 to 2 % below after 1,000."""
@@ -36,7 +36,7 @@ _LONGER, _SHORTER = 1.2, 0.95
 _LONGER_AFTER = 3
 """Stetsyuk's values."""
 _GIVE_UP_AFTER = 80
-"""Evaluations that improve nothing: of 600 drawn clusters of 3 to 12 brokers whose copies agree in size, 400 of them
+"""Evaluations without improvement: of 600 drawn clusters of 3 to 12 brokers whose copies agree in size, 400 evaluations
 improve 18 bounds beyond the best corner, each for the first time after 18 to 73."""
 _RACK_STRETCH, _ENOUGH_TO_STRETCH = 10.0, 60
 """Where replicas choose racks, the potentials of a rack also have to move together, which steps along single kinks do
@@ -44,11 +44,11 @@ not find: 20 brokers in four racks whose followers differ by 30 % stay 1 % below
 evaluations, and are within 0.01 % after 120 with a stretch of 10, 0.4 % below with 20. Eighteen evaluations are too few
 for it."""
 _SHORTEST = 1e-7
-"""Of a potential, whose unit is one byte moved a byte."""
+"""In units of a potential, which is one byte moved per byte."""
 
 
 class Ascent(NamedTuple):
-    """Where an ascent ended."""
+    """The end point of an ascent."""
 
     potential: F64
     """shape (n_brokers,)."""
@@ -62,9 +62,9 @@ def ascend(relaxation: Relaxation, most_evaluations: int, enough: float) -> Asce
     Parameters
     ----------
     most_evaluations
-        How often the bound is evaluated at most, corners apart.
+        Most evaluations of the bound, not counting corners.
     enough
-        Value beyond which no more is looked for.
+        Value at which the search ends.
     """
     x, point = max(((c, relaxation.evaluate(c)) for c in relaxation.corners()), key=lambda found: found[1].value)
     best = Ascent(x, max(0.0, point.value))
@@ -94,7 +94,7 @@ def ascend(relaxation: Relaxation, most_evaluations: int, enough: float) -> Asce
 
 
 def _stretch(relaxation: Relaxation, rows: I64, most_evaluations: int) -> F64:
-    """Where space is stretched at first: along the brokers of each rack, if replicas choose between racks."""
+    """Where space is stretched at first: along the brokers of each rack if replicas can choose between racks."""
     if relaxation.reach is None or most_evaluations < _ENOUGH_TO_STRETCH:
         return np.eye(len(rows))
     rack = relaxation.problem.rack[rows]
@@ -112,7 +112,7 @@ def _dilated(stretch: F64, difference: F64) -> F64:
 
 
 def _times(matrix: F64, vector: F64) -> F64:
-    # a product by BLAS is summed in an order that depends on the machine, and plans follow from it
+    # BLAS sums a product in an order that depends on the machine, and plans follow from the result
     return np.asarray((matrix * vector).sum(1))
 
 

@@ -1,7 +1,7 @@
-"""What each broker is due of bytes, replicas, leaders and the replicas of topics, as far as the rules of a plan allow.
+"""What each broker is due of bytes, replicas, leaders and replicas of topics, as far as the rules of a plan allow.
 
-All are in proportion to loads that are fair (:mod:`kafkabal.scoring.due_under_rules`), and the capacity itself
-where no rule binds. Bytes are those that the plan ends with: what has to leave a broker is counted where it will go.
+All are proportional to the fair loads (:mod:`kafkabal.scoring.due_under_rules`), and equal to the capacity if no rule
+binds. Bytes are those at the end of the plan: a replica that has to leave a broker counts where it will go.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from kafkabal.planner.problem import Problem
 from kafkabal.scoring import PlaceableLoads, due_of_factors, fair_shares
 
 _LEAST = 0.01
-"""Of a capacity: what a broker is taken to be due at least where loads are divided by it; 0.001 and 0.1 give the same
-19 plans of benchmarks/planner_constants.py."""
+"""Least fraction of a capacity that a broker counts as due when loads are divided by it; 0.001 and 0.1 give the same 19
+plans of benchmarks/planner_constants.py."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,14 +33,14 @@ class DueLoads:
     of_topics: F64
     """shape (n_kinds, n_brokers): parts of the replicas of a topic."""
     byte_weight: F64
-    """shape (n_brokers,): what to divide bytes by to compare brokers: :attr:`bytes`, never quite 0."""
+    """shape (n_brokers,): divisor for bytes when brokers are compared: :attr:`bytes`, but never quite 0."""
     count_weight: F64
-    """shape (n_brokers,): the same for replicas, 1.0 where no rule binds."""
+    """shape (n_brokers,): the same for replicas; 1.0 if no rule binds."""
     follows_bytes: bool
-    """What is due of bytes changes a little with what has moved, since copies of a partition differ in size."""
+    """Whether due bytes change a little as replicas move, since copies of a partition differ in size."""
 
     def mean_bytes(self, bytes_: I64, rows: Bools) -> float:
-        """Bytes for each unit of :attr:`byte_weight`, over some brokers: what makes their shares 1 on average."""
+        """Bytes per unit of :attr:`byte_weight` over some brokers, which makes their mean share 1."""
         return float(bytes_[rows].sum() / self.byte_weight[rows].sum()) if rows.any() else 0.0
 
     def byte_shares(self, bytes_: I64, rows: Bools) -> F64:
@@ -56,7 +56,7 @@ def due_loads(problem: Problem, placement: I32, *, bytes_agree: bool) -> DueLoad
     placement
         int32, shape (n_partitions, width): broker of each position, -1 if unplaced or padding.
     bytes_agree
-        Every copy of a partition is as large as a new one would be.
+        Whether every copy of a partition is as large as a new one would be.
     """
     n = problem.n_brokers
     ones = np.ones(n)
@@ -87,7 +87,7 @@ def bytes_due(problem: Problem, placement: I32, due: DueLoads) -> DueLoads:
 
 
 def _not_nothing(due: F64, capacity: F64) -> F64:
-    # a broker without room is due nothing, and what it holds is to weigh a lot, but not everything
+    # a broker without room is due nothing; what it holds must weigh a lot, but not infinitely
     return np.maximum(due, _LEAST * capacity)
 
 
@@ -108,7 +108,7 @@ def _of_bytes(problem: Problem, placement: I32) -> F64:
     np.add.at(most, problem.previous[p, k], problem.held_bytes[p, k].astype(np.float64))
     most = np.minimum(most, np.maximum(rules.room_bytes - fixed, 0.0))
     stuck = (placement >= 0) & ~on_counted & ~coming
-    # what is repaired although balance may not move it finds a place anywhere, one replica at a time
+    # partitions that are repaired but not balanced find a place anywhere, one replica at a time
     factor = np.where(rules.movable, np.maximum(rules.factor - stuck.sum(1), 0), 1)
     load[on_counted & ~rules.movable[:, None]] = 0
     sums = np.bincount(factor, load.sum(1).astype(np.float64))
@@ -143,7 +143,7 @@ def _led_on_brokers(problem: Problem, partitions: Bools) -> F64:
 
 
 def _of_topics(problem: Problem) -> tuple[F64, I32]:
-    """One row for each replication factor of topics, and one for those that may not move."""
+    """One row per replication factor of topics, and one for topics that may not move."""
     capacity = _capacity(problem, "topic-spread") if problem.has_score("topic-spread") else np.ones(problem.n_brokers)
     if not problem.has_score("topic-spread"):
         return capacity[None, :], np.zeros(problem.n_topics, np.int32)

@@ -1,4 +1,4 @@
-"""Why a plan does not bring a partition to a broker: the rules that forbid it, and what it would do to the bands."""
+"""Why a plan does not bring a partition to a broker: rules that forbid it, and what it would do to the bands."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from kafkabal.wording import counted_noun, first_of
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """What keeps a partition from a broker, in the placement that the plan leads to."""
+    """What keeps a partition from a broker, in the placement that results from the plan."""
 
     partition: TopicPartition
     broker: int
     holds: bool
-    """The plan has a replica there."""
+    """Whether the plan has a replica there."""
     rules: tuple[str, ...]
-    """What forbids it, one clause each."""
+    """Rules that forbid it, one clause each."""
     effects: tuple[str, ...]
-    """What it would do, one clause each, where nothing forbids it."""
+    """Effects that it would have, one clause each, if nothing forbids it."""
 
 
 def why_not(state: ClusterState, partition: TopicPartition, broker: int, options: PlanOptions) -> WhyNot:
-    """Ask the placement that a plan with these options leads to.
+    """Explain by the placement that a plan with these options results in.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def _of_partition(solution: Solution, row: int) -> Iterator[str]:
 
 
 def _of_positions(solution: Solution, row: int, b: int) -> Iterator[str]:
-    """Rules that hold for every replica that could give way."""
+    """Rules that hold for every replica that could make way."""
     positions = np.flatnonzero(solution.is_position[row])
     p = np.full(len(positions), row)
     targets = np.full(len(positions), b)
@@ -158,7 +158,7 @@ def _of_givers(solution: Solution, row: int, b: int) -> Iterator[str]:
 
 
 def _arrivals(solution: Solution, b: int) -> list[TopicPartition]:
-    """Partitions of which the plan brings a replica to a broker, the largest first."""
+    """Partitions that the plan brings to a broker, largest first."""
     problem, state = solution.problem, solution.problem.state
     rows = np.flatnonzero((solution.placement == b).any(axis=1) & ~(problem.previous == b).any(axis=1))
     rows = rows[np.argsort(-problem.arriving_bytes[rows], kind="stable")]

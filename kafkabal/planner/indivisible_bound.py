@@ -1,8 +1,8 @@
 """A lower bound for small clusters, where replicas are too large to be divided at will.
 
-A broker above its band sheds whole replicas: at least the cheapest set of its own that is enough in bytes and in
-number. One below its band takes whole replicas likewise. Every byte that leaves a broker enters another, so neither
-sum can exceed what a plan moves. The cheapest set is found by trying all subsets (subset sum, exact).
+A broker above its band sheds whole replicas: at least its cheapest set that is sufficient in bytes and in number. A
+broker below its band receives whole replicas likewise. Every byte that leaves a broker enters another, so neither sum
+can exceed what a plan moves. The cheapest set is found by trying all subsets (subset sum, exact).
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from kafkabal.planner.integer_bands import excess
 from kafkabal.planner.search.solution import Solution
 
 _MOST_REPLICAS = 14
-"""Partitions: 2^14 subsets take a millisecond a broker, and each further one twice that."""
+"""Partitions: 2^14 subsets take a millisecond per broker, and each further partition doubles that."""
 _MOST_BROKERS = 64
-"""With more brokers than that, so few partitions leave most of them empty, and this bound says nothing."""
+"""With more brokers than that, so few partitions leave most brokers empty, and this bound is useless."""
 
 
 def indivisible_bound(start: Solution) -> int:
-    """Bytes that single brokers have to shed, or to take, in whole replicas; 0 where there are too many to try all.
+    """Bytes that single brokers have to shed or receive in whole replicas; 0 if there are too many to try.
 
-    Copies of one partition have to be equal in size, since else the bands themselves move.
+    Copies of one partition must be equal in size, since otherwise the bands themselves move.
     """
     problem, bands = start.problem, start.bands
     if problem.n_brokers > _MOST_BROKERS or len(problem.positions) > _MOST_REPLICAS:
@@ -42,7 +42,7 @@ def indivisible_bound(start: Solution) -> int:
 
 
 def _cheapest(sizes: I64, bytes_: int, number: int) -> int:
-    """Smallest sum of some sizes that reaches so many bytes and is made of so many; all of them where none does."""
+    """Smallest sum of sizes that reaches these bytes with this number of replicas; the sum of all if none does."""
     if bytes_ <= 0 and number <= 0:
         return 0
     sums, counts = np.zeros(1, np.int64), np.zeros(1, np.int64)

@@ -11,12 +11,12 @@ from kafkabal.planner.due_loads import DueLoads
 from kafkabal.planner.problem import Problem
 from kafkabal.scoring import SHARE_EPSILON, CountBand
 
-# half of what a score forgives, so that rounding on the way to it and back never matters
+# half of what a score forgives, so that rounding in either direction never matters
 _SLACK = SHARE_EPSILON / 2
 _FORGIVEN = 1e-4
-"""Of a fair load: bytes that all brokers may hold beyond their bands before a plan moves anything for it. A plan fills
-brokers up to the edge; what a run writes to its own topic, or a consumer to its offsets, must not call for another.
-Less than tables show."""
+"""Fraction of a fair load: bytes that all brokers may hold beyond their bands before a plan moves anything for it. A
+plan fills brokers up to the edge; what a run writes to its own topic, or a consumer to its offsets, must not require
+another plan. It is less than tables show."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -34,11 +34,11 @@ class Bands:
     low_leaders: I64
     high_leaders: I64
     fewest_even_leaders: I64
-    """What an even count of leaders is rounded down to, within the band."""
+    """Lower edge for an even count of leaders, within the band."""
     most_even_leaders: I64
-    """And rounded up to."""
+    """Upper edge for an even count of leaders."""
     topic_replicas: F64
-    """shape (n_topics,): replicas of each topic; infinite where their spread does not matter."""
+    """shape (n_topics,): replicas of each topic; infinite if their spread does not matter."""
     topic_kind: I32
     """shape (n_topics,): row of :attr:`topic_fraction` for each topic."""
     topic_fraction: F64
@@ -53,14 +53,14 @@ class Bands:
 
 
 def make_bands(problem: Problem, due: DueLoads, total_bytes: int, used_before: I64, narrowed: float = 0.0) -> Bands:
-    """Edges for a cluster whose counted brokers will hold ``total_bytes`` and every position that is to be filled.
+    """Edges for a cluster whose counted brokers will hold ``total_bytes`` and every position to be filled.
 
     Parameters
     ----------
     used_before
         int64, shape (n_brokers,): bytes on each broker before the plan.
     narrowed
-        Draw the edges of bytes in by this fraction of the fair load.
+        Draw in the edges of bytes by this fraction of the fair load.
     """
     low_bytes, high_bytes = _byte_edges(problem, due.bytes, total_bytes, narrowed)
     low_bytes, high_bytes = _forgive(problem, low_bytes, high_bytes, used_before)
@@ -73,7 +73,7 @@ def make_bands(problem: Problem, due: DueLoads, total_bytes: int, used_before: I
     replicas, fraction = _topic_edges(problem, due)
     high_bytes = np.minimum(high_bytes, problem.asked_bytes)
     high_count = np.minimum(high_count, problem.limit_replicas)
-    # a broker that may hold fewer replicas than are due to it need not hold its share of bytes, nor lead as many
+    # a broker that may hold fewer replicas than it is due need not hold its share of bytes, nor lead its share
     low_bytes = np.where(high_count < low_count, 0, low_bytes)
     low_leaders = np.minimum(low_leaders, high_count)
     return Bands(
@@ -109,7 +109,7 @@ def _byte_edges(problem: Problem, due: F64, total_bytes: int, narrowed: float) -
 
 
 def _forgive(problem: Problem, low: I64, high: I64, used: I64) -> tuple[I64, I64]:
-    """Edges that leave brokers as they are, where none is further outside than by :data:`_FORGIVEN`."""
+    """Widen edges so that brokers stay as they are if none is outside by more than :data:`_FORGIVEN`."""
     rows = problem.weighed & (high < UNLIMITED)
     slack = np.where(rows, (low // 2 + high // 2) * _FORGIVEN, 0.0)
     if problem.options.below is not None or ((used > high + slack) | (used < low - slack))[rows].any():
@@ -118,14 +118,14 @@ def _forgive(problem: Problem, low: I64, high: I64, used: I64) -> tuple[I64, I64
 
 
 def _staying_positions(problem: Problem) -> int:
-    """Positions that will be on counted brokers; of what is set aside those that are there already."""
+    """Positions that will be on counted brokers; of excluded partitions, those that are there already."""
     fixed = problem.previous[~problem.movable | problem.rules.aside]
     stuck = int((~problem.counted)[fixed[fixed >= 0]].sum())
     return int(problem.positions.sum()) - stuck
 
 
 def _staying_leaders(problem: Problem) -> int:
-    """Partitions that will have a leader; of what is set aside those that counted brokers lead already."""
+    """Partitions that will have a leader; of excluded partitions, those that counted brokers lead already."""
     leader = problem.state.partitions.leader
     led = leader >= 0
     return int(np.where(problem.rules.aside, led & problem.counted[leader], led | problem.movable).sum())

@@ -18,34 +18,34 @@ from kafkabal.planner.relaxation import Relaxation
 from kafkabal.planner.search.solution import Guidance, Solution
 
 _NUMBERS_TO_SPEND = 1_500_000
-"""Looked at in all evaluations: less than a tenth of the time of a search, from 40 brokers to 1,000."""
+"""Numbers read in all evaluations: less than a tenth of the time of a search, from 40 brokers to 1,000."""
 _MOST_EVALUATIONS = 200
 """Of 600 drawn clusters of 3 to 12 brokers, 60 evaluations leave 18 bounds up to 11 % below those with 400, 120 five,
 200 none, by 0.1 % or more."""
 _MOST_WHERE_SIZES_DIFFER = 120
 """With 100 bounds of heavy clusters whose followers differ by 30 % are within 0.1 % of the linear program."""
 _FEWEST_EVALUATIONS = 3
-"""Besides the corners, of which one is near the best where a cluster is large."""
+"""Besides the corners, one of which is nearly optimal if the cluster is large."""
 _ROUNDING = 1e-12
-"""Of the bound, what the sums behind it may be off by: it must never be above the truth."""
+"""Fraction of the bound by which its sums may be off: it must never exceed the truth."""
 _SUM_ROUNDING = 1e-13
-"""Of a total, what sums of its parts may differ by."""
+"""Fraction of a total by which sums of its parts may differ."""
 _ROUNDING_BYTES = 1e-6
-"""So that a whole number of bytes is not rounded up to the next."""
+"""Keeps a whole number of bytes from being rounded up to the next."""
 _CLOSE = 5e-4
-"""Of the bytes moved: a bound so near is not worth another evaluation. 5e-5 and 5e-3 give the same 19 plans of
-benchmarks/planner_constants.py."""
+"""Fraction of the bytes moved: a bound this close is not worth another evaluation. 5e-5 and 5e-3 give the same 19 plans
+of benchmarks/planner_constants.py."""
 
 
 def bound_bytes(start: Solution, moved_bytes: int) -> int:
-    """Bytes that every plan must move that brings the state before the plan inside its bands.
+    """Bytes that every plan must move to bring the state before the plan inside its bands.
 
     Parameters
     ----------
     start
         The state before anything was moved.
     moved_bytes
-        What a plan is known to need; a bound that is close to it is not improved any further.
+        Bytes that a known plan moves; a bound close to that is not improved any further.
     """
     best = _ascended(start, moved_bytes * (1 - _CLOSE))
     divided = max(0, math.ceil(best * (1 - _ROUNDING) - _ROUNDING_BYTES))
@@ -56,7 +56,7 @@ def bound_bytes(start: Solution, moved_bytes: int) -> int:
 
 
 def _ascended(start: Solution, enough: float) -> float:
-    """The value of an ascent up to what is enough; one that ended below what it was asked for is not repeated."""
+    """The value of an ascent up to a sufficient one; an ascent that ended below its goal is not repeated."""
     if start.guidance is not None:
         return Relaxation(start).evaluate(start.guidance.potential).value
     asked, found = start.ascent_found or (0.0, 0.0)
@@ -98,9 +98,9 @@ def _evaluations(relaxation: Relaxation) -> int:
 
 
 def _plain_bound(start: Solution) -> int:
-    """Load above the exact upper edges, or on brokers that have to be emptied; or is missing below the lower ones.
+    """Load above the exact upper edges or on brokers to be emptied, or load missing below the lower edges.
 
-    Holds where the copies of a partition are equal in size, so that moves leave the total as it is.
+    Valid if the copies of a partition are equal in size, so that moves do not change the total.
     """
     problem, tolerance = start.problem, start.problem.options.tolerance
     leaving = int(problem.arriving_bytes[np.nonzero(start.must_leave())[0]].sum())

@@ -1,9 +1,10 @@
-"""Where the potential is lowest of all brokers that a replica can come to, given the racks of its partition.
+"""The lowest potential among all brokers that a replica can move to, given the racks of its partition.
 
-A partition that has to be in as many racks as it has replicas enters racks that it was not in, each at most once, or
-that one of its replicas leaves. Those of the second kind can be charged to the replicas that leave them, so that each
-replica enters its own rack or one that was free of its partition. How often it enters free ones is limited by their
-number: a toll on each, paid back once for each free rack, makes that limit part of the bound. Any toll leaves it valid.
+A partition that has to be in as many racks as it has replicas enters two kinds of racks: racks that it was not in, each
+at most once, and racks that one of its replicas leaves. The second kind can be charged to the replicas that leave them,
+so that each replica enters its own rack or one that was free of its partition. The number of free racks limits how
+often they are entered: a toll on each entry, paid back once for each free rack, makes that limit part of the bound. The
+bound is valid for any toll.
 """
 
 from __future__ import annotations
@@ -18,24 +19,24 @@ from kafkabal.planner.search.solution import Solution
 
 
 class Reached(NamedTuple):
-    """Where the replicas can come to, one entry each."""
+    """The brokers that replicas can move to, one entry each."""
 
     potential: F64
     """Lowest potential, tolls included."""
     broker: I64
     paid_back: float
-    """Bytes: what all tolls are worth that are paid back."""
+    """Bytes: total value of the tolls that are paid back."""
 
 
 class RackReach:
-    """Racks that the partition of each replica is in.
+    """The racks that the partition of each replica is in.
 
     Parameters
     ----------
     p, k
         Position of each replica.
     free_to_stay
-        Which of them need not move.
+        Whether each replica need not move.
     """
 
     def __init__(self, solution: Solution, p: I64, k: I64, free_to_stay: Bools) -> None:
@@ -53,12 +54,12 @@ class RackReach:
         self._number: I64 = int(taking.sum()) - _distinct(np.where(taking[self._racks], self._racks, NO_RACK))
 
     def lowest(self, potential: F64, worth: F64) -> Reached:
-        """Where each replica can come to.
+        """The lowest potential that each replica can reach.
 
         Parameters
         ----------
         potential
-            shape (n_brokers,): infinite where a broker takes nothing.
+            shape (n_brokers,): infinite if a broker accepts nothing.
         worth
             shape (n,): potential of a target at which it is just worth the while to move each replica; infinite where
             it moves at any.
@@ -68,7 +69,7 @@ class RackReach:
         racks, first = np.unique(self._of_broker[order], return_index=True)
         best = np.full(self._n_racks + 1, order[0])
         best[racks] = order[first]
-        # one more, which NO_RACK points at
+        # one more entry, for NO_RACK
         value = np.full(self._n_racks + 1, np.inf)
         value[racks] = potential[best[racks]]
         ranked = racks[np.argsort(value[racks], kind="stable")]
@@ -86,15 +87,15 @@ class RackReach:
         return Reached(np.where(astray, potential[order[0]], lowest), np.where(astray, order[0], where), paid_back)
 
     def _free(self, racks: I32) -> I64:
-        """int64, shape (n_partitions,): the first of some racks that each partition is not in, or -1."""
+        """int64, shape (n_partitions,): the first of these racks that each partition is not in, or -1."""
         free = np.full(len(self._racks), -1, np.int64)
-        # of one more than it has replicas at least one is free
+        # among one more rack than it has replicas, at least one is free
         for rack in racks[: self._racks.shape[1] + 1].tolist():
             free[(free < 0) & ~any_of_row(self._racks == rack)] = rack
         return free
 
     def _toll(self, saved: F64) -> F64:
-        """float64, shape (n_partitions,): at which no more replicas gain by a free rack than there are such racks."""
+        """float64, shape (n_partitions,): toll at which no more replicas gain from a free rack than there are."""
         matrix = np.zeros(self._racks.shape)
         matrix[self._p, self._k] = saved
         matrix = -np.sort(-matrix, axis=1)

@@ -25,7 +25,7 @@ class LoadsBefore:
 
     @staticmethod
     def of(solution: Solution) -> LoadsBefore:
-        """Remember a state in which nothing has moved yet."""
+        """Record a state in which nothing has moved yet."""
         leader = solution.problem.leader
         leads = np.bincount(leader[leader >= 0], minlength=solution.problem.n_brokers).astype(np.int64)
         return LoadsBefore(bands=solution.bands, used=solution.used.copy(), count=solution.count.copy(), leads=leads)
@@ -49,7 +49,7 @@ class MoveReasons:
         position = why.argmax(1)
         code = why[np.arange(len(partitions)), position]
         moves, for_topic = code != MoveCause.NOTHING, code == MoveCause.TOPIC
-        # what does not matter is -1, so that few are to be put into words
+        # irrelevant entries are -1, so that only a few need words
         is_empty = (problem.arriving_bytes[partitions] == 0) & problem.size_known[partitions]
         deciding = (
             code,
@@ -109,7 +109,7 @@ class MoveReasons:
         return f"frees space on broker {self.ids[previous]} for replicas from another broker"
 
     def _evened_count(self, previous: int, target: int) -> str:
-        """An empty replica, which weighs nothing on a disk, only counts."""
+        """The reason for an empty replica, which takes no disk space and only counts."""
         held, ids = self.before.count, self.ids
         if held[previous] > held[target]:
             return f"replicas: broker {ids[previous]} holds {held[previous]}, broker {ids[target]} {held[target]}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class PlanListener:
-    """Told about each step of the search; does nothing by default."""
+    """Receives each step of the search; ignores it by default."""
 
     def step(self, name: str) -> None:
         """A step begins."""

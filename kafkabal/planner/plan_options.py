@@ -20,7 +20,7 @@ BUDGETS = ("max_bytes", "max_cross_rack_bytes", "max_moves", "max_leader_changes
 
 
 class Mode(StrEnum):
-    """Which part of the work is done."""
+    """Which part of the work a plan does."""
 
     FULL = "full"
     """Repair what breaks a rule, then bring every score inside its band."""
@@ -40,7 +40,7 @@ class Mode(StrEnum):
 
     @property
     def evens_log_dirs(self) -> bool:
-        """Whether the log dirs of a broker are to hold alike."""
+        """Whether the log dirs of a broker are balanced."""
         return self in {Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW}
 
 
@@ -54,7 +54,7 @@ class BrokerLimit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanOptions:
-    """What shapes a plan. Equal clusters and equal options give equal plans.
+    """What a plan should do. Equal clusters and equal options give equal plans.
 
     Raises
     ------
@@ -70,35 +70,35 @@ class PlanOptions:
     below: float | None = None
     """Only relieve brokers whose disk is used above this share; 0 < below <= 1."""
     drain: frozenset[int] = frozenset()
-    """Ids of brokers that are to end up empty."""
+    """Ids of brokers to drain."""
     exclude_brokers: frozenset[int] = frozenset()
-    """Ids of brokers that take nothing."""
+    """Ids of brokers that receive nothing."""
     topics: tuple[str, ...] = ()
     """Shell patterns of topics that may move; empty: all."""
     exclude_topics: tuple[str, ...] = ()
-    """Shell patterns of topics that are left as they are; they weigh all the same."""
+    """Shell patterns of topics that do not move; their load still counts."""
     include_internal: bool = False
-    """Internal topics may move too."""
+    """Whether internal topics may move too."""
     max_bytes: int | None = None
-    """Most bytes that may come to brokers which held no copy before."""
+    """Most bytes that may be copied to brokers which held no copy before."""
     max_cross_rack_bytes: int | None = None
     """Most of these bytes that may come from a leader in another rack."""
     max_moves: int | None = None
     """Most replicas that may change their broker."""
     max_leader_changes: int | None = None
     max_duration_s: float | None = None
-    """Longest time that the bytes may take at :attr:`throttle_bytes_per_s` for each broker."""
+    """Longest time that the bytes of any broker may take at :attr:`throttle_bytes_per_s`."""
     throttle_bytes_per_s: int | None = None
     log_dir_limit: float = DEFAULT_LOG_DIR_LIMIT
     """Fraction of a volume that is never exceeded; 0 < limit <= 1."""
     broker_limits: Mapping[int, BrokerLimit] = field(default_factory=dict)
     """By broker id."""
     replication_factor: int | None = None
-    """Give every topic that may move this many replicas; None keeps what each has."""
+    """New replication factor of every topic that may move; None keeps each topic's own."""
     keep_moved: tuple[Plan, ...] = ()
-    """Earlier plans: what they brought to a broker stays there, unless a rule makes it leave."""
+    """Earlier plans: replicas that they brought to a broker stay there unless a rule makes them leave."""
     seed: int = 0
-    """Kept in the plan; equal seeds give equal plans."""
+    """Recorded in the plan; equal seeds give equal plans."""
 
     def __post_init__(self) -> None:
         _check(
@@ -129,7 +129,7 @@ class PlanOptions:
         )
 
     def as_json(self) -> dict[str, Any]:
-        """Options that differ from their defaults, in JSON types, as they stand in the plan file."""
+        """Options that differ from their defaults, in the JSON types of the plan file."""
         plain = PlanOptions()
         given = {name: getattr(self, name) for name in self.__slots__ if getattr(self, name) != getattr(plain, name)}
         return {"tolerance": self.tolerance, **{name: _json(value) for name, value in sorted(given.items())}}

@@ -35,7 +35,7 @@ def make_plan(state: ClusterState, options: PlanOptions | None = None, listener:
     ConfigError
         If the capacity of only some brokers is known.
     InfeasibleError
-        If a hard rule that was asked for cannot be met.
+        If a requested hard rule cannot be met.
     """
     options = options or PlanOptions()
     problem = build_problem(state, options)
@@ -84,10 +84,11 @@ def _warnings(candidate: Candidate) -> tuple[str, ...]:
 def _with_leaders_that_stay(
     candidate: Candidate, after: ClusterState, listener: PlanListener
 ) -> tuple[Candidate, ClusterState]:
-    """Leaders as the next plan would choose them, and the cluster once all is applied.
+    """Choose leaders as the next plan would; returns the result, and the cluster once all is applied.
 
-    Where a partition goes that moves only because it is broken, such as one of an internal topic on a drained broker,
-    is not known when the fair number of leaders is worked out. It is to the next plan, which would hand on leadership.
+    A partition that moves only because it is broken, such as one of an internal topic on a drained broker, goes to a
+    broker that is unknown when the fair number of leaders is calculated. The next plan knows it, and would hand
+    leadership on.
     """
     problem = candidate.solution.problem
     repaired = problem.movable & ~problem.rules.movable
@@ -104,9 +105,9 @@ def _with_leaders_that_stay(
 def _with_log_dirs_that_stay(
     candidate: Candidate, after: ClusterState, listener: PlanListener
 ) -> tuple[Candidate, ClusterState]:
-    """Log dirs as the next plan would choose them, and the cluster once all is applied.
+    """Choose log dirs as the next plan would; returns the result, and the cluster once all is applied.
 
-    A copy of unknown size is taken to be as large as its leader's, and the plan may have another one lead.
+    A copy of unknown size counts as large as its leader's, and the plan may change the leader.
     """
     options = candidate.solution.problem.options
     several = bool((np.diff(after.log_dirs.first) > 1).any())
@@ -120,13 +121,13 @@ def _with_log_dirs_that_stay(
 
 
 def _bound(start: Solution, solution: Solution) -> int | None:
-    """The bound, where the plan was to reach the bands with as few bytes as possible, and does."""
+    """The lower bound, if the plan was meant to reach the bands with the fewest bytes, and reaches them."""
     options = start.problem.options
     asks_more = options.below is not None or options.replication_factor is not None
     if options.mode is not Mode.FULL or asks_more or start.problem.lost.any() or not is_reached(solution):
         return None
     moved = solution.moved_bytes()
-    # bands forgive brokers that are hardly outside, the bound does not
+    # bands forgive brokers that are barely outside, the bound does not
     return min(bound_bytes(start, moved), moved)
 
 

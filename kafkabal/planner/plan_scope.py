@@ -1,4 +1,4 @@
-"""Which partitions and replicas a plan may move: by the patterns of topics, by what else moves, by earlier plans."""
+"""Which partitions and replicas a plan may move: by topic patterns, other reassignments and earlier plans."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kafkabal.planner.plan_options import PlanOptions
 
 
 def chosen_topics(state: ClusterState, options: PlanOptions) -> Bools:
-    """bool, shape (n_topics,): the patterns of the options let the topic be touched."""
+    """bool, shape (n_topics,): whether the patterns of the options include the topic."""
     if not options.topics and not options.exclude_topics:
         return np.ones(len(state.topics.name), np.bool_)
     return np.array(
@@ -28,7 +28,7 @@ def chosen_topics(state: ClusterState, options: PlanOptions) -> Bools:
 
 
 def in_scope(state: ClusterState, options: PlanOptions) -> Bools:
-    """bool, shape (n_partitions,): the options let balance move the topic."""
+    """bool, shape (n_partitions,): whether the options let balancing move the topic."""
     chosen = chosen_topics(state, options) & (options.include_internal | ~state.topics.internal)
     return np.asarray(chosen[state.partitions.topic])
 
@@ -43,16 +43,16 @@ def movable_partitions(state: ClusterState, options: PlanOptions, broken: Bools)
     """Partitions that may move for balance, and those that may only be repaired: broken ones of internal topics."""
     _check_patterns(state, options)
     topics = chosen_topics(state, options)[state.partitions.topic]
-    # a partition that another reassignment moves is left to it; without a readable copy nothing can be copied
+    # a partition that another reassignment is moving is left to it; without a readable copy nothing can be copied
     free = topics & ~is_reassigned(state) & has_readable_copy(state)
     balanced = free & in_scope(state, options)
     return np.asarray(balanced), np.asarray(free & broken & ~balanced & options.mode.moves_replicas)
 
 
 def kept_replicas(state: ClusterState, plans: Sequence[Plan]) -> Bools:
-    """bool, shape (n_replicas,): one of the plans has brought it to its broker.
+    """bool, shape (n_replicas,): whether one of the plans has brought the replica to its broker.
 
-    What was planned and never applied leaves no trace.
+    A plan that was never applied has no effect here.
 
     Raises
     ------
@@ -73,7 +73,7 @@ def kept_replicas(state: ClusterState, plans: Sequence[Plan]) -> Bools:
 
 
 def _check_patterns(state: ClusterState, options: PlanOptions) -> None:
-    """Refuse a pattern that no topic matches: a slip of the pen would move nothing, or what was to be protected."""
+    """Refuse a pattern that matches no topic: with a typing error, nothing would move, or protected topics would."""
     for flag, patterns in (("--topics", options.topics), ("--exclude-topics", options.exclude_topics)):
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in state.topics.name):

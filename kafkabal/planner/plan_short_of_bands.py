@@ -1,4 +1,4 @@
-"""Where bands are out of reach: go on as long as it helps, and move nothing that does not.
+"""If bands are out of reach: continue as long as it helps, and move nothing that does not.
 
 ::
 
@@ -23,20 +23,21 @@ from kafkabal.planner.search_for_placement import Candidate, search
 from kafkabal.planner.shortfall import shortfall
 
 _MOST_REPEATS = 24
-"""An end: each repeat has to help by a hundredth again, so that few are made. What cordoned brokers are due falls
-with what they hold, so that with several of them nine were seen."""
+"""A limit: each repeat has to help by a hundredth again, so that only a few are made. What cordoned brokers are due
+falls with what they hold, so that with several of them nine repeats were seen."""
 _LEAST_HELP = 0.01
-"""Of what is outside. Less would move data every night for what no table shows, more would leave what operators see."""
+"""Fraction of what is outside. Less would move data every night for what no table shows, more would leave imbalance
+that operators see."""
 
 _LEAST_HELP_A_BYTE = 0.1
-"""Of the bytes moved for balance, in the same fair shares. Where followers differ in size each search finds another
-hundredth for several fair shares of bytes, and the sizes that copies have in the end undo it: of such a drawn cluster
-the 24 repeats took 0.02 to 0.05, and a second plan moved 36 % as many bytes as the first. First plans took 31 to 73 in
-five drawn clusters."""
+"""Per fair share of bytes moved for balance. If followers differ in size, each search finds another hundredth for
+several fair shares of bytes, and the sizes that copies have in the end undo it: on such a drawn cluster the 24 repeats
+took out 0.02 to 0.05, and a second plan moved 36 % as many bytes as the first. First plans took out 31 to 73 in five
+drawn clusters."""
 
 
 def falls_short(candidate: Candidate, warnings: tuple[str, ...]) -> bool:
-    """Whether the search went as far as it could and still left something outside its band, as the warnings tell."""
+    """Whether the search went as far as it could and still left something outside its band, by the warnings."""
     options = candidate.solution.problem.options
     if options.mode is not Mode.FULL or options.replication_factor is not None:
         return False
@@ -46,8 +47,8 @@ def falls_short(candidate: Candidate, warnings: tuple[str, ...]) -> bool:
 def _differs_once_applied(candidate: Candidate) -> bool:
     """Whether a broker is outside its band once the plan is applied, though not by the loads of the search.
 
-    A copy of unknown size is taken to be as large as its leader; another leader may be of another size. Brokers that
-    take nothing are due no more than they hold, so that what they lose is due to others.
+    A copy of unknown size counts as large as its leader; another leader may have another size. Brokers that accept
+    nothing are due no more than they hold, so that others are due what they lose.
     """
     solution, problem = candidate.solution, candidate.solution.problem
     is_closed = bool((problem.counted & ~problem.takes).any())
@@ -58,14 +59,15 @@ def _differs_once_applied(candidate: Candidate) -> bool:
 
 
 def persist(start: Solution, candidate: Candidate, listener: PlanListener) -> tuple[Candidate, ClusterState]:
-    """Go on from the result as long as it helps, so that a later run finds nothing.
+    """Continue from the result as long as it helps, so that a later run finds nothing to do.
 
-    What mends no rule and helps less than :data:`_LEAST_HELP` is not worth a single byte; see :func:`is_worth_it`.
+    A plan that repairs no rule and helps less than :data:`_LEAST_HELP` is not worth a single byte; see
+    :func:`is_worth_it`.
 
     Returns
     -------
     Candidate, ClusterState
-        Where it ends, and the cluster once that is applied.
+        The final placement, and the cluster once it is applied.
     """
     problem = start.problem
     if not is_worth_it(start, candidate):
@@ -73,7 +75,7 @@ def persist(start: Solution, candidate: Candidate, listener: PlanListener) -> tu
     after = candidate.to_state()
     been = {_placed(candidate): (candidate.solution.moved_bytes(), after)}
     for _ in range(_MOST_REPEATS):
-        # by the very search that a later run begins with, from the sizes that copies have by then
+        # the same search that a later run begins with, from the sizes that copies have by then
         begin = Solution(build_problem(after, problem.options))
         again = search(begin, listener)
         if not is_worth_it(begin, again) or not may_lead(problem, again.leader):
@@ -82,7 +84,7 @@ def persist(start: Solution, candidate: Candidate, listener: PlanListener) -> tu
         after = candidate.to_state()
         placed = _placed(candidate)
         if placed in been:
-            # a copy that comes back to its broker never left it, and is as large as it was: the search goes in circles
+            # a copy that returns to its broker never left it, and is as large as it was: the search goes in circles
             circle = list(been.values())[list(been).index(placed) :]
             candidate = candidate.adopt(min(circle, key=lambda stop: stop[0])[1])
             return candidate, candidate.to_state()
@@ -91,12 +93,12 @@ def persist(start: Solution, candidate: Candidate, listener: PlanListener) -> tu
 
 
 def _placed(candidate: Candidate) -> bytes:
-    """Where all replicas are."""
+    """The placement of all replicas."""
     return np.sort(candidate.solution.placement, axis=1).tobytes()
 
 
 def may_lead(problem: Problem, leader: I32) -> bool:
-    """Whether no more leaders change than may, and none to a copy that is out of sync: it left, and came back later."""
+    """Whether no more leaders change than allowed, and none to a copy out of sync because it left and came back."""
     changes = leader != problem.leader
     stale = ((problem.previous == leader[:, None]) & ~problem.electable).any(1)
     most, had = problem.options.max_leader_changes, problem.state.partitions.leader >= 0
@@ -104,18 +106,18 @@ def may_lead(problem: Problem, leader: I32) -> bool:
 
 
 def is_worth_it(start: Solution, candidate: Candidate, fraction: float = 1.0) -> bool:
-    """Whether a plan that does not reach the bands mends a rule, or helps enough.
+    """Whether a plan that does not reach the bands repairs a rule, or helps enough.
 
     Parameters
     ----------
     fraction
-        How much of a plan the candidate is, by its bytes; so much less it has to help.
+        Fraction of the bytes of a plan that the candidate moves; it has to help by this fraction only.
     """
     return _mends(candidate) or _helps(start, candidate, fraction)
 
 
 def _mends(candidate: Candidate) -> bool:
-    """Whether something moves for the sake of a rule."""
+    """Whether something moves because of a rule."""
     return bool((candidate.solution.moved() & (candidate.solution.why >= MoveCause.RACK)).any())
 
 
@@ -125,16 +127,16 @@ def _helps(start: Solution, candidate: Candidate, fraction: float) -> bool:
     if help_ <= before * _LEAST_HELP * fraction:
         return False
     if left <= 0:
-        # a plan that reaches every band is worth it at any price: a later run would apply it
+        # a plan that reaches every band is worth any price: a later run would apply it
         return True
     return help_ >= _price(start, candidate) * _LEAST_HELP_A_BYTE and _helps_copies_alike(start, candidate, fraction)
 
 
 def _helps_copies_alike(start: Solution, candidate: Candidate, fraction: float) -> bool:
-    """Whether it would help if all copies of a partition were as large as its leader's.
+    """Whether the plan would help if all copies of a partition were as large as its leader's.
 
-    A plan that helps only as copies take the size of their leader's takes out nothing that one plan could: a copy that
-    comes back to its broker is as large as it was. So each plan would be followed by another.
+    A plan that helps only because copies take the size of their leader's takes out nothing that one plan could: a copy
+    that returns to its broker is as large as it was. So each plan would be followed by another.
     """
     if start.sizes_agree():
         return True
@@ -145,7 +147,7 @@ def _helps_copies_alike(start: Solution, candidate: Candidate, fraction: float) 
 
 
 def _price(start: Solution, candidate: Candidate) -> float:
-    """Bytes moved for the sake of balance alone, in fair shares of a broker."""
+    """Bytes moved for balance alone, in fair shares of a broker."""
     solution, weighed = candidate.solution, start.problem.weighed
     moved = solution.moved() & (solution.why <= MoveCause.BALANCE)
     fair_bytes = start.used[weighed].sum() / max(1, int(weighed.sum()))

@@ -54,61 +54,61 @@ NONE = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Problem:
-    """What may move where, and what it weighs."""
+    """What may move where, and its load."""
 
     state: ClusterState
     options: PlanOptions
     scores: tuple[WeightedScore, ...]
 
     previous: I32
-    """shape (n_partitions, width): broker of each position before the plan, -1 where a position is new or padding."""
+    """shape (n_partitions, width): broker of each position before the plan; -1 if the position is new or padding."""
     held_bytes: I64
     """shape (n_partitions, width): bytes of the copy in each position before the plan."""
     positions: I32
-    """shape (n_partitions,): positions to be filled; differs from the current factor only where a change was asked."""
+    """shape (n_partitions,): positions to be filled; differs from the current factor only if a change was requested."""
     arriving_bytes: I64
-    """shape (n_partitions,): bytes of a new copy; 0 where not known."""
+    """shape (n_partitions,): bytes of a new copy; 0 if unknown."""
     size_known: Bools
     topic: I32
     movable: Bools
-    """shape (n_partitions,): the partition may be touched, for balance or only for repair."""
+    """shape (n_partitions,): whether the partition may be moved, for balance or only for repair."""
     lost: Bools
-    """shape (n_partitions, width): the copy is in an offline log dir of a live broker, and has to leave it."""
+    """shape (n_partitions, width): whether the copy is in an offline log dir of a live broker, and has to leave it."""
     loose: Bools
-    """shape (n_partitions, width): positions that may leave their broker for balance alone, where no rule says so."""
+    """shape (n_partitions, width): whether the position may leave its broker for balance alone, without a rule."""
     leader: I32
-    """shape (n_partitions,): broker that leads, or that the first position names where none does."""
+    """shape (n_partitions,): the leader, or the broker of the first position if there is none."""
     electable: Bools
-    """shape (n_partitions, width): the copy is in sync and on a live broker, so that it may lead."""
+    """shape (n_partitions, width): whether the copy is in sync and on a live broker, so that it may lead."""
 
     counted: Bools
-    """shape (n_brokers,): live and not drained: has a fair share."""
+    """shape (n_brokers,): live and not drained, so that it has a fair share."""
     weighed: Bools
-    """shape (n_brokers,): counted, and its log dirs are known: has a fair share of bytes."""
+    """shape (n_brokers,): counted, with known log dirs, so that it has a fair share of bytes."""
     takes: Bools
-    """shape (n_brokers,): may take replicas."""
+    """shape (n_brokers,): whether it may receive replicas."""
     leaves: Bools
     """shape (n_brokers,): dead or drained: every replica that may move has to leave it."""
     rack: I32
-    """shape (n_brokers,): number of the rack; a broker without one is a rack of its own; -1 where dead."""
+    """shape (n_brokers,): number of the rack; a broker without a rack is a rack of its own; -1 if dead."""
     n_racks: int
     capacity: F64
     rules: Rules
-    """What binds the placement of loads, and so what is fair."""
+    """What restricts the placement of loads, and thereby defines what is fair."""
     limit_bytes: I64
-    """shape (n_brokers,): most bytes of replicas that a broker may be filled to."""
+    """shape (n_brokers,): most bytes of replicas that a broker may hold."""
     asked_bytes: I64
-    """shape (n_brokers,): most bytes that the user wants on a broker."""
+    """shape (n_brokers,): most bytes that the user allows on a broker."""
     limit_replicas: I64
 
     @property
     def n_brokers(self) -> int:
-        """Rows of brokers, dead ones included."""
+        """Number of brokers, dead ones included."""
         return len(self.counted)
 
     @property
     def n_topics(self) -> int:
-        """Rows of topics."""
+        """Number of topics."""
         return len(self.state.topics)
 
     @property
@@ -126,7 +126,7 @@ class Problem:
 
 
 def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
-    """Put a cluster into the columns of the search.
+    """Convert a cluster into the columns of the search.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
     size_known, leader, rack = each >= 0, _leaders(state), _racks(state)
     loose = (balanced & size_known)[:, None] & ~_in_positions(state, kept_replicas(state, options.keep_moved), previous)
     if options.max_leader_changes is not None:
-        # followers move in place of leaders, where there are any
+        # followers move instead of leaders, if there are any
         loose &= (previous != leader[:, None]) | (positions == 1)[:, None]
     return Problem(
         state=state,
@@ -198,7 +198,7 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
 
 
 def _scores(state: ClusterState, options: PlanOptions) -> tuple[WeightedScore, ...]:
-    """The selected scores; where brokers above a share are to be relieved, nothing but their disks."""
+    """The selected scores; only disk if brokers above a share are to be relieved."""
     if options.below is not None:
         _check_goes_by_disk(options)
         return load_scores(["disk"])
@@ -240,7 +240,7 @@ def _in_positions(state: ClusterState, replicas: Bools, previous: I32) -> Bools:
 
 
 def _held_by(state: ClusterState, brokers: Bools) -> Bools:
-    """bool, shape (n_partitions,): one of these brokers holds a replica."""
+    """bool, shape (n_partitions,): whether one of these brokers holds a replica."""
     r = state.replicas
     found = np.zeros(len(state.partitions), np.bool_)
     found[r.partition[brokers[r.broker]]] = True
@@ -248,7 +248,7 @@ def _held_by(state: ClusterState, brokers: Bools) -> Bools:
 
 
 def _check_replication_factor(factor: int | None, counted: Bools) -> None:
-    """Refuse what no search can reach, before it is searched for."""
+    """Refuse a replication factor that no search can reach."""
     brokers = int(counted.sum())
     if factor is not None and factor > brokers:
         raise UsageError(
@@ -280,9 +280,9 @@ def _electable(state: ClusterState, previous: I32) -> Bools:
 
 
 def _open(state: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
-    """Brokers that may take replicas; none whose volumes other programs fill beyond the limit by themselves.
+    """Brokers that may receive replicas, except those whose volumes other programs alone fill beyond the limit.
 
-    Such a broker could hand out as much as it holds and still have no room: copies to it would wait for ever.
+    Such a broker could shed everything it holds and still have no room: copies to it would wait for ever.
     """
     return np.asarray(takes_replicas(state, closed) & (room_for_replicas(state, options.log_dir_limit) > 0))
 
@@ -301,7 +301,7 @@ def _racks(state: ClusterState) -> I32:
 
 
 def _limit_bytes(state: ClusterState, options: PlanOptions) -> I64:
-    """What the open log dirs of a broker may hold, less what other programs occupy on their volumes."""
+    """Most bytes that the open log dirs of a broker may hold, less what other programs occupy on their volumes."""
     dirs, rows = state.log_dirs, first_open_dirs(state)
     limit = np.zeros(len(state.brokers), np.int64)
     room = volume_room_bytes(state, options.log_dir_limit)
@@ -314,7 +314,7 @@ def _limit_bytes(state: ClusterState, options: PlanOptions) -> I64:
 
 
 def _asked(state: ClusterState, limits: Mapping[int, int | None]) -> I64:
-    """Limits by broker id as a column, without end where none is set."""
+    """Limits by broker id as a column; unlimited if not set."""
     column = np.full(len(state.brokers), UNLIMITED, np.int64)
     for broker_id, limit in limits.items():
         if limit is not None:
