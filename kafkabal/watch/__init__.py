@@ -1,4 +1,4 @@
-"""Notice brokers that slow down or die, log dirs that fail and imbalance that grows, and heal what is allowed."""
+"""Detects brokers that slow down or die, failed log dirs and growing imbalance, and heals what it is allowed to."""
 
 import lazy_loader
 

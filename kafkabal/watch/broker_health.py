@@ -1,13 +1,13 @@
 """The health of each broker, judged from its answers at each observation.
 
-A broker is *slow* when its response time exceeds its own median, its peers' and what they take at the same observation
-by a fraction, several observations in a row. Medians alone would call noise slow, so that the excess over its own
-median must also be larger than the spread of its measurements (four median absolute deviations, which three
+A broker is *slow* if several of its response times in a row exceed three values by a fraction: its own median, its
+peers' medians, and what its peers take at the same observation. Medians alone would call noise slow, so the excess over
+its own median must also be larger than the spread of its measurements (four median absolute deviations, which three
 observations in a row of pure noise hardly ever reach) and than what any producer would notice.
 
-A broker is *unreachable* when it does not respond though it may still be registered, and *dead* when it is not
-registered and has not responded for :attr:`HealthRules.fenced_after_s`: the controller fences a broker that stops its
-heartbeats, so that both together exclude the network between it and us.
+A broker is *unreachable* if it does not respond but may still be registered, and *dead* if it is not registered and has
+not responded for :attr:`HealthRules.fenced_after_s`: the controller fences a broker that stops its heartbeats, so both
+together rule out a network fault between the broker and us.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kafkabal.config import FENCED_AFTER_S
 
 
 class BrokerHealth(StrEnum):
-    """What a broker is found to be."""
+    """The health of a broker."""
 
     WELL = "well"
     SLOW = "slow"
@@ -32,40 +32,40 @@ class BrokerHealth(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BrokerSample:
-    """One broker at one observation."""
+    """The response of one broker at one observation."""
 
     is_registered: bool
     response_s: float | None
-    """Seconds to its answer; None if it did not respond."""
+    """Response time in seconds; None if it did not respond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthRules:
-    """When a broker is what."""
+    """Limits that determine the health of a broker."""
 
     slow_fraction: float = 0.20
-    """Above its own median and its peers' by this fraction."""
+    """Fraction by which a response time must exceed the broker's own median and its peers'."""
     slow_observations: int = 3
-    """So many observations in a row, into the state and out of it."""
+    """Observations in a row that it takes to enter the state, and to leave it."""
     unreachable_observations: int = 2
-    """A single lost answer is not a finding."""
+    """A single lost response is not a finding."""
     fenced_after_s: float = FENCED_AFTER_S
-    """Without a response for so long, and not registered: dead."""
+    """A broker that is not registered and has not responded for this long is dead."""
     least_excess_s: float = 0.010
-    """A round trip that takes less than this longer holds no producer up: linger alone is 5 ms."""
+    """Least excess: a response that takes less than this longer delays no producer; linger alone is 5 ms."""
     remembered_observations: int = 120
-    """Ten minutes of observations, five seconds apart, are what a median is taken of."""
+    """Observations in a median: ten minutes of them at intervals of five seconds."""
     least_observations: int = 12
-    """Before so many observations nothing is known of what is normal for a broker."""
+    """With fewer observations, the normal response time of a broker is unknown."""
     longest_gap_s: float = 10.0
-    """Two observations: a longer time without one, as on a suspended host, counts as this much silence only."""
+    """Two intervals: a longer time without observations, as on a suspended host, counts as this much silence only."""
     jitter_s: float = 0.5
-    """Observations are never exactly as far apart as planned; without it a death is found one later."""
+    """Observations are never exactly on time; without this allowance a death is found one observation later."""
 
 
 @dataclass(frozen=True, slots=True)
 class HealthChange:
-    """A broker that is found to be something else than before."""
+    """A broker whose health has changed."""
 
     broker: int
     before: BrokerHealth
@@ -73,18 +73,18 @@ class HealthChange:
     detail: str
 
 
-# spread of a normal distribution in median absolute deviations, times the four that count
+# spread of a normal distribution in median absolute deviations, times four
 _SPREADS = 4 * 1.4826
 
 
 @dataclass(slots=True)
 class _Broker:
-    """What is kept of one broker."""
+    """What is remembered of one broker."""
 
     health: BrokerHealth = BrokerHealth.WELL
     since_s: float = 0.0
     silent_s: float = 0.0
-    """Time without an answer in which answers were asked for."""
+    """Time without a response while responses were requested."""
     missed: int = 0
     suspicious: int = 0
     calm: int = 0
@@ -101,7 +101,7 @@ class _Broker:
 
 
 class HealthMonitor:
-    """Follows all brokers of a cluster; bounded in memory."""
+    """Tracks all brokers of a cluster; bounded in memory."""
 
     def __init__(self, rules: HealthRules | None = None) -> None:
         self._rules = rules or HealthRules()
@@ -109,7 +109,7 @@ class HealthMonitor:
         self._observed_at_s: float | None = None
 
     def update(self, samples: Mapping[int, BrokerSample], at_s: float) -> list[HealthChange]:
-        """Take the samples of one observation; brokers that are missing from it are not registered and did not respond.
+        """Process one observation; a broker without a sample is not registered and did not respond.
 
         Parameters
         ----------
@@ -132,9 +132,9 @@ class HealthMonitor:
         return changes
 
     def expect(self, brokers: Collection[int], at_s: float) -> list[HealthChange]:
-        """Follow brokers that hold replicas and were never seen: they died before the first observation.
+        """Track brokers that hold replicas and were never seen: they died before the first observation.
 
-        Brokers that are dead and hold nothing any more are dropped: they were removed for good.
+        Dead brokers that no longer hold anything are dropped: they were removed for good.
         """
         changes = []
         for broker in sorted(set(brokers) - self._brokers.keys()):
@@ -147,15 +147,15 @@ class HealthMonitor:
         return changes
 
     def in_health(self, *kinds: BrokerHealth) -> frozenset[int]:
-        """Brokers that are one of these."""
+        """Brokers in one of these states."""
         return frozenset(b for b, known in self._brokers.items() if known.health in kinds)
 
     def since_s(self, broker: int) -> float:
-        """When a broker became what it is; monotonic."""
+        """Monotonic time at which a broker entered its state."""
         return self._brokers[broker].since_s
 
     def median_s(self, broker: int) -> float | None:
-        """Usual response time of a broker; None as long as it is not known."""
+        """Usual response time of a broker; None while unknown."""
         known = self._brokers.get(broker)
         return known.median_s if known is not None and known.responses_s else None
 
@@ -171,7 +171,7 @@ class HealthMonitor:
             known.suspicious, known.calm = known.suspicious + 1, 0
         else:
             known.suspicious, known.calm = 0, known.calm + 1
-            # slow answers stay out of the memory, or a broker that slows down for long becomes normal
+            # slow responses are not remembered, or a broker that stays slow would become normal
             known.responses_s.append(sample.response_s)
             if len(known.responses_s) > self._rules.remembered_observations:
                 known.responses_s.popleft()
@@ -202,13 +202,13 @@ class HealthMonitor:
         excess_s = response_s - own_s
         if excess_s <= max(rules.slow_fraction * own_s, rules.least_excess_s) or excess_s <= _SPREADS * known.spread_s:
             return ""
-        # only now: the medians of all others for each of a thousand brokers would take longer than an observation may
+        # computed last: medians of all others for each of a thousand brokers would take longer than one observation may
         peers = [
             p.median_s
             for b, p in self._brokers.items()
             if b != broker and len(p.responses_s) >= rules.least_observations
         ]
-        # on a host that is short of processor time all brokers respond late, which is no fault of theirs
+        # on a host that is short of processor time all brokers seem slow, which is not their fault
         now = [s.response_s for b, s in samples.items() if b != broker and s.response_s is not None]
         if not peers or response_s <= (1 + rules.slow_fraction) * max(
             peers_s := statistics.median(peers), statistics.median(now) if now else 0.0

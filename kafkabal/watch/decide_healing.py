@@ -1,8 +1,8 @@
-"""What to heal next, if anything: a pure function of what is seen, what is allowed and what was done before.
+"""What to heal next, if anything: a pure function of the findings, the policy and what was done before.
 
-One thing is healed at a time, the worst first; what has to wait does not keep what comes after it from being done.
-Nothing is moved twice within a day for the sake of balance, nothing but a repair is done while replicas on live brokers
-are out of sync, and nothing at all while more brokers are missing at once than die by themselves.
+One thing is healed at a time, the worst first; one that has to wait does not hold back the next. Nothing is moved twice
+within a day for balance, only repairs are made while replicas on live brokers are out of sync, and nothing is done
+while more brokers are missing at once than die independently.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ class HealKind(StrEnum):
     """What is healed."""
 
     REPAIR = "repair"
-    """Replicas of dead brokers and offline log dirs get copies elsewhere."""
+    """Copy replicas of dead brokers and offline log dirs elsewhere."""
     DEMOTE = "demote"
-    """Leadership leaves a slow broker."""
+    """Take leadership away from a slow broker."""
     PROMOTE = "promote"
-    """Leadership goes back to a broker that is well again."""
+    """Give leadership back to a broker that is well again."""
     DRAIN = "drain"
-    """Replicas leave a slow broker."""
+    """Move replicas off a slow broker."""
     FILL = "fill"
-    """A broker that joined empty gets its share."""
+    """Give its share to a broker that joined empty."""
     REBALANCE = "rebalance"
-    """Imbalance beyond the outer band is brought inside the inner one."""
+    """Bring imbalance beyond the outer band inside the inner one."""
     RESUME = "resume"
-    """A run that this watch began and did not end is brought to its end."""
+    """Finish a run that this watch began and did not end."""
 
 
 MOVES_FOR_BALANCE = frozenset({HealKind.DRAIN, HealKind.FILL, HealKind.REBALANCE})
-"""They move replicas that have all their copies: they can wait, and stop."""
+"""Healings that move replicas which lack no copy: they can wait, and be stopped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,36 +49,36 @@ class Healing:
     brokers: frozenset[int] = frozenset()
     reason: str = ""
     avoid: frozenset[int] = frozenset()
-    """Brokers to which no leadership may go."""
+    """Brokers that must get no leadership."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """What a decision is made from: the cluster at one moment, durations in seconds."""
+    """The cluster at one moment, as the input of a decision; durations in seconds."""
 
     dead: dict[int, float] = field(default_factory=dict)
-    """Brokers that are dead, and for how long."""
+    """Dead brokers, and for how long they have been dead."""
     dead_with_replicas: frozenset[int] = frozenset()
     slow: dict[int, float] = field(default_factory=dict)
     unreachable: frozenset[int] = frozenset()
     well: dict[int, float] = field(default_factory=dict)
     has_offline_dir: frozenset[int] = frozenset()
-    """Brokers with an offline log dir that still lacks copies elsewhere."""
+    """Brokers with an offline log dir whose replicas still lack copies elsewhere."""
     out_of_sync: int = 0
-    """Partitions whose replicas on live brokers are out of sync."""
+    """Partitions with replicas on live brokers that are out of sync."""
     empty: frozenset[int] = frozenset()
     """Live brokers without any replica."""
     imbalanced_readings: int = 0
-    """Readings in a row in which a score left the outer band."""
+    """Number of readings in a row in which a score was outside the outer band."""
     led: frozenset[int] = frozenset()
     """Brokers that lead partitions or are preferred to."""
     continued: Healing | None = None
-    """What was stopped to be planned again."""
+    """A healing that was stopped to be planned again."""
 
     def may_return(self, dead_after_s: float) -> frozenset[int]:
-        """Brokers that are missing and may come back: until then it is not known what is balanced.
+        """Missing brokers that may come back: until then it is unknown what is balanced.
 
-        Replicas of a broker that is dead for longer have been copied as far as that is possible.
+        Replicas of brokers that have been dead for longer have been copied as far as possible.
         """
         waited_for = {b for b in self.dead_with_replicas if self.dead.get(b, 0.0) < dead_after_s}
         return self.unreachable | waited_for
@@ -86,26 +86,26 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why something is not done now."""
+    """Why a healing cannot be done now."""
 
     name: str
-    """The same as long as the reason is, whatever numbers are in the text."""
+    """Stays the same as long as the reason does, whatever numbers are in the text."""
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to heal, or why what is to be healed is held back."""
+    """What to heal, or why a healing is held back."""
 
     healing: Healing | None = None
     held_back: str = ""
     """The first healing that has to wait, in words."""
     obstacle: str = ""
-    """What it is and what it waits for: a name that changes only with them."""
+    """Name of the healing and its obstacle; changes only with them."""
 
     @property
     def is_backing_off(self) -> bool:
-        """Whether it only waits to be tried again after a failure."""
+        """Whether the healing only waits for a retry after a failure."""
         return self.obstacle.endswith(_BACK_OFF)
 
 
@@ -116,7 +116,7 @@ NOTHING = Decision()
 def decide(
     situation: Situation, policy: HealPolicy, ledger: HealingLedger, *, at_s: float, local: datetime
 ) -> Decision:
-    """The next healing.
+    """Choose the next healing.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def decide(
 
 
 def _proposals(situation: Situation, policy: HealPolicy, ledger: HealingLedger) -> Iterator[Healing]:
-    """What would be healed if nothing stood in its way, the worst first."""
+    """What would be healed if there were no obstacles, the worst first."""
     if policy.level is HealLevel.NONE:
         return
     if policy.level is HealLevel.ALL:
@@ -144,7 +144,8 @@ def _proposals(situation: Situation, policy: HealPolicy, ledger: HealingLedger) 
     slow = frozenset(b for b in situation.slow if b not in ledger.demoted and b in situation.led)
     if slow:
         first = min(slow)
-        # or the leadership of one slow broker would go to another, or back to one that has not been well for long
+        # otherwise leadership of a slow broker would go to another slow one, or back to one that has not been well for
+        # long
         avoid = frozenset(situation.slow) | frozenset(int(b) for b in ledger.demoted)
         yield Healing(HealKind.DEMOTE, frozenset({first}), f"broker {first} is slow", avoid - {first})
     well = [int(b) for b in ledger.demoted if situation.well.get(int(b), 0.0) >= policy.well_after_s]
@@ -156,7 +157,7 @@ def _proposals(situation: Situation, policy: HealPolicy, ledger: HealingLedger) 
 
 
 def _lost(situation: Situation, policy: HealPolicy) -> Iterator[Healing]:
-    """Copies that are missing: they come before anything else."""
+    """Missing copies, which come before anything else."""
     dead = (
         frozenset(b for b, for_s in situation.dead.items() if for_s >= policy.dead_after_s)
         & situation.dead_with_replicas
@@ -169,7 +170,7 @@ def _lost(situation: Situation, policy: HealPolicy) -> Iterator[Healing]:
 
 
 def _moves(situation: Situation, policy: HealPolicy) -> Iterator[Healing]:
-    """Replicas that would be better elsewhere."""
+    """Replicas that would be better placed elsewhere."""
     if policy.move_after_s is not None:
         late = [b for b, for_s in situation.slow.items() if for_s >= policy.move_after_s]
         if late:
@@ -187,7 +188,7 @@ def _moves(situation: Situation, policy: HealPolicy) -> Iterator[Healing]:
 def _obstacle(
     healing: Healing, situation: Situation, policy: HealPolicy, ledger: HealingLedger, at_s: float, local: datetime
 ) -> Obstacle | None:
-    """Why it is not done now; None if it is."""
+    """Why the healing cannot be done now; None if it can."""
     missing = len(situation.dead) + len(situation.unreachable)
     if missing > policy.max_dead:
         text = f"{counted_noun(missing, 'broker')} missing at once (--max-dead {policy.max_dead}): check the network"
@@ -214,12 +215,12 @@ def _obstacle(
 def _obstacle_to_moves(
     healing: Healing, situation: Situation, policy: HealPolicy, ledger: HealingLedger, at_s: float, local: datetime
 ) -> Obstacle | None:
-    # a plan for the rest would make up for their copies too, long before --dead-after
+    # a plan without them would replace their copies too, long before --dead-after
     missing = situation.may_return(policy.dead_after_s)
     if missing:
         return Obstacle("missing", f"{_brokers(missing)} may come back")
     if ledger.demoted and healing.kind is not HealKind.DRAIN:
-        # a plan would give back the leadership that has just been taken away
+        # a plan would give back the leadership that was just taken away
         text = f"leadership of {_brokers(frozenset(ledger.demoted))} has not been given back yet"
         return Obstacle("demoted", text)
     if not policy.allows_moves_at(local):

@@ -1,4 +1,4 @@
-"""What has changed from one state of the cluster to the next, as events without a time."""
+"""Changes from one state of the cluster to the next, as events without a time."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class FindingChange:
 
 
 def changes_between(before: StateFindings, found: StateFindings, tolerance: float) -> Iterator[FindingChange]:
-    """What is found now and was not, and the other way round.
+    """Findings that are new, and findings that are gone.
 
     Parameters
     ----------
     tolerance
-        Half the width of the bands that scores are judged by.
+        Half the width of the bands of scores.
     """
     for broker, path in sorted(found.offline_dirs - before.offline_dirs):
         yield FindingChange(EventKind.LOG_DIR_OFFLINE, f"log dir {path} of broker {broker} is offline", broker, path)

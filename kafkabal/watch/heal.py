@@ -1,4 +1,4 @@
-"""How something is healed: a plan for it, made of the state just read, and an ordinary journaled run."""
+"""Heals one thing: makes a plan from the state just read, and executes it as an ordinary journaled run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from kafkabal.watch.room_for_return import limits_of_resting, plan_repair
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealResult:
-    """What came of a healing."""
+    """The result of a healing."""
 
     healing: Healing
     plan_id: str = ""
@@ -53,13 +53,13 @@ class HealResult:
     moved_bytes: int = 0
     elapsed_s: float = 0.0
     problem: str = ""
-    """Why it did not do all that it was to do; empty if it did, or was stopped."""
+    """Why it did not do everything; empty if it did, or was stopped."""
     left: str = ""
-    """Throttles that can be restored only later, as those of a broker that is dead, where all else is done."""
+    """Throttles that can only be restored later, such as those of a dead broker, if everything else is done."""
     was_stopped: bool = False
-    """By :meth:`Healer.stop`."""
+    """Whether :meth:`Healer.stop` ended it."""
     is_busy: bool = False
-    """Another run is active; this one has not begun."""
+    """Whether it did not begin because another run is active."""
 
 
 class Healer(Protocol):
@@ -69,7 +69,7 @@ class Healer(Protocol):
         """Begin to apply the plan."""
 
     def begin_resume(self, healing: Healing, found: FoundRun) -> None:
-        """Begin to bring a run that was left unfinished to its end."""
+        """Begin to finish an unfinished run."""
 
     def latest_run(self) -> FoundRun | None:
         """The latest run of the cluster, whoever began it.
@@ -77,45 +77,45 @@ class Healer(Protocol):
         Raises
         ------
         KafkabalError
-            If that cannot be found out.
+            If it cannot be determined.
         """
 
     def holder(self) -> str | None:
-        """Which process works on a run of the cluster, so that nothing can be begun; None if none is known."""
+        """The process that works on a run of the cluster, so that nothing can begin; None if none is known."""
 
     def can_resume(self, found: FoundRun) -> bool:
-        """Whether anything can be done about an unfinished run now: not where all that is left is on dead brokers.
+        """Whether anything can be done about an unfinished run now: not if everything left of it is on dead brokers.
 
         Raises
         ------
         KafkabalError
-            If that cannot be found out.
+            If it cannot be determined.
         """
 
     def poll(self) -> HealResult | None:
-        """The result, once there is one, and only once."""
+        """The result of a healing that has ended; returned only once."""
 
     @property
     def healing(self) -> Healing | None:
-        """What is being healed."""
+        """The healing in progress."""
 
     def stop(self, *, gently: bool = False) -> None:
-        """Cancel what is being healed; ``gently`` lets the copies in flight finish, and starts no more."""
+        """Cancel the healing in progress; ``gently`` lets copies in flight finish, and starts no more."""
 
     def wait(self, timeout_s: float) -> bool:
-        """Wait until nothing is being healed, or for so long; whether it has ended."""
+        """Wait until no healing is in progress, or until the timeout; returns whether it has ended."""
 
 
 def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: HealingLedger, at_s: float) -> Plan:
-    """What to change.
+    """Make the plan for a healing.
 
-    A replica that arrived within a day does not move again for the sake of balance; it does where a rule asks for it:
-    off a dead or slow broker, off an offline log dir, into a rack that its partition lacks.
+    A replica that arrived within a day does not move again for balance, only if a rule requires it: off a dead or slow
+    broker, off an offline log dir, into a rack that its partition lacks.
 
     Raises
     ------
     KafkabalError
-        Where no plan can be made.
+        If no plan can be made.
     """
     match healing.kind:
         case HealKind.DEMOTE:
@@ -141,7 +141,7 @@ def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: H
 
 
 def _balancing(state: ClusterState, common: PlanOptions, policy: HealPolicy, absent: frozenset[int]) -> Plan:
-    """Room is left for brokers that died within the day, unless that would leave more scores outside the outer band."""
+    """Leave room for brokers that died within the day, unless that would leave more scores outside the outer band."""
     limits = limits_of_resting(state, absent, common.keep_moved, policy)
     if limits:
         limited = make_plan(state, replace(common, broker_limits=limits))
@@ -157,10 +157,10 @@ def _live(state: ClusterState) -> frozenset[int]:
 
 
 def _filling(state: ClusterState, common: PlanOptions, policy: HealPolicy) -> Plan:
-    """Moves to new brokers only, unless that would leave a score outside the outer band which moves of others bring in.
+    """Move to new brokers only, unless that leaves a score outside the outer band that other moves would bring in.
 
-    What has moved rests for a day: after a second broker that failed within one, so little may move that what a filling
-    leaves outside would stay there for as long.
+    Moved replicas rest for a day: if a second broker failed within that day, so few may move that whatever a filling
+    leaves outside would stay outside for as long.
     """
     only_to_new = make_plan(state, replace(common, mode=Mode.ONLY_TO_NEW))
     outside = outside_after(only_to_new, state, policy)
@@ -171,23 +171,23 @@ def _filling(state: ClusterState, common: PlanOptions, policy: HealPolicy) -> Pl
 
 
 def _hold_nothing(state: ClusterState, healing: Healing) -> bool:
-    """Whether the new brokers hold no replica at all; one that held some before keeps those of internal topics."""
+    """Whether the new brokers hold no replica; a broker with earlier ones keeps replicas of internal topics."""
     held = np.bincount(state.replicas.broker, minlength=len(state.brokers))
     return not held[np.isin(state.brokers.id, list(healing.brokers))].any()
 
 
 class RunHealer:
-    """Heals by runs of the executor, in a thread of its own where the watch continues meanwhile.
+    """Heals by runs of the executor, in a thread of its own while the watch continues.
 
     Parameters
     ----------
     environment
-        Gives the environment of each run; called with the switch that stops it. Its cluster should have connections of
-        its own: the watch measures how fast brokers answer, and would wait behind the requests of a run.
+        Creates the environment of each run; called with the switch that stops it. Its cluster should have its own
+        connections: the watch measures response times of brokers, and would wait behind the requests of a run.
     timeouts
-        Of the runs; longer steps between observations make a simulated month pass sooner.
+        Timeouts of the runs; longer steps between observations make a simulated month pass faster.
     in_background
-        False heals before :meth:`begin` returns, as on a simulated clock.
+        If False, :meth:`begin` returns after the healing, as on a simulated clock.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class RunHealer:
 
         def action(environment: RunEnvironment) -> RunResult | None:
             lock = LockAcrossRuns(environment)
-            # before anything is checked: the run of a live holder would be taken for one that crashed
+            # before anything is checked: otherwise the run of a live holder would be taken for one that crashed
             lock.take()
             try:
                 options = RunOptions(
@@ -234,7 +234,7 @@ class RunHealer:
 
     def begin_resume(self, healing: Healing, found: FoundRun) -> None:
         """See :class:`Healer`."""
-        # one that was cancelled has only throttles left: what it was to move has been given up
+        # a cancelled run has only throttles left: its moves were given up
         is_closed = found.state.phase is Phase.CLOSED
         self._start(healing, found.record.plan_id, repair_run if is_closed else resume)
 
@@ -244,7 +244,7 @@ class RunHealer:
 
     def holder(self) -> str | None:
         """See :class:`Healer`."""
-        # where it is unknown, whoever heals takes the lock first, and hears then
+        # if it is unknown, the healing takes the lock first, and finds out then
         holder, _ = current_holder(self._environment(StopSwitch()).cluster)
         return holder
 
@@ -261,7 +261,7 @@ class RunHealer:
 
     def stop(self, *, gently: bool = False) -> None:
         """See :class:`Healer`; throttles are restored either way."""
-        # what a run does on MAX_RUNTIME its options say: it finishes what is in flight
+        # on MAX_RUNTIME the options of the run apply: it lets copies in flight finish
         self._switch.request(StopReason.MAX_RUNTIME if gently else StopReason.CANCELLED)
 
     def wait(self, timeout_s: float) -> bool:
@@ -284,7 +284,7 @@ class RunHealer:
 
 
 def _heal(healing: Healing, plan_id: str, action: Callable[[], RunResult | None]) -> HealResult:
-    """Do it; an error becomes part of the result, since a watch outlives what it tries."""
+    """Execute a healing; an error becomes part of the result, since the watch must survive it."""
     try:
         result = action()
     except BusyError as error:
@@ -296,7 +296,7 @@ def _heal(healing: Healing, plan_id: str, action: Callable[[], RunResult | None]
     if result is None:
         return HealResult(healing=healing, plan_id=plan_id)
     problem, left = _problem(result), _left(result)
-    if healing.kind is HealKind.RESUME:  # often there is nothing but throttles to be restored by it
+    if healing.kind is HealKind.RESUME:  # often it only has throttles to restore
         problem, left = problem or left, ""
     return HealResult(
         healing=healing,

@@ -1,4 +1,4 @@
-"""How far ``watch`` may go, and what keeps it from flapping."""
+"""What ``watch`` may do, and limits that prevent flapping."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ class HealPolicy:
 
     level: HealLevel = HealLevel.NONE
     dead_after_s: float = DEFAULT_HEAL_DEAD_AFTER_S
-    """Since a broker was found dead: then its replicas are copied elsewhere."""
+    """How long a broker must be dead before its replicas are copied elsewhere."""
     well_after_s: float = 600.0
-    """Since a slow broker was found well: leadership goes back to it."""
+    """How long a slow broker must be well before leadership goes back to it."""
     move_after_s: float | None = None
-    """Since a broker was found slow: its replicas go too; None never moves them."""
+    """How long a broker must be slow before its replicas move as well; None never moves them."""
     window: TimeWindow | None = None
-    """Local time in which replicas may move; leadership may at any time."""
+    """Local time in which replicas may move; leadership may move at any time."""
     max_bytes_per_day: int | None = None
     max_actions_per_day: int = 24
     max_dead: int = 1
-    """More brokers that vanish at once are a network or a power supply, not brokers: nothing is copied then."""
+    """If more brokers vanish at once, the network or power has failed, not the brokers: nothing is copied then."""
     outer_tolerance: float = 0.20
     """Imbalance beyond this band is acted on ..."""
     inner_tolerance: float = DEFAULT_PLAN_TOLERANCE
     """... by a plan that aims at this one; imbalance between the two is left alone, so that noise moves nothing."""
     replan_after_s: float = 3600.0
-    """A run that moves replicas for balance is planned again after so long: by then its state is an hour old."""
+    """Plan a run for balance again after this time: by then its state is an hour old."""
     imbalance_readings: int = 10
-    """So many readings of the whole cluster in a row."""
+    """Number of readings of the whole cluster in a row that must show the imbalance."""
     back_off_s: float = 900.0
-    """After a run that failed; doubled with every further one in a row, up to a day."""
+    """Pause after a failed run; doubled with every further failure in a row, up to a day."""
 
     def allows_moves_at(self, local: datetime) -> bool:
         """Whether replicas may move at a local time."""

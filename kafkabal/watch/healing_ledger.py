@@ -1,6 +1,6 @@
-"""What was healed, when and at what price: budgets, back-off and the rule against moving twice go by it.
+"""Record of what was healed, when and at what cost, for budgets, back-off and the rule against moving twice.
 
-It is kept in one small file beside the journals, so that a ``watch`` that is started again knows what was done today.
+It is one small file next to the journals, so that a restarted ``watch`` knows what was done today.
 """
 
 from __future__ import annotations
@@ -29,44 +29,44 @@ class HealingEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since the epoch."""
     kind: str
     moved_bytes: int
-    """As planned while it runs, as copied once it has ended."""
+    """Planned bytes while it runs, copied bytes once it has ended."""
     succeeded: bool
     plan: Plan | None = None
-    """What was moved; kept for a day, so that no later plan moves it again. None where nothing could be moved."""
+    """What was moved; kept for a day, so that no later plan moves it again. None if nothing could be moved."""
     ended_at_s: float | None = None
-    """None while it runs, and where the watch was killed meanwhile."""
+    """None while it runs, and if the watch was killed meanwhile."""
     continues: bool = False
-    """It continues what an earlier one began: the same action, planned again."""
+    """Whether it continues an earlier healing: the same action, planned again."""
 
     @property
     def last_s(self) -> float:
-        """When it last moved anything: bytes that were copied after midnight count for that day."""
+        """When it last moved anything: bytes copied after midnight count for that day."""
         return self.at_s if self.ended_at_s is None else self.ended_at_s
 
 
 class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
-    """Healings of the last days, and brokers that were demoted."""
+    """Healings of the last days, and demoted brokers."""
 
     kafkabal_watch: int = _VERSION
     entries: tuple[HealingEntry, ...] = ()
     demoted: Mapping[int, Plan] = {}
-    """What took the leadership of a broker away, by broker: what to undo once it is well."""
+    """By broker, the plan that took its leadership away, to be undone once the broker is well."""
 
     def not_after(self, at_s: float) -> HealingLedger:
-        """With what happened later than now, since the clock was set back, as if it happened now.
+        """With times in the future, from before the clock was set back, replaced by the present time.
 
-        It counts for a day from now on; by the former clock it could stand in the way for years.
+        They then count for one day from now; by the former clock they could block healing for years.
         """
         if all(e.at_s <= at_s and e.last_s <= at_s for e in self.entries):
             return self
         return msgspec.structs.replace(self, entries=tuple(_not_after(e, at_s) for e in self.entries))
 
     def since(self, at_s: float) -> tuple[HealingEntry, ...]:
-        """Entries that moved anything in the day that ends at a time."""
+        """Entries that moved anything in the day before a time."""
         return tuple(e for e in self.entries if e.last_s > at_s - DAY_S)
 
     def actions_of_day(self, at_s: float) -> int:
-        """Actions within a day; what found nothing to move, or was only planned again, is none."""
+        """Number of actions within a day; a healing that found nothing to move, or was only planned again, is none."""
         return sum(e.plan is not None and not e.continues for e in self.since(at_s))
 
     def bytes_of_day(self, at_s: float) -> int:
@@ -74,24 +74,24 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         return sum(e.moved_bytes for e in self.since(at_s))
 
     def plans_of_day(self, at_s: float) -> tuple[Plan, ...]:
-        """Plans applied within a day; nothing of them may move again."""
+        """Plans applied within a day; nothing that they moved may move again."""
         return tuple(e.plan for e in self.since(at_s) if e.plan is not None)
 
     def repaired_of_day(self, at_s: float) -> frozenset[int]:
-        """Brokers from which replicas were taken within a day since they were dead, or a log dir of theirs offline."""
+        """Brokers from which replicas were taken within a day because the broker was dead or its log dir offline."""
         repairs = [e.plan for e in self.since(at_s) if e.plan is not None and e.kind == _REPAIR]
         return frozenset(b for plan in repairs for change in plan.partitions for b in change.to_remove)
 
     def has_begun(self, plan_id: str) -> bool:
-        """Whether a plan was one of ours."""
+        """Whether this watch began a plan."""
         return any(e.plan is not None and e.plan.plan_id == plan_id for e in self.entries)
 
     def backs_off_until_s(self, kind: str, back_off_s: float) -> float:
-        """When something of this kind may be tried again, after the last that failed in a row; 0 if none did.
+        """When a healing of this kind may be retried after the last failure in a row; 0 if there was none.
 
-        By kind, or a rebalance that finds nothing to do would keep a repair waiting. What found nothing to move is
-        tried again when something has rested for its day: in the simulated quarter of seed 467, where two brokers
-        failed within six hours, a score stayed outside its band for 13 hours longer (33 in all).
+        Counted by kind, or a rebalance that finds nothing to do would delay a repair. A healing that found nothing to
+        move is retried when a moved replica has rested for its day: in the simulated quarter of seed 467, where two
+        brokers failed within six hours, a score otherwise stayed outside its band for 13 hours longer (33 in all).
         """
         alike = [entry for entry in self.entries if entry.kind == kind]
         failed = 0
@@ -106,12 +106,12 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         return until_s if last.plan is not None else min(until_s, self._rest_ends_after_s(last.last_s))
 
     def _rest_ends_after_s(self, at_s: float) -> float:
-        """When the next of what has moved may move again."""
+        """When the next moved replica may move again."""
         ends = (entry.last_s + DAY_S for entry in self.entries if entry.plan is not None and entry.moved_bytes)
         return min((end for end in ends if end > at_s), default=math.inf)
 
     def with_entry(self, entry: HealingEntry) -> HealingLedger:
-        """With one more, and without those older than two days."""
+        """With one more entry, and without those older than two days."""
         kept = tuple(e for e in self.entries if e.last_s > entry.at_s - 2 * DAY_S)
         return msgspec.structs.replace(self, entries=(*kept, entry))
 
@@ -128,12 +128,13 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, entries=tuple(entries))
 
     def without_never_begun(self, latest_plan_id: str, latest_began_at_s: float) -> HealingLedger:
-        """Without entries that have no end and of which there is no run.
+        """Without entries that have no end and for which no run exists.
 
         Parameters
         ----------
         latest_plan_id, latest_began_at_s
-            Of the latest run of the cluster. One that began after an entry may hide the run of that entry, which stays.
+            Of the latest run of the cluster. If it began after an entry, it may hide the run of that entry, which is
+            kept.
         """
         kept = tuple(
             e
@@ -159,12 +160,12 @@ _DECODER: Final = msgspec.json.Decoder(HealingLedger)
 
 
 def read_ledger(path: Path) -> HealingLedger:
-    """The ledger of a file; an empty one where the file is missing.
+    """Read the ledger from a file; empty if the file is missing.
 
     Raises
     ------
     InputFileError
-        If it cannot be read, or was written by a later version.
+        If the file cannot be read, or was written by a later version.
     """
     if not path.exists():
         return HealingLedger()
@@ -179,12 +180,12 @@ def read_ledger(path: Path) -> HealingLedger:
 
 
 def write_ledger(ledger: HealingLedger, path: Path) -> None:
-    """Write it whole or not at all.
+    """Write the ledger completely or not at all.
 
     Raises
     ------
     OutputError, OSError
-        If it cannot be written; the file is as it was.
+        If it cannot be written; the file is then unchanged.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:

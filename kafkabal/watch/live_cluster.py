@@ -4,10 +4,10 @@
 
     every 5 s                which brokers are registered, which reassignments run, how far their copies are
     every 30 s or less often sizes, leaders and replicas of everything -> shares, what is out of sync, what is offline
-    at once                  the same when a broker has come or gone, or the last reassignment has ended
+    at once                  the same if a broker has come or gone, or the last reassignment has ended
 
-Reading 600,000 replicas takes 6 s of processor time, which no screen is worth every 30 s: the pause grows with what
-the last reading took, so that following a cluster of any size takes less than 3 % of a core.
+Reading 600,000 replicas takes 6 s of processor time, too much to spend on a screen every 30 s: the pause grows with the
+time of the last reading, so that following a cluster of any size takes less than 3 % of a core.
 """
 
 from __future__ import annotations
@@ -27,32 +27,32 @@ from kafkabal.watch.watch_events import ENDS, NO_ALERTS, EventKind
 from kafkabal.wording import counted_noun
 
 _STATE_EVERY_S = 30.0
-"""Sizes, which a live view shows, change little within it; on large clusters the share below makes it longer."""
+"""Sizes change little within this time; on large clusters the limit below makes it longer."""
 _LARGEST_PART = 0.02
-"""Of a core, for whole readings: the rest of the 3 % is for observations and for drawing."""
+"""Fraction of a core spent on whole readings: the rest of the 3 % is for observations and drawing."""
 _SOONEST_AGAIN_S = 4.0
-"""After a change, in multiples of what the last reading took: a cluster that restarts must not be read all the time."""
+"""After a change, in multiples of the time of the last reading: a restarting cluster must not be read all the time."""
 _KEPT_EVENTS = 100
 """More than any screen shows."""
 
 
 @dataclass(frozen=True, slots=True)
 class LiveEvent:
-    """Something that has changed while it was watched."""
+    """A change that occurred while the cluster was watched."""
 
     at_s: float
     """Seconds since the epoch."""
     message: str
     is_good: bool | None
-    """None where it is neither good nor bad."""
+    """None if it is neither good nor bad."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LiveReading:
-    """All that a frame of the live view shows."""
+    """Everything that a frame of the live view shows."""
 
     at_s: float | None = None
-    """When it was true, in seconds since the epoch; None before the first observation."""
+    """Time of the observation, in seconds since the epoch; None before the first one."""
     inspection: Inspection | None = None
     """None until the first reading."""
     read_at_s: float = 0.0
@@ -60,9 +60,9 @@ class LiveReading:
     registered: frozenset[int] = frozenset()
     moves: MovesInFlight = field(default_factory=MovesInFlight)
     events: tuple[LiveEvent, ...] = ()
-    """The newest last."""
+    """Newest last."""
     problem: str = ""
-    """Why the latest observation failed; what is shown is older then."""
+    """Why the latest observation failed; the rest is then older."""
 
 
 class LiveCluster:
@@ -71,9 +71,9 @@ class LiveCluster:
     Parameters
     ----------
     request
-        What a reading asks for.
+        What to read.
     inspect
-        Judges a state, completed by what the profile states of the disks.
+        Evaluates a state, completed by what the profile says about the disks.
     processor_s
         Processor time of this process so far, in seconds.
     """
@@ -101,7 +101,7 @@ class LiveCluster:
         self._has_changed = False
 
     def observe(self) -> LiveReading:
-        """What is true now; a cluster that does not respond is a problem of the reading, shown with what is known."""
+        """Observe the cluster; if it does not respond, the reading names the problem next to what is known."""
         try:
             self._ask_often()
             if self._is_time_to_read():

@@ -1,4 +1,4 @@
-"""Reassignments in flight: how far each copy is, how fast it comes, how long it may take."""
+"""Reassignments in flight: how much of each copy is done, at what rate, and how long it may take."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kafkabal.clusters import Capability, Cluster, Reassignment, ReplicaOn
 from kafkabal.model import TopicPartition
 
 _WINDOW_S = 30.0
-"""As for the progress of a run: shorter ones show the batches of the copy, longer ones lag behind a throttle."""
+"""The same as for the progress of a run: a shorter window shows batches of the copy, a longer one lags a throttle."""
 _MOST_MEASURED = 200
-"""Partitions whose bytes are asked for each time: more than a screen shows, and still one small request a broker."""
+"""Partitions whose bytes are read each time: more than a screen shows, but still a small request per broker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,35 +20,35 @@ class MoveInFlight:
     """One copy to one broker."""
 
     replica: ReplicaOn
-    """Where it goes."""
+    """The replica being copied."""
     copied_bytes: int
     total_bytes: int
-    """Bytes of the largest other copy; 0 where no broker reports one."""
+    """Bytes of the largest other copy; 0 if no broker reports one."""
     bytes_per_s: float | None = None
-    """Over the last half minute; None at the first observation."""
+    """Mean of the last half minute; None at the first observation."""
 
     @property
     def copied_fraction(self) -> float | None:
-        """How much of it has arrived, 0 to 1; None where its size is unknown."""
+        """Fraction that has arrived, 0 to 1; None if its size is unknown."""
         return min(self.copied_bytes / self.total_bytes, 1.0) if self.total_bytes else None
 
     @property
     def left_s(self) -> float | None:
-        """Seconds until it has arrived at this rate; None where none is known."""
+        """Seconds until it has arrived at this rate; None if the rate is unknown."""
         return max(self.total_bytes - self.copied_bytes, 0) / self.bytes_per_s if self.bytes_per_s else None
 
 
 @dataclass(frozen=True, slots=True)
 class MovesInFlight:
-    """All reassignments that run now."""
+    """All reassignments in flight."""
 
     partitions: frozenset[TopicPartition] = frozenset()
     moves: tuple[MoveInFlight, ...] = ()
-    """The one that takes longest first; of very many reassignments only some are measured."""
+    """The slowest to finish first; of very many reassignments only some are measured."""
 
     @property
     def unmeasured(self) -> int:
-        """Reassignments whose bytes were not asked for, or that copy nothing."""
+        """Number of reassignments whose bytes were not read, or that copy nothing."""
         return len(self.partitions - {TopicPartition(*move.replica[:2]) for move in self.moves})
 
 

@@ -1,4 +1,4 @@
-"""What one observation of a cluster shows: who answers, and what is wrong."""
+"""The result of one observation of a cluster: who responds, and what is wrong."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class WatchSummary:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """One line each; empty where nothing is wrong."""
+        """One line each; empty if nothing is wrong."""
         out_of_sync = self.findings.out_of_sync
         return (
             *(f"broker {b} {health}" for b, health in sorted(self.health.items()) if health != BrokerHealth.WELL),
@@ -35,7 +35,7 @@ class WatchSummary:
 def check_once(
     cluster: Cluster, options: WatchOptions, completed: Callable[[ClusterState], ClusterState]
 ) -> WatchSummary:
-    """What one observation shows: no history, so that no broker is found slow; two lost answers are unreachable.
+    """Observe once: without history no broker counts as slow; two lost responses count as unreachable.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def check_once(
 
 
 def sample_brokers(cluster: Cluster, deadline_s: float) -> dict[int, BrokerSample]:
-    """Ask every registered broker for a sign of life, all at once, each with its own deadline."""
+    """Ask every registered broker to respond, all at once, each with its own deadline."""
     return {
         broker: BrokerSample(is_registered=True, response_s=response_s)
         for broker, response_s in cluster.response_times(deadline_s).items()
@@ -60,5 +60,5 @@ def sample_brokers(cluster: Cluster, deadline_s: float) -> dict[int, BrokerSampl
 
 
 def read_state(cluster: Cluster, deadline_s: float, completed: Callable[[ClusterState], ClusterState]) -> ClusterState:
-    """The whole state, with what the profile states of the disks."""
+    """The whole state, with what the profile says about the disks."""
     return completed(cluster.read(ReadRequest(deadline_s=deadline_s)).state)

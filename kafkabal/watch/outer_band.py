@@ -1,7 +1,7 @@
-"""The outer band of each score: beyond it a watch acts; its plans end in the inner one, and between them nothing moves.
+"""The outer band of each score: beyond it a watch acts. Its plans end in the inner band; between the two nothing moves.
 
-The band of ``topic-spread`` has one width, at most ``ceil(fair) + 1``. Were it both thresholds, a broker filled up to
-that number would be outside as soon as another joins, and nothing could be done about it for a day: what has just
+The band of ``topic-spread`` has one width, at most ``ceil(fair) + 1``. If it were both thresholds, a broker filled up
+to that number would be outside as soon as another one joins, and nothing could be done for a day, since what has just
 moved rests. In the simulated quarters of seeds 46 and 59 (tests/unit/watch/simulation) that took 24.2 and 23.1 hours.
 """
 
@@ -15,7 +15,7 @@ from kafkabal.scoring import Score, ScoreBase, SelectedScores, SpreadBand, selec
 
 
 def outer_scores(state: ClusterState, tolerance: float) -> SelectedScores:
-    """The default scores, those whose band ignores the tolerance with one that is wider by it."""
+    """The default scores; those whose band ignores the tolerance get one that is wider by it."""
     selected = select_scores(state)
     widened = tuple(replace(each, score=_widened(each.score, tolerance)) for each in selected.scores)
     return replace(selected, scores=widened)

@@ -1,7 +1,7 @@
-"""Plans that leave room for a broker which died and may come back within a day: it has to be filled by then.
+"""Plans that leave room for a broker that died and may come back within a day, so that it can be filled then.
 
-What has just moved rests for a day. A broker that was filled this morning can give hardly anything away: what a repair
-or a rebalance brings it on top, it keeps, beyond its band, when the broker that died is back and takes from others::
+Moved replicas rest for a day. A broker that was filled this morning can give hardly anything away: what a repair or a
+rebalance adds, it keeps, beyond its band, when the dead broker is back and takes replicas from others::
 
     limit of a broker = what it holds + max(0, (1 + middle of the two tolerances) x fair - what rests on it)
     fair              = all replicas over all brokers, the absent ones among them, by capacity
@@ -32,20 +32,20 @@ def plan_repair(
     Parameters
     ----------
     dead_for_good
-        Ids of brokers. What is lost on others is left alone: they may come back, and copies would be made for nothing.
+        Ids of brokers. Replicas lost on other brokers are left alone: those may come back, and copies would be in vain.
     plans_of_day
-        What they have moved rests.
+        Replicas that they have moved rest.
 
     Raises
     ------
     KafkabalError
-        Where no plan can be made.
+        If no plan can be made.
     """
     repair = make_plan(state, PlanOptions(mode=Mode.REPAIR_ONLY))
     limits = limits_of_resting(state, dead_for_good, plans_of_day, policy)
     if limits:
         limited = make_plan(state, PlanOptions(mode=Mode.REPAIR_ONLY, broker_limits=limits))
-        # copies and racks come before balance
+        # copies and racks take precedence over balance
         if limited.unrepaired == repair.unrepaired and _racks(limited, state) >= _racks(repair, state):
             repair = limited
     may_return = frozenset(state.brokers.id[~state.brokers.is_live].tolist()) - dead_for_good
@@ -56,18 +56,18 @@ def plan_repair(
 def limits_of_resting(
     state: ClusterState, dead: frozenset[int], plans_of_day: Sequence[Plan], policy: HealPolicy
 ) -> dict[int, BrokerLimit]:
-    """The most that each live broker on which something rests should hold, should the dead ones come back.
+    """The most that each live broker with resting replicas should hold, in case the dead brokers come back.
 
     Parameters
     ----------
     dead
-        Ids of brokers, whether or not the state still knows them.
+        Ids of brokers, whether or not the state still lists them.
     """
     rests = kept_replicas(state, plans_of_day)
     if not dead or not rests.any():
         return {}
     broker, bytes_ = state.replicas.broker, replica_bytes(state)
-    capacity = disk_capacity(state)  # one that is dead does not report its own: the mean
+    capacity = disk_capacity(state)  # a dead broker does not report its own capacity: assume the mean
     unknown = len(dead.difference(state.brokers.id.tolist()))
     share = capacity / (capacity.sum() + unknown * capacity.mean())
     upper = (1 + (policy.inner_tolerance + policy.outer_tolerance) / 2) * share
@@ -87,6 +87,6 @@ def _limit(broker: I32, amount: I64, rests: Bools, upper: F64) -> F64:
 
 
 def _racks(plan: Plan, state: ClusterState) -> int:
-    """Racks of the partitions that are repaired, summed up."""
+    """Total number of racks of the repaired partitions."""
     rack = dict(zip(state.brokers.id.tolist(), state.brokers.rack.tolist(), strict=True))
     return sum(len({rack[b] for b in change.replicas}) for change in plan.partitions)

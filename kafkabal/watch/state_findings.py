@@ -13,17 +13,17 @@ from kafkabal.watch.outer_band import outer_scores
 
 @dataclass(frozen=True, slots=True)
 class StateFindings:
-    """What a state of the whole cluster shows, apart from how its brokers respond."""
+    """Findings in a state of the whole cluster, apart from how its brokers respond."""
 
     offline_dirs: frozenset[tuple[int, str]]
     """Broker and path of offline log dirs."""
     lost_on_dead: frozenset[int]
-    """Brokers that are not registered and are still assigned replicas."""
+    """Brokers that are not registered but still have assigned replicas."""
     lost_on_dirs: frozenset[int]
-    """Live brokers that are assigned replicas on an offline log dir."""
+    """Live brokers with assigned replicas on an offline log dir."""
     out_of_sync: int
     imbalanced: tuple[str, ...]
-    """Scores that leave the outer band."""
+    """Scores outside the outer band."""
     empty: frozenset[int]
     """Live brokers without a replica of a topic that is not internal."""
     led: frozenset[int]
@@ -38,7 +38,7 @@ def find(state: ClusterState, outer_tolerance: float) -> StateFindings:
 
 
 def findings_of(inspection: Inspection) -> StateFindings:
-    """What is wrong with a state whose scores are known already."""
+    """What is wrong with a state, given its evaluated scores."""
     state = inspection.state
     brokers, dirs, replicas = state.brokers, state.log_dirs, state.replicas
     offline = np.flatnonzero(dirs.state == LogDirState.OFFLINE)

@@ -1,4 +1,4 @@
-"""Events of a watch: each change in words, and what lasts only once."""
+"""Sends the events of a watch: each change in words, and conditions that last only once."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _EVENT_OF_HEALTH = {
     BrokerHealth.DEAD: EventKind.BROKER_DEAD,
 }
 _NAMED = 3
-"""Enough to look one up; a message is one line."""
+"""How many to name: enough to look one up; a message is one line."""
 
 
 class WatchEventSender:
-    """Sends events to a listener, and remembers what it has said."""
+    """Sends events to a listener, and remembers what it has sent."""
 
     def __init__(self, clock: Clock, listener: WatchListener) -> None:
         self._clock, self._listener = clock, listener
@@ -36,40 +36,40 @@ class WatchEventSender:
 
     @property
     def is_held_back(self) -> bool:
-        """Whether a healing is held back, by the last decision."""
+        """Whether the last decision held a healing back."""
         return bool(self._obstacle)
 
     def blind(self, error: KafkabalError) -> None:
-        """The cluster cannot be read."""
+        """Report that the cluster cannot be read."""
         if not self._is_blind:
             self._is_blind = True
             self.report(EventKind.BLIND, f"the cluster cannot be read: {error.message}")
 
     def seeing(self) -> None:
-        """The cluster responds."""
+        """Report that the cluster responds again."""
         if self._is_blind:
             self._is_blind = False
             self.report(EventKind.SEEING, "the cluster responds again")
 
     def health(self, change: HealthChange) -> None:
-        """A broker has come to another health."""
+        """Report that the health of a broker has changed."""
         kind = _EVENT_OF_HEALTH[change.after]
         word = "is back" if kind is EventKind.BROKER_BACK else f"is {change.after}"
         self.report(kind, f"broker {change.broker} {word}: {change.detail}", broker=change.broker)
 
     def finding(self, change: FindingChange) -> None:
-        """Something was found in the state that was not there before, or is gone."""
+        """Report that a finding is new or gone."""
         self.report(change.event, change.message, change.broker, change.log_dir)
 
     def held_back(self, decision: Decision) -> None:
-        """Once, until it is held back by something else; a failure that is tried again was reported as such."""
+        """Report once per obstacle that a healing is held back; a failure to be retried was reported before."""
         is_news = decision.obstacle not in {"", self._obstacle} and not decision.is_backing_off
         if is_news:
             self.report(EventKind.HELD_BACK, decision.held_back)
         self._obstacle = decision.obstacle
 
     def unmet(self, healing: Healing, reasons: Sequence[str]) -> None:
-        """What a plan could not reach: once, until it is something else."""
+        """Report what a plan could not reach, once until it changes."""
         if reasons and tuple(reasons) != self._unmet.get(healing.kind):
             for reason in reasons[:_NAMED]:
                 self.report(EventKind.UNMET, f"{healing.kind}: {reason}")
@@ -81,11 +81,11 @@ class WatchEventSender:
         self._unmet[healing.kind] = tuple(reasons)
 
     def begun(self, healing: Healing, plan: Plan) -> None:
-        """A healing begins."""
+        """Report that a healing begins."""
         self.report(EventKind.HEALING, f"{healing.kind}: {healing.reason}; {_extent(plan)}")
 
     def ended(self, result: HealResult, why_stopped: str) -> None:
-        """A healing has ended; one that another run kept from beginning is held back."""
+        """Report that a healing has ended; if another run kept it from beginning, report that it is held back."""
         kind = result.healing.kind
         if result.is_busy:
             obstacle = f"{kind} busy"

@@ -1,4 +1,4 @@
-"""What ``watch`` reports: one event for every change."""
+"""The events that ``watch`` reports, one for every change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 
 
 class EventKind(StrEnum):
-    """What happened; also the name of the alert that a notification carries."""
+    """Kind of event; also the name of the alert in a notification."""
 
     BROKER_SLOW = "broker-slow"
     BROKER_UNREACHABLE = "broker-unreachable"
@@ -27,12 +27,12 @@ class EventKind(StrEnum):
     HEALED = "healed"
     HEALING_FAILED = "healing-failed"
     HEALING_STOPPED = "healing-stopped"
-    """Something else comes first, its window closed, or it is planned again; what was moved stays."""
+    """Something else takes precedence, its window closed, or it is planned again; what was moved stays."""
     HELD_BACK = "held-back"
     UNMET = "unmet"
-    """What a healing cannot bring about, and why."""
+    """What a healing cannot achieve, and why."""
     NOT_SAVED = "not-saved"
-    """What was healed cannot be written down; nothing is healed meanwhile."""
+    """The ledger cannot be written; nothing is healed meanwhile."""
     SAVED = "saved"
 
 
@@ -51,10 +51,10 @@ REPLACES = {
     EventKind.BROKER_UNREACHABLE: (EventKind.BROKER_SLOW,),
     EventKind.BROKER_DEAD: (EventKind.BROKER_SLOW, EventKind.BROKER_UNREACHABLE),
 }
-"""Which alerts of the same broker are over since a worse one begins."""
+"""Alerts of the same broker that end because a worse one begins."""
 
 NO_ALERTS = frozenset({EventKind.HEALING, EventKind.HEALING_STOPPED, EventKind.HELD_BACK, EventKind.UNMET})
-"""What needs no action, or what another alert already covers."""
+"""Events that need no action, or that another alert already covers."""
 
 
 class WatchEvent(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +70,7 @@ class WatchEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WatchListener(Protocol):
-    """Called for every event; what it raises changes nothing."""
+    """Receives every event; errors that it raises have no effect."""
 
     def on_event(self, event: WatchEvent) -> None:
         """Report it."""

@@ -1,4 +1,4 @@
-"""One watch at a time on a cluster: a lock of its own, beside the one that runs take."""
+"""One watch at a time per cluster: a separate lock from the one that runs take."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kafkabal.executor import LockHolder, StopSwitch, is_provably_gone
 
 _PURPOSE = "watch"
 _SESSION_S = 30.0
-"""How long it outlives a watch that was killed on another host; on this host such a watch is seen to be gone."""
+"""How long it outlives a watch that was killed on another host; a watch killed on this host is noticed at once."""
 _WAIT_S = 5.0
-"""Between two tries for the lock; a watch takes over within this time after the other has ended."""
+"""Pause between attempts to take the lock; a watch takes over within this time after the other has ended."""
 _NAP_S = 0.5
-"""A signal is obeyed within this time."""
+"""A signal takes effect within this time."""
 
 
 class WatchLock:
@@ -35,11 +35,11 @@ class WatchLock:
 
     @property
     def other(self) -> str:
-        """Who watches this cluster instead; empty where that is this process."""
+        """The process that watches this cluster instead; empty if it is this one."""
         return self._holder
 
     def take(self) -> None:
-        """Take it now.
+        """Take the lock now.
 
         Raises
         ------
@@ -54,15 +54,15 @@ class WatchLock:
         self._holder = ""
 
     def wait(self, stop: StopSwitch, on_wait: Callable[[str], None]) -> bool:
-        """Wait until no other watch runs; False if that was not to be waited for any longer.
+        """Wait until no other watch runs; returns False if the wait was interrupted.
 
-        Brokers that cannot be reached are waited for too: the one that keeps the lock may be the one that just died,
-        and a watch that stands by is needed most then.
+        Continues to wait while brokers cannot be reached: the one that keeps the lock may be the one that just died,
+        and that is when a watch on standby is needed most.
 
         Parameters
         ----------
         on_wait
-            Called with what is waited for, whenever that changes.
+            Called with what is awaited whenever that changes.
         """
         told = ""
         while stop.reason is None:
@@ -87,7 +87,7 @@ class WatchLock:
             self._sleep(_NAP_S)
 
     def confirm(self) -> bool:
-        """Whether this is still the only watch; a lock that was lost while none wanted it is taken again."""
+        """Whether this is still the only watch; takes a lost lock again if no other watch wants it."""
         if self._lock is not None and self._lock.is_held():
             return True
         self.release()
@@ -98,10 +98,10 @@ class WatchLock:
         return True
 
     def release(self) -> None:
-        """Let another watch begin."""
+        """Release the lock so that another watch can begin."""
         lock, self._lock = self._lock, None
         if lock is not None:
             try:
                 lock.release()
             except KafkabalError:
-                return  # its session ends by itself
+                return  # its session expires by itself

@@ -1,4 +1,4 @@
-"""What a watch observes how often, and what it may heal."""
+"""How often a watch observes what, and what it may heal."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kafkabal.watch.heal_policy import HealPolicy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchOptions:
-    """How often what is observed."""
+    """How often to observe what."""
 
     every_s: float = 5.0
     state_every_s: float = 30.0

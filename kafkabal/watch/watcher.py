@@ -5,10 +5,11 @@
     every 5 s    ask all brokers for an answer -> health of each
     every 30 s   read the whole cluster        -> offline dirs, replicas out of sync, imbalance
     then         report every change as an event
-                 while something is healed: stop it where a repair comes first, its window closed, or its plan is old
-                 else: decide on the next healing, plan it on the state just read, begin it
+                 while a healing is in progress: stop it if a repair takes precedence, its window closed, or its plan is
+                 old
+                              otherwise: decide on the next healing, plan it on the state just read, begin it
 
-What is changed on the cluster is written to the ledger first: a watch that is killed knows what it was about.
+Every change of the cluster is written to the ledger first: a watch that was killed knows what it was doing.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from kafkabal.watch.watch_options import WatchOptions
 
 _NOT_THERE = frozenset({BrokerHealth.UNREACHABLE, BrokerHealth.DEAD})
 _NAP_S = 0.5
-"""A signal is obeyed within this time."""
+"""A signal takes effect within this time."""
 _LAST_WAIT_S = 300.0
-"""For a run that is cancelled when the watch ends; the service manager is asked to wait a little longer."""
+"""Longest wait for a run that is cancelled when the watch ends; the service manager is told to wait a little longer."""
 
 
 class Watcher:
@@ -50,11 +51,11 @@ class Watcher:
     Parameters
     ----------
     ledger_path
-        Where it is recorded what was healed.
+        File that records what was healed.
     completed
-        Adds what the profile states of the disks.
+        Adds what the profile says about the disks.
     may_heal
-        Asked before anything is changed: whether this is still the only watch of the cluster.
+        Asked before any change: whether this is still the only watch of the cluster.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class Watcher:
         self._events, self._healer, self._completed = WatchEventSender(clock, listener), healer, completed
         self._ledger_path, self._may_heal = ledger_path, may_heal
         heals = options.policy.level is not HealLevel.NONE
-        # whoever only reports needs no budgets, and must not be stopped by a file of them that is damaged
+        # a watch that only reports needs no budgets, and a damaged ledger must not stop it
         self._ledger: HealingLedger = read_ledger(ledger_path) if heals else HealingLedger()
         self._is_saved = True
         self._monitor = HealthMonitor(options.rules)
@@ -83,14 +84,14 @@ class Watcher:
         self._begun_at_s = 0.0
         self._why_stopped = ""
         self._continued: Healing | None = None
-        # a watch that was killed may have left a run, and so may a healing that failed
+        # a killed watch may have left a run, and so may a failed healing
         self._may_be_unfinished = heals
         self._asked_at_s = float("-inf")
 
     def run(
         self, should_end: Callable[[], bool], after_observation: Callable[[WatchSummary], None] = lambda _: None
     ) -> None:
-        """Until it is to end; a healing in progress is then cancelled gracefully."""
+        """Observe until it should end; then cancel a healing in progress gracefully."""
         while not should_end():
             next_s = self._clock.monotonic() + self._options.every_s
             self.observe()
@@ -100,7 +101,7 @@ class Watcher:
         self.end()
 
     def observe(self) -> None:
-        """One observation, with everything that follows from it."""
+        """Make one observation and act on it."""
         self._finish_healing()
         if not self._sample():
             return
@@ -112,7 +113,7 @@ class Watcher:
             self._heal_next(self._state)
 
     def end(self) -> None:
-        """Cancel what is being healed, wait until it has ended, and write that down."""
+        """Cancel a healing in progress, wait until it has ended, and record the result."""
         if self._healer.healing is None:
             return
         self._stop_healing("the watch ends", gently=False)
@@ -121,7 +122,7 @@ class Watcher:
 
     @property
     def demoted(self) -> frozenset[int]:
-        """Brokers whose leadership was taken away, and not given back yet."""
+        """Brokers whose leadership was taken away and not yet given back."""
         return frozenset(int(b) for b in self._ledger.demoted)
 
     @property
@@ -135,7 +136,7 @@ class Watcher:
         return WatchSummary(health, self._findings)
 
     def _sample(self) -> bool:
-        """Ask the brokers; False where not even one answers, so that nothing is known."""
+        """Ask the brokers to respond; returns False if none does, so that nothing is known."""
         at_s = self._clock.monotonic()
         try:
             samples = sample_brokers(self._cluster, self._options.broker_timeout_s)
@@ -146,12 +147,12 @@ class Watcher:
         for change in self._monitor.update(samples, at_s):
             self._events.health(change)
             if {change.before, change.after} & _NOT_THERE:
-                # a plan from the last reading would empty a broker that has just come back
+                # a plan from the last reading would drain a broker that has just come back
                 self._state_at_s = float("-inf")
         return True
 
     def _read(self) -> None:
-        """The whole state; a broker that holds replicas and is not registered is known from here on."""
+        """Read the whole state; brokers that hold replicas but are not registered are tracked from here on."""
         try:
             state = read_state(self._cluster, self._options.broker_timeout_s, self._completed)
             found = find(state, self._options.policy.outer_tolerance)
@@ -169,12 +170,12 @@ class Watcher:
             self._save()
 
     def _is_state_current(self) -> bool:
-        """Whether the state was read when it was last to be read: nothing is planned on an older one."""
+        """Whether the last due reading succeeded: nothing is planned on an older state."""
         age_s = self._clock.monotonic() - self._state_at_s
         return age_s < self._options.state_every_s + 2 * self._options.every_s
 
     def _know(self, brokers: frozenset[int]) -> None:
-        """Brokers that died before this watch was started are followed from now on."""
+        """Track brokers that died before this watch was started."""
         for change in self._monitor.expect(brokers, self._clock.monotonic()):
             self._events.health(change)
 
@@ -188,7 +189,7 @@ class Watcher:
             text = f"{decision.healing.kind} held back: this watch lost its lock and is retaking it"
             decision = Decision(held_back=text, obstacle="watch lock")
         elif decision.healing is not None and (holder := self._healer.holder()) is not None:
-            # nothing that could not begin may count as an action: beside a long run those of a day would be used up
+            # a healing that could not begin must not count as an action: a long run would use up the actions of the day
             text = f"{decision.healing.kind} held back: cluster locked by {holder}"
             decision = Decision(held_back=text, obstacle=f"{decision.healing.kind} busy")
         self._events.held_back(decision)
@@ -207,13 +208,13 @@ class Watcher:
             self._events.report(EventKind.HEALING_FAILED, f"{healing.kind}: {error.message}")
             return
         if not plan.partitions:
-            # nothing can be done about it now: counted, so that it is not planned again every five seconds
+            # nothing can be done now: recorded, so that it is not planned again every five seconds
             self._note(entry)
             self._forget_demotion(healing)
             if not is_continued:
                 self._events.unmet(healing, plan.warnings or ("nothing can be moved for it now",))
             return
-        # written before it begins: a watch that is killed meanwhile knows later what it was about to move
+        # recorded before it begins: a watch that is killed meanwhile knows later what it was about to move
         if not self._note(replace(entry, moved_bytes=plan.moved_bytes, plan=plan)):
             return
         self._events.begun(healing, plan)
@@ -223,11 +224,11 @@ class Watcher:
         self._finish_healing()
 
     def _resume_unfinished(self, at_s: float) -> bool:
-        """Bring a run that this watch began to its end; False where there is none, or it has to wait."""
+        """Finish a run that this watch began; returns False if there is none, or if it has to wait."""
         if at_s < self._ledger.backs_off_until_s(HealKind.RESUME, self._options.policy.back_off_s):
             return False
         if self._asked_at_s == self._state_at_s:
-            return False  # asked since the state was read
+            return False  # already asked since the state was read
         self._asked_at_s = self._state_at_s
         try:
             found = self._healer.latest_run()
@@ -238,7 +239,7 @@ class Watcher:
             if not self._healer.can_resume(found) or not self._may_heal() or self._healer.holder() is not None:
                 return False
         except KafkabalError:
-            return False  # asked again when the state has been read again
+            return False  # asked again after the next reading
         healing = Healing(HealKind.RESUME, reason=f"run {found.record.run_id} was left unfinished")
         self._events.report(EventKind.HEALING, f"{healing.kind}: {healing.reason}", run_id=found.record.run_id)
         self._begun_at_s, self._why_stopped = self._clock.monotonic(), ""
@@ -247,7 +248,7 @@ class Watcher:
         return True
 
     def _forget_never_begun(self, latest: FoundRun | None) -> None:
-        """What a watch wrote down and was killed before it began has neither failed nor moved anything."""
+        """Drop a healing that was recorded but not begun when the watch was killed: it moved nothing."""
         began_at_s = datetime.fromisoformat(latest.record.started_at).timestamp() if latest is not None else -math.inf
         kept = self._ledger.without_never_begun(latest.record.plan_id if latest is not None else "", began_at_s)
         if kept != self._ledger:
@@ -258,7 +259,7 @@ class Watcher:
         result = self._healer.poll()
         if result is None:
             return
-        self._state_at_s = float("-inf")  # what was just changed is read before anything is decided on it
+        self._state_at_s = float("-inf")  # read the result of the change before the next decision
         at_s, kind = self._clock.utc_now().timestamp(), result.healing.kind
         has_failed = bool(result.problem) and not (result.is_busy or result.was_stopped)
         self._ledger = self._ledger.with_end(
@@ -275,7 +276,7 @@ class Watcher:
         self._imbalanced_readings = 0
         self._events.ended(result, self._why_stopped)
         if result.is_busy:
-            # tried again when the state has been read again, not at once
+            # retried after the next reading, not at once
             self._state_at_s = self._clock.monotonic()
 
     def _remember_demotion(self, result: HealResult) -> None:
@@ -289,14 +290,14 @@ class Watcher:
         self._ledger = self._ledger.with_demoted(demoted)
 
     def _forget_demotion(self, healing: Healing) -> None:
-        """A broker whose leadership others have changed since has nothing to be given back."""
+        """Forget a demoted broker whose leadership others have changed since: nothing is to be given back."""
         if healing.kind is HealKind.PROMOTE:
             kept = {b: plan for b, plan in self._ledger.demoted.items() if b not in healing.brokers}
             self._ledger = self._ledger.with_demoted(kept)
             self._save()
 
     def _tend_healing(self) -> None:
-        """Stop what is being healed where something else comes first, or where it is no longer what it should be."""
+        """Stop a healing in progress if something takes precedence, or if it is no longer up to date."""
         healing, policy = self._healer.healing, self._options.policy
         if healing is None or self._why_stopped or healing.kind in {HealKind.REPAIR, HealKind.RESUME}:
             return
@@ -329,7 +330,7 @@ class Watcher:
             dead=dead,
             dead_with_replicas=found.lost_on_dead & dead.keys(),
             slow=durations[BrokerHealth.SLOW],
-            # one that died after it was last asked stands in the reading only
+            # only the reading shows a broker that died after it was last asked
             unreachable=frozenset(durations[BrokerHealth.UNREACHABLE]) | (found.lost_on_dead - dead.keys()),
             well=durations[BrokerHealth.WELL],
             has_offline_dir=found.lost_on_dirs,
@@ -341,14 +342,14 @@ class Watcher:
         )
 
     def _note(self, entry: HealingEntry) -> bool:
-        """Add an entry to the ledger; where it cannot be written it is dropped again, and False."""
+        """Add an entry to the ledger; if it cannot be written, drops the entry and returns False."""
         before, self._ledger = self._ledger, self._ledger.with_entry(entry)
         if entry.plan is not None and not self._save():
             self._ledger = before
         return self._is_saved
 
     def _save(self) -> bool:
-        """Write the ledger; a full disk is reported, and keeps the watch from healing but not from watching."""
+        """Write the ledger; if the disk is full, reports it and suspends healing, but not watching."""
         try:
             write_ledger(self._ledger, self._ledger_path)
         except (KafkabalError, OSError) as error:

@@ -1,1 +1,1 @@
-"""Play a watch on a simulated cluster for months: growth, noise, failures and new brokers on a clock that jumps."""
+"""Simulates a watch on a cluster for months: growth, noise, failures and new brokers on a clock that jumps."""

@@ -1,4 +1,4 @@
-"""Read a case from YAML.
+"""Reads a case from YAML.
 
 ::
 
@@ -12,7 +12,7 @@
     watch: {heal: all, dead_after: 30m, move_after: 2h, rebalance_above: 20%, tolerance: 9%, window: "01:00-05:00",
             max_bytes_per_day: 500GB, max_actions_per_day: 24, max_dead: 1, throttle: 50MB}
 
-Every key but the version may be left out. Numbers have limits, beyond which they are refused.
+Every key but the version is optional. Numbers beyond their limits are refused.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ T = TypeVar("T")
 
 CASE_VERSION: Final = 1
 MOST_DAYS: Final = 3650
-"""Ten years; a slip of the keyboard must not simulate for days."""
+"""Ten years; a typing error must not simulate for days."""
 _MOST_ENTRIES: Final = 1000
-"""Of one list in a case; more is not written by hand."""
+"""Most entries of one list in a case; nobody writes more by hand."""
 _FOREVER: Final = "forever"
 
 
@@ -62,7 +62,7 @@ def read_case(path: Path) -> SimulationCase:
     Raises
     ------
     UsageError
-        If the file cannot be read, is malformed or of a later version, or a key or value is wrong; the line is named.
+        If the file cannot be read, is malformed or of a later version, or a key or value is wrong; names the line.
     """
     node = read_yaml(path)
     fields = read_fields(node, _CASE, "a case")
@@ -88,7 +88,7 @@ def _signed_fraction(node: YamlNode) -> float:
 
 
 _time = within("a time", value_parsers.grace, Range(0, MOST_DAYS * DAY_S))
-"""A moment, counted from the beginning; a bare 0 is the beginning itself."""
+"""A time counted from the beginning; a bare 0 is the beginning itself."""
 _some_time = within("a time", value_parsers.some_time, Range(1, MOST_DAYS * DAY_S))
 
 

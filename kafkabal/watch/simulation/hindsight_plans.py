@@ -1,4 +1,4 @@
-"""What moves would have cost with every day known in advance: the yardstick of a simulated watch.
+"""What moves would have cost if every day were known in advance: the yardstick of a simulated watch.
 
 ::
 
@@ -7,10 +7,10 @@
     a broker that stays dead longer than --dead-after    repaired at once, when that has passed
     the end of a day, with every broker there            one plan, as at the beginning
 
-Copies take no time, and nothing keeps a replica from moving again. What a day brings and takes back costs nothing.
+Copies take no time, and nothing keeps a replica from moving again. What a day brings and reverts costs nothing.
 
-What the cluster begins with is known to the watch as well, so both plan for it at once: a day of noise later another
-placement is as cheap, and whether that or this one drifts out of its band first, months later, is chance.
+The watch knows the initial state as well, so both plan for it at once: after a day of noise another placement is as
+cheap, and it is chance which of the two drifts out of its band first, months later.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from kafkabal.watch.state_findings import find
 _NO_TIME_S = 1.0
 """One step of the simulated clock: a plan made in hindsight is applied at once."""
 _ANY_BANDWIDTH_BYTES_PER_S = 1e18
-"""No plan of any size takes longer than that step."""
+"""At this bandwidth no plan takes longer than that step."""
 
 
 def hindsight_bytes(state: ClusterState, case: SimulationCase, faults: Sequence[BrokerFault], days: float) -> int:

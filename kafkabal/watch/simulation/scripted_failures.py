@@ -1,4 +1,4 @@
-"""The failures of a case: which broker fails when, drawn ones among them, and what that does to the cluster."""
+"""The failures of a case: which broker fails when, including random ones, and their effect on the cluster."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _SHORTEST, _LONGEST = 0.1, 2.0
 
 
 def faults_of(case: SimulationCase, brokers: Sequence[int], for_s: float) -> tuple[BrokerFault, ...]:
-    """All faults within some seconds, in the order in which they begin; drawn ones never overlap.
+    """All faults within a time, sorted by their beginning; random ones never overlap.
 
     Parameters
     ----------
     brokers
-        Ids of those that may be drawn.
+        Ids of brokers that random faults may affect.
     """
     return tuple(sorted((*case.faults, *_drawn(case, brokers, for_s)), key=lambda fault: (fault.at_s, fault.broker)))
 
@@ -45,7 +45,7 @@ def _drawn(case: SimulationCase, brokers: Sequence[int], for_s: float) -> list[B
 
 
 def last_change_s(case: SimulationCase, faults: Sequence[BrokerFault]) -> float:
-    """When the last broker failed, came back or joined; 0 where none did."""
+    """When the last broker failed, came back or joined; 0 if none did."""
     times = [0.0, *(b.at_s for b in case.new_brokers)]
     for fault in faults:
         times += [fault.at_s, fault.at_s + fault.for_s if math.isfinite(fault.for_s) else fault.at_s]

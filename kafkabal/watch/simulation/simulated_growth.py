@@ -18,12 +18,12 @@ from kafkabal.watch.simulation.simulation_case import DAY_S, GrowthTrend
 
 
 class SimulatedGrowth:
-    """Moves the sizes of all partitions of a simulated cluster on, a step at a time.
+    """Changes the sizes of all partitions of a simulated cluster, step by step.
 
     Parameters
     ----------
     source
-        Of the growth of each partition and of the noise.
+        Random numbers for the growth of each partition and the noise.
     """
 
     def __init__(self, kafka: SimulatedKafka, growth: GrowthTrend, source: np.random.Generator) -> None:
@@ -36,12 +36,12 @@ class SimulatedGrowth:
         self._days = 0.0
 
     def step(self, seconds: float) -> None:
-        """Let this much time change the sizes."""
+        """Change the sizes by this much time."""
         self._days += seconds / DAY_S
         target = np.maximum(self._start * (1 + self._per_day * self._days), 0.0)
         noise = 1 + self._growth.noise * self._source.uniform(-1, 1, len(self._size))
         fraction = min(seconds / self._growth.retention_s, 1.0)
-        # the trend is followed at once, or sizes would lag behind it by the retention time
+        # the trend is followed at once; otherwise sizes would lag behind it by the retention time
         trend = np.maximum(self._start * self._per_day * (seconds / DAY_S), -self._size)
         self._size = np.maximum(self._size + trend + (target * noise - self._size - trend) * fraction, 0.0)
         self._kafka.catch_up()

@@ -1,4 +1,4 @@
-"""Play a watch on a simulated cluster: the very loop that runs on a real one, on a clock that jumps.
+"""Simulates a watch: the same loop that runs on a real cluster, on a clock that jumps.
 
 ::
 
@@ -8,7 +8,7 @@
                          well, something has just changed or is being healed: nothing happens between two others
     a healing            a run of the executor on the simulated cluster, under its throttle, while observations continue
 
-An observation that would see just what the one before saw is left out; that is all that differs from real time.
+An observation that would show the same as the previous one is left out; nothing else differs from real time.
 """
 
 from __future__ import annotations
@@ -35,32 +35,32 @@ from kafkabal.watch.watch_options import WatchOptions
 from kafkabal.watch.watcher import Watcher
 
 _RESPONSE_NOISE = 0.3
-"""Of the response times, drawn for every observation."""
+"""Fraction of the response times, drawn for every observation."""
 _PAUSES_S = ((60.0, 5.0), (360.0, 30.0), (2400.0, 300.0))
-"""Until so long after a change, observations are so far apart: the first notice a death, the next are ten readings in a
-row, the last come when --dead-after and the ten minutes of a broker that is well again have passed."""
+"""Pairs of time since a change and pause between observations until then: the first pauses notice a death, the next
+give ten readings in a row, the last cover --dead-after and the ten minutes after which a broker is well again."""
 _UNWELL_PAUSE_S = 600.0
-"""While a broker is not well, or something is healed or held back."""
+"""Pause while a broker is not well, or a healing is in progress or held back."""
 _RUN_POLL_S = 60.0
-"""Copies take hours: polls of a second would be a million a month, and show the same."""
+"""Copies take hours: polls every second would be a million a month, and show the same."""
 _SETTLED_S = 2 * DAY_S
-"""After the last failure or new broker a watch has had its daily budget twice: what moves later is flapping."""
+"""By two days after the last failure or new broker a watch has had its daily budget twice: later moves are flapping."""
 
 
 def simulate(state: ClusterState, case: SimulationCase, days: float, folder: Path) -> SimulationResult:
-    """Play a watch, and what one plan a day would have moved with the day known in advance.
+    """Simulate a watch, and what one plan a day would have moved with the day known in advance.
 
     Parameters
     ----------
     state
-        What the cluster begins with.
+        The initial state of the cluster.
     folder
-        For the journals of the runs and the ledger; to be empty.
+        For the journals of the runs and the ledger; must be empty.
 
     Raises
     ------
     UsageError
-        If the case names a broker that the cluster does not have.
+        If the case names a broker that the cluster lacks.
     """
     _check(state, case)
     faults = faults_of(case, state.brokers.id[state.brokers.is_live].tolist(), days * DAY_S)
@@ -82,7 +82,7 @@ def _check(state: ClusterState, case: SimulationCase) -> None:
 
 
 class _SimulatedWatch:
-    """A watch, the cluster it watches, and what came of it."""
+    """A watch, its cluster, and the results."""
 
     def __init__(
         self, state: ClusterState, case: SimulationCase, faults: tuple[BrokerFault, ...], folder: Path
@@ -116,7 +116,7 @@ class _SimulatedWatch:
         )
 
     def on_event(self, event: WatchEvent) -> None:
-        """Keep it; what changes is worth closer observation."""
+        """Keep the event; a change is worth closer observation."""
         self._events.append(event)
         self._changed_at_s = self._clock.monotonic()
 
@@ -126,15 +126,16 @@ class _SimulatedWatch:
         self._observe_in(0.0)
 
     def _observe_in(self, seconds: float) -> None:
-        """Make the next observation then, instead of at the end of the interval."""
+        """Make the next observation after this time, instead of at the end of the interval."""
         self._next_observation += 1
         number = self._next_observation
         self._clock.at(self._clock.monotonic() + seconds, lambda: self._observe(number))
 
     def _observe(self, number: int) -> None:
         if number != self._next_observation:
-            return  # another was put in its place
-        # a healing takes place within the observation: the next one is arranged before, so that they continue meanwhile
+            return  # another observation has replaced this one
+        # a healing takes place within the observation: schedule the next one first, so that observations continue
+        # meanwhile
         if (pause_s := self._pause_s()) is not None:
             self._observe_in(pause_s)
         for broker in self._scene.kafka.parts.brokers.values():
@@ -147,11 +148,11 @@ class _SimulatedWatch:
         if self._changed_at_s != before and self._healer.healing is None:
             self._observe_in(_PAUSES_S[0][1])
         elif pause_s is None and self._watcher.is_waiting:
-            # for its back-off to end, which no other change would show
+            # until its back-off ends, which no other change would show
             self._observe_in(_UNWELL_PAUSE_S)
 
     def _pause_s(self) -> float | None:
-        """Until the next observation; None where none is needed before something changes."""
+        """Pause until the next observation; None if none is needed before something changes."""
         since_s = self._clock.monotonic() - self._changed_at_s
         for until_s, pause_s in _PAUSES_S:
             if since_s < until_s:
@@ -171,7 +172,7 @@ class _SimulatedWatch:
 
 
 class _NotingHealer(RunHealer):
-    """Heals at once, and notes what it did."""
+    """Heals at once, and records what it did."""
 
     def __init__(self, scene: SimulatedScene, folder: Path, case: SimulationCase) -> None:
         super().__init__(

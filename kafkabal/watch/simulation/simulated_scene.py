@@ -1,4 +1,4 @@
-"""The cluster of a case as it changes by itself: sizes, brokers that fail and come back, brokers that join."""
+"""The cluster of a case, which changes by itself: sizes, brokers that fail and come back, brokers that join."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafkabal.watch.simulation.simulated_growth import SimulatedGrowth
 from kafkabal.watch.simulation.simulation_case import BrokerFault, FaultKind, JoiningBroker, SimulationCase
 
 USUAL_RESPONSE_S = 0.02
-"""What a broker in one data centre takes for a metadata request."""
+"""Time that a broker in the same data centre takes for a metadata request."""
 _SLOWED_BY = 2.5
 """Well above the 20 % at which a broker counts as slow, so that noise does not decide."""
 _BANDWIDTH_BYTES_PER_S = 100e6
@@ -21,14 +21,14 @@ _BANDWIDTH_BYTES_PER_S = 100e6
 
 
 class SimulatedScene:
-    """A simulated cluster on which a case is played; nothing acts on it but the case.
+    """A simulated cluster for a case; nothing changes it but the case.
 
     Parameters
     ----------
     on_change
-        Called after every change; whether it was sudden (a broker) or a step of growth.
+        Called after every change, with whether it was sudden (a broker) or a step of growth.
     bandwidth_bytes_per_s
-        What each broker can send, and can receive.
+        Bandwidth of each broker, for sending and for receiving.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class SimulatedScene:
             disk_bytes_per_s=2 * bandwidth_bytes_per_s,
         )
         for partition in self.kafka.parts.partitions():
-            partition.growth_bytes_per_s = 0.0  # the case says how they grow
+            partition.growth_bytes_per_s = 0.0  # the case defines their growth
         for broker in self.kafka.parts.brokers.values():
             broker.response_s = USUAL_RESPONSE_S
         self.cluster = InMemoryCluster(self.kafka)
@@ -62,7 +62,7 @@ class SimulatedScene:
         self._schedule(faults)
 
     def response_s(self, broker: int) -> float:
-        """Usual response time of a broker, as it is now."""
+        """Current usual response time of a broker."""
         return USUAL_RESPONSE_S * (_SLOWED_BY if broker in self.slow else 1.0)
 
     def _schedule(self, faults: Iterable[BrokerFault]) -> None:

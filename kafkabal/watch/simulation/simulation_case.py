@@ -1,4 +1,4 @@
-"""What happens to a cluster while a watch is simulated, and how far that watch may go."""
+"""What happens to a cluster while a watch is simulated, and what that watch may do."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOUR_S = 3600.0
 
 
 class FaultKind(StrEnum):
-    """What becomes of a broker."""
+    """What happens to a broker."""
 
     DEAD = "dead"
     """Its process ends; it comes back with what it held, as far as that is still assigned to it."""
@@ -28,30 +28,30 @@ class BrokerFault:
     broker: int
     at_s: float
     for_s: float
-    """Infinite for one that never comes back."""
+    """Infinite for a broker that never comes back."""
     kind: FaultKind = FaultKind.DEAD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomFaults:
-    """Brokers that fail at drawn times, never two at once."""
+    """Brokers that fail at random times, never two at once."""
 
     every_s: float
-    """Mean time between two."""
+    """Mean time between two failures."""
     for_s: float
-    """Mean duration; each is between a tenth of it and twice as long."""
+    """Mean duration; each is between a tenth and twice the mean."""
     kind: FaultKind = FaultKind.DEAD
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoiningBroker:
-    """A broker that joins empty, with the disks of one that is there."""
+    """A broker that joins empty, with the same disks as an existing broker."""
 
     broker: int
     at_s: float
     like: int
     rack: str | None = None
-    """That of the other one if None."""
+    """The rack of the existing broker if None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,31 +59,31 @@ class GrowthTrend:
     """How the size of partitions changes: towards a trend, by what is produced and what retention deletes."""
 
     per_day: float = 0.0
-    """Of the size in the snapshot; negative where topics shrink."""
+    """Fraction of the size in the snapshot; negative if topics shrink."""
     spread: float = 0.0
     """The growth of a partition is drawn from ``per_day`` x (1 - spread) to ``per_day`` x (1 + spread)."""
     noise: float = 0.0
-    """Of the rate at which a partition is produced to, drawn again for every step."""
+    """Fraction of the rate at which a partition is produced to, drawn again for every step."""
     retention_s: float = 7 * DAY_S
-    """How long records are kept: noise of the rates is averaged over it."""
+    """How long records are kept; noise of the rates is averaged over this time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationCase:
-    """Everything that is played; equal cases on equal clusters give equal results."""
+    """Everything that is simulated; equal cases on equal clusters give equal results."""
 
     seed: int = 0
     step_s: float = 2 * HOUR_S
-    """Sizes change so often; between two changes a cluster that is well is looked at once."""
+    """Time between two changes of sizes; in between, a cluster that is well is observed once."""
     growth: GrowthTrend = field(default_factory=GrowthTrend)
     faults: tuple[BrokerFault, ...] = ()
     random_faults: RandomFaults | None = None
     new_brokers: tuple[JoiningBroker, ...] = ()
     policy: HealPolicy = field(default_factory=lambda: HealPolicy(level=HealLevel.ALL))
     throttle: int | Literal["auto"] | None = "auto"
-    """Bytes a second for each broker."""
+    """Bytes per second for each broker."""
 
     @property
     def is_steady(self) -> bool:
-        """Whether nothing but noise happens, so that nothing is to be done."""
+        """Whether nothing but noise happens, so that nothing should be done."""
         return not (self.growth.per_day or self.faults or self.random_faults or self.new_brokers)

@@ -1,4 +1,4 @@
-"""What came of a simulated watch, and whether it kept what a watch promises."""
+"""The result of a simulated watch, and whether it kept the promises of a watch."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from kafkabal.watch.healing_ledger import DAY_S
 from kafkabal.watch.watch_events import WatchEvent
 
 LEAST_IN_BAND = 0.99
-"""Of the time: in 90 days less than a day outside the outer band, which is what healing a failure takes."""
+"""Fraction of the time: in 90 days less than a day outside the outer band, which is what healing a failure takes."""
 MOST_BYTES_OF_HINDSIGHT = 1.10
-"""A watch that knows nothing of the future may copy so much more than one plan at the end."""
+"""A watch, which does not know the future, may copy this many times the bytes of one plan at the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedHealing:
-    """One thing that was healed."""
+    """One healing."""
 
     at_s: float
-    """Since the beginning."""
+    """Seconds since the beginning."""
     ended_at_s: float
     kind: HealKind
     reason: str
@@ -31,14 +31,14 @@ class SimulatedHealing:
     dead: frozenset[int]
     """Brokers that were dead when it began."""
     widened: frozenset[TopicPartition] = frozenset()
-    """Partitions that it spread over more racks, which a repair had to leave in fewer."""
+    """Partitions that it spread over more racks, since a repair had to leave them in fewer."""
     outcome: str
     """``done``, ``stopped`` or what went wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """Something that a watch promises, and whether it was kept."""
+    """A promise of the watch, and whether it was kept."""
 
     name: str
     found: str
@@ -47,16 +47,16 @@ class Promise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationResult:
-    """A watch over some days."""
+    """The result of a watch over some days."""
 
     days: float
     observations: int
     events: tuple[WatchEvent, ...]
     healings: tuple[SimulatedHealing, ...]
     in_band_fraction: float
-    """Of the time in which no broker was dead, slow or without the leadership that was taken from it."""
+    """Fraction of the time in which no broker was dead, slow or demoted."""
     steady_state_actions: int
-    """Healings though nothing but noise had happened for two days."""
+    """Healings although nothing but noise had happened for two days."""
     hindsight_bytes: int = 0
 
     @property
@@ -68,8 +68,7 @@ class SimulationResult:
     def moved_twice(self) -> int:
         """Replicas that left a broker within a day after the run that brought them there had ended.
 
-        Not counted: what left a broker that was dead, and whatever left a partition that the same healing spread over
-        more racks.
+        Does not count replicas on brokers that were dead, nor partitions that the same healing spread over more racks.
         """
         return moved_twice(self.healings)
 
@@ -80,7 +79,7 @@ class SimulationResult:
 
     @property
     def promises(self) -> tuple[Promise, ...]:
-        """What was to be kept."""
+        """The promises to be kept."""
         return (
             Promise("replicas moved twice within a day", str(self.moved_twice), self.moved_twice == 0),
             Promise("actions at steady state", str(self.steady_state_actions), self.steady_state_actions == 0),
