@@ -31,15 +31,15 @@ from kafkabal.model import CLEANUP_POLICY, MAX_MESSAGE_BYTES, MIN_INSYNC_REPLICA
 
 RECORDS_TOPIC = "__kafkabal"
 _REPLICATION_FACTOR = 3
-"""The run record must survive what the run may meet: one dead broker, and another being restarted."""
+"""The run record must survive what a run may encounter: one dead broker, and another one restarting."""
 _LARGEST_RECORD_BYTES = 10 * 2**20
-"""Parts of a run are a quarter of a MB; requests and summaries less. A topic made with a smaller limit would refuse a
-large run in its middle."""
-# from version 13 on topics are named by id
+"""Parts of a run take a quarter of a MB; requests and summaries less. A topic with a smaller limit would reject a large
+run half-way."""
+# from version 13 on, requests name topics by id
 _LAST_VERSION_WITH_NAMES = 12
 _ALL_IN_SYNC_REPLICAS = -1
-# request timeouts: a leader waits half a minute for a follower that has stopped before it continues without it; who
-# reads waits for another leader only, which is there 9 s after the death of the one before
+# request timeouts: a leader waits half a minute for a stopped follower before it continues without it; a reader only
+# waits for a new leader, which is there 9 s after the death of the previous one
 _WRITE_PATIENCE, _READ_PATIENCE, _ATTEMPT = 1.5, 2 / 3, 1 / 3
 _MAGIC, _GZIP, _NO_TIMESTAMP = 2, 1, -1
 
@@ -47,13 +47,13 @@ _MAGIC, _GZIP, _NO_TIMESTAMP = 2, 1, -1
 class CompactedTopicStore:
     """The records of one cluster; the topic is created by the first write.
 
-    The topic has one partition and as many replicas as are usual, so that a record that was written is there as long
-    as the cluster is. What has been read once is not read again.
+    The topic has one partition and the usual number of replicas, so that a written record stays as long as the cluster
+    does. What has been read once is not read again.
 
     Parameters
     ----------
     topic
-        Its name; that of run records if none is given.
+        Its name; by default that of run records.
     configs
         Configs for its creation, in addition to those of all our topics.
     """
@@ -70,14 +70,14 @@ class CompactedTopicStore:
         """Offset up to which the topic is in ``_found``."""
 
     def put(self, key: str, value: bytes | None, *, within_s: float | None = None) -> None:
-        """Write and wait until all in-sync replicas have it; None deletes the key.
+        """Write, and wait until all in-sync replicas have the record; None deletes the key.
 
-        A write without a response is repeated: the last value of a key counts, so that doing it twice does no harm.
+        A write without a response is repeated: the last value of a key counts, so writing twice does no harm.
 
         Raises
         ------
         UnreachableError
-            If it cannot be written in time.
+            If the record cannot be written in time.
         NotAuthorizedError
             If the principal may not create or write the topic.
         """
@@ -96,14 +96,14 @@ class CompactedTopicStore:
             self._client.clock.sleep(pause_s)
 
     def get_all(self, *, within_s: float | None = None) -> dict[str, bytes]:
-        """Everything that is there now; empty where the topic does not exist.
+        """Everything that is stored now; empty if the topic does not exist.
 
-        A leader that is gone is waited for until another broker leads.
+        If the leader is dead, waits until another broker leads.
 
         Raises
         ------
         UnreachableError
-            If it cannot be read in time.
+            If the topic cannot be read in time.
         NotAuthorizedError
             If the principal may not read the topic.
         """
@@ -126,11 +126,11 @@ class CompactedTopicStore:
         return self._client.deadline(patience_s if within_s is None else min(within_s, patience_s))
 
     def _attempt(self, whole: Deadline) -> Deadline:
-        """A part of the time: by the next attempt another broker may lead, or a follower be out of sync."""
+        """A part of the time: by the next attempt another broker may lead, or a follower may be out of sync."""
         return self._client.deadline(min(whole.remaining_s, _ATTEMPT * self._client.settings.request_timeout_s))
 
     def _leader(self, deadline: Deadline) -> int | None:
-        """Id of the broker that leads the topic; None where the topic does not exist."""
+        """Id of the broker that leads the topic; None if the topic does not exist."""
         status = partition_status(self._client, [self._topic], deadline).get(self._partition)
         if status is not None and status.leader < 0:
             raise UnreachableError(f"topic {self._topic} has no leader")
@@ -145,7 +145,7 @@ class CompactedTopicStore:
             raise UnreachableError(f"topic {self._topic} was created but is not yet known to all brokers")
         topic = ProduceRequest.TopicProduceData
         request = ProduceRequest(
-            # with less, the broker that dies next may be the only one that knows of the run
+            # with fewer, the broker that dies next may be the only one that knows of the run
             acks=_ALL_IN_SYNC_REPLICAS,
             timeout_ms=int(deadline.remaining_s * 1000),
             topic_data=[topic(name=self._topic, partition_data=[topic.PartitionProduceData(index=0, records=batch)])],
@@ -219,9 +219,10 @@ class CompactedTopicStore:
 
 
 def idle_first(nodes: Mapping[int, KnownBroker], led: Mapping[int, int], held: Mapping[int, int]) -> list[int]:
-    """Broker ids in the order in which to place replicas, so that a topic of our own puts no broker outside its band.
+    """Broker ids in the order in which to place replicas, so that our own topic puts no broker outside its band.
 
-    First the broker that leads the fewest partitions, then one of each rack in turn, those that hold the fewest first.
+    First the broker that leads the fewest partitions, then one of each rack in turn, starting with those that hold
+    fewest.
     """
     leader = min(nodes, key=lambda broker: (led.get(broker, 0), held.get(broker, 0), broker))
     racks: dict[str | None, list[int]] = {nodes[leader].rack: [leader]}
@@ -231,7 +232,7 @@ def idle_first(nodes: Mapping[int, KnownBroker], led: Mapping[int, int], held: M
 
 
 def _batch(key: str, value: bytes | None) -> bytes:
-    """Without a time: by a clock that is more than an hour ahead it would be refused, and its run end (KIP-937)."""
+    """A batch without a timestamp: one over an hour ahead would be rejected, and the run would end (KIP-937)."""
     builder = MemoryRecordsBuilder(_MAGIC, _GZIP, 2 * _LARGEST_RECORD_BYTES)
     builder.append(timestamp=_NO_TIMESTAMP, key=key.encode(), value=value)
     builder.close()

@@ -1,8 +1,8 @@
-"""A lock that holds over all hosts: membership in a consumer group that admits only one.
+"""A lock that is valid across all hosts: membership in a consumer group that admits only one member.
 
-A classic group takes a new member only if it supports a protocol that all members have in common. Every process
-brings a protocol name of its own, so the first one in keeps the others out, without any topic, until it leaves or is
-silent for its session. The coordinator responds with ``INCONSISTENT_GROUP_PROTOCOL`` at once.
+A classic group accepts a new member only if it supports a protocol that all members have in common. Every process
+brings a unique protocol name, so the first one in keeps the others out, without any topic, until it leaves or misses
+heartbeats for its session. The coordinator responds with ``INCONSISTENT_GROUP_PROTOCOL`` at once.
 """
 
 from __future__ import annotations
@@ -40,38 +40,38 @@ _PROTOCOL_TYPE = "kafkabal"
 _UNSETTLED = frozenset({REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION})
 """The group rebalances; its member joins again under its id.
 
-So it does where the coordinator could not write in time that the group is complete: the broker that died counts as in
-sync for some seconds more.
+This also happens if the coordinator could not write in time that the group is complete: a broker that died counts as in
+sync for some more seconds.
 """
 _HEARTBEATS_A_SESSION = 10
-"""Three times as many as Kafka advises: the fence wants one in the first half of the session, and some may get lost."""
+"""Three times as many as Kafka advises: the fence needs one in the first half of the session, and some may get lost."""
 _CLIENT_ID_END = " for "
-"""Between the client id of the settings, which quotas go by, and the owner of the lock."""
-# how long the end of a heartbeat is waited for on release: the next holder would wait for a whole session
+"""Separates the client id of the settings, which determines quotas, from the owner of the lock."""
+# how long release waits for the last heartbeat: without it the next holder would wait for a whole session
 _LAST_HEARTBEAT_S = 5.0
-# and how long leaving may take, which keeps a command from its end
+# how long leaving may take, which delays the end of a command
 _LEAVE_S = 10.0
-# how long it is tried to learn who holds the lock: a coordinator that died is replaced after 9 s
+# how long to look for the holder of the lock: a coordinator that died is replaced after 9 s
 _LOOK_S = 12.0
 
 
 class GroupLock:
-    """Membership in the group, kept alive by a thread with connections of its own.
+    """Membership in the group, kept alive by a thread with its own connections.
 
     Parameters
     ----------
     owner
-        Who holds it, for those who are kept out.
+        The holder, as named to those who are kept out.
     session_s
-        After so long without a heartbeat the coordinator lets the next one in.
+        After this time without a heartbeat the coordinator lets the next one in.
     abandoned
-        Ids of members that locks of this process could not take off the group, shared by all of them: their
-        coordinator was away. They are put out by the next lock, which would have to wait for their sessions.
+        Ids of members that locks of this process could not remove from the group because its coordinator was down;
+        shared by all locks. The next lock removes them, as it would otherwise have to wait for their sessions.
 
     Raises
     ------
     BusyError
-        If another process holds it; it names the holder.
+        If another process holds the lock; names the holder.
     NotAuthorizedError
         If the principal may not read the group.
     """
@@ -88,8 +88,8 @@ class GroupLock:
         abandoned: set[str] | None = None,
     ) -> None:
         self._group = f"{LOCK_GROUP}-{purpose}" if purpose else LOCK_GROUP
-        # members are described with their client ids in every state of the group, but with what they joined with only
-        # in a stable one: a process that dies amid a rebalance is known by its client id alone
+        # members are described with their client ids in every state of the group, but with their metadata only in a
+        # stable one: a process that dies during a rebalance is known by its client id alone
         named = replace(settings, client_id=f"{settings.client_id}{_CLIENT_ID_END}{owner}")
         self._client = KafkaClient(named, clock)
         self._clock = clock
@@ -123,24 +123,24 @@ class GroupLock:
         return self._clock.monotonic() - self._last_heartbeat_s
 
     def is_held(self) -> bool:
-        """False once the coordinator has said so, or cannot have heard of us for a whole session."""
+        """False once the coordinator has said so, or cannot have received a heartbeat for a whole session."""
         return not self._lost and not self._released.is_set() and self.seconds_since_heartbeat() < self._session_s
 
     def release(self) -> None:
-        """Leave the group, so that the next one need not wait; harmless when it is lost or released already."""
+        """Leave the group, so that the next holder need not wait; harmless if the lock is lost or already released."""
         if self._released.is_set():
             return
         self._released.set()
         self._thread.join(_LAST_HEARTBEAT_S)
         if self._lost or self._thread.is_alive():
-            # it may still count as a member, such as where it could not join again in time
+            # it may still count as a member, for example because it could not join again in time
             self._abandoned.add(self._member)
         else:
             self._let_go()
         self._client.close()
 
     def _let_go(self) -> None:
-        """Leave the group; where that does not get through, the next lock of this process puts the member out."""
+        """Leave the group; if that does not get through, the next lock of this process removes the member."""
         if not self._member:
             return
         try:
@@ -149,7 +149,7 @@ class GroupLock:
             self._abandoned.add(self._member)
 
     def _join_anew(self) -> None:
-        """Join, and again where the coordinator has changed meanwhile: the new one knows no id that the former gave."""
+        """Join, again if the coordinator has changed meanwhile: the new one does not know ids of the previous one."""
         deadline = self._client.deadline(self._session_s)
         for pause_s in pauses():
             code = self._join(deadline)
@@ -160,14 +160,14 @@ class GroupLock:
         self._check_joined(code)
 
     def _join_again(self) -> None:
-        """Join under the same id. A coordinator that does not know it may have let another in meanwhile."""
+        """Join under the same id. A coordinator that does not know the id may have let another member in meanwhile."""
         self._check_joined(self._join(self._client.deadline(self._session_s)))
 
     def _check_joined(self, code: int) -> None:
         check(code, f"join the consumer group {self._group}", permission=f"READ on group {self._group}")
 
     def _join(self, deadline: Deadline) -> int:
-        """Join until the group is complete; the error code of what failed."""
+        """Join until the group is complete; returns the error code."""
         for pause_s in pauses():
             code = self._join_once(deadline)
             if code not in _UNSETTLED or deadline.remaining_s < pause_s:
@@ -176,7 +176,7 @@ class GroupLock:
         raise AssertionError  # the pauses never end
 
     def _join_once(self, deadline: Deadline) -> int:
-        """Become a member, then its leader by being alone, and complete the group; the error code of what failed."""
+        """Become a member, then its leader as the only member, and complete the group; returns the error code."""
         response = self._ask_to_join_as_member(deadline)
         if response.error_code == INCONSISTENT_GROUP_PROTOCOL and self._evict_gone(deadline):
             response = self._ask_to_join_as_member(deadline)
@@ -207,9 +207,9 @@ class GroupLock:
         return response
 
     def _evict_gone(self, deadline: Deadline) -> bool:
-        """Leave the group on behalf of holders that have died or were this process; whether there were any.
+        """Leave the group on behalf of dead holders and former members of this process; returns whether there were any.
 
-        Leaving names the member, so that a holder which came after the one that died is never put out.
+        The request names the member, so that a holder that came after the dead one is never removed.
         """
         gone = [member.member_id for member in self._members() if self._is_known_gone(member)]
         for member_id in gone:
@@ -248,7 +248,7 @@ class GroupLock:
         )
 
     def _keep(self) -> None:
-        """Send heartbeats until the lock is released or lost; a coordinator that is away for a while is asked again."""
+        """Send heartbeats until the lock is released or lost; retry a coordinator that is down for a while."""
         while not self._lost and not self._released.wait(self._session_s / _HEARTBEATS_A_SESSION):
             try:
                 self._beat()
@@ -259,12 +259,12 @@ class GroupLock:
 
     def _beat(self) -> None:
         request = HeartbeatRequest(group_id=self._group, generation_id=self._generation, member_id=self._member)
-        # counted from when it was sent: the session on the coordinator began no earlier, whatever the response took
+        # counted from sending: the coordinator did not start the session earlier, however long the response took
         sent_s = self._clock.monotonic()
-        # while it lasts, the session must allow for another heartbeat
+        # the session must leave time for another heartbeat after this one
         deadline = self._client.deadline(max(self._session_s / 2, self._client.settings.connect_timeout_s))
         code = self._call(request, deadline).error_code
-        # a member that does not join again while its group rebalances is put out, and the lock is lost
+        # a member that does not join again during a rebalance is removed, and the lock is lost
         if code in _UNSETTLED:
             self._join_again()
         elif code == NO_ERROR:
@@ -281,7 +281,7 @@ class GroupLock:
 
 
 def lock_holders(client: KafkaClient) -> tuple[str, ...]:
-    """Who holds the lock of a cluster now, as they named themselves.
+    """The current holders of a cluster's lock, as they name themselves.
 
     Raises
     ------
@@ -296,6 +296,6 @@ def _name(member: GroupMember) -> str:
 
 
 def _owner_of(member: GroupMember) -> str:
-    """How a holder names itself; empty where it has no name, or is of an earlier version amid a rebalance."""
+    """The name of a holder; empty if it has none, or if it is of an earlier version during a rebalance."""
     _, separator, owner = member.client_id.rpartition(_CLIENT_ID_END)
     return member.metadata.decode(errors="replace") or (owner if separator else "")

@@ -1,4 +1,4 @@
-"""Topics, partitions, leaders and in-sync replicas as the metadata of the cluster has them."""
+"""Topics, partitions, leaders and in-sync replicas, as the cluster's metadata reports them."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from kafkabal.model import TopicPartition
 from kafkabal.wording import counted_noun, first_of
 
 _TOPICS_A_REQUEST = 2000
-"""A metadata response of 2,000 topics has some MB; without a limit that of a large cluster holds up all other
+"""A metadata response for 2,000 topics takes some MB; without a limit, that of a large cluster would hold up all other
 requests."""
 _NAMED_IN_A_MESSAGE = 3
-"""Enough to look one up; a message is one line."""
+"""How many to name: enough to look one up; a message is one line."""
 
 
 def partition_status(
     client: KafkaClient, topics: Collection[str], deadline: Deadline | None = None
 ) -> dict[TopicPartition, PartitionStatus]:
-    """Leader, replicas and ISR of every partition of these topics; a topic that is gone has none.
+    """Leader, replicas and ISR of every partition of these topics; a deleted topic has none.
 
     Raises
     ------
@@ -57,7 +57,7 @@ def partition_status(
 
 
 def describe_topic(client: KafkaClient, topic: str, deadline: Deadline) -> TopicDescription | None:
-    """What some broker, whichever responds, says of a topic; None if there is none.
+    """The description of a topic from any broker that responds; None if the topic does not exist.
 
     Raises
     ------
@@ -89,11 +89,11 @@ def topics_refused(topics: Collection[str]) -> NotAuthorizedError:
 
 
 def topic_id_of(topic: Any) -> str:
-    """Id of a topic of kafka-python's ``MetadataResponse``; empty where the brokers tell none."""
+    """Id of a topic in kafka-python's ``MetadataResponse``; empty if the brokers report none."""
     return _as_kafka_writes_it(topic.topic_id) if topic.topic_id else ""
 
 
 def _as_kafka_writes_it(topic_id: UUID | None) -> str:
-    """16 bytes as 22 characters; brokers before topics had ids report all zeros."""
+    """16 bytes as 22 characters; brokers older than topic ids report all zeros."""
     packed = bytes(16) if topic_id is None else topic_id.bytes
     return urlsafe_b64encode(packed).rstrip(b"=").decode()
