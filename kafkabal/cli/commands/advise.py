@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kafkabal.model import ClusterState
 
 DEFAULT_TARGET: Final = 0.60
-"""A disk at 60 % takes a broker's data when one of three fails (60 % x 3/2 = 90 %), and leaves room for a day's
+"""A disk at 60 % can take over a broker's data if one of three fails (60 % x 3/2 = 90 %), and leaves room for a day's
 growth."""
 _DEFAULT_RATE_BYTES_PER_S: Final = 50_000_000
 """A twentieth of a 10 Gbit/s network card: what an operator lets a run take without asking."""
@@ -85,7 +85,7 @@ def advise(
         raise UsageError(f"{'--limit' if 0 < target <= 1 else '--target'} must be above 0 and at most 100%")
     with cycle_collection_paused():
         state, growth, retention, ages = _read(settings, after_s, context)
-        # after the cluster has answered: they are costly to import
+        # imported once the cluster has responded, since these are slow to import
         from kafkabal.advice import advise_brokers, advise_relief
         from kafkabal.reporting.advise_report import advise_report
         from kafkabal.reporting.inspection.disk_charts import growth_charts
@@ -117,7 +117,7 @@ def advise(
 def _read(
     settings: Settings, after_s: float | None, context: CommandContext
 ) -> "tuple[ClusterState, MeasuredGrowth | None, Retention, RecordAges | None]":
-    """The cluster now or, with ``after_s``, later; how it grows now, its limits, and how old its records are."""
+    """The cluster now or, with ``after_s``, later; its current growth, its limits, and the age of its records."""
     from kafkabal.clusters import ReadRequest
 
     with open_cluster(settings, context) as cluster:

@@ -126,7 +126,7 @@ def _own_shell(context: CommandContext) -> Shell:
 
 
 def _script_path(shell: Shell, context: CommandContext) -> Path:
-    """Where each shell searches by default, or can be made to."""
+    """The folder in which each shell searches by default, or can be told to."""
     environ, home = context.environ, Path(context.environ.get("HOME") or Path.home())
     data = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")
     match shell:

@@ -202,7 +202,7 @@ def create(
 
     show_report(creation_report(creation), output, context)
     if output.output is not Format.TABLE or output.output_file is not None:
-        # the table shows them itself
+        # the table shows the warnings itself
         for warning in creation.warnings():
             context.warn(warning)
     return ExitCode.FINDINGS if exit_code and (wanted or creation.differences) else ExitCode.DONE

@@ -162,12 +162,12 @@ class _InspectOptions:
         return self.save is not None or self.by is Grouping.TOPIC or self.history.is_wanted
 
     def of_fleet(self, topics: tuple[str, ...], cluster_timeout_s: float | None, limit_s: float | None) -> FleetOptions:
-        """The same of several clusters.
+        """The same options for several clusters.
 
         Raises
         ------
         UsageError
-            If something is wanted that only one cluster has.
+            If an option applies to a single cluster only.
         """
         if self.save is not None or self.history.growth:
             raise UsageError("--save and --growth take one cluster", hint="choose it with --profile NAME")
@@ -197,7 +197,7 @@ def _inspect_one(
     settings: Settings, options: _InspectOptions, output: OutputOptions, checks: CheckOptions, context: CommandContext
 ) -> ExitCode | int:
     if settings.snapshot is not None and options.sample_s is not None:
-        # read twice it would show rates of 0, which is not what the cluster had
+        # two reads of a snapshot would show rates of 0, which are not the cluster's
         raise UsageError(
             "--sample has no effect: a snapshot shows one moment",
             hint="sample when it is saved: kafkabal inspect --sample 10s --save FILE",

@@ -10,15 +10,15 @@ from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.units import parse_percent, parse_positive_duration
 
 _DEFAULT_THRESHOLDS = (0.10, 0.25)
-"""Warning where a rebalance would have work to do (its own tolerance is 9 %), critical well above that."""
-# monitoring servers end a plugin after 60 s, and then report nothing but that
+"""Warning if a rebalance would have work to do (its own tolerance is 9 %), critical well above that."""
+# monitoring servers kill a plugin after 60 s, and then report only that
 _DEFAULT_TIMEOUT_S = 30.0
 _SECTION = "Checks"
 _RACKS = "Racks"
 
 
 def _seconds_or_time(text: str) -> float:
-    """Read a duration above 0; monitoring servers write ``-t 10`` by their guidelines, and mean seconds."""
+    """Read a duration above 0; by their guidelines monitoring servers write ``-t 10``, and mean seconds."""
     return parse_positive_duration(f"{text}s" if text.isascii() and text.isdigit() else text)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 DEFAULT_CLUSTER_TIMEOUT_S: Final = 60.0
 """Twice the timeout of a request: one retry; a cluster that takes longer must not hold back the table of the
 others."""
-# what is left of the time of a monitoring plugin to say which cluster did not respond
+# the time reserved in a monitoring plugin to report which cluster did not respond
 _SAYING_S: Final = 2.0
 
 
@@ -49,7 +49,7 @@ class FleetOptions:
 
 
 def cluster_limit_s(given_s: float | None, sample_s: float | None, nagios_s: float | None) -> float:
-    """How long each cluster may take, sampling included; a monitoring plugin answers before its own time is over."""
+    """Timeout of each cluster, sampling included; a monitoring plugin must respond before its own timeout."""
     limit_s = (DEFAULT_CLUSTER_TIMEOUT_S if given_s is None else given_s) + (sample_s or 0.0)
     return limit_s if nagios_s is None else max(min(limit_s, nagios_s - _SAYING_S), nagios_s / 2)
 
@@ -61,9 +61,9 @@ class FleetReader:
     chosen: ChosenClusters
     context: CommandContext
     read: Callable[[Cluster, Settings], Reading]
-    """Reads one cluster; it is called in threads, and says nothing."""
+    """Reads one cluster; called in threads, and must print nothing."""
     inspect: Callable[[str, Reading, Cluster, Settings], Member]
-    """Makes one row of what was read; it is called in threads too."""
+    """Makes a row of what was read; called in threads too."""
 
     def members(self, limit_s: float) -> tuple[Member, ...]:
         """All clusters, worst first, with the reason for each that did not respond or could not be judged."""
@@ -97,7 +97,7 @@ class FleetReader:
 def show_fleet(
     members: Sequence[Member], options: FleetOptions, output: OutputOptions, context: CommandContext, read_at_s: float
 ) -> None:
-    """Show one row a cluster and the rows of all of them, or where data sets are."""
+    """Show one row per cluster and the rows of all of them, or where data sets are stored."""
     from kafkabal.inspection import data_set_copies
     from kafkabal.reporting.inspection.data_set_report import data_set_report
     from kafkabal.reporting.inspection.fleet_report import fleet_report
@@ -107,7 +107,7 @@ def show_fleet(
         states = {m.name: m.inspection.state for m in members if m.inspection is not None}
         show_report(data_set_report(data_set_copies(states, options.topics), options.topics, members), output, context)
         return
-    # monitoring wants the same series of a broker as from one cluster
+    # monitoring expects the same series per broker as from one cluster
     by = Grouping.BROKER if options.by is None and output.output is Format.PROMETHEUS else options.by
     rows_first = output.output in (Format.CSV, Format.JSONL)
     report = fleet_report(members, by, shown_rows=options.shown_rows, rows_first=rows_first, read_at_s=read_at_s)

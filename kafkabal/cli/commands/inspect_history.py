@@ -133,7 +133,7 @@ def has_history(cluster_id: str, context: CommandContext) -> bool:
 
 
 def soonest_full(growth: "MeasuredGrowth") -> float | None:
-    """Seconds until the first disk of the cluster is full; infinite for never, None where no size is known."""
+    """Seconds until the first disk of the cluster is full; infinite for never, None if no size is known."""
     from kafkabal.history import soonest_full_s
 
     return soonest_full_s(growth.state, growth.partitions, growth.retention)
@@ -148,7 +148,7 @@ def no_history(state: "ClusterState", over_s: float, now_s: float, context: Comm
     again = "run 'kafkabal inspect --record' now and again later, for example from cron every hour"
     before = [t for t in times if t < now_s - over_s]
     inside = [t for t in times if now_s - over_s <= t < now_s]
-    if not times or inside:  # those inside cannot be read, which a warning has said
+    if not times or inside:  # those inside cannot be read, as a warning has said
         return OperationError(what, hint=again)
     if before:
         return OperationError(f"{what}: the last was recorded {format_duration(now_s - before[-1])} ago", hint=again)
@@ -159,7 +159,7 @@ def no_history(state: "ClusterState", over_s: float, now_s: float, context: Comm
 
 
 def warn_of_short_history(growth: "MeasuredGrowth", after_s: float, context: CommandContext) -> None:
-    """Say where a forecast reaches much farther ahead than history reaches back."""
+    """Warn if a forecast reaches much farther ahead than history reaches back."""
     if growth.is_too_short_for(after_s):
         measured = format_duration(growth.partitions.over_s)
         context.warn(
@@ -169,9 +169,9 @@ def warn_of_short_history(growth: "MeasuredGrowth", after_s: float, context: Com
 
 
 def record(state: "ClusterState", now_s: float, context: CommandContext) -> str:
-    """Record a cluster in its history; returns the reason for a failure, else an empty text.
+    """Record a cluster in its history; returns the reason for a failure, or an empty text.
 
-    It raises nothing: a disk of this host that is full must not hide what was read of the cluster.
+    Raises nothing: a full disk on this host must not hide what was read of the cluster.
     """
     from kafkabal.history import HistoryFolder, point_of
 

@@ -165,7 +165,7 @@ def _address(option: str, text: str) -> str:
 
 
 def _write(folder: Path, files: dict[str, str], *, overwrite: bool) -> None:
-    """Write all files, or none where one would be lost."""
+    """Write all files, or none if one would be overwritten."""
     from kafkabal.atomic_files import replacing
 
     try:

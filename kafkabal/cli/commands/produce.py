@@ -70,7 +70,7 @@ def produce(
     chosen, prometheus = _source(source, source_options, context), measurements.query()
     is_plain = (sending, measurements, settings.scores) == (SendingOptions(), MeasurementOptions(), ())
     with open_cluster(settings, context) as cluster:
-        if is_plain:  # nothing is to be checked that needs numpy: a broker is asked before it is imported
+        if is_plain:  # no check needs numpy: contact a broker before importing it
             _await_broker(cluster, topic, chosen, sending, context)
         order = _order(topic, chosen, settings, sending, context)
         if not is_plain and measurements.telemetry is None:

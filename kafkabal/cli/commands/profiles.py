@@ -110,7 +110,7 @@ def check(
 
     wanted = tuple(dict.fromkeys(names or ())) or _all_names(context)
     for name in wanted:
-        find_profile(name, _file(context))  # one that is unknown is a slip of the command line, not of the file
+        find_profile(name, _file(context))  # an unknown name is a typing error on the command line, not in the file
     found = run_on_each(wanted, partial(_try_cluster, context=context), timeout_s)
     checks = [
         ProfileCheck(name=name, problem=outcome.message) if isinstance(outcome, KafkabalError) else outcome

@@ -229,7 +229,7 @@ def _restore(
         from kafkabal.reporting.read_report import restore_report
 
         with ExitStack() as opened:
-            # a folder that cannot be written is refused before the topic is read to pin it
+            # refuse a folder that cannot be written before the topic is read to pin it
             restore = opened.enter_context(FolderRestore(folder))
             data = TopicReader(topic, connection=connection, tail="keep", rack=options.rack, join=False)
             bar = opened.enter_context(context.progress("restoring", data.manifest.size_bytes))
@@ -289,14 +289,14 @@ def _follow(
 
 
 def _pause(context: CommandContext, seconds: float) -> None:
-    """Wait for records, unless 'head' has gone: without new ones nothing would be written that fails."""
+    """Wait for records, unless 'head' has ended: without new ones, no write would fail and reveal that."""
     context.check_stdout()
     context.sleep(seconds)
 
 
 def _print(line: bytes, context: CommandContext) -> None:
     """Write to the byte stream of stdout if it has one, since a record need not be text."""
-    if context.out.animated:  # a terminal, which a record must not steer
+    if context.out.animated:  # on a terminal, which a record must not control
         context.stdout.write(printable(line.decode(errors="replace")) + "\n")
         return
     raw: Any = getattr(context.stdout, "buffer", None)

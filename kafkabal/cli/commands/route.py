@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _VALID_S = 60.0
 """After a minute without a reading the cluster may have changed: clients then go back to their own routing."""
-# so that one reading that fails, and one that is late, leave clients their weights
+# one failed reading and a late one must not cost clients their weights
 _REFRESHES_VALID = 3
 
 
@@ -63,7 +63,7 @@ class PublishOptions:
 
     @property
     def interval_s(self) -> float:
-        """Seconds from one reading to the next."""
+        """Seconds between two readings."""
         return DEFAULT_REFRESH_S if self.refresh_s is None else self.refresh_s
 
     @property
@@ -108,7 +108,7 @@ def route(
     with ExitStack() as at_end:
         cluster = at_end.enter_context(open_cluster(settings, context))
         if policy == DEFAULT_POLICY and measurements == MeasurementOptions():
-            # nothing is to be checked that needs numpy: a broker is asked before it is imported
+            # no check needs numpy: contact a broker before importing it
             cluster.cluster_id()
         weights = _weights(cluster, names, policy, settings, publishing, measurements, context, at_end)
         if not publishing.publish:
@@ -220,7 +220,7 @@ def _report(weighed: "Sequence[WeighedTopic]", *, published: bool) -> "Report":
 
 
 def _publisher(settings: Settings, context: CommandContext, at_end: ExitStack) -> "WeightPublisher":
-    """Over connections of its own, so that no reading of the cluster delays it."""
+    """Publish over separate connections, so that no reading of the cluster delays it."""
     from kafkabal.clusters.kafka import KafkaCluster
     from kafkabal.producer import WEIGHTS_CONFIGS, WeightPublisher
     from kafkabal.routing import WEIGHTS_TOPIC
@@ -246,7 +246,7 @@ class _Publishing:
         self._has_lines = output.output is Format.JSONL
         self._said: dict[str, str] = {}
         self.published: set[str] = set()
-        """Topics whose weights are published from here; of others that is done elsewhere."""
+        """Topics whose weights are published from here; others are published elsewhere."""
 
     def keep(self, interval_s: float) -> None:
         """Publish now, and then at each interval.

@@ -192,7 +192,7 @@ def route_simulate(
         from kafkabal.reporting.simulation_plots import check_plot
 
         check_plot(plot)
-    # what is given is checked before a cluster is asked; where nothing is, a cluster is asked before numpy is imported
+    # check options before contacting a cluster; without options to check, contact a cluster before importing numpy
     is_plain = (policy, workload_options, training_options) == (None, WorkloadOptions(), TrainingOptions())
     state = _read_state(settings, context) if is_plain and topic is not None else None
     from kafkabal.reporting.route_simulation_report import route_simulation_report

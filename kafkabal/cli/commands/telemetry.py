@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 
 _CLUSTER = ("bootstrap_servers", "command_config", "profile")
 _COLLECT_S = 15.0
-"""Clients push every 10 s by default: each is seen once."""
+"""Clients push every 10 s by default, so that each is seen once."""
 _BEFORE_S = 60.0
-"""Clients push every 10 s by default, and a subscription may ask for less: some pushes of each are seen."""
+"""Clients push every 10 s by default, and a subscription may set a longer interval: some pushes of each are seen."""
 _PARTITIONS = 3
-"""So that the forwarder's load is spread over brokers; a push is some kB, so more have no use."""
+"""Spreads the forwarder's load over brokers; a push is some kB, so more would be useless."""
 _REPLICAS = 3
-"""What may be lost is a minute of metrics; three survive a restart with a dead broker, as for other topics."""
+"""At most a minute of metrics may be lost; three survive a restart with a dead broker, as for other topics."""
 _TOPIC_CONFIGS = {
     CLEANUP_POLICY: "delete",
     RETENTION_MS: "600000",
@@ -299,7 +299,7 @@ def show_metrics(
     from kafkabal.telemetry import ClientMetrics
 
     table = ClientMetrics()
-    if collecting.listen is not None:  # what is posted is shown as it is: the cluster is not asked for anything
+    if collecting.listen is not None:  # posted metrics are shown as they are: no cluster is contacted
         payloads = _collect(open_http_intake(collecting.listen, table), collecting, context)
     else:
         with _live(settings, context) as cluster:
@@ -389,7 +389,7 @@ def _expect_done(faults: "Mapping[ConfigResource, Fault]") -> None:
 
 
 def _refused(what: str, fault: "Fault", permission: str) -> RefusedByClusterError:
-    """The error for a fault; one for lack of a permission names it."""
+    """The error for a fault; if a permission is missing, it names the permission."""
     if not fault.name.endswith("AUTHORIZATION_FAILED"):
         return RefusedByClusterError(f"{what}: {fault}")
     return NotAuthorizedError(

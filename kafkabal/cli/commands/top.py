@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kafkabal.watch import LiveCluster, LiveReading
 
 _KEY_WAIT_S: Final = 0.2
-"""Within which a key, a new size or a new reading shows; five wake-ups a second cost a thousandth of a core."""
+"""Time within which a key, a new size or a new reading shows; five wake-ups a second cost a thousandth of a core."""
 _OTHERS: Final = "'kafkabal inspect' shows the cluster once, 'kafkabal watch' reports changes as lines"
 
 
@@ -64,7 +64,7 @@ def top(
         raise UsageError(reason, hint=_OTHERS)
     expect_live_cluster(settings, "top")
     with open_cluster(settings, context) as cluster:
-        # a cluster that cannot be reached is an error of the command line, not of the screen
+        # an unreachable cluster is an error of the command line, not of the screen
         cluster_id = cluster.cluster_id()
         name = cluster_label(settings, context) or cluster_id
         from kafkabal.cli.framework.full_screen import FullScreen
@@ -118,7 +118,7 @@ class _Follower:
 
     @property
     def reading(self) -> "LiveReading":
-        """The latest observation; raises the error of one that failed."""
+        """The latest observation; raises the error if it failed."""
         if self._error is not None:
             raise self._error
         return self._reading

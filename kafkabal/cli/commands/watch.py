@@ -114,13 +114,13 @@ def _watch(settings: Settings, context: CommandContext, output: WatchOutput, opt
     stop, is_aborted = StopSwitch(), False
     with ExitStack() as at_end:
         cluster = at_end.enter_context(open_cluster(settings, context))
-        # before signals only ask it to stop: brokers that hang must not hold up Ctrl-C while there is nothing to stop
+        # before signals only request a stop: brokers that hang must not hold up Ctrl-C while there is nothing to stop
         cluster.cluster_id()
         name = cluster_label(settings, context) or cluster.name
         reporter = WatchReporter(output, context, name, at_end, heals=options.policy.level is not HealLevel.NONE)
         try:
             with stop_on_signals(stop, lambda _: None):
-                # one that waits stands by: a service manager need not wait for it
+                # a waiting watch is on standby: a service manager need not wait for it
                 notify_ready(context.environ)
                 lock = WatchLock(cluster, context.sleep)
                 at_end.callback(lock.release)
@@ -129,7 +129,7 @@ def _watch(settings: Settings, context: CommandContext, output: WatchOutput, opt
         except HardStop:
             is_aborted = True
     if reporter.is_blocked:
-        # the message below, and the interpreter when it flushes its streams, would wait for a terminal that is stopped
+        # the message below, and the interpreter's flush of its streams, would wait for a suspended terminal
         os._exit(ExitCode.TERMINATED if stop.reason is StopReason.TERMINATE else ExitCode.INTERRUPTED)
     hint = "'kafkabal rebalance status' shows what is left; the next watch resumes it" if is_aborted else None
     message = "watch aborted" if is_aborted else "watch stopped"
@@ -168,7 +168,7 @@ def _watch_alone(
 
 
 def _recording(settings: Settings, context: CommandContext, reporter: "WatchReporter") -> "BackgroundRecorder":
-    """Keeps history beside the watch, for 'inspect --growth'."""
+    """Records history during the watch, for 'inspect --growth'."""
     from kafkabal.history import BackgroundRecorder
 
     connect = partial(open_cluster, settings, context)

@@ -63,7 +63,7 @@ def adopt(
     expect_live_cluster(settings, "rebalance adopt")
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
 
-    # the tool that started them chose their speed: only --throttle changes it
+    # the other tool chose their speed: only --throttle changes it
     settings = settings if settings.throttle is not None else replace(settings, throttle="none")
     with open_run_session("rebalance adopt", settings, context, output) as command:
         context = command.context
@@ -99,7 +99,7 @@ def adopt(
 
 
 def _is_to_remove_throttles(command: "RunSession", foreign: "Sequence[ForeignReassignment]") -> bool:
-    """Offer to delete what the other tool has set: it does not do so itself once its reassignments are ours."""
+    """Offer to delete what the other tool has set: it does not once its reassignments are ours."""
     from kafkabal.executor import throttles_set
 
     found = throttles_set(command.environment, foreign)
@@ -111,7 +111,7 @@ def _is_to_remove_throttles(command: "RunSession", foreign: "Sequence[ForeignRea
 
 
 def _warn_of_throttles(command: "RunSession", left: "Sequence[LeftoverThrottle]") -> None:
-    """The other tool would remove its throttles only if it is asked to verify: name them, and what removes them."""
+    """Name throttles that the other tool removes only if asked to verify, and the command that removes them."""
     if left:
         where = first_of(sorted({str(throttle.resource) for throttle in left}))
         command.context.warn(

@@ -1,4 +1,4 @@
-"""Waits for what no move repairs, brokers that do not respond and replicas out of sync, and fails if it lasts."""
+"""Waits for what no move repairs, brokers that do not respond and replicas out of sync; fails if it lasts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from kafkabal.model import ClusterState
 
 _PASSING_S = 30.0
-"""Kafka counts a follower out of sync after replica.lag.time.max.ms, 30 s by default, and misses a broker that was
-killed after broker.session.timeout.ms, 9 s: what is over by then was the end of a restart and is worth no mail."""
+"""Kafka counts a follower as out of sync after replica.lag.time.max.ms, 30 s by default, and fences a killed broker
+after broker.session.timeout.ms, 9 s: what is over by then was the end of a restart and not worth a mail."""
 _LOOK_EVERY_S = 5.0
-"""A look is a metadata request; a restart takes tens of seconds."""
+"""Pause between reads: one is a metadata request; a restart takes tens of seconds."""
 
 
 def await_healthy_cluster(command: RunSession, before: ClusterState) -> None:
-    """Read a cluster again that is broken in a way that no plan repairs, until it recovers or half a minute is over.
+    """Read again a cluster with faults that no plan repairs, until it recovers or half a minute has passed.
 
     Parameters
     ----------

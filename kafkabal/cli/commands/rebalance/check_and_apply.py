@@ -45,7 +45,7 @@ class ApplyCommand:
         if self.begin.dry_run:
             self._refuse_live_run()
             return self
-        # before anything is read: a live holder is busy, and must not be taken for one that crashed
+        # before anything is read: otherwise a live holder would be taken for one that crashed
         self.command.lock.take()
         if not self.begin.yes:
             return self
@@ -56,10 +56,10 @@ class ApplyCommand:
         if found is None or not is_ours or self.begin.on_unfinished is OnUnfinished.REFUSE:
             return timed
         if found.has_only_dead_left(environment.cluster):
-            # a run that met a dead broker would keep every later one from replacing what was on it
+            # otherwise a run that met a dead broker would keep every later one from replacing its replicas
             return timed
         if is_pause_requested(environment):
-            # the operator who paused it did not mean the next cron job to resume it
+            # the operator who paused it did not intend the next cron job to resume it
             raise BusyError(
                 f"run {found.record.run_id} is paused, and its process has ended",
                 hint="continue with 'kafkabal rebalance resume', or end it with 'kafkabal rebalance cancel'",
@@ -78,7 +78,7 @@ class ApplyCommand:
         return timed
 
     def _with_given_rate(self, options: RunOptions) -> RunOptions | None:
-        """Options of a run that is resumed first, at the rate of this command if one was typed; None keeps its own.
+        """Options of a run that is resumed first, with this command's rate if one was given; None keeps its own.
 
         The rest stays as that run was given it: its window, above all, is not to be left for its sake.
         """
@@ -98,7 +98,7 @@ class ApplyCommand:
         return replace(self, command=replace(self.command, environment=timed))
 
     def _refuse_live_run(self) -> None:
-        """A rehearsal takes no lock, so that any number of them may run; only who holds it tells live from crashed.
+        """A rehearsal takes no lock, so that any number may run; only its holder can tell live from crashed runs.
 
         Raises
         ------
@@ -188,7 +188,7 @@ class ApplyCommand:
         self.report_nothing()
 
     def report_nothing(self) -> None:
-        """Write the JSON and the textfile of a command that started no run, where they were asked for."""
+        """Write the JSON and the textfile of a command that started no run, if requested."""
         from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
         from kafkabal.cli.framework.shared_options import Format, OutputOptions
         from kafkabal.cli.framework.show_report import show_report
@@ -219,7 +219,7 @@ class ApplyCommand:
 
 
 def _done(plan: Plan) -> ExitCode:
-    """End a command that did what was planned.
+    """End a command that did everything planned.
 
     Raises
     ------

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from kafkabal.model import ClusterState, TopicPartition
 
 _MOST_ROUNDS: Final = 10
-"""Times that a broker is drained again of what topics created meanwhile have put there: a round takes seconds, so that
-more mean that something creates topics without end."""
+"""How often a broker is drained again of replicas of topics created meanwhile: a round takes seconds, so if more are
+needed, something creates topics without end."""
 
 
 def check_of_drain(
     context: "CommandContext", settings: "Settings", brokers: frozenset[int] | None, output: "RunOutput"
 ) -> ExitCode:
-    """Show whether brokers can be drained; exit 4 where they cannot."""
+    """Show whether brokers can be drained; exit 4 if they cannot."""
     from kafkabal.cli.commands.rebalance.dead_broker_grace import gone_brokers
     from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
     from kafkabal.clusters import ReadRequest
@@ -64,7 +64,7 @@ def check_of_drain(
 def finish_drain(
     applying: "ApplyCommand", planning: "PlanCommandOptions", before: "ClusterState", gone: frozenset[int]
 ) -> None:
-    """Drain what has arrived on the brokers meanwhile, and say whether they are safe to stop.
+    """Drain what has arrived on the brokers meanwhile, and report whether they are safe to stop.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def finish_drain(
         state = read_cluster(cluster, settings, context).state
         now = _on(state, drained)
         if not now or (at_first and at_first <= now):
-            break  # nothing is there any more; or nothing was moved, as where the answer was no
+            break  # nothing is left there; or nothing was moved, for example because the answer was no
         plan = make_plan(state, plan_options(settings, again, gone))
         if not plan.partitions:
             break

@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from kafkabal.model import ClusterState
 
 _LONGEST_STAY_S = 60.0
-"""How long a user at a terminal is kept waiting; a short grace means that the broker is to be replaced now."""
+"""Longest wait for a user at a terminal; a short grace means that the broker should be replaced now."""
 _LONGEST_UNATTENDED_STAY_S = DEFAULT_DEAD_AFTER_S
-"""How long a command with ``--yes`` waits. A nightly cron job may be the first to see a broker dead, and would leave
-its partitions under-replicated until the next night; what takes longer than the usual grace is left to that one."""
+"""Longest wait of a command with ``--yes``. A nightly cron job may be the first to see a broker dead, and would leave
+its partitions under-replicated until the next night; a longer grace than usual is left to that night."""
 _LOOK_EVERY_S = 5.0
-"""A look is a metadata request; a prompt follows, for which people wait."""
+"""Pause between reads before a prompt, for which people wait; a read is a metadata request."""
 _LOOK_AGAIN_S = 30.0
-"""While a grace is waited for: a restarted broker is back within a minute or a few."""
+"""Pause between reads during a grace: a restarted broker is back within a minute or a few."""
 
 
 def longest_stay_s(*, is_unattended: bool, max_runtime_s: float | None) -> float:
-    """How long a command waits at most for brokers that may come back."""
+    """Longest time that a command waits for brokers that may come back."""
     longest_s = _LONGEST_UNATTENDED_STAY_S if is_unattended else _LONGEST_STAY_S
     return longest_s if max_runtime_s is None else min(longest_s, max_runtime_s)
 
@@ -39,7 +39,7 @@ def longest_stay_s(*, is_unattended: bool, max_runtime_s: float | None) -> float
 def look_past_grace(
     command: RunSession, drained: Collection[int], stay_s: float
 ) -> tuple[ClusterState, Mapping[int, float]]:
-    """Read the cluster once it is clear which brokers are dead; wait for the end of their grace if it is near.
+    """Read the cluster once it is clear which brokers are dead; wait for the end of their grace if that is near.
 
     The lock is given up meanwhile, as it is for a prompt: an operator may want to act at once.
 
@@ -78,10 +78,10 @@ def look_past_grace(
 
 
 def _when_responded(cluster: Cluster, settings: Settings, context: CommandContext, clock: Clock) -> ClusterState:
-    """The cluster once every registered broker has responded, or has not for so long that Kafka fences it."""
+    """The cluster once every registered broker has responded, or been silent for so long that Kafka fences it."""
     from kafkabal.model import reports_no_log_dir
 
-    # a plan made meanwhile would find nothing to repair, and end with 0 over a broker that is dead a moment later
+    # a plan made meanwhile would find nothing to repair, and exit with 0 although a broker is about to count as dead
     give_up_at_s, is_said = clock.monotonic() + FENCED_AFTER_S, False
     while True:
         state = read_cluster(cluster, settings, context).state
@@ -106,7 +106,7 @@ def recently_dead(
     before: Sightings | None = None,
     shares: bool = False,
 ) -> Mapping[int, float]:
-    """Seconds since which brokers are dead that have not been for long enough; none of a snapshot, which has no clock.
+    """Seconds for which brokers within their grace have been dead; empty for a snapshot, which has no clock.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def recently_dead(
 def gone_brokers(
     cluster: Cluster, state: ClusterState, settings: Settings, context: CommandContext, ids: Collection[int]
 ) -> frozenset[int]:
-    """The given brokers that hold nothing, are not registered, and were seen here before; reports them.
+    """Those of the given brokers that hold nothing, are not registered, and were seen before; reports them.
 
     An id that no host has ever seen is a typing error, which the planner refuses.
     """
@@ -162,7 +162,7 @@ def known_before(cluster: Cluster, settings: Settings, context: CommandContext) 
 
 
 def waiting_for(waiting: Mapping[int, float], settings: Settings) -> FindingsError:
-    """Why nothing is moved yet: a finding, so that cron mails it."""
+    """Why nothing is moved yet, as a finding, so that cron mails it."""
     limit_s = _limit_s(settings)
     left = format_duration(_left_s(waiting, settings))
     return FindingsError(

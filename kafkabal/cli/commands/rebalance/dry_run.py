@@ -27,7 +27,7 @@ _NAMES = {
 }
 _SIGNS = {ConfigOperation.SET: "=", ConfigOperation.APPEND: "+=", ConfigOperation.SUBTRACT: "-="}
 _LOOKS = 200
-"""Observations of a rehearsed run, about: steps of half a percent, and the rehearsal of a large plan takes seconds."""
+"""Approximate number of observations in a rehearsed run: steps of half a percent; a large plan then takes seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Rehearsal:
     elapsed_s: float
     """Duration on the simulated clock."""
     problems: Mapping[str, str]
-    """Partition to reason, for those that would not come to where they are planned."""
+    """Partition to reason, for those that would not reach their planned placement."""
 
 
 def rehearse(plan: Plan, state: ClusterState, options: RunOptions) -> Rehearsal:
@@ -65,7 +65,7 @@ def rehearse(plan: Plan, state: ClusterState, options: RunOptions) -> Rehearsal:
 
 
 def _without_waiting(options: RunOptions, plan: Plan) -> RunOptions:
-    """Observe less often where copies take long, and ignore the time window."""
+    """Observe less often if copies take long, and ignore the time window."""
     rate = options.throttle.bytes_per_s or 100_000_000
     poll_s = max(options.timeouts.poll_s, plan.moved_bytes / rate / _LOOKS)
     timeouts = msgspec.structs.replace(options.timeouts, poll_s=poll_s)

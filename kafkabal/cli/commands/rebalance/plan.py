@@ -141,7 +141,7 @@ def _show_plan(
     elif not in_table or not context.quiet:
         show_report(plan_report(made, "rebalance plan", None if all_rows else FIRST_MOVES), output, context)
     if to_stdout or not in_table or context.quiet:
-        # the table shows them itself
+        # the table shows the warnings itself
         for warning in made.warnings:
             context.warn(warning)
     if plan_file is not None and not to_stdout:

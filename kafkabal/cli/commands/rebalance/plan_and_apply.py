@@ -119,11 +119,11 @@ def _read(
 
 
 def _show(plan: "Plan", output: RunOutput, context: CommandContext, *, all_rows: bool) -> None:
-    """Show the moves of a plan in a table, else only its warnings; nothing with ``-q``."""
+    """Show the moves of a plan in a table, otherwise only its warnings; nothing with ``-q``."""
     if context.quiet:
         return
     if output.output is not RunFormat.TABLE or not plan.partitions:
-        # the table shows them itself; what a plan leaves imbalanced is never why a run fails, and no news for cron
+        # the table shows them itself; remaining imbalance is never why a run fails, and no news for cron
         for warning in plan.warnings:
             context.warn(warning)
         return

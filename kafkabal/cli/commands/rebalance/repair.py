@@ -67,7 +67,7 @@ def repair(
 
 def _list(leftovers: "Sequence[LeftoverThrottle]", context: CommandContext) -> None:
     lines = [printable(f"{leftover.key} of {leftover.resource}: {leftover.value}") + "\n" for leftover in leftovers]
-    # a reader that is gone, or a full disk, does not keep them on the cluster
+    # a closed pipe or a full disk must not keep the throttles on the cluster
     context.show_result("".join(lines))
     if not leftovers:
         context.say("no leftover throttles")

@@ -58,7 +58,7 @@ def resume(
             return ExitCode.DONE
         found = find_run(command.environment, journal)
         if found is not None and found.is_open and is_pause_requested(command.environment):
-            # else cron would take the run for paused should this process die as well
+            # otherwise cron would take the run for paused if this process dies too
             request_pause(command.environment, is_paused=False)
         if found is not None and found.is_resumable and not command.confirm_run(found, found.state.goal, yes=yes):
             return ExitCode.FAILED

@@ -25,7 +25,7 @@ RUN_CLUSTER: Final = (*CLUSTER, "bootstrap_controllers")
 """Settings of the cluster, for commands that change its configs."""
 
 LIVE_RUN_CLUSTER: Final = (*LIVE_CLUSTER, "bootstrap_controllers")
-"""The same, for commands about what snapshots do not keep: throttles, and reassignments that progress."""
+"""The same, for commands about what snapshots do not contain: throttles, and reassignments in progress."""
 
 RUN_SETTINGS: Final = ("throttle", "log_dir_throttle", "window")
 """Settings that shape how data moves."""
@@ -38,7 +38,7 @@ class RunFormat(StrEnum):
     JSON = "json"
     """One document at the end."""
     JSONL = "jsonl"
-    """One line an event, as it happens."""
+    """One line per event, as it happens."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +98,7 @@ class OnUnfinished(StrEnum):
     """How to handle an unfinished earlier run of this host."""
 
     RESUME = "resume"
-    """With --yes it is resumed first; then a new plan is made for what is still unbalanced."""
+    """With --yes, resume it first; then make a new plan for what is still imbalanced."""
     REFUSE = "refuse"
     """Refuse to start (exit 4)."""
 

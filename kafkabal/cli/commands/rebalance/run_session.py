@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from kafkabal.reporting.runs.run_textfile import RunTextfile
 
 _NO_WAIT_S = 0.01
-"""On a snapshot moves are done at once; 0 would loop without giving way to signals."""
+"""On a snapshot moves complete at once; 0 would loop without yielding to signals."""
 _GIVE_UP_S = 0.5
-"""Fifty polls: any of them would have seen what a snapshot can ever show."""
+"""Fifty polls: any one of them would have seen everything that a snapshot can show."""
 
 
 @contextmanager
@@ -65,7 +65,7 @@ def open_run_session(
     *,
     dry_run: bool = False,
 ) -> Iterator[RunSession]:
-    """Connect to the cluster, and report its runs as asked, until the end of the ``with`` block.
+    """Connect to the cluster, and report its runs as requested, until the end of the ``with`` block.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def open_run_session(
     works_on_runs = output is not None
     output = output or RunOutput()
     with ExitStack() as stack:
-        # ends after the lock is released: what is still to be written then keeps no other command waiting
+        # ends after the lock is released, so that remaining output keeps no other command waiting
         direct = context
         context = stack.enter_context(nonblocking_streams(context)) if works_on_runs else context
         opened = stack.enter_context(cluster or open_cluster(settings, context))
@@ -130,7 +130,7 @@ def make_environment(
 
 @dataclass(frozen=True, slots=True)
 class RunSession:
-    """A command that works on runs of a cluster, with all that it needs."""
+    """A command that works on runs of a cluster, with everything it needs."""
 
     name: str
     """As typed, for reports: ``rebalance apply``."""
@@ -176,11 +176,11 @@ class RunSession:
 
     @contextmanager
     def failures_in_textfile(self) -> Iterator[None]:
-        """Within the block, the textfile reports what keeps a run from beginning as well."""
+        """Within the block, the textfile also reports what keeps a run from beginning."""
         try:
             yield
         except BusyError:
-            raise  # whoever holds the lock may be writing the same file
+            raise  # the holder of the lock may be writing the same file
         except KafkabalError:
             self.reporters.flush()
             if self.textfile is not None and not self.textfile.has_ended:
@@ -188,14 +188,14 @@ class RunSession:
             raise
 
     def end_textfile(self, *, succeeded: bool) -> None:
-        """Write the textfile of a command that started no run, with the throttles that an earlier one has left."""
+        """Write the textfile of a command that started no run, with the throttles left by an earlier one."""
         from kafkabal.executor import find_run
 
         if self.textfile is None:
             return
         try:
             before = find_run(self.environment)
-        except KafkabalError:  # of a cluster that cannot be asked nothing is known
+        except KafkabalError:  # nothing is known of a cluster that does not respond
             before = None
         left = 0 if before is None else len(before.state.pending)
         self.textfile.end_without_run(succeeded=succeeded, left_throttles=left)
@@ -279,7 +279,7 @@ class RunSession:
         environment, settings = self.environment, self.settings
         is_live = not settings.snapshot and Capability.OFFSETS in environment.cluster.capabilities
         if not is_live or settings.throttle not in (None, "auto") or not any(moves.values()):
-            return None  # a rate that is given needs no measuring
+            return None  # a given rate needs no measurement
         self.context.say(f"measuring broker load for {format_duration(SAMPLE_S)}")
         brokers = environment.cluster.broker_ids()
         return measure_load(environment.cluster, environment.clock, brokers, environment.broker_timeout_s)
@@ -330,10 +330,10 @@ class RunSession:
         from kafkabal.reporting.runs.result_report import result_report
 
         if self.output.output is RunFormat.JSON:
-            # a full disk or a closed pipe does not turn a run that is complete into one that failed
+            # a full disk or a closed pipe does not make a complete run a failed one
             self.context.show_result(render(result_report(result, self.name), "json", self.context.out))
         elif self.output.output is RunFormat.JSONL:
-            # what the event lines could not write is lost already, and has been warned of
+            # what the event lines could not write is already lost, and a warning has said so
             self.context.show_result("")
 
 
@@ -356,7 +356,7 @@ def _throttle(
 
 
 def _open_textfile(path: Path, settings: Settings, cluster: Cluster, context: CommandContext) -> RunTextfile:
-    """What keeps the textfile of ``--textfile`` current; a cluster that cannot be asked for its id is a failure in it.
+    """Keeps the textfile of ``--textfile`` current; records a failure if the cluster does not report its id.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""``kafkabal rebalance simulate``: play a watch over months, before it is trusted."""
+"""``kafkabal rebalance simulate``: simulate a watch over months before trusting it."""
 
 from pathlib import Path
 from typing import Annotated

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from kafkabal.executor import RunStatus
 
 _SAMPLE_S: Final = 2.0
-"""Between two looks: brokers report sizes as they are, so that this is enough for a rate."""
+"""Pause between two observations: brokers report sizes as they are, so that this is enough for a rate."""
 _LONGEST_SAMPLE_S: Final = 10.0
-"""Where nothing arrived: at 1 MB/s a throttled follower gets several MB at once, then nothing for some seconds."""
+"""Pause if nothing arrived: at 1 MB/s a throttled follower gets several MB at once, then nothing for some seconds."""
 _WATCH_EVERY_S: Final = 5.0
-"""As often as a run looks at the cluster: more often would show the same figures."""
+"""As often as a run observes the cluster: more often would show the same figures."""
 _WATCHED_TOGETHER: Final = 6
-"""Observations that a rate is the mean over: half a minute evens out what arrives at once."""
+"""Observations in the mean of a rate: half a minute smooths bytes that arrive at once."""
 
 
 def status(
@@ -96,7 +96,7 @@ def _look(command: "RunSession", journal: Path | None) -> "RunStatus | None":
 
 
 def _look_twice(command: "RunSession", journal: Path | None) -> "RunStatus | None":
-    """With the rate, where a process works on the run."""
+    """Add the rate if a process is working on the run."""
     clock = command.environment.clock
     first, at_s = _look(command, journal), clock.monotonic()
     if first is None or not first.is_live:

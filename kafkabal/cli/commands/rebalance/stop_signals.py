@@ -27,14 +27,14 @@ _REASONS = {
 }
 
 _ONE_SIGNAL_S: Final = 0.2
-"""What comes sooner is a copy: those of ``timeout`` were seen apart (2 of 12 runs aborted), and a person is slower."""
+"""What follows sooner is a copy: those of ``timeout`` were seen apart (2 of 12 runs aborted); people are slower."""
 
 
 @contextmanager
 def stop_on_signals(
     switch: StopSwitch, announce: Callable[[StopReason], None], clock: Callable[[], float] = time.monotonic
 ) -> Iterator[None]:
-    """Turn the switch on the first signal; raise :class:`HardStop` on the second.
+    """Set the switch on the first signal; raise :class:`HardStop` on the second.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def stop_on_signals(
         yield
         return
     aborting: list[float] = []
-    """When each signal came that asks for an end, copies left out."""
+    """Times of the signals that ask for an end, without copies."""
 
     def handle(number: int, frame: Any) -> None:  # noqa: ARG001
         if number != signal.SIGHUP:

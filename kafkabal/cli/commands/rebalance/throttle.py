@@ -73,7 +73,7 @@ def throttle(
         run_id = request_throttle(command.environment, requested)
         from kafkabal.executor import current_holder
 
-        # only asked for: taking the lock to see whether it is free would fence a process that is cut off for a moment
+        # only a request: taking the lock to see whether it is free would fence a process that is cut off for a moment
         holder, why_unknown = current_holder(command.cluster)
     rates = " and ".join(_in_words(requested))
     if holder is not None:
