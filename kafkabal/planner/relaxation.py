@@ -1,7 +1,7 @@
-"""The relaxation behind the lower bound: brokers have potentials, moves pay the fall between them.
+"""The relaxation behind the lower bound: brokers have potentials, and moves are credited with the fall between them.
 
-For any potentials :meth:`Relaxation.evaluate` gives bytes that no plan can do without, and :meth:`Relaxation.prices`
-what each move costs net of what it is worth to the loads. ``docs/planner.md`` has the proof.
+For any potentials :meth:`Relaxation.evaluate` gives bytes that every plan must move, and :meth:`Relaxation.prices` the
+cost of each move, net of what it is worth to the loads. ``docs/planner.md`` has the proof.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from kafkabal.planner.search.load_targets import zones
 from kafkabal.planner.search.solution import Solution
 
 _SHORT = np.iinfo(np.uint16).max
-"""Larger numbers of groups are made dense: shorter ones are sorted faster."""
+"""Larger group numbers are made dense: shorter ones are sorted faster."""
 _SLACK = 1e-9
-"""Of a band: what a score forgives (``SHARE_EPSILON``), so that the bound holds for plans that make use of it."""
+"""Fraction of a band: what a score forgives (``SHARE_EPSILON``), so that the bound holds for plans that use it."""
 
 _NONE = np.empty(0, np.int64)
 
@@ -37,16 +37,16 @@ class _Moves(NamedTuple):
     """Moves at some potentials, one entry for each replica that may move."""
 
     price: F64
-    """Bytes: what each costs, net of what it is worth."""
+    """Bytes: cost of each move, net of what it is worth."""
     where: I64
-    """Broker that each would come to."""
+    """Broker that each replica would move to."""
     paid_back: float
     chosen: Bools
-    """Those that are worth it, or have to be made."""
+    """Moves that are worth it, or have to be made."""
 
 
 class Relaxation:
-    """Loads of brokers, replicas that may move, and those of which some have to."""
+    """Loads of brokers, replicas that may move, and those that have to."""
 
     def __init__(self, solution: Solution) -> None:
         problem = solution.problem
@@ -56,7 +56,7 @@ class Relaxation:
         rows = problem.weighed & problem.has_score("disk")
         capacity = np.where(rows, solution.due.bytes, 0.0)
         fraction = capacity / capacity.sum() if rows.any() else capacity
-        # the edges as fractions of the total, so that they follow it where copies differ in size
+        # the edges as fractions of the total, so that they follow it if copies differ in size
         self.rows = rows
         self.high: F64 = fraction * (1 + tolerance + _SLACK)
         self.low: F64 = fraction * (1 - tolerance - _SLACK)
@@ -72,7 +72,7 @@ class Relaxation:
         self.zone = zones(problem)
         self.pinned = self.zone.any() and not self._crowded_racks().any()
         self.entered = self._entered()
-        # classes of replicas, by which equal copies are evaluated, do not know the racks of single partitions
+        # classes of replicas, by which equal copies are evaluated, ignore the racks of single partitions
         is_single = not solution.sizes_agree() and not self.pinned and bool(problem.takes.any())
         self.reach = RackReach(solution, p, k, ~self.forced) if is_single else None
         self._group()
@@ -114,13 +114,13 @@ class Relaxation:
         return BoundPoint(value, np.where(self.rows, gradient, 0.0))
 
     def prices(self, potential: F64) -> F64:
-        """float64, shape (n_partitions, width): price of the cheapest move of each position; infinite if it may not."""
+        """float64, shape (n_partitions, width): price of each position's cheapest move; infinite if it may not move."""
         price = np.full(self.solution.placement.shape, np.inf)
         price[self.p, self.k] = self._cheapest_moves(potential).price
         return price
 
     def _cheapest_moves(self, potential: F64) -> _Moves:
-        """The cheapest set of moves that has every forced one and enough of each group."""
+        """The cheapest set of moves that contains every forced one and enough of each group."""
         moves = self._moves(potential, self.topic_groups.rows if self.all_crowded_move else _NONE)
         at_a_loss = np.flatnonzero(moves.chosen & (moves.price > 0))
         if self.reach is None or self.all_crowded_move or not at_a_loss.size:
@@ -128,13 +128,13 @@ class Relaxation:
         return self._moves(potential, at_a_loss)
 
     def _moves(self, potential: F64, compelled: I64) -> _Moves:
-        """Moves where some replicas compete for free racks whatever it costs them, the others for what they save."""
+        """Moves if some replicas compete for free racks at any cost, and the others for what they save."""
         lowest, where, paid_back = self._lowest(potential, compelled)
         price = self._price(potential, lowest, self._drift(potential))
         return _Moves(price, where, paid_back, self._cheapest(price))
 
     def _drift(self, potential: F64) -> float:
-        """What a further byte in the cluster is worth, since the bands grow with it."""
+        """Value of one more byte in the cluster, since the bands grow with it."""
         up, down = np.maximum(potential, 0), np.maximum(-potential, 0)
         return float((up * self.high - down * self.low).sum())
 
@@ -142,7 +142,7 @@ class Relaxation:
         return np.asarray(self.cost * (1 + lowest - drift) - self.held * (potential[self.broker] - drift))
 
     def _lowest(self, potential: F64, compelled: I64) -> Reached:
-        """Lowest potential that each replica can come to, and where that is."""
+        """Lowest potential that each replica can reach, and the broker that has it."""
         takes = self.problem.takes
         inside = np.where(takes, potential, np.inf)
         if not takes.any():
@@ -159,12 +159,12 @@ class Relaxation:
         of_zone = np.full(int(self.zone.max()) + 1, anywhere)
         for z in np.unique(self.zone[takes]):
             of_zone[z] = int(np.where(self.zone == z, inside, np.inf).argmin())
-        # what has no taker in its own rack may come to any
+        # a replica with no possible target in its own rack may move to any rack
         where = np.where(self.entered >= 0, of_zone[np.maximum(self.entered, 0)], anywhere)
         return Reached(inside[where], where, 0.0)
 
     def _entered(self) -> I32:
-        """int32, shape (n_cells,): zone that each replica comes to: its own, or one that its partition lacks."""
+        """int32, shape (n_cells,): zone that each replica moves to: its own, or one that its partition lacks."""
         entered = self.zone[self.broker]
         lost = np.flatnonzero(entered < 0)
         if not self.pinned or not lost.size:
@@ -177,14 +177,14 @@ class Relaxation:
         for column in range(there.shape[1]):
             row = np.flatnonzero(there[:, column] >= 0)
             lacked[row, there[row, column]] = False
-        # of several that a partition lost each comes to another rack; without racks left anything goes
+        # if a partition has lost several, each goes to another rack; without racks left anything goes
         order = np.argsort(~lacked, axis=1, kind="stable")
         rank = np.minimum(running_count(partition), lacked.sum(1) - 1)
         entered[lost] = np.where(rank >= 0, order[np.arange(len(lost)), np.maximum(rank, 0)], NONE)
         return entered
 
     def _group(self) -> None:
-        """Find replicas of which a number has to move: for racks, for topics, for counts."""
+        """Find replicas of which some number has to move: because of racks, topics or counts."""
         solution, problem = self.solution, self.problem
         crowded = self._crowded_racks()
         for_racks = crowded[self.p, self.k]
@@ -202,17 +202,18 @@ class Relaxation:
         self.count_need: I64 = surplus
         self.for_count = (surplus[broker] > 0) & ~self.forced
         self.count_groups = _Groups(self.for_count, broker)
-        # what moves for its rack's sake is not charged a second time
+        # moves made because of racks are not charged a second time
         self.free_of_charge = ~rest
         self.demanded: tuple[Bools, Bools] | None = None
         if solution.sizes_agree():
-            # prices on a broker are in proportion to the bytes then, whatever the potentials
+            # prices on a broker are then proportional to bytes, whatever the potentials
             self._merge(*self._demanded(np.where(self.free_of_charge, 0.0, self.cost)))
 
     def _merge(self, by_topic: Bools, by_count: Bools) -> None:
-        """Take replicas together that are chosen together at all potentials: a thousand times fewer to evaluate.
+        """Merge replicas that are chosen together at all potentials: a thousand times fewer to evaluate.
 
-        Those among which racks choose stay single: they are on different brokers, and any of them may be the cheapest.
+        Replicas among which racks choose stay single: they are on different brokers, and any of them may be the
+        cheapest.
         """
         single = np.zeros(self.n_cells, np.bool_)
         single[self.rack_groups.rows] = True
@@ -220,7 +221,7 @@ class Relaxation:
         for flag in (self.forced, self.free_of_charge, by_topic, by_count):
             kind = 2 * kind + flag
         kind[single] = int(kind.max(initial=0)) + 1 + np.arange(int(single.sum()))
-        # of each kind any one stands for all: they differ in bytes only
+        # any replica of a kind represents all of them: they differ in bytes only
         stands_for = np.zeros(int(kind.max(initial=0)) + 1, np.int64)
         stands_for[kind] = np.arange(self.n_cells) + 1
         kinds = np.flatnonzero(stands_for)
@@ -241,7 +242,7 @@ class Relaxation:
         return shares_rack(solution.rack[brokers]) & lacking[:, None]
 
     def _cheapest(self, price: F64) -> Bools:
-        """The cheapest set of moves that has every forced one and enough of each group."""
+        """The cheapest set of moves that contains every forced one and enough of each group."""
         chosen = self.forced | (price < 0)
         positive = np.maximum(price, 0.0)
         chosen |= self.rack_groups.cheapest(positive, self.rack_need)
@@ -259,7 +260,7 @@ class Relaxation:
         return by_topic, self.count_groups.cheapest(charged, self._count_left(charged), charged > 0)
 
     def _count_left(self, charged: F64) -> I64:
-        """How many charged replicas each broker must shed once all that cost nothing are gone."""
+        """How many charged replicas each broker must shed once all free ones are gone."""
         gratis = self.for_count & (charged <= 0)
         free = np.bincount(self.broker[gratis], minlength=self.problem.n_brokers)
         return np.asarray(np.maximum(self.count_need - free, 0)[self.broker])
@@ -276,14 +277,14 @@ class _Groups:
         self.n_cells = len(among)
 
     def cheapest(self, price: F64, need: I64, among: Bools | None = None) -> Bools:
-        """bool, shape (n_cells,): the cheapest of each group, as many as it needs.
+        """bool, shape (n_cells,): the cheapest of each group, as many as needed.
 
         Parameters
         ----------
         need
-            shape (n_cells,): how many of the group of each replica.
+            shape (n_cells,): number needed of the group of each replica.
         among
-            shape (n_cells,): those that may be chosen; None for all.
+            shape (n_cells,): replicas that may be chosen; None for all.
         """
         rows, code = self.rows, self.code
         if among is not None:

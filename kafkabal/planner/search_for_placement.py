@@ -56,16 +56,16 @@ class Candidate(NamedTuple):
     leader: I32
     """shape (n_partitions,): broker that is to lead."""
     log_dir: I32
-    """shape (n_partitions, width): row of the log dir of each position, -1 where it is not known."""
+    """shape (n_partitions, width): row of the log dir of each position; -1 if unknown."""
     unplaced: I64
-    """Cells that had to leave their broker, or to be added, and that fit nowhere."""
+    """Cells that had to leave their broker, or to be added, but fit nowhere."""
 
     def to_state(self) -> ClusterState:
         """The cluster once the placement is applied."""
         return solution_to_state(self.solution, self.leader, self.log_dir)
 
     def adopt(self, after: ClusterState) -> Candidate:
-        """Go straight to where a later plan would go on to; the solution itself is changed."""
+        """Replace the placement by one that a later plan would reach; changes the solution itself."""
         self.solution.adopt(after)
         led = after.partitions.leader
         leader = np.where(led >= 0, led, self.leader).astype(np.int32)
@@ -73,17 +73,17 @@ class Candidate(NamedTuple):
 
 
 def search(start: Solution, listener: PlanListener, *, once: bool = False) -> Candidate:
-    """Search for a placement; the best of some where the cluster is small and the first is not close to the bound.
+    """Search for a placement; in a small cluster the best of several, if the first is not close to the bound.
 
     Parameters
     ----------
     once
-        The first one is good enough.
+        Stop after the first search.
 
     Raises
     ------
     InfeasibleError
-        If a hard rule that was asked for cannot be met.
+        If a requested hard rule cannot be met.
     """
     problem = start.problem
     if not once and problem.options.mode is Mode.FULL and not start.sizes_agree():
@@ -137,7 +137,7 @@ def _complete(solution: Solution, unplaced: I64, listener: PlanListener) -> Cand
 
 
 def _is_close(start: Solution, solution: Solution) -> bool:
-    """Whether a placement moves hardly more than every one must."""
+    """Whether a placement moves hardly more than every placement must."""
     moved = solution.moved_bytes()
     return moved <= bound_bytes(start, moved) * CLOSE
 
@@ -163,10 +163,10 @@ def finish(solution: Solution, unplaced: I64, listener: PlanListener) -> Candida
 
 
 def _leave_unrepaired(solution: Solution) -> None:
-    """Leave partitions as they are that would keep a replica on a dead broker or in an offline log dir.
+    """Leave partitions unchanged that would keep a replica on a dead broker or in an offline log dir.
 
-    Kafka ends a reassignment once all replicas of its target are in sync, and so it ends none of these; and the copy
-    that moves may be the last.
+    Kafka completes a reassignment once all replicas of its target are in sync, so it would complete none of these; and
+    the copy that moves may be the last.
     """
     rows = np.flatnonzero(solution.keeps_offline())
     now, before = solution.placement[rows], solution.problem.previous[rows]
@@ -176,7 +176,7 @@ def _leave_unrepaired(solution: Solution) -> None:
 
 
 def _merit(candidate: Candidate) -> tuple[float, int, int]:
-    """What is outside, then bytes, then moves: the less the better."""
+    """What is outside the bands, then bytes, then moves: less is better."""
     return (
         shortfall(candidate.solution, candidate.leader),
         candidate.solution.moved_bytes(),
@@ -197,9 +197,9 @@ def _log_dirs(solution: Solution) -> tuple[I32, I64]:
 
 
 def _log_dirs_in(state: ClusterState, placement: I32) -> I32:
-    """Row of the log dir that the replica in each position of a placement has in a cluster, -1 where there is none."""
+    """Row of the log dir of the replica in each position of a placement; -1 if there is none."""
     replicas, n_brokers = state.replicas, len(state.brokers)
-    # replicas of a cluster stand by partition, not by broker within one
+    # replicas of a cluster are sorted by partition, but not by broker within a partition
     key = replicas.partition.astype(np.int64) * n_brokers + replicas.broker
     order = np.argsort(key)
     wanted = np.arange(len(placement))[:, None] * n_brokers + placement

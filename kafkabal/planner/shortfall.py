@@ -1,4 +1,4 @@
-"""What a plan could not reach, broker by broker and partition by partition, in words."""
+"""What a plan could not achieve, broker by broker and partition by partition, in words."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kafkabal.wording import brokers_by_id, counted_noun, plural
 _NAMED = 10
 """A screenful; the rest are counted."""
 _LARGEST = 3
-"""Partitions named in one line: enough to look at one, and the line stays one."""
+"""Partitions named in one line: enough to look one up, few enough for a line."""
 
 
 def refuse_if_infeasible(solution: Solution, unplaced: I64) -> None:
@@ -76,7 +76,7 @@ def refuse_endless_drain(solution: Solution) -> None:
 
 
 def warnings_of(solution: Solution, leader: I32, unplaced: I64) -> tuple[str, ...]:
-    """One line for each thing that a rule or a band asks for and the plan does not reach."""
+    """One line for each rule or band that the plan does not satisfy."""
     mode = solution.problem.options.mode
     lines = [*unrepaired_of(solution, unplaced), *_narrow(solution)]
     if mode is Mode.FULL:
@@ -115,7 +115,7 @@ def shortfall(solution: Solution, leader: I32) -> float:
 
 
 def unrepaired_of(solution: Solution, unplaced: I64) -> tuple[str, ...]:
-    """One line for each reason why replicas on dead brokers and in offline log dirs stay where they are."""
+    """One line for each reason why replicas on dead brokers and in offline log dirs stay."""
     problem = solution.problem
     if not problem.options.mode.moves_replicas:
         return ()
@@ -131,7 +131,7 @@ def unrepaired_of(solution: Solution, unplaced: I64) -> tuple[str, ...]:
 
 
 def _out_of_reach(solution: Solution) -> Iterator[str]:
-    """Broken partitions that the plan was not free to touch."""
+    """Broken partitions that the plan may not move."""
     state, options = solution.problem.state, solution.problem.options
     unreadable = ~has_readable_copy(state)
     if unreadable.any():
@@ -181,7 +181,7 @@ def _bytes_outside(solution: Solution) -> Iterator[str]:
 
 
 def _crowded_out(solution: Solution) -> F64:
-    """float64, shape (n_brokers,): bytes of other programs, where they leave less room than replicas would be due."""
+    """float64, shape (n_brokers,): bytes of other programs if they leave less room than the replicas that are due."""
     problem, rows = solution.problem, solution.problem.weighed
     everyone = np.zeros(problem.n_brokers, np.int32)
     _, due = shares_by_group(solution.used.astype(np.float64), problem.capacity, rows, everyone)
@@ -190,7 +190,7 @@ def _crowded_out(solution: Solution) -> F64:
 
 
 def _filled_outside(solution: Solution, leader: I32) -> Iterator[str]:
-    """In one line, since what keeps them there is the same for all; and why nothing moved, where no broker is empty."""
+    """One line, since the reason is the same for all; also says why nothing moved if no broker is empty."""
     number = {name: n for name, n in _brokers_outside(solution, leader).items() if n}
     if not number:
         return
@@ -255,7 +255,7 @@ def _additional_outside(solution: Solution, leader: I32) -> Iterator[str]:
 
 
 def _additional_rows(loads: AdditionalLoads, row: int) -> I64:
-    """Brokers outside their band of one of the additional scores."""
+    """Brokers outside their band of an additional score."""
     load = loads.load[row]
     return np.flatnonzero((loads.fair[row] > 0) & ((load > loads.high[row]) | (load < loads.low[row])))
 
@@ -301,7 +301,7 @@ def _crowded(solution: Solution) -> tuple[I64, F64]:
     p, k = np.nonzero(solution.placement >= 0)
     topic, broker = problem.topic[p].astype(np.int64), solution.placement[p, k]
     surplus = solution.topic_count[topic, broker] - solution.bands.topic_most(topic, broker)
-    # a topic that the plan may not touch is not its shortfall
+    # a topic that the plan may not move is not its shortfall
     crowded = (surplus > 0) & problem.counted[broker] & problem.movable[p]
     pairs, first = np.unique((topic * problem.n_brokers + broker)[crowded], return_index=True)
     return pairs, surplus[crowded][first]

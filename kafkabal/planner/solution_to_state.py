@@ -1,4 +1,4 @@
-"""The cluster as it will be once a placement is applied."""
+"""The cluster after a placement has been applied."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from kafkabal.planner.search.solution import Solution
 
 
 def solution_to_state(solution: Solution, leader: I32, log_dir: I32) -> ClusterState:
-    """The cluster after the plan; copies on their way between log dirs are not carried over.
+    """The cluster after the plan; drops copies in flight between log dirs.
 
     Parameters
     ----------
     leader
         shape (n_partitions,): broker that is to lead each partition.
     log_dir
-        shape (n_partitions, width): row of the log dir of each position, -1 where it is not known.
+        shape (n_partitions, width): row of the log dir of each position; -1 if unknown.
     """
     problem, before = solution.problem, solution.problem.state
     previous = _previous_rows(solution)
     new_leader = leader != problem.leader
     arrives = (previous < 0) & (solution.placement >= 0)
     shelved = (previous >= 0) & (log_dir != before.replicas.log_dir[np.maximum(previous, 0)])
-    # of every partition that is listed, for whatever reason, the first replica is to lead
+    # the first replica of every listed partition is to lead, whatever the reason for listing it
     changed = new_leader | (arrives | shelved).any(1) | _lost(solution)
     order = _leader_first(solution.placement, np.where(changed, leader, NONE))
     row = np.arange(len(order))[:, None]
@@ -50,12 +50,12 @@ def solution_to_state(solution: Solution, leader: I32, log_dir: I32) -> ClusterS
     leads = np.where(changed, leader, before.partitions.leader).astype(np.int32)
     partitions = replace(before.partitions, first=first, leader=leads)
     freeze(first, leads, *(getattr(replicas, name) for name in Replicas.__slots__))
-    # a search that goes on from here would else fill what has just been filled a second time
+    # otherwise a search that continues from here would fill the same space a second time
     return with_free_space(before, before.replace(partitions=partitions, replicas=replicas))
 
 
 def _previous_rows(solution: Solution) -> I64:
-    """Row of the present replica that stays in each position, -1 where another one comes or none is."""
+    """Row of the current replica that stays in each position; -1 if another one replaces it or there is none."""
     problem = solution.problem
     position = np.arange(problem.width)
     rows = problem.state.partitions.first[:-1, None] + position
@@ -68,5 +68,5 @@ def _lost(solution: Solution) -> Bools:
 
 
 def _leader_first(placement: I32, leader: I32) -> I64:
-    """Order of the positions: the leader's first, where there is one, and the others as they stand."""
+    """Order of the positions: the leader's first, if there is one, then the others in their order."""
     return np.argsort(placement != leader[:, None], axis=1, kind="stable")

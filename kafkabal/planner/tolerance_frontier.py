@@ -1,4 +1,4 @@
-"""What tightness costs: the bytes of a plan for each of several tolerances."""
+"""The cost of a tight tolerance: the bytes of a plan for each of several tolerances."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 
 FRONTIER_TOLERANCES = (0.01, 0.02, 0.05, 0.09, 0.15, 0.25)
-"""From what whole replicas hardly allow to what hardly moves anything; 0.09 is the default of ``rebalance``."""
+"""From what whole replicas barely allow to what moves almost nothing; 0.09 is the default of ``rebalance``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +24,9 @@ class FrontierPoint:
     moves: int
     """Replicas that change their broker."""
     disk_skew: float | None
-    """Afterwards; None if disk is not a score of the plan."""
+    """After the plan; None if disk is not a score of the plan."""
     outside: int
-    """Holders that stay outside a band, over all scores."""
+    """Brokers or log dirs that stay outside a band, over all scores."""
 
 
 def frontier(

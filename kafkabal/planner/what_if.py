@@ -1,4 +1,4 @@
-"""Hypothetical clusters: brokers added or removed, to be planned for and shown, never applied."""
+"""Hypothetical clusters, with brokers added or removed: planned for and shown, never applied."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ class NewBroker:
     id: int
     rack: str | None = None
     capacity_bytes: int | None = None
-    """None: as much as the largest broker."""
+    """None for the capacity of the largest broker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """What is supposed."""
+    """Brokers to add and to remove."""
 
     add: tuple[NewBroker, ...] = ()
     remove: frozenset[int] = frozenset()
-    """Brokers that are to be drained."""
+    """Brokers to drain."""
 
 
 def parse_what_if(texts: Iterable[str]) -> WhatIf:
@@ -67,12 +67,12 @@ def _broker(digits: str) -> int:
 
 
 def suppose(state: ClusterState, options: PlanOptions, what_if: WhatIf) -> tuple[ClusterState, PlanOptions]:
-    """The cluster and the options, with the brokers that are supposed to come and go.
+    """The cluster and the options, with brokers added and removed as given.
 
     Raises
     ------
     UsageError
-        If an added broker already exists, a removed one does not, or none can go in the mode of the options.
+        If an added broker already exists, a removed one does not, or the mode of the options allows no removal.
     """
     grown = with_brokers(state, what_if.add)
     strange = [i for i in sorted(what_if.remove) if grown.brokers.index_of(i) < 0]
@@ -150,7 +150,7 @@ def _log_dirs(state: ClusterState, added: tuple[NewBroker, ...], order: I64, row
 
 
 def _renumbered(state: ClusterState, row_of: I32, dir_row_of: I32) -> ClusterState:
-    """Follow brokers and log dirs to their new rows."""
+    """Map brokers and log dirs to their new rows."""
 
     def follow(rows: I32, to: I32) -> I32:
         moved = np.where(rows >= 0, to[rows], -1).astype(np.int32)

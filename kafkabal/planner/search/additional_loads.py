@@ -1,7 +1,7 @@
-"""Loads of the scores beyond disk, replicas, leaders, topic-spread and log-dir, kept in step with every change.
+"""Loads of the scores beyond disk, replicas, leaders, topic-spread and log-dir, updated with every change.
 
-These are scores of brokers that have a band and no groups: rates, and custom scores. Each is a sum over the
-replicas on a broker and the partitions that it leads, so a move or another leader changes two brokers.
+These are scores of brokers that have a band and no groups: rates, and custom scores. Each is a sum over the replicas on
+a broker and the partitions that it leads, so that a move or a new leader changes two brokers.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring import Grain, WeightedScore, fair_shares, parts_of, placeable_loads
 
 _OF_ITS_OWN = frozenset({"disk", "replicas", "leaders", "topic-spread", "log-dir"})
-"""Scores that have a part of the search of their own."""
+"""Scores with a part of the search of their own."""
 _ROUNDING = 1e-9
-"""Of a fair share, by which edges are drawn in: loads are kept up to date by sums, which drift from those of the
-score."""
+"""Fraction of a fair share by which edges are drawn in: updated loads drift from those of the score by rounding."""
 _LEAST = 0.01
-"""Of the mean: what a broker is taken to be due at least where loads are divided by it."""
+"""Least fraction of the mean that a broker counts as due when loads are divided by it."""
 
 
 def additional_scores_of(problem: Problem) -> list[WeightedScore]:
@@ -39,21 +38,21 @@ class AdditionalLoads:
         problem = solution.problem
         self.solution = solution
         self.leader = leader
-        """shape (n_partitions,): the leader, -1 for none yet."""
+        """shape (n_partitions,): the leader; -1 for none yet."""
         self.scores = additional_scores_of(problem)
         shape = (len(self.scores), *problem.previous.shape)
         self.held: F64 = np.zeros(shape)
-        """What each replica adds where it was before the plan."""
+        """Load of each replica where it was before the plan."""
         self.arriving: F64 = np.zeros(shape[:2])
-        """What a further copy of each partition adds."""
+        """Load of a new copy of each partition."""
         self.led: F64 = np.zeros(shape[:2])
-        """What leading each partition adds."""
+        """Load of leading each partition."""
         self.load: F64 = np.zeros((len(self.scores), problem.n_brokers))
         self.low, self.high = np.full(self.load.shape, -np.inf), np.full(self.load.shape, np.inf)
         self.fair: F64 = np.zeros(self.load.shape)
-        """Fair load of each broker that counts, above 0; 0 for the others, and under scores without load."""
+        """Fair load of each counted broker, above 0; 0 for the others, and under scores without load."""
         self.price: F64 = np.zeros(self.load.shape)
-        """What one unit outside the band weighs: the weight of the score over the fair load of the broker."""
+        """Cost of one unit outside the band: the weight of the score over the fair load of the broker."""
         for row, weighted in enumerate(self.scores):
             self._fill(row, weighted)
 
@@ -96,7 +95,7 @@ class AdditionalLoads:
     # -- questions ---------------------------------------------------------------------------------------------
 
     def of_positions(self, p: I64, k: I64, broker: I32 | I64) -> F64:
-        """shape (scores, n): what replicas in these positions add to these brokers, followers or not."""
+        """shape (scores, n): load of replicas in these positions on these brokers, leading or not."""
         is_previous = self.solution.problem.previous[p, k] == broker
         return np.where(is_previous, self.held[:, p, k], self.arriving[:, p])
 
@@ -105,7 +104,7 @@ class AdditionalLoads:
         return _outside(self.load, self.low, self.high, self.price)
 
     def change(self, broker: I32 | I64 | int, more: F64) -> F64:
-        """What further loads, shape (scores, ...), change in the violation of brokers."""
+        """By how much further loads, shape (scores, ...), change the violation of brokers."""
         low, high, price, now = (column[:, broker] for column in (self.low, self.high, self.price, self.load))
         now, low, high, price = (_spread(column, more.ndim) for column in (now, low, high, price))
         return np.asarray(_outside(now + more, low, high, price) - _outside(now, low, high, price))
@@ -113,7 +112,7 @@ class AdditionalLoads:
     # -- changes -----------------------------------------------------------------------------------------------
 
     def lead(self, p: I64, broker: I32 | I64) -> None:
-        """Let other brokers lead partitions."""
+        """Change the leaders of partitions."""
         old = self.leader[p]
         led = old >= 0
         for row in range(len(self)):
@@ -122,7 +121,7 @@ class AdditionalLoads:
         self.leader[p] = broker
 
     def move(self, p: I64, k: I64, target: I64) -> None:
-        """Take positions to other brokers, and leadership with a replica that leads."""
+        """Move positions to other brokers, together with the leadership of a leader."""
         current = self.solution.placement[p, k].astype(np.int64)
         leads = self.leader[p] == current
         for row, (leaving, coming) in enumerate(
@@ -135,7 +134,7 @@ class AdditionalLoads:
 
 
 def _spread(column: F64, n_axes: int) -> F64:
-    """Values of one broker each, with the axes of what is to be added to them."""
+    """Values of one broker each, broadcast to the axes of what is added to them."""
     return column.reshape(column.shape + (1,) * (n_axes - column.ndim))
 
 

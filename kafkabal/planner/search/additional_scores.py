@@ -33,19 +33,19 @@ from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring import fair_shares
 
 _STEPS_A_BROKER = 50
-"""An end that is not reached: 10 give the same plans of 20 brokers with rates, as 250 do."""
+"""A limit that is never reached: 10 give the same plans of 20 brokers with rates, as 250 do."""
 _LEAST_GAIN = 1e-9
-"""Above what the rounding of sums of rates can pretend."""
+"""Larger than rounding errors in sums of rates."""
 _LEAST_PROGRESS = 1e-3
 """Fraction of a broker's violation that a step must take away: 1e-4 and 1e-2 give the same 24 plans of
 ``benchmarks/planner_constants.py --worlds rated`` (2026-11)."""
 _SAMPLE = 96
-"""Partitions or replicas of a broker that are looked at for an exchange, evenly picked over their loads: with 24 these
+"""Partitions or replicas of a broker that are considered for an exchange, evenly picked over their loads: with 24 these
 plans move 0.25 % more, 3 % at most, in the same time; 384 give the same plans."""
 _PARTNERS = 12
 """4 and 36 give the same plans there."""
 _ASKED = 48
-"""Exchanges that the rules are asked about: 12 and 192 give the same plans there."""
+"""Exchanges that are checked against the rules: 12 and 192 give the same plans there."""
 _PRICE = 0.8
 """What a byte moved, in fair shares of a broker, weighs against what is outside a band: with 0.2 and 0.4 these plans
 move 0.1 % more, 2 to 4 % at most, in 1.2 to 1.4 times the time; with 1.6 0.3 % less, 1.4 % more at most."""
@@ -67,7 +67,7 @@ class _Swap(NamedTuple):
 
 
 def even_leadership(leadership: Leadership, loads: AdditionalLoads) -> None:
-    """Let other replicas lead where that evens the loads; every count of leaders stays inside its band."""
+    """Change leaders where that balances the loads; every count of leaders stays inside its band."""
 
     def step(broker: int, least: float) -> bool:
         found = _best_handover(leadership, loads, broker, least)
@@ -82,7 +82,7 @@ def even_leadership(leadership: Leadership, loads: AdditionalLoads) -> None:
 
 
 def even_placement(solution: Solution, loads: AdditionalLoads) -> None:
-    """Exchange replicas of about equal size where leadership alone was not enough; bytes and counts stay in band."""
+    """Exchange replicas of similar size if leadership alone was not enough; bytes and counts stay in band."""
 
     def step(broker: int, least: float) -> bool:
         found = _best_swap(solution, loads, broker, least)
@@ -94,7 +94,7 @@ def even_placement(solution: Solution, loads: AdditionalLoads) -> None:
 
 
 def _step_by_step(loads: AdditionalLoads, step: Callable[[int, float], bool]) -> None:
-    """Take the broker that is furthest outside, again and again, until none can be helped."""
+    """Improve the broker that is furthest outside, again and again, until none can be improved."""
     stuck = np.zeros(loads.load.shape[1], np.bool_)
     for _ in range(_STEPS_A_BROKER * len(stuck)):
         now = np.where(stuck, 0.0, loads.violation())
@@ -129,7 +129,7 @@ def _best_handover(leadership: Leadership, loads: AdditionalLoads, broker: int, 
 
 
 def _proposals(leadership: Leadership, broker: int) -> tuple[I64, I64]:
-    """Partitions that the broker may hand on, and those that it may take, with who would lead them."""
+    """Partitions that the broker may hand over and partitions that it may take over, with their new leaders."""
     led = np.flatnonzero((leadership.leader == broker) & leadership.free)
     candidates = leadership.candidates[led]
     row, column = np.nonzero((candidates >= 0) & (candidates != broker))
@@ -141,7 +141,7 @@ def _proposals(leadership: Leadership, broker: int) -> tuple[I64, I64]:
 
 
 def _best_trade(leadership: Leadership, loads: AdditionalLoads, broker: int, least: float) -> _Handover | None:
-    """Two partitions whose leaders change places, so that no count changes."""
+    """Two partitions that swap leaders, so that no count changes."""
     best, found = -least, None
     for partner in _partners(loads, broker):
         mine = _sample(loads, _led_by(leadership, broker, partner))
@@ -177,7 +177,7 @@ def _sample(loads: AdditionalLoads, p: I64) -> I64:
 
 
 class _Cells(NamedTuple):
-    """Replicas on one broker, what they weigh there, and what they would weigh elsewhere."""
+    """Replicas on one broker, with their load there and elsewhere."""
 
     p: I64
     k: I64
@@ -243,7 +243,7 @@ def _swap_with(
 
 
 def _stays_inside(solution: Solution, broker: int, more_bytes: I64) -> Bools:
-    """Whether a broker stays in its band of bytes, or comes no further out of it."""
+    """Whether a broker stays in its band of bytes, or at least gets no further outside."""
     bands, used = solution.bands, solution.used[broker]
     high = max(int(solution.most_bytes()[broker]), int(used))
     low = min(int(bands.low_bytes[broker]), int(used))
@@ -251,7 +251,7 @@ def _stays_inside(solution: Solution, broker: int, more_bytes: I64) -> Bools:
 
 
 def _moving_price(solution: Solution, cells: _Cells, broker: int) -> F64:
-    """What it costs to move replicas off a broker, in fair shares: nothing where they have moved there."""
+    """Cost of moving replicas off a broker, in fair shares: nothing if they have moved there."""
     problem = solution.problem
     rows = problem.weighed
     fair = max(1.0, float(solution.used[rows].mean())) if rows.any() else 1.0

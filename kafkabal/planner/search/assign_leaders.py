@@ -26,7 +26,7 @@ from kafkabal.planner.search.leadership import Leadership
 from kafkabal.planner.search.solution import Solution
 
 _MOST_ROUNDS = 64
-"""An end that is not reached: a round fills half of the room, and 8 give the same plans."""
+"""A limit that is never reached: a round fills half of the room, and 8 give the same plans."""
 
 
 def assign_leaders(solution: Solution) -> I32:
@@ -35,11 +35,11 @@ def assign_leaders(solution: Solution) -> I32:
     Returns
     -------
     int32, shape (n_partitions,)
-        Broker that is to lead; the present one wherever that does no harm.
+        Broker that is to lead; the current leader if that does no harm.
     """
     leadership = Leadership(solution)
     _fill_vacancies(leadership)
-    # what is only repaired gets a leader and keeps it: to the next plan it is a partition that may not move
+    # partitions that are only repaired get a leader and keep it: the next plan may not move them
     leadership.free &= solution.problem.rules.movable & ~solution.keeps_dead()
     if solution.problem.options.mode in {Mode.FULL, Mode.LEADERS_ONLY, Mode.ONLY_TO_NEW}:
         bands = solution.bands
@@ -70,7 +70,7 @@ def _fill_vacancies(leadership: Leadership) -> None:
 
 
 def _hand_over(leadership: Leadership, high: I64, low: I64) -> int:
-    """From brokers that lead too many to the least loaded candidate of each partition."""
+    """Hand over from brokers that lead too many to the least loaded candidate of each partition."""
     surplus = np.where(leadership.solution.problem.counted, leadership.count - high, 0)
     p = np.flatnonzero((np.append(surplus, 0) > 0)[leadership.leader] & leadership.free)
     if not p.size:
@@ -79,7 +79,7 @@ def _hand_over(leadership: Leadership, high: I64, low: I64) -> int:
 
 
 def _take_over(leadership: Leadership, low: I64) -> int:
-    """To brokers that lead too few, from those that can spare it."""
+    """Take over for brokers that lead too few, from brokers that can spare leadership."""
     lack = np.where(leadership.solution.problem.counted, low - leadership.count, 0)
     wanting = np.append(lack > 0, False)[leadership.candidates]
     spare = np.maximum(leadership.count - low, 0)
@@ -92,7 +92,7 @@ def _take_over(leadership: Leadership, low: I64) -> int:
 
 
 def _swap_in(leadership: Leadership, p: I64, broker: I32, spare: I64, most: I64, low: I64) -> int:
-    """Accept the first proposals, as many as one side can spare and a fraction of what the other side has room for."""
+    """Accept the first proposals, as many as one side can spare and a fraction of the other side's room."""
     room = np.maximum(np.where(leadership.count < low, low, most) - leadership.count, 0)
     quota = np.where(room > 8, room // 2, room)
     order = by_group(leadership.count[broker])
@@ -109,7 +109,7 @@ def _swap_in(leadership: Leadership, p: I64, broker: I32, spare: I64, most: I64,
 
 
 def _along_paths(leadership: Leadership, low: I64, high: I64) -> None:
-    """Where no direct exchange is left: hand on leadership from broker to broker along shortest paths.
+    """If no direct exchange is left, hand on leadership from broker to broker along shortest paths.
 
     ::
 
@@ -150,7 +150,7 @@ class _Ends(NamedTuple):
 
 
 class _Handovers:
-    """How many partitions each broker leads that each other one may lead; kept in step with every change."""
+    """How many partitions each broker leads that each other one may lead; updated with every change."""
 
     def __init__(self, leadership: Leadership) -> None:
         self.leadership = leadership

@@ -1,8 +1,8 @@
-"""Choose the log dir of every arrival, and even the log dirs of a broker among themselves.
+"""Chooses the log dir of every arriving replica, and balances the log dirs of each broker.
 
-Arrivals go, the largest first, to the dir of their broker that is least full after it. Where a dir is still outside
-its band, replicas are copied to other dirs of the broker: arrivals first, which costs nothing, then the replicas
-nearest in size to what is in excess.
+Arriving replicas go, the largest first, to the dir of their broker that is least full afterwards. If a dir is still
+outside its band, replicas are copied to other dirs of the broker: arriving ones first, which costs nothing, then the
+replicas nearest in size to the excess.
 
 ::
 
@@ -48,7 +48,7 @@ class Shelving:
         )
         """shape (n_brokers,): Kafka refuses to choose or change log dirs on such a broker (KAFKA_STORAGE_ERROR)."""
         self.is_choosable: Bools = with_choosable_log_dir(state)
-        """shape (n_partitions,): the others go where their broker puts them."""
+        """shape (n_partitions,): False for partitions whose replicas go where their broker puts them."""
         self.counts: Bools = dirs.state != LogDirState.OFFLINE
         known = self.dir >= 0
         load = np.bincount(self.dir[known], problem.held_bytes[known].astype(np.float64), len(dirs))
@@ -64,13 +64,13 @@ class Shelving:
         self.volume: I32 = dirs.volume
 
     def put(self, p: I64, k: I64, target: I64, bytes_: I64) -> None:
-        """Put arrivals into dirs."""
+        """Put arriving replicas into dirs."""
         self.dir[p, k] = target
         np.add.at(self.load, target, bytes_)
         self._take_room(target, bytes_)
 
     def shift(self, p: int, k: int, target: int, bytes_: int) -> None:
-        """Take a replica from its dir to another one of the broker."""
+        """Move a replica to another dir of its broker."""
         current = int(self.dir[p, k])
         self.load[current] -= bytes_
         self.load[target] += bytes_
@@ -88,9 +88,9 @@ def choose_log_dirs(solution: Solution) -> tuple[I32, I64]:
     Returns
     -------
     int32, shape (n_partitions, width)
-        Row of the log dir of each position, -1 where it is not known.
+        Row of the log dir of each position; -1 if unknown.
     int64, shape (n,)
-        Cells of arrivals for which no dir of their broker has room.
+        Cells of arriving replicas for which no dir of their broker has room.
     """
     shelving = Shelving(solution)
     left = _shelve_arrivals(shelving)
@@ -124,7 +124,7 @@ def _shelve_arrivals(shelving: Shelving) -> I64:
 
 
 def _emptiest(shelving: Shelving, broker: I32, bytes_: I64) -> I64:
-    """Dir of each broker that is least full once the bytes have come; -1 where none has room."""
+    """Dir of each broker that is least full after receiving the bytes; -1 if none has room."""
     column = np.arange(int(shelving.n_dirs.max()))
     dirs = np.minimum(shelving.first[broker][:, None] + column, len(shelving.load) - 1)
     there = (column < shelving.n_dirs[broker][:, None]) & shelving.is_open[dirs]
@@ -154,7 +154,7 @@ def even_out(shelving: Shelving) -> None:
 
 
 def _due(shelving: Shelving) -> F64:
-    """float64, shape (n_dirs,): in proportion to what dirs are due of the bytes of their broker."""
+    """float64, shape (n_dirs,): proportional to what dirs are due of the bytes of their broker."""
     problem = shelving.solution.problem
     p, k = np.nonzero((shelving.dir >= 0) & ~problem.rules.movable[:, None])
     bytes_ = shelving.solution.load(p, k, shelving.solution.placement[p, k]).astype(np.float64)
@@ -194,13 +194,13 @@ def _band(shelving: Shelving, dirs: I64, due: F64) -> tuple[I64, I64]:
 def _best_shift(
     shelving: Shelving, dirs: I64, low: I64, high: I64, p: I64, k: I64, bytes_: I64, arrived: Bools
 ) -> tuple[int, int] | None:
-    """The copy that takes most out of what is outside the bands, for the bytes that it costs."""
+    """The copy that removes most of what is outside the bands for the bytes that it costs."""
     now = shelving.load[dirs]
     may = shelving.is_open[dirs]
     giver = int((now - high).argmax())
     room_below = np.where(may, high - now, np.iinfo(np.int64).min)
     if now[giver] <= high[giver]:
-        # nothing is in excess: someone lacks, and the fullest dir gives
+        # no dir has an excess: one lacks bytes, and the fullest dir gives
         giver = int((now - low).argmax())
     room_below[giver] = np.iinfo(np.int64).min
     taker = int(np.where(may & (np.arange(len(dirs)) != giver), (now / np.maximum(high, 1)), np.inf).argmin())
@@ -214,7 +214,7 @@ def _best_shift(
     )
     gain = outside - _outside(now[[giver]], low[giver], high[giver]) - _outside(now[[taker]], low[taker], high[taker])
     cost = gain + np.where(arrived[here], 0, size // 20)
-    # a copy that gains less than it costs is worth it only where it is the last one
+    # a copy that gains less than it costs is worth it only if it is the last one
     useful = np.flatnonzero((gain < 0) & ((cost < 0) | (outside == 0)))
     if not useful.size:
         return None

@@ -23,18 +23,18 @@ from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring import fair_shares
 
 _CELLS_AT_ONCE = 2**17
-"""A table of so many float64 is 1 MB: what a block works on stays in the cache with 1,000 brokers."""
+"""A table of this many float64 takes 1 MB: what a block works on stays in the cache with 1,000 brokers."""
 _MOST_AT_ONCE = 256
-"""With few brokers: 32 and 1,024 give the same plans."""
+"""Limit with few brokers: 32 and 1,024 give the same plans."""
 _LEAST_AT_ONCE = 24
 """Positions of one block are placed by the loads before it: with 96 the plans of benchmarks/planner_constants.py move
 0.3 % more, 2.2 % at most; 6 save 0.05 %, and take more blocks on a large cluster."""
 
 
 def assign_unplaced(solution: Solution) -> I64:
-    """Put every waiting position onto a broker that the rules allow.
+    """Put every unplaced position onto a broker that the rules allow.
 
-    What has to leave its broker takes a place where its topic is crowded rather than none.
+    A replica that has to leave its broker goes to a broker that is crowded by its topic rather than nowhere.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How far brokers are outside their bands: what the local search makes smaller, step by step."""
+"""How far brokers are outside their bands: what the local search reduces step by step."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring import fair_shares
 
 CONVEXITY = 4.0
-"""Where bands are out of reach: brokers that are outside by a tenth of a fair share more than others are evened with
-them, since a byte moved, at its price of 0.8, then takes as much from the squares."""
+"""For bands out of reach: with this weight, brokers that are outside by a tenth of a fair share more than others are
+levelled with them, since a byte moved, at its price of 0.8, then takes as much from the squares."""
 LEAST_GAIN = 1e-13
-"""Above what the rounding of float64 can pretend; 1e-10 gives the same plans."""
+"""Larger than rounding errors of float64; 1e-10 gives the same plans."""
 
 
 class Violation:
@@ -30,7 +30,7 @@ class Violation:
         self.solution = solution
         self.convexity = convexity
         self.least_gain = LEAST_GAIN
-        """What a step has to take away from the violation."""
+        """Least reduction of the violation by a step."""
         rows = problem.weighed
         mean = solution.due.mean_bytes(solution.used, rows)
         self.fair_bytes: F64 = np.maximum(mean * solution.due.byte_weight, 1.0)
@@ -49,7 +49,7 @@ class Violation:
         return fair_shares(count, self.fair_count)
 
     def of(self, broker: I64 | int, bytes_: I64, count: I64) -> F64:
-        """Violation of brokers that would hold so much."""
+        """Violation of brokers if they held these loads."""
         bands = self.solution.bands
         out = np.maximum(bytes_ - bands.high_bytes[broker], 0) + np.maximum(bands.low_bytes[broker] - bytes_, 0)
         miss = np.maximum(count - bands.high_count[broker], 0) + np.maximum(bands.low_count[broker] - count, 0)
@@ -59,23 +59,23 @@ class Violation:
         return np.where(self.solution.problem.counted[broker], outside, 0.0)
 
     def now(self) -> F64:
-        """Violation of every broker as it stands."""
+        """Current violation of every broker."""
         everyone = np.arange(len(self.fair_bytes))
         return self.of(everyone, self.solution.used, self.solution.count)
 
     def change(self, broker: I64 | int, bytes_: I64, count: I64 | int) -> F64:
-        """What coming (or, negative, leaving) bytes and replicas change."""
+        """By how much arriving (or, if negative, leaving) bytes and replicas change the violation."""
         used, number = self.solution.used[broker], self.solution.count[broker]
         return self.of(broker, used + bytes_, number + count) - self.of(broker, used, number)
 
 
 def merit_of(solution: Solution) -> tuple[float, int]:
-    """What is outside the bands, then bytes: the less the better."""
+    """What is outside the bands, then bytes: less is better."""
     return float(Violation(solution, CONVEXITY).now().sum()), solution.moved_bytes()
 
 
 def is_within_limits(found: Solution, solution: Solution) -> bool:
-    """Whether no broker is filled above its limits, beyond what it held in a placement that is known to be allowed."""
+    """Whether no broker exceeds its limits, beyond what it held in a placement that is known to be allowed."""
     problem = found.problem
     full = found.used > np.maximum(problem.limit_bytes, solution.used)
     return not bool((full | (found.count > np.maximum(problem.limit_replicas, solution.count))).any())

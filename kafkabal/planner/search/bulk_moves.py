@@ -29,7 +29,7 @@ from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.search.sort_keys_by_group_and_size import SizeKeys
 
 NO_BULK_MOVES = 0.0
-"""A pace at which only single steps are taken: where a broker has few replicas they end elsewhere, often cheaper."""
+"""A pace with single steps only: if a broker has few replicas, these end in other placements, often cheaper ones."""
 USUAL_PACE = 1 / 4
 """Fraction of what is to be moved that moves in one round: with 1/8 and 1/6 the plans of
 benchmarks/planner_constants.py move 0.03 to 0.05 % less, one of them 0.4 % more, in 1.0 to 1.1 times the time; with 1/2
@@ -88,7 +88,7 @@ class _Shelf:
 
     @property
     def n_rows(self) -> int:
-        """Rows, those without a replica included."""
+        """Number of rows, including those without a replica."""
         return len(self.cell)
 
     def bytes(self, row: I64 | slice) -> I64:
@@ -100,14 +100,14 @@ class _Shelf:
         return self.cell[row] // self.width, self.cell[row] % self.width
 
     def fewest_for(self, surplus: I64) -> I64:
-        """How few replicas of each broker sum up to its surplus; all there are where even they do not."""
+        """Fewest replicas of each broker whose bytes add up to its surplus; all of them if even they do not."""
         first, end = self.first[:-1] + self.gap, self.first[1:] + self.gap
         goal = self.sum_before[end] - np.maximum(surplus, 0)
         at = np.searchsorted(self.sum_before, goal, side="right") - 1
         return np.asarray(end - np.maximum(at, first))
 
     def find(self, broker: I32, size: F64) -> I64:
-        """Index of the smallest replica of each broker that is at least so large."""
+        """Index of the smallest replica of each broker that is at least this large."""
         row = np.searchsorted(self.key, self.keys.at_least(broker, size))
         return np.asarray(np.minimum(row - self.gap[broker], self.first[broker + 1]))
 
@@ -149,14 +149,15 @@ def move_in_bulk(
     only_below: bool = False,
     cheapest: float | None = None,
 ) -> None:
-    """Bring brokers near their targets; what is left is a matter of single replicas.
+    """Bring brokers near their targets; single moves do the rest.
 
     Parameters
     ----------
     pace
-        Fraction of what is to be moved that moves in one round.
+        Fraction of what remains to be moved that moves in one round.
     moved
-        Move replicas on that have left their previous broker, which costs nothing more, instead of those still there.
+        Move replicas that have already left their previous broker, which costs nothing more, instead of those still
+        there.
     only_below
         Only those below their targets at the beginning take: who has given a little too much in bytes, for the sake of
         its number, is not filled up again by those that do the same.
@@ -195,7 +196,7 @@ def _round(
         return 0, 0
     giver, taker, size = pairs
     tried = len(giver)
-    # replicas that may not go stay where they are: each turn looks a little further up
+    # replicas that may not move stay on the shelf: each turn looks a little further up
     at = _spread(shelf.find(giver, size) + turn * _STEP, shelf.first[giver + 1])
     taken = np.zeros(shelf.n_rows, np.bool_)
     open_ = np.ones(tried, np.bool_)
@@ -252,7 +253,7 @@ def _scales(give: I64, take: I64, zone: I32, pace: float) -> tuple[F64, F64]:
     inside = zone >= 0
     giving = np.bincount(zone[inside], np.maximum(give, 0)[inside])
     taking = np.bincount(zone[inside], np.maximum(take, 0)[inside])
-    # towards the end rounds would shrink to a few replicas each
+    # otherwise the last rounds would shrink to a few replicas each
     pace = max(pace, min(1.0, min(_LEAST_A_ROUND, len(zone)) / max(1.0, float(np.minimum(giving, taking).sum()))))
     scale_give = np.minimum(1.0, taking / np.maximum(giving, 1))[zone]
     scale_take = np.minimum(1.0, giving / np.maximum(taking, 1))[zone]
@@ -289,14 +290,14 @@ def _rank_in_zone(zone: I32, turn: int) -> I64:
 
 
 def _spread(at: I64, end: I64) -> I64:
-    """Let no two pairs start at the same replica, nor behind the last; they are sorted by broker and size."""
+    """Make pairs start at different replicas, and before the last one; they are sorted by broker and size."""
     steps = np.arange(len(at))
     latest = np.minimum.accumulate((np.minimum(at, end - 1) - steps)[::-1])[::-1] + steps
     return np.maximum.accumulate(latest - steps) + steps
 
 
 def _acceptable(solution: Solution, shelf: _Shelf, targets: Targets, pair: I64, row: I64, b: I32, c: I32) -> I64:
-    """Replicas that may go, do not overshoot on either side, and are in no one else's way."""
+    """Replicas that may move, overshoot on neither side, and do not conflict with each other."""
     found = np.flatnonzero(_helpful(solution, shelf, targets, row, b, c))
     if not found.size:
         return found

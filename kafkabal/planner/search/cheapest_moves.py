@@ -1,4 +1,4 @@
-"""Where copies of a partition differ in size: move those first that take most off their broker for what is copied.
+"""If copies of a partition differ in size, move those first that relieve their broker most per byte copied.
 
 ::
 
@@ -24,7 +24,7 @@ from kafkabal.planner.search.load_targets import make_targets, zones
 from kafkabal.planner.search.solution import Solution
 
 _MOST_ROUNDS = 8
-"""An end: what returned is not tried again, so that each round lifts less; 2 and 32 give the same 19 plans of
+"""A limit: what returned is not tried again, so that each round lifts less; 2 and 32 give the same 19 plans of
 benchmarks/planner_constants.py."""
 _GIVES = 0.02
 """Potential above which a broker gives down to the edge of its band and no further. Without it those above the common
@@ -32,7 +32,7 @@ level do: plans of twelve brokers in four racks, by all scores at 9 %, are then 
 
 
 def move_cheapest(solution: Solution, narrowed: float) -> None:
-    """Move the cheapest replicas off brokers above their targets; only where the solution has guidance."""
+    """Move the cheapest replicas off brokers above their targets, if the solution has guidance."""
     tried = np.zeros_like(solution.is_position)
     for _ in range(_MOST_ROUNDS):
         chosen = _lift(solution, tried)
@@ -45,7 +45,7 @@ def move_cheapest(solution: Solution, narrowed: float) -> None:
 
 
 def _lift(solution: Solution, tried: Bools) -> Bools:
-    """Lift what each broker gives, and say which positions that are."""
+    """Lift what each broker gives; returns the lifted positions."""
     problem = solution.problem
     if solution.guidance is None:
         return np.zeros_like(tried)
@@ -60,7 +60,7 @@ def _lift(solution: Solution, tried: Bools) -> Bools:
 
 
 def cheapest_of(solution: Solution, free: Bools, price: F64, most: F64 | I64) -> Bools:
-    """Those of the lowest price on each broker, as long as their bytes are not more than a number for each."""
+    """The replicas of the lowest price on each broker, as long as their bytes do not exceed a number per broker."""
     p, k = np.nonzero(free)
     order = np.lexsort((price[p, k], solution.placement[p, k]))
     p, k = p[order], k[order]
@@ -72,7 +72,7 @@ def cheapest_of(solution: Solution, free: Bools, price: F64, most: F64 | I64) ->
 
 
 def _return_left(solution: Solution, chosen: Bools, left: I64) -> None:
-    """Send back what no broker can take, and what has come to a rack that has to be left for it."""
+    """Return replicas that no broker can take, and replicas in a rack that has to be vacated for one of them."""
     p, k = left // solution.width, left % solution.width
     barred = ~solution.racks_allow(p, k, solution.problem.previous[p, k])
     again = np.zeros(len(chosen), np.bool_)
@@ -83,18 +83,18 @@ def _return_left(solution: Solution, chosen: Bools, left: I64) -> None:
 
 
 def _return_excess(solution: Solution, chosen: Bools) -> None:
-    """Send back what came last to brokers that are beyond their bands by it."""
+    """Return the last arrivals of brokers that are beyond their bands because of them."""
     problem, bands = solution.problem, solution.bands
     p, k = np.nonzero(chosen & solution.moved())
     target = solution.placement[p, k]
     over = np.maximum(solution.used - bands.high_bytes, 0)
     arrived = problem.arriving_bytes[p]
-    # the smallest first: of those that follow the largest ones were put first
+    # the smallest first: among arrivals the largest ones were placed first
     order = np.argsort(arrived, kind="stable")
     p, k, target, arrived = p[order], k[order], target[order], arrived[order]
     back = running_sum(target, arrived) - arrived < over[target]
     p, k = p[back], k[back]
-    # another of its partition may be in its rack by now, and another of its topic on its broker
+    # another replica of its partition may be in its rack by now, or another one of its topic on its broker
     previous = problem.previous[p, k]
     may = solution.may_go(p, k, previous) & is_first(p)
     may &= is_first(problem.topic[p].astype(np.int64) * problem.n_brokers + previous)

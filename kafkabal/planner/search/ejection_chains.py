@@ -1,9 +1,9 @@
-"""Where copies of a partition differ in size: send replicas back for which others make room, on any brokers.
+"""If copies of a partition differ in size: sends replicas back while others make room, on any brokers.
 
-A replica ``r`` that moved from ``b`` to ``c`` can return if ``b`` has room and ``c`` can spare it. Where they do not,
-replicas ``S`` make room on ``b`` and go to any brokers that have some, and replicas ``T`` come to ``c`` from any
-brokers that can spare them. Either costs nothing where it has moved already, and less than nothing where it comes home.
-If ``b`` would hold too many of a topic, one of ``S`` is of that topic.
+A replica ``r`` that moved from ``b`` to ``c`` can return if ``b`` has room and ``c`` can spare it. Otherwise replicas
+``S`` make room on ``b`` and go to any brokers that have some, and replicas ``T`` come to ``c`` from any brokers that
+can spare them. Either move is free if the replica has moved already, and saves bytes if it returns home. If ``b`` would
+hold too many replicas of a topic, one of ``S`` is of that topic.
 
 ::
 
@@ -18,9 +18,9 @@ If ``b`` would hold too many of a topic, one of ``S`` is of that topic.
     a few times: one such round in which bytes on a broker count by its potential too, so that room and spare bytes come
         to where they are worth most; then rounds as before, which make use of them; the best placement is kept
 
-A replica that returns may take the place of any other of its partition that has moved: new copies are alike. In rounds
-by potentials it may also take that of one that had stayed, and any replica may begin a chain by going to where its
-bytes are worth least to be taken away.
+A replica that returns may take the place of any other moved replica of its partition: new copies are alike. In rounds
+by potentials it may also take the place of one that had stayed, and any replica may begin a chain by going to the
+broker where taking its bytes away is worth least.
 
 Source: ejection chains (M. Yagiura, T. Ibaraki, F. Glover, An Ejection Chain Approach for the Generalized Assignment
 Problem, INFORMS J. Computing 16, 2004), here with a few moves at either end.
@@ -42,26 +42,26 @@ from kafkabal.planner.search.grouped_array_operations import any_of_row, sorted_
 from kafkabal.planner.search.solution import Guidance, Solution
 
 _MOST_ROUNDS = 12
-"""An end: of 90 runs in 72 plans of clusters of 6 to 12 brokers with unequal followers 65 ended after one round, 22
-after at most four, and three only here."""
+"""A limit: of 90 runs in 72 plans of clusters of 6 to 12 brokers with unequal followers, 65 ended after one round, 22
+after at most four, and only three here."""
 _LEAST_SAVING = 1e-4
-"""Of the bytes moved, below which another round is not worth its time."""
+"""Fraction of the bytes moved; a round that saves less is not followed by another."""
 _DEAREST = 0.3
-"""Price, for each byte copied, up to which a replica that has not moved is tried: of two plans of 12 brokers by all
+"""Highest price per byte copied at which a replica that has not moved is tried: of two plans of 12 brokers by all
 scores one is the same without this limit, the other moves 0.04 % more."""
 _MOST_TURNS = 3
 """Of 12 brokers in four racks (two seeds) and heavy seed 4 with followers that differ by 30 %, by all scores: with none
 four of six plans move up to 1.4 % more and one 0.1 % less, in half the time; with 23 they move 0.2 % less to 0.3 %
 more, in up to twice the time."""
 _LEAST_GAIN = 1e-3
-"""Of the bytes of a chain, by the potentials: with 0.05 and 0.2 the same plans move 0.4 % less to 0.3 % more."""
+"""Fraction of a chain's bytes, by the potentials: with 0.05 and 0.2 the same plans move 0.4 % less to 0.3 % more."""
 _MOST_TOGETHER = 10
 """Replicas at one end of a chain: with 6 plans of two heavy clusters by all scores at 2 % move 0.5 % more, with 16 the
 same; with 1 twelve brokers in four racks take 1.012 x the linear program, nearly all of it in eight partitions."""
 _RATES_TRIED = 48
-"""Of those that cost least for a byte, how many are looked at: some are taken, or of a partition that moves already."""
+"""How many of the cheapest per byte are considered: some are taken, or belong to a partition that moves already."""
 _MOST_IN_VAIN = 500
-"""Chains refused in turn that end a round: of 12 plans of six clusters all are within 1.009 x the bound, with 1000 one
+"""Chains refused in a row that end a round: of 12 plans of six clusters all are within 1.009 x the bound, with 1000 one
 is at 1.012; with 200 some are beyond 1.01."""
 _NEVER = 2.0**60
 """More bytes than any cluster has."""
@@ -74,42 +74,42 @@ class _Replicas:
         rows = np.flatnonzero(may)
         rows = rows[np.lexsort((cost[rows], bytes_[rows]))]
         self.bytes, self.cost = bytes_[rows], cost[rows]
-        """What each holds there, and what the plan then moves more."""
+        """Bytes of each replica there, and bytes that the plan then moves in addition."""
         least = np.minimum.accumulate(self.cost[::-1])[::-1]
         at = np.flatnonzero(self.cost == least)
         end = len(rows)
         self._cheapest: I64 = np.append(np.append(at, end)[np.searchsorted(at, np.arange(end))], end)
-        """Of each and all larger ones the row of the cheapest."""
+        """For each row, the row of the cheapest replica that is at least as large."""
         each = self.cost / np.maximum(self.bytes, 1)
         self._by_rate: I64 = np.argsort(each, kind="stable")
         self._lowest_rate: F64 = np.append(np.minimum.accumulate(each[::-1])[::-1], _NEVER)
-        """Cost of a byte, the lowest of each and all larger ones."""
+        """For each row, the lowest cost per byte of any replica that is at least as large."""
         self.p, self._k, self._target = p[rows], k[rows], target[rows]
-        # single ones are looked up a hundred times as often as columns are searched
+        # single entries are read a hundred times as often as columns are searched
         self._p_list, self._bytes_list, self._cost_list = self.p.tolist(), self.bytes.tolist(), self.cost.tolist()
         self._cheapest_list: list[int] = self._cheapest.tolist()
         self._taken: set[int] = set()
 
     def costs(self, least: I64) -> F64:
-        """What it costs at least to find so many bytes; more than any where there are not so many."""
+        """A lower bound on the cost of finding this many bytes; prohibitive if there are not that many."""
         one = np.append(self.cost, _NEVER)[self._cheapest[np.searchsorted(self.bytes, least)]]
         several = self._lowest_rate[np.searchsorted(self.bytes, least / _MOST_TOGETHER)] * np.maximum(least, 1)
         return np.asarray(np.minimum(one, several))
 
     def costs_of_topics(self, topic: I32) -> F64:
-        """What it costs at least to find a replica of each topic."""
+        """A lower bound on the cost of finding a replica of each topic."""
         least = np.full(int(topic.max(initial=0)) + 1, _NEVER)
         np.minimum.at(least, topic[self.p], self.cost)
         return least
 
     def of_topic(self, topic: I32, wanted: int, barred: int) -> int:
-        """Row of the cheapest of a topic that is not taken yet; -1 where there is none."""
+        """Row of the cheapest replica of a topic that is not taken yet; -1 if there is none."""
         rows = np.flatnonzero(topic[self.p] == wanted)
         rows = rows[np.argsort(self.cost[rows], kind="stable")].tolist()
         return next((row for row in rows if row not in self._taken and int(self.p[row]) != barred), NONE)
 
     def find(self, least: int, barred: set[int]) -> list[int]:
-        """Rows that together are at least so large, as cheap as they are found; empty where there are none.
+        """Rows that together are at least this large, as cheap as can be found; empty if there are none.
 
         Parameters
         ----------
@@ -136,25 +136,25 @@ class _Replicas:
         return best
 
     def _of_lowest_rate(self, least: int, partitions: set[int]) -> Iterator[int]:
-        """Rows that are large enough, those first that cost least for a byte."""
+        """Rows that are large enough, cheapest per byte first."""
         large = self.bytes[self._by_rate] >= least / _MOST_TOGETHER
         for row in self._by_rate[large][:_RATES_TRIED].tolist():
             if row not in self._taken and self._p_list[row] not in partitions:
                 yield row
 
     def _single(self, least: int, partitions: set[int]) -> int:
-        """Row of the cheapest that is at least so large and not taken yet; -1 where there is none."""
+        """Row of the cheapest replica that is at least this large and not taken yet; -1 if there is none."""
         row = self._cheapest_list[bisect_left(self._bytes_list, least)]
         while row < len(self._p_list) and (row in self._taken or self._p_list[row] in partitions):
             row = self._cheapest_list[row + 1]
         return row if row < len(self._p_list) else NONE
 
     def take(self, rows: list[int]) -> None:
-        """Do not find these again."""
+        """Do not return these rows again."""
         self._taken.update(rows)
 
     def moves(self, rows: list[int]) -> list[_Move]:
-        """What they do."""
+        """The moves of these rows."""
         return [_Move(int(self.p[row]), int(self._k[row]), int(self._target[row])) for row in rows]
 
 
@@ -167,7 +167,7 @@ class _Move(NamedTuple):
 
 
 def return_by_chains(solution: Solution, guidance: Guidance, narrowed: float) -> Solution:
-    """A cheaper placement than one that is inside its bands; it stays so but for what the total changes."""
+    """A cheaper placement than one inside its bands; it stays inside, except for changes of the total."""
     _save_bytes(solution, guidance, narrowed)
     best, moved = solution.copy(), solution.moved_bytes()
     for _ in range(_MOST_TURNS):
@@ -193,7 +193,7 @@ def _round(solution: Solution, guidance: Guidance, value: F64) -> int:
     Parameters
     ----------
     value
-        shape (n_brokers,): what a byte less on each broker counts beside those that are moved.
+        shape (n_brokers,): value of one byte less on each broker, in addition to the bytes moved.
     """
     problem, bands = solution.problem, solution.bands
     roots = _roots(solution, value)
@@ -229,22 +229,22 @@ def _round(solution: Solution, guidance: Guidance, value: F64) -> int:
 
 
 class _Roots(NamedTuple):
-    """Positions that have moved, and where they may go instead, one entry each."""
+    """Positions that have moved, and alternative brokers for them, one entry each."""
 
     p: I64
     k: I64
     target: I64
     other: I64
-    """Position that goes to where the first one was; the same one where its broker holds no copy any more."""
+    """Position that goes to where the first one was; the same position if its broker then holds no copy."""
     current: I64
-    """Broker that holds no copy any more: the one of the other position."""
+    """Broker that then holds no copy: the one of the other position."""
 
 
 def _roots(solution: Solution, value: F64) -> _Roots:
     """Moved replicas that may return, or go where their bytes are worth most.
 
-    Any replica of the partition may be given up for one that returns: one that has moved as well, since new copies are
-    alike, or one that was there before and then has a copy where the other one was.
+    Any replica of the partition may be given up for one that returns: another moved one, since new copies are alike, or
+    one that was there before and then gets a copy where the other one was.
     """
     problem = solution.problem
     free = solution.moved() & (problem.previous >= 0) & problem.loose & problem.size_known[:, None]
@@ -263,7 +263,7 @@ def _roots(solution: Solution, value: F64) -> _Roots:
 
 
 def _to_where_worth_least(solution: Solution, free: Bools, value: F64) -> _Roots:
-    """Replicas that gain by another broker, the one where they are worth least to be taken away."""
+    """Replicas that gain from another broker, each with the one where taking its bytes away is worth least."""
     problem = solution.problem
     p, k = np.nonzero(free)
     current = solution.placement[p, k].astype(np.int64)
@@ -280,7 +280,7 @@ def _to_where_worth_least(solution: Solution, free: Bools, value: F64) -> _Roots
 
 
 class _Chains:
-    """Tries roots with the replicas that this takes by now; loads are plain numbers, since nearly all are refused."""
+    """Tries roots with replicas left by earlier chains; loads are plain numbers, since nearly all roots are refused."""
 
     def __init__(
         self, solution: Solution, value: F64, leaving: Mapping[int, _Replicas], coming: Mapping[int, _Replicas]
@@ -297,7 +297,7 @@ class _Chains:
         self.limit, self.counted = problem.limit_bytes.tolist(), problem.counted.tolist()
 
     def try_root(self, p: int, k: int, target: int, other: int, current: int) -> None:
-        """Apply a chain that begins with a root, if that gains."""
+        """Apply a chain that begins with a root if that gains."""
         solution, problem = self.solution, self.solution.problem
         if solution.placement.item(p, other) != current or solution.placement.item(p, k) == target:
             return
@@ -321,7 +321,7 @@ class _Chains:
                 some.take(rows)
 
     def _that_leave(self, p: int, target: int, over: int) -> list[int] | None:
-        """Rows of what makes room for a replica on its target; None where nothing can."""
+        """Rows of replicas that make room for a replica on its target; None if nothing can."""
         solution, others = self.solution, self.leaving[target]
         topic, rows, left = solution.problem.topic, [], over
         if not solution.topics_allow(np.array([p]), np.array([target]))[0]:
@@ -337,13 +337,13 @@ class _Chains:
         return rows
 
     def _that_come(self, p: int, current: int, lack: int) -> list[int] | None:
-        """Rows of what makes up for a replica on the broker that it leaves; None where nothing can."""
+        """Rows of replicas that replace a replica on the broker that it leaves; None if nothing can."""
         if lack > 0 or self.count[current] <= self.low_count[current]:
             return self.coming[current].find(lack, {p}) or None
         return []
 
     def _apply(self, root: list[_Move], further: list[_Move]) -> bool:
-        """Apply a chain if it gains and keeps all bands and rules, which allow its root by itself."""
+        """Apply a chain if it gains and keeps all bands and rules; rules are known to allow its root by itself."""
         chain = [*root, *further]
         if len({move.p for move in chain}) < len(further) + 1:
             return False
@@ -364,16 +364,16 @@ class _Chains:
         return True
 
     def _rules_allow(self, p: I64, k: I64, target: I64, root: int) -> bool:
-        """Whether all rules but those of topics allow a chain, the first moves of which are its root."""
+        """Whether all rules except those of topics allow a chain that begins with its root."""
         solution = self.solution
         if root > 1:
-            # two of a partition at once: the first returns, with the second on the broker that it comes from
+            # two of a partition at once: the first returns, and the second goes to the broker that the first leaves
             allowed = bool(solution.may_return(p[:1], k[:1], k[1:2])[0])
             return allowed and bool(solution.rules_allow(p[root:], k[root:], target[root:]).all())
         return bool(solution.rules_allow(p, k, target).all())
 
     def _topics_fit(self, p: I64, current: I32, target: I64) -> bool:
-        """Whether no broker holds too many replicas of a topic then."""
+        """Whether no broker then holds too many replicas of a topic."""
         topic = self.solution.problem.topic[p]
         same = topic[:, None] == topic
         leave = (same & (target[:, None] == current)).sum(1)
@@ -402,13 +402,13 @@ class _Chains:
         if not self.counted[broker]:
             return True
         used, count = self.used[broker], self.count[broker] + number
-        # who is a little outside by now, since the total has changed, may stay so
+        # a broker that is slightly outside by now, because the total has changed, may stay so
         inside = min(self.low[broker], used) <= used + more <= min(max(self.high[broker], used), self.limit[broker])
         return bool(inside and self.low_count[broker] <= count <= self.high_count[broker])
 
 
 def _worth_of_bytes(solution: Solution, guidance: Guidance) -> F64:
-    """float64, shape (n_brokers,): bytes that need not move if a broker holds a byte less, by the potentials."""
+    """float64, shape (n_brokers,): bytes that need not move per byte less on a broker, by the potentials."""
     rows, bands = solution.problem.weighed, solution.bands
     potential = np.where(rows, guidance.potential, 0.0)
     edge = np.where(potential > 0, bands.high_bytes, bands.low_bytes)
@@ -417,14 +417,14 @@ def _worth_of_bytes(solution: Solution, guidance: Guidance) -> F64:
 
 
 def _leaving(solution: Solution, b: int, worth: Bools, room: I64, value: F64) -> _Replicas:
-    """Replicas on a broker that another one has room for."""
+    """Replicas on a broker for which another broker has room."""
     problem = solution.problem
     p, k = np.nonzero((solution.placement == b) & worth)
     arriving = problem.arriving_bytes[p]
     cost = np.where(problem.previous[p, k] == b, arriving, 0)
     elsewhere = np.where(np.arange(len(room)) == b, -1, room)
     may = (arriving[:, None] <= elsewhere) & solution.may_go_anywhere(p, k)
-    # of equals the one that has most room
+    # among equals, the broker with most room
     order = np.lexsort((-elsewhere, value))
     target = order[may[:, order].argmax(1)]
     load = solution.load(p, k, np.full(len(p), b))
@@ -433,7 +433,7 @@ def _leaving(solution: Solution, b: int, worth: Bools, room: I64, value: F64) ->
 
 
 def _coming(solution: Solution, c: int, worth: Bools, spare: I64, value: F64) -> _Replicas:
-    """Replicas that may come to a broker, and that theirs can spare."""
+    """Replicas that may come to a broker, and that their own can spare."""
     problem = solution.problem
     elsewhere = np.where(np.arange(len(spare)) == c, -1, spare)
     p, k = np.nonzero(worth & (elsewhere > 0)[solution.placement])

@@ -1,4 +1,4 @@
-"""Evict what has to leave its broker, whatever the loads: off dead or drained brokers, crowded racks, crowded topics.
+"""Evicts what has to leave its broker, whatever the loads: off dead or drained brokers, crowded racks, crowded topics.
 
 ::
 
@@ -24,7 +24,7 @@ from kafkabal.planner.search.solution import Solution
 _SIZES_TRIED = 10
 """With 3 and with 30 the plans of benchmarks/planner_constants.py move 0.1 % less: by luck, since neither is worse."""
 _MOST_RACK_STEPS = 400
-"""A matter of time only: with 50 two of these plans differ, by less than 0.01 %."""
+"""Affects time only: with 50 two of these plans differ, by less than 0.01 %."""
 
 
 def lift_leaving(solution: Solution) -> None:
@@ -34,7 +34,7 @@ def lift_leaving(solution: Solution) -> None:
 
 
 def drop_surplus(solution: Solution) -> None:
-    """Drop replicas where fewer were asked for: off dead or drained brokers, then from crowded racks, then the fullest.
+    """Drop replicas if fewer were requested: off dead or drained brokers, then from crowded racks, then the fullest.
 
     The leader stays.
     """
@@ -53,10 +53,10 @@ def drop_surplus(solution: Solution) -> None:
 
 
 def lift_for_racks(solution: Solution) -> None:
-    """Lift one of two replicas in one rack, where the partition could be in more racks.
+    """Lift one of two replicas in the same rack if the partition could be in more racks.
 
     The largest partitions choose first; each lifts the replica whose topic is crowded on its broker, or whose broker is
-    fullest by then.
+    the fullest at that moment.
     """
     rows = _lacking_racks(solution)
     while rows.size:
@@ -71,7 +71,7 @@ def lift_for_racks(solution: Solution) -> None:
 
 
 def _lacking_racks(solution: Solution) -> I64:
-    """Partitions that could be in more racks, and have a replica that may go for it."""
+    """Partitions that could be in more racks and have a replica that may move for it."""
     empty = (solution.is_position & (solution.placement < 0)).sum(1)
     return np.flatnonzero((solution.missing_racks(solution.placement) > empty) & solution.problem.movable)
 
@@ -90,12 +90,12 @@ def _lift_from_racks(solution: Solution, rows: I64) -> None:
 
 
 def lift_for_topics(solution: Solution) -> bool:
-    """Lift what a broker holds too many of one topic.
+    """Lift replicas of topics of which a broker holds too many.
 
-    The replicas nearest to one size are taken from all topics of a broker, and that size is chosen so that they sum up
-    in proportion to what the broker has to shed, or to as little as possible where it has nothing to shed. Where the
-    copies of a partition differ in size, those that a linear program would move first are taken instead. What was
-    lifted before and found no other place is left alone.
+    Of all topics of a broker, the replicas nearest to one size are taken. That size is chosen so that they add up in
+    proportion to what the broker has to shed, or to as little as possible if it has nothing to shed. If the copies of a
+    partition differ in size, those that a linear program would move first are taken instead. Replicas that were lifted
+    before and found no other place are left alone.
 
     Returns
     -------
@@ -130,7 +130,7 @@ class _Crowd:
         self.quota: I64 = surplus[order]
         first = np.searchsorted(self.pair, self.pair)
         self.number: I64 = np.cumsum(first == np.arange(len(first))) - 1
-        """Of each replica's pair, from 0 on."""
+        """Number of each replica's pair, from 0."""
         self.rank: I64 = np.arange(len(pair)) - first
         lose = np.where(self.rank == 0, np.minimum(self.quota, np.bincount(first, minlength=len(first))[first]), 0)
         self.to_lose: I64 = np.bincount(self.broker, lose, problem.n_brokers).astype(np.int64)
@@ -139,7 +139,7 @@ class _Crowd:
         return len(self.cells)
 
     def fitting(self, to_shed: F64, number: I64) -> I64:
-        """Cells to be taken so that each broker sheds about as many bytes as it has to."""
+        """Cells to take so that each broker sheds about as many bytes as it has to."""
         wanted = to_shed / np.maximum(number, 1)
         best = np.full(len(to_shed), np.inf)
         best_wanted = wanted.copy()
@@ -152,11 +152,11 @@ class _Crowd:
         return self.cells[self._nearest(best_wanted)]
 
     def cheapest(self, price: F64) -> I64:
-        """Cells to be taken by the price of their moves."""
+        """Cells to take by the price of their moves."""
         return self.cells[self._least(price.reshape(-1)[self.cells])]
 
     def _nearest(self, wanted: F64) -> Bools:
-        """The replicas of each pair that are nearest the size its broker wants to part with."""
+        """The replicas of each pair nearest to the size that its broker should shed."""
         return self._least(np.abs(self.bytes - wanted[self.broker]))
 
     def _least(self, misfit: F64) -> Bools:
@@ -182,6 +182,6 @@ def _crowded(solution: Solution) -> tuple[I64, I64]:
 
 
 def _fullness(solution: Solution) -> F64:
-    """Bytes against the fair share; brokers that have none count as empty."""
+    """Bytes relative to the fair share; brokers without a fair share count as empty."""
     rows = solution.problem.weighed
     return np.where(rows & (solution.used[rows].sum() > 0), solution.due.byte_shares(solution.used, rows), 0.0)

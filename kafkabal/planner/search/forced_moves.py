@@ -1,4 +1,4 @@
-"""In a small cluster that ends outside its bands: force a large replica off a broker, and have the others make room.
+"""For small clusters outside their bands: forces a large replica off a broker, and lets the others make room.
 
 Where few partitions make up nearly all bytes, two of them on one broker can be more than its band holds. No single move
 and no exchange parts them: wherever either goes, more is outside until many small replicas have left that broker, and
@@ -35,7 +35,7 @@ takes one or two rounds, by four streams of random numbers."""
 
 
 def force_into_bands(solution: Solution) -> Solution:
-    """A placement inside all bands of bytes and replicas, the same one if none is found; all rules stay kept."""
+    """A placement inside all bands of bytes and replicas, or the same one if none is found; all rules stay kept."""
     best, merit = solution, merit_of(solution)
     random = np.random.default_rng(solution.problem.options.seed)
     since = 0
@@ -52,7 +52,7 @@ def force_into_bands(solution: Solution) -> Solution:
 
 
 def _is_out_of_reach(solution: Solution) -> bool:
-    """Whether a partition is larger than any broker may hold, or there are fewer replicas than brokers to be filled."""
+    """Whether a partition is larger than any broker may hold, or there are fewer replicas than brokers to fill."""
     problem, bands = solution.problem, solution.bands
     placed = solution.placement >= 0
     bytes_ = np.where(placed & problem.movable[:, None], problem.arriving_bytes[:, None], 0)
@@ -61,7 +61,7 @@ def _is_out_of_reach(solution: Solution) -> bool:
 
 
 def _force(solution: Solution, random: np.random.Generator) -> tuple[I64, I64] | None:
-    """Move one replica off a broker that is outside; returns its position, None where there is none to move."""
+    """Move one replica off a broker that is outside its bands; returns its position, or None if no replica can move."""
     problem = solution.problem
     outside = Violation(solution).now() > 0
     p, k = np.nonzero((solution.placement >= 0) & problem.loose & outside[solution.placement])
@@ -80,7 +80,7 @@ def _force(solution: Solution, random: np.random.Generator) -> tuple[I64, I64] |
 
 
 def _search_beside(solution: Solution, p: I64, k: I64) -> None:
-    """Search on while the position stays where it is, and then once more with all of them."""
+    """Search while the position stays where it is, then once more with all positions."""
     problem = solution.problem
     loose = problem.loose.copy()
     loose[p, k] = False

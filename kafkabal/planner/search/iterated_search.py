@@ -1,4 +1,4 @@
-"""In a small cluster: search on from perturbed plans, since with few replicas a local optimum is a matter of luck.
+"""For small clusters: continues from perturbed plans, since with few replicas a local optimum is a matter of chance.
 
 ::
 
@@ -57,7 +57,7 @@ has little to gain. Plans inside the bands but further from the bound profit fro
 
 
 def search_iteratively(solution: Solution, bound_bytes: int) -> Solution:
-    """The best placement found from one that is a local optimum; the rules stay kept.
+    """The best placement found from a local optimum; all rules stay kept.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def search_iteratively(solution: Solution, bound_bytes: int) -> Solution:
 
 
 def _is_enough(merit: tuple[float, int], bound_bytes: int, rounds: int) -> bool:
-    """Whether to leave the best plan as it is, which so many rounds have not improved."""
+    """Whether to stop, with a best plan that this many rounds have not improved."""
     outside, moved = merit
     if rounds >= _PATIENCE and outside > 0:
         return True
@@ -100,7 +100,7 @@ def _is_enough(merit: tuple[float, int], bound_bytes: int, rounds: int) -> bool:
 
 
 def _send_back(solution: Solution, chosen: Bools) -> None:
-    """Undo moves that no rule asks for."""
+    """Undo moves that no rule requires."""
     p, k = np.nonzero(solution.moved() & (solution.why < MoveCause.RACK) & chosen & (solution.problem.previous >= 0))
     previous = solution.problem.previous[p, k]
     allowed = solution.may_go(p, k, previous)
@@ -112,7 +112,7 @@ def _send_back(solution: Solution, chosen: Bools) -> None:
 
 
 def _move_any(solution: Solution, random: np.random.Generator) -> None:
-    """Move a replica that is still on its previous broker to any that may take it."""
+    """Move a replica that is still on its previous broker to any broker that may receive it."""
     p, k = np.nonzero(solution.stays() & solution.problem.loose & ~solution.must_leave())
     if not p.size:
         return

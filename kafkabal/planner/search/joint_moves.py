@@ -29,26 +29,26 @@ MOST_CELLS = 1200
 """Positions up to which all pairs are tried, in some tens of milliseconds; 300 and 4,800 give the same small plans of
 benchmarks/planner_constants.py."""
 _MOST_STEPS = 60
-"""An end that is not reached: 15 give the same plans of clusters with 6 and 8 brokers."""
+"""A limit that is never reached: 15 give the same plans of clusters with 6 and 8 brokers."""
 _SAVERS = 24
-"""Of the moves that save most, how many are tried as the first: on such clusters 8 do as well in half the time and 72
-in 1.7 times; 24 keep what the drawn clusters below need."""
+"""How many of the moves that save most are tried as the first: on such clusters 8 do as well in half the time and 72 in
+1.7 times; 24 keep what the drawn clusters below need."""
 _MANY_CELLS, _FEWER_SAVERS = 240, 12
 """Positions beyond which fewer are tried: of five plans of 260 to 600 positions without copies three move 0.01 to
 0.02 % more, the others the same, in half the time; with 8 up to 0.2 % more."""
 _SECOND = 12
-"""Of the moves after the first, how many are followed by others: with 12 plans are within 2.3 % of the optimum of 22
+"""How many of the moves after the first are followed by others: with 12 plans are within 2.3 % of the optimum of 22
 drawn clusters, with 24 too, in twice the time."""
 _LONGEST = 7
 """Moves of one step: with 3 the small plans of benchmarks/planner_constants.py move 0.02 % more, 0.2 % at most, in half
 the time; with 5 the same in the mean, 0.03 % more at most; 10 give the same plans (2026-11)."""
 _LEAST_SAVING = 1e-5
-"""Of a broker's fair bytes, below which a step is not worth its time: with 1e-6 the small plans move 0.01 % less,
-0.09 % at best, in 1.1 times the time; with 1e-4 0.01 % more, 0.2 % at most (2026-11)."""
+"""Fraction of a broker's fair bytes; steps that save less are not worth their time: with 1e-6 the small plans move 0.01
+% less, 0.09 % at best, in 1.1 times the time; with 1e-4 0.01 % more, 0.2 % at most (2026-11)."""
 
 
 class _End(NamedTuple):
-    """The broker that each move takes from, or gives to, one entry each."""
+    """The source or target broker of each move, one entry each."""
 
     broker: I64
     change_bytes: I64
@@ -62,20 +62,20 @@ class _Moves(NamedTuple):
     p: I64
     k: I64
     rank: I64
-    """Where the move stands by partition, position and target: decides between moves that are as good."""
+    """Order by partition, position and target: decides between moves that are equally good."""
     price: I64
-    """Bytes to be copied more (or, negative, less)."""
+    """Additional bytes to copy (if negative, bytes saved)."""
     topic: I64
     current: _End
     target: _End
 
     def up_to(self, price: int) -> int:
-        """How many cost no more: the first ones."""
+        """Number of moves that cost no more than this: the first ones."""
         return int(np.searchsorted(self.price, price, side="right"))
 
 
 class _Loads(NamedTuple):
-    """Bytes and replicas of every broker after some moves, and how far that is outside its bands."""
+    """Bytes and replicas of every broker after some moves, and how far they are outside its bands."""
 
     used: I64
     number: I64
@@ -88,7 +88,7 @@ def move_jointly(solution: Solution, *, third: int = 1) -> None:
     Parameters
     ----------
     third
-        How many moves are tried after the first two; from the next one on always the one that leaves least outside.
+        How many moves are tried after the first two; later ones always use the move that leaves least outside.
     """
     rows = solution.problem.counted
     fair = float(solution.used[rows].mean()) if rows.any() else 0.0
@@ -110,7 +110,7 @@ class _Edges:
         bands, problem = solution.bands, solution.problem
         self.low, self.high = bands.low_bytes, solution.most_bytes()
         self.low_count, self.high_count = bands.low_count, np.minimum(bands.high_count, problem.limit_replicas)
-        # a broker that lies outside its limits already is not to be held against a step
+        # a broker that exceeds its limits already must not block a step
         self.high, self.high_count = np.maximum(self.high, self.low), np.maximum(self.high_count, self.low_count)
         self.per_replica: F64 = problem.counted.astype(np.float64)
         """0 on brokers that do not count."""
@@ -118,11 +118,11 @@ class _Edges:
         self.every = self.end(np.arange(len(self.low)), np.zeros_like(solution.used), 0)
 
     def end(self, broker: I64, change_bytes: I64, change_number: int) -> _End:
-        """One end of moves."""
+        """The source or the target brokers of moves."""
         return _End(broker, change_bytes, change_number, self)
 
     def loads(self, used: I64, number: I64) -> _Loads:
-        """With what is outside of every broker."""
+        """Loads, with what is outside the bands of every broker."""
         return _Loads(used, number, _outside_after(used, number, self.every, len(used)))
 
 
@@ -131,7 +131,7 @@ def _outside_after(used: I64, number: I64, end: _End, first: int) -> F64:
     edges, change = end.edges, end.change_bytes[:first]
     number = number + end.change_number
     extra = np.maximum(np.maximum(number - edges.high_count, edges.low_count - number), 0) * edges.per_replica
-    # brokers are few: what is known of each is worked out once, and looked up
+    # brokers are few: their values are computed once and looked up
     above, below = np.stack((edges.high - used, edges.low - used)).take(end.broker[:first], axis=1)
     over = np.maximum(np.maximum(change - above, below - change), 0)
     each = np.stack((edges.per_byte, extra)).take(end.broker[:first], axis=1)
@@ -172,12 +172,12 @@ class _Step:
         self.found: I64 | None = None
 
     def best(self, start: _Loads, least: int) -> I64 | None:
-        """Rows of those moves; None where none saves enough.
+        """Rows of those moves; None if none saves enough.
 
         Parameters
         ----------
         least
-            Bytes to be saved at least.
+            Least number of bytes to save.
         """
         self.best_price = -least
         for first in range(min(self.moves.up_to(-least), self.savers)):
@@ -199,7 +199,7 @@ class _Step:
             self._follow(self._after(loads, second), [first, second], fits & self._compatible(second), self.third)
 
     def _follow(self, loads: _Loads, chosen: list[int], fits: Bools, branches: int) -> None:
-        """Go on with the moves that leave least outside until one ends inside all bands, or none comes nearer."""
+        """Continue with the moves that leave least outside until one ends inside all bands, or none comes nearer."""
         n = self.moves.up_to(self.best_price - int(self.moves.price[chosen].sum()) - 1)
         left = self._left_outside(loads, n)
         within = np.flatnonzero(fits[:n] & (left <= 0))
@@ -214,7 +214,7 @@ class _Step:
         self.best_price, self.found = int(self.moves.price[chosen].sum()), np.array(chosen)
 
     def _nearest(self, rows: I64, left: F64, number: int) -> list[int]:
-        """Those after which least is left outside."""
+        """The moves after which least is left outside."""
         order = np.lexsort((self.moves.rank[rows], left[rows]))
         return list(map(int, rows[order[:number]]))
 
@@ -233,11 +233,11 @@ class _Step:
         return self.edges.loads(used, number)
 
     def _left_outside(self, loads: _Loads, first: int) -> F64:
-        """What each of the first moves would leave outside, of all brokers, if it came next."""
+        """What each of the first moves would leave outside, over all brokers, if it came next."""
         current, target = self.moves.current, self.moves.target
         left = float(loads.outside.sum()) - loads.outside[current.broker[:first]]
         left -= loads.outside[target.broker[:first]]
         left += _outside_after(loads.used, loads.number, current, first)
         left += _outside_after(loads.used, loads.number, target, first)
-        # sums of the same floats in another order
+        # sums of the same floats in another order differ by rounding
         return np.where(left < 1e-12, 0.0, left)

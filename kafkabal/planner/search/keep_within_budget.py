@@ -1,7 +1,7 @@
-"""Keep the part of a plan that a budget pays for: what takes most out of the excess for each byte.
+"""Keeps the part of a plan that a budget pays for: what removes most of the excess per byte.
 
-What leaves a dead or drained broker, or one above its band, counts fully; what only makes room or mends a rack counts
-less. Among equals the small ones come last: what is moved for its number alone is decided once the bytes are balanced.
+What leaves a dead or drained broker, or one above its band, counts fully; what only makes room or repairs a rack counts
+less. Among equals, small ones come last: moves made for numbers alone are decided once the bytes are balanced.
 
 ::
 
@@ -34,7 +34,7 @@ _MOST_OF_THE_BYTES = 0.95
 
 
 def exceeds_budget(solution: Solution) -> bool:
-    """Whether bytes, moves, leaders or time are limited, and what moves is more than that."""
+    """Whether bytes, moves, leaders or time are limited, and the plan exceeds the limit."""
     if all(getattr(solution.problem.options, name) is None for name in BUDGETS):
         return False
     p = np.flatnonzero(any_of_row(solution.moved()))
@@ -42,16 +42,17 @@ def exceeds_budget(solution: Solution) -> bool:
 
 
 def trim_to_budget(start: Solution, solution: Solution, barred: Bools, lot: F64, *, crowd: bool = False) -> None:
-    """Send replicas back until what is left fits the budget; partitions stay whole.
+    """Return replicas until the rest fits the budget; partitions stay whole.
 
     Parameters
     ----------
     barred
-        shape (n_partitions,): partitions that stay where they were even if the budget could pay for them.
+        shape (n_partitions,): partitions that stay even if the budget could pay for them.
     lot
-        shape (n_partitions,), 0 to 1: the order of large partitions among which nothing else decides.
+        shape (n_partitions,), 0 to 1: order of large partitions that are otherwise equal.
     crowd
-        Brokers may be filled up to their limits, and with a topic, for as long as what is to leave them is still there.
+        Whether brokers may be filled up to their limits, or with a topic, while replicas that will leave are still
+        there.
     """
     p = np.flatnonzero(solution.moved().any(1))
     p = _in_turn(p, solution, _worth(solution, p, start.used > start.bands.high_bytes), lot)
@@ -73,7 +74,7 @@ def _kept(solution: Solution, p: I64, among: Bools, bytes_room: I64, count_room:
 
 
 class _Most:
-    """What each broker may hold meanwhile: no more than its band, or it did before, or is to in the end."""
+    """What each broker may hold meanwhile: at most its band, what it held before, or what it will hold in the end."""
 
     def __init__(self, start: Solution, solution: Solution, *, crowd: bool) -> None:
         problem, bands = start.problem, start.bands
@@ -90,7 +91,7 @@ class _Most:
 def _in_turn(p: I64, solution: Solution, worth: F64, lot: F64) -> I64:
     """Order partitions by worth; then those that carry most of the bytes by lot, and the others by falling size.
 
-    So what is left is like the whole, and is as easily planned. Where moves are scarce, size decides at once.
+    The rest is then like the whole, and as easily planned. If the number of moves is limited, size decides at once.
     """
     bytes_ = _cost(solution, p)
     falling = np.sort(bytes_)[::-1]
@@ -98,7 +99,7 @@ def _in_turn(p: I64, solution: Solution, worth: F64, lot: F64) -> I64:
     is_large = bytes_ >= falling[np.searchsorted(carried, carried[-1] * _MOST_OF_THE_BYTES)]
     options = solution.problem.options
     by_lot = is_large & (options.max_moves is None)
-    # what crosses racks for a part of its bytes only comes first where such bytes are scarce
+    # if bytes across racks are limited, partitions for which only part of the bytes cross racks come first
     far = (
         np.zeros(len(p)) if options.max_cross_rack_bytes is None else _across_racks(solution, p) / np.maximum(bytes_, 1)
     )
@@ -111,7 +112,7 @@ def _cost(solution: Solution, p: I64) -> I64:
 
 
 def _across_racks(solution: Solution, p: I64) -> I64:
-    """Bytes that come to another rack than the leader's, which sends them."""
+    """Bytes that arrive in another rack than that of the leader, which sends them."""
     problem = solution.problem
     leader = problem.leader[p]
     from_rack = np.where(leader >= 0, problem.rack[leader], -1)
@@ -121,7 +122,7 @@ def _across_racks(solution: Solution, p: I64) -> I64:
 
 
 def _leave_out_crowding(solution: Solution, most: Counts | None) -> None:
-    """Send back what crowds a topic on its new broker, because what was to leave there stays."""
+    """Return replicas that crowd a topic on their new broker because others stay there."""
     if solution.topic_count is None or most is None:
         return
     problem = solution.problem
@@ -134,7 +135,7 @@ def _leave_out_crowding(solution: Solution, most: Counts | None) -> None:
 
 
 def _send_all_back(solution: Solution, p: I64) -> None:
-    """Send whatever moves of some partitions back."""
+    """Return all moved replicas of some partitions."""
     row, position = np.nonzero(solution.moved()[p])
     send_back(solution, p[row], position)
 
@@ -149,7 +150,7 @@ def _worth(solution: Solution, p: I64, over: Bools) -> F64:
 
 
 def _affordable(solution: Solution, p: I64, among: Bools) -> Bools:
-    """Take partitions in order, passing over those that no longer fit."""
+    """Take partitions in order, skipping those that no longer fit."""
     options = solution.problem.options
     keep = among.copy()
     costs = (
@@ -167,7 +168,7 @@ def _affordable(solution: Solution, p: I64, among: Bools) -> Bools:
 
 
 def _led_elsewhere(solution: Solution, p: I64) -> I64:
-    """1 where the leader's replica moves, so that another one has to lead."""
+    """1 if the leader's replica moves, so that another one has to lead."""
     leads = solution.problem.previous[p] == solution.problem.state.partitions.leader[p, None]
     return np.asarray((solution.moved()[p] & leads).any(1), np.int64)
 
@@ -189,12 +190,12 @@ def _first_fit(cost: I64, among: Bools, limit: int) -> Bools:
 
 
 def _within_links(solution: Solution, p: I64, among: Bools, limit: int) -> Bools:
-    """No broker sends or takes more than its throttle lets through in the time; what no longer fits is skipped."""
+    """Whether no broker sends or receives more than its throttle allows in the time; skips what no longer fits."""
     problem = solution.problem
     row, position = np.nonzero(solution.moved()[p] & among[:, None])
     size = problem.arriving_bytes[p[row]]
     ends = (solution.placement[p[row], position], problem.leader[p[row]])
-    # a leader sends as many copies as are new
+    # a leader sends one copy per new replica
     alone = (size, np.bincount(row, size, len(p)).astype(np.int64)[row])
     left = [np.full(problem.n_brokers, limit) for _ in ends]
     taken = np.zeros(len(p), np.bool_)
@@ -216,7 +217,7 @@ def _within_links(solution: Solution, p: I64, among: Bools, limit: int) -> Bools
 
 
 def _without_overflow(solution: Solution, p: I64, keep: Bools, bytes_room: I64, count_room: I64) -> Bools:
-    """Leave out what would overfill its new broker because what was to leave there stays."""
+    """Leave out replicas that would overfill their new broker because others stay there."""
     problem = solution.problem
     for _ in range(_MOST_PASSES):
         row, position = np.nonzero(solution.moved()[p] & keep[:, None])
@@ -235,7 +236,7 @@ def _without_overflow(solution: Solution, p: I64, keep: Bools, bytes_room: I64, 
 
 
 def send_back(solution: Solution, p: I64, k: I64) -> None:
-    """Return moved replicas to where they were, and what has come to a rack that it left for them; drop new ones."""
+    """Return moved replicas, and replicas in a rack that they left for them; drop new ones."""
     previous = solution.problem.previous[p, k]
     solution.lift(p, k, MoveCause.NOTHING)
     known = previous >= 0

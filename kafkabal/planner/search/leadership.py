@@ -1,4 +1,4 @@
-"""Who leads in a solution while leaders are assigned."""
+"""Who leads each partition while leaders are assigned."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.solution import Solution
 
 _FULL = np.iinfo(np.int64).max // 2
-"""More than any count, and no overflow where one is added."""
+"""Larger than any count, without overflow if one is added."""
 
 
 class Leadership:
@@ -24,7 +24,7 @@ class Leadership:
         self.candidates[~problem.counted[self.candidates] & (self.candidates >= 0)] = NONE
         self.free: Bools = problem.movable.copy()
         limit = problem.options.max_leader_changes
-        # of a broker that is drained, a limit may leave replicas for later, and their leadership with them
+        # with a limit, replicas of a drained broker may stay for later, and their leadership with them
         leads_on = problem.counted if limit is None else problem.state.brokers.is_live
         stays = (solution.placement == problem.leader[:, None]).any(1) & leads_on[problem.leader]
         self.leader: I32 = np.where(stays | ~self.free, problem.leader, NONE)
@@ -35,7 +35,7 @@ class Leadership:
         self.changes_left = len(self.leader) if limit is None else max(0, limit - int((self.leader < 0).sum()))
 
     def change(self, p: I64, broker: I32 | I64) -> None:
-        """Let other brokers lead."""
+        """Change the leaders of partitions."""
         old = self.leader[p]
         np.subtract.at(self.count, old[old >= 0], 1)
         np.add.at(self.count, broker, 1)

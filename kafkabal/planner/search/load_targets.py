@@ -41,10 +41,10 @@ def zones(problem: Problem) -> I32:
 
 
 def make_targets(solution: Solution, zone: I32, waiting_bytes: int = 0, waiting_count: int = 0) -> Targets:
-    """Targets for what lies on the brokers now, and for what waits to be put onto one."""
+    """Targets for the loads on the brokers now, plus loads that wait to be placed."""
     problem, bands = solution.problem, solution.bands
     bytes_, count = solution.used.copy(), solution.count.copy()
-    # who may take nothing cannot be filled
+    # a broker that may receive nothing cannot be filled
     low_bytes = np.where(problem.takes, bands.low_bytes, np.minimum(bands.low_bytes, solution.used))
     low_count = np.where(problem.takes, bands.low_count, np.minimum(bands.low_count, solution.count))
     high_bytes = np.where(problem.takes, bands.high_bytes, np.clip(solution.used, low_bytes, bands.high_bytes))
@@ -61,11 +61,11 @@ def make_targets(solution: Solution, zone: I32, waiting_bytes: int = 0, waiting_
 def _level(load: I64, low: I64, high: I64, capacity: F64, waiting: int) -> I64:
     """Clip the load to a band narrowed from one side until what leaves equals what arrives.
 
-    Where the bands cannot hold everything, all brokers are filled to the upper edge and the fullest ones give the most;
-    where there is too little for the lower edges, the emptiest ones get the most.
+    If the bands cannot hold everything, all brokers are filled to the upper edge and the fullest ones give the most; if
+    there is too little for the lower edges, the emptiest ones receive the most.
     """
     goal = int(load.sum()) + waiting
-    # edges that never bind are too large to be summed as whole numbers
+    # edges that never bind are too large for sums of whole numbers
     if goal > high.sum(dtype=np.float64):
         return _search(goal, lambda level: np.maximum(high, np.minimum(load, level)), load, high, capacity)
     if goal < low.sum(dtype=np.float64):
@@ -83,7 +83,7 @@ def _clipped(load: I64, low: I64, high: I64) -> I64:
 
 
 def _search(goal: int, placed: Callable[[I64], I64], load: I64, edge: I64, capacity: F64) -> I64:
-    """Find the common level at which what is placed sums up to the goal."""
+    """Find the common level at which the loads add up to the goal."""
     below, above = 0.0, max(float((load / capacity).max()), float((edge / capacity).max())) + 1.0
 
     def at(level: float) -> I64:

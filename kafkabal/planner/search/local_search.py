@@ -27,17 +27,17 @@ from kafkabal.planner.search.replica_index import Look, ReplicaIndex
 from kafkabal.planner.search.solution import Solution
 
 _NEAREST = 24
-"""Replicas of each broker that are looked at, on either side of the size that is wanted: 12 change three of the 19
-plans of benchmarks/planner_constants.py, by 0.07 % at most, 48 three by next to nothing."""
+"""Replicas of each broker that are considered, on either side of the wanted size: 12 change three of the 19 plans of
+benchmarks/planner_constants.py, by 0.07 % at most, 48 three by next to nothing."""
 _CHECKED_AT_ONCE, _MORE_AT_ONCE = 64, 8
-"""A matter of time only: with 16 and with 256 these plans are the same."""
+"""Affects time only: with 16 and with 256 these plans are the same."""
 _PARTNERS = 12
 """With 6 single ones of these plans move up to 0.6 % more; 24 change one in 19."""
 _PRICE = 0.8
 """What a byte moved weighs against a byte outside its band: with 0.5 the plans of benchmarks/planner_constants.py move
 as much in 1.2 times the time; with 1.2 they move 0.2 % less, one of them 0.2 % more, in nearly twice the time."""
 _STEPS_A_BROKER = 200
-"""An end that is not reached: 20 give the same plans."""
+"""A limit that is never reached: 20 give the same plans."""
 _LEAST_PROGRESS = 1e-4
 """1e-5 and 1e-3 give the same plans where bands can be reached."""
 _LEAST_PROGRESS_BY_EXCHANGE = 1e-2
@@ -51,7 +51,7 @@ same plans."""
 _NARROW = Look(replicas=512, pairs=1024, all_sizes=False)
 """Four times as many of each: 0.04 % fewer bytes in 1.2 times the time."""
 _WIDE = Look(replicas=16384, pairs=65536, all_sizes=True)
-"""Tried where the narrow look finds nothing: a quarter of it changes one plan in 19, four times as much none."""
+"""Tried if the narrow look finds nothing: a quarter of it changes one plan in 19, four times as much none."""
 
 
 class SearchStep(NamedTuple):
@@ -63,7 +63,7 @@ class SearchStep(NamedTuple):
 
 
 def search_locally(solution: Solution, convexity: float = 0.0) -> None:
-    """Move single replicas, or exchange two, until no broker gains by it; see :class:`Violation`."""
+    """Move or exchange single replicas until no broker gains by it; see :class:`Violation`."""
     violation = Violation(solution, convexity)
     index = ReplicaIndex(solution)
     stuck = np.zeros(solution.problem.n_brokers, np.bool_)
@@ -75,7 +75,7 @@ def search_locally(solution: Solution, convexity: float = 0.0) -> None:
             left = float(violation.now().sum())
             if not stuck.any() or left > before * (1 - _LEAST_PROGRESS_BY_TURN):
                 return
-            # what others did since may have made room
+            # what others have done since may have made room
             stuck[:], before = False, left
             continue
         violation.least_gain = max(LEAST_GAIN, _LEAST_PROGRESS * float(now[worst]))
@@ -129,7 +129,7 @@ def _give(
     allowed &= (solution.used + arriving <= solution.problem.limit_bytes) & (gain < -violation.least_gain)
     allowed &= solution.count < solution.problem.limit_replicas
     gain += _price(solution, violation, p, k, broker)[:, None]
-    # of equals, the one that is left with most room
+    # among equals, the target that is left with most room
     gain += 1e-6 * (violation.byte_shares(solution.used) + violation.count_shares(solution.count))
     gain[~allowed] = np.inf
     best = int(gain.argmin())
@@ -163,7 +163,7 @@ def _take(
     useful = (gain < -violation.least_gain) & (solution.used[broker] + arriving <= _limit(solution, broker))
     gain += _price(solution, violation, p, k, donor)
     by_gain = np.flatnonzero(useful)[np.argsort(gain[useful], kind="stable")]
-    # mostly one of the best may go: to ask the rules about a few of them is enough, else about ever more
+    # usually one of the best is allowed: checking a few against the rules is enough, otherwise check more and more
     first, number = 0, _CHECKED_AT_ONCE
     while first < len(by_gain):
         best = by_gain[first : first + number]
@@ -180,7 +180,7 @@ def _limit(solution: Solution, broker: int) -> int:
 
 
 def _donors(solution: Solution, violation: Violation, broker: int) -> I64:
-    """Brokers that can best spare something, in bytes and in number."""
+    """Brokers that can best spare replicas, in bytes and in number."""
     bands = solution.bands
     slack_bytes = violation.byte_shares(solution.used - bands.low_bytes)
     slack_count = violation.count_shares(solution.count - bands.low_count)
@@ -192,7 +192,7 @@ def _donors(solution: Solution, violation: Violation, broker: int) -> I64:
 
 
 def _price(solution: Solution, violation: Violation, p: I64, k: I64, broker: I64 | int) -> F64:
-    """What it costs to move positions off a broker: nothing where they have left their previous one already."""
+    """Cost of moving positions off a broker: nothing if they have left their previous one already."""
     from_previous = solution.problem.previous[p, k] == broker
     return np.where(from_previous, _PRICE * solution.problem.arriving_bytes[p] * violation.per_byte[broker], 0.0)
 
@@ -217,7 +217,7 @@ def _best_exchange(solution: Solution, violation: Violation, index: ReplicaIndex
     rows, columns = np.flatnonzero(useful.any(1)), np.flatnonzero(useful.any(0))
     if not rows.size:
         return None
-    # mostly few of them gain by any exchange
+    # usually only a few of them gain by any exchange
     p1, k1, p2, k2, partner = p1[rows], k1[rows], p2[columns], k2[columns], partner[columns]
     gain, useful = gain[np.ix_(rows, columns)], useful[np.ix_(rows, columns)]
     partners = partners[np.isin(partners, partner)]
@@ -226,7 +226,7 @@ def _best_exchange(solution: Solution, violation: Violation, index: ReplicaIndex
         return None
     gain += _price(solution, violation, p1, k1, broker)[:, None] + _price(solution, violation, p2, k2, partner)
     gain[~useful] = np.inf
-    # of equals the one with the partner that comes first
+    # among equals, the exchange with the first partner
     first, second = np.nonzero(gain == gain.min())
     best = int(np.lexsort((second, first, _rank(partners, solution.problem.n_brokers)[partner[second]]))[0])
     a, b = first[best], second[best]
@@ -234,13 +234,13 @@ def _best_exchange(solution: Solution, violation: Violation, index: ReplicaIndex
 
 
 def _has_room(solution: Solution, broker: I64 | int, more_bytes: I64) -> Bools:
-    """Whether each broker stays below its limit with what an exchange brings it, or gets no fuller by it."""
+    """Whether each broker stays below its limit with what an exchange brings, or gets no fuller by it."""
     room = solution.problem.limit_bytes[broker] - solution.used[broker]
     return np.asarray((more_bytes <= 0) | (more_bytes <= room))
 
 
 def _need(solution: Solution, broker: int) -> int:
-    """Bytes that the broker should gain (negative: lose) to be inside its band."""
+    """Bytes that the broker should gain (if negative, lose) to be inside its band."""
     used, bands = int(solution.used[broker]), solution.bands
     if used > bands.high_bytes[broker]:
         return int(bands.high_bytes[broker]) - used
@@ -281,13 +281,13 @@ def _may_exchange_any(
 
 
 def _may_go(solution: Solution, p: I64, k: I64, target: I64) -> tuple[Bools, Bools]:
-    """Whether each position may go to its target, and whether it may where one of its topic leaves that in return."""
+    """Whether each position may go to its target, and whether it may if one of its topic leaves that in return."""
     ruled = solution.rules_allow(p, k, target)
     return ruled & solution.topics_allow(p, target), ruled & solution.topics_allow(p, target, forgiven=1)
 
 
 def _loads(solution: Solution, p: I64, k: I64, current: I64 | int, target: I64 | int) -> tuple[I64, I64]:
-    """Bytes of positions where they are, and where they would go."""
+    """Bytes of positions at their current brokers, and at their targets."""
     return solution.load(p, k, current), solution.load(p, k, target)
 
 
@@ -298,7 +298,7 @@ def _sample(index: ReplicaIndex, brokers: I64, size: float) -> tuple[I64, I64]:
 
 
 def may_exchange(solution: Solution, p1: I64, k1: I64, p2: I64, k2: I64) -> Bools:
-    """Whether each first position may take the place of the second one and the other way round."""
+    """Whether each first position may take the place of the second one, and vice versa."""
     b1, b2 = solution.placement[p1, k1], solution.placement[p2, k2]
     same_topic = solution.problem.topic[p1] == solution.problem.topic[p2]
     most = np.where(same_topic, 1, 0)

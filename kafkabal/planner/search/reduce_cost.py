@@ -31,12 +31,12 @@ from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.search.sort_keys_by_group_and_size import SizeKeys
 
 _LARGEST = 256
-"""Moved replicas of a broker that are looked at, the largest first. With 64 the plans of
+"""Moved replicas of a broker that are considered, the largest first. With 64 the plans of
 benchmarks/planner_constants.py move 0.13 % more, one of them 1.2 %; 1024 save 0.01 %."""
 _NEIGHBOURS = 6
 """With 3 and with 12 the plans of benchmarks/planner_constants.py move within 0.5 % of these, the same in the mean."""
 _BETWEEN = (0.25, 0.5, 0.75)
-"""Where else to look, from the smallest size that may take a place to that of what goes back."""
+"""Further sizes to consider, between the smallest that may take the place and that of the returning replica."""
 _CHECKED = 64
 """With 16 these plans move 0.08 % more, 0.9 % at most; 256 save nothing."""
 _LEAST_SAVING = 1e-5
@@ -45,7 +45,7 @@ plans of benchmarks/planner_constants.py by -0.2 to 0.03 %, in the same time."""
 
 
 class _Trade(NamedTuple):
-    """Positions that go back, and those that take their places (-1 where none does)."""
+    """Positions that return, and those that take their places (-1 if none does)."""
 
     p: I64
     k: I64
@@ -70,7 +70,7 @@ def reduce_cost(solution: Solution, rounds: int = 4) -> None:
 
 
 def _worth_a_look(solution: Solution, least: int) -> Bools:
-    """Brokers that have room for what they sent away, or took something although they sent something away."""
+    """Brokers that have room for what they sent away, or that both sent and received replicas."""
     problem = solution.problem
     arrived = np.bincount(solution.placement[solution.moved()], minlength=problem.n_brokers)
     roomy = solution.most_bytes() - solution.used >= least
@@ -78,7 +78,7 @@ def _worth_a_look(solution: Solution, least: int) -> Bools:
 
 
 def _positions_from(solution: Solution, brokers: Bools) -> dict[int, tuple[I64, I64]]:
-    """Positions that have left each broker and may come back, the largest first."""
+    """Positions that have left each broker and may return, the largest first."""
     problem = solution.problem
     p, k = np.nonzero(solution.moved() & problem.size_known[:, None] & (solution.why != MoveCause.RACK))
     previous = problem.previous[p, k]
@@ -141,7 +141,7 @@ def _best_trade(solution: Solution, broker: int, p: I64, k: I64, here_p: I64, he
 
 
 def _first_allowed(solution: Solution, trades: _Trade, least: int) -> _Trade | None:
-    """The trade that saves the most, of those that the rules allow."""
+    """The trade that saves most among those that the rules allow."""
     order = np.argsort(-trades.saving, kind="stable")
     order = order[trades.saving[order] >= least][:_CHECKED]
     if not order.size:
@@ -152,7 +152,7 @@ def _first_allowed(solution: Solution, trades: _Trade, least: int) -> _Trade | N
 
 
 def _alone(solution: Solution, broker: int, p: I64, k: I64) -> _Trade:
-    """Replicas that fit on their previous broker again, and that their new one can do without."""
+    """Replicas that fit on their previous broker again, and that their new one can spare."""
     bands = solution.bands
     current = solution.placement[p, k]
     held, arrived = solution.problem.held_bytes[p, k], solution.problem.arriving_bytes[p]
@@ -173,9 +173,9 @@ class _Away(NamedTuple):
     p: I64
     k: I64
     bytes: I64
-    """What each would hold on its previous broker again."""
+    """Bytes of each on its previous broker once it has returned."""
     room: I64
-    """By how much what takes its place may be smaller."""
+    """By how much its replacement may be smaller."""
 
 
 class _Here(NamedTuple):
@@ -200,14 +200,14 @@ def _here(solution: Solution, broker: int, p: I64, k: I64) -> _Here:
 
 
 def _nearest(away: _Away, here: _Here) -> tuple[I64, I64]:
-    """For each that is away the smallest that may take its place, and those next to it in size."""
+    """For each position away, the smallest that may take its place, and those next to it in size."""
     wanted = away.bytes - away.room
     rows = np.arange(len(wanted))
     return _joined(_near(rows, wanted, here.bytes, np.flatnonzero(g)) for g in (here.unmoved, ~here.unmoved))
 
 
 def _farther(solution: Solution, away: _Away, here: _Here, least: int) -> tuple[I64, I64]:
-    """Those of the same topic, which may be all that the previous broker can spare, and some between these sizes."""
+    """Replicas of the same topic, which may be all that the previous broker can spare, and some of sizes in between."""
     topic = solution.problem.topic
     roomy = np.flatnonzero(away.room >= least)
     row, same = np.nonzero(topic[away.p[roomy], None] == topic[here.p])
@@ -218,7 +218,7 @@ def _farther(solution: Solution, away: _Away, here: _Here, least: int) -> tuple[
 
 
 def _near(rows: I64, wanted: I64, bytes_: I64, among: I64) -> tuple[I64, I64]:
-    """Pairs of each row with those among some, sorted by size, that are about as large as it wants."""
+    """Pairs of each row with entries, sorted by size, that are about as large as wanted."""
     at = np.searchsorted(bytes_[among], wanted)[:, None] + np.arange(-1, _NEIGHBOURS)
     row, column = np.nonzero((at >= 0) & (at < len(among)))
     return rows[row], among[at[row, column]]
@@ -230,7 +230,7 @@ def _joined(pairs: Iterable[tuple[I64, I64]]) -> tuple[I64, I64]:
 
 
 def _in_exchange(solution: Solution, broker: int, away: _Away, here: _Here, row: I64, other: I64) -> _Trade:
-    """Replicas that go back while another one takes their place, so that both brokers stay inside their bands."""
+    """Replicas that return while another one takes their place, so that both brokers stay inside their bands."""
     problem, bands = solution.problem, solution.bands
     p, k, op, ok = away.p[row], away.k[row], here.p[other], here.k[other]
     current, arrived = solution.placement[p, k], problem.arriving_bytes[p]
@@ -244,7 +244,7 @@ def _in_exchange(solution: Solution, broker: int, away: _Away, here: _Here, row:
 
 
 def _allowed(solution: Solution, trades: _Trade) -> Bools:
-    """Whether the rules let both replicas of each trade go where they should."""
+    """Whether the rules allow both moves of each trade."""
     problem = solution.problem
     current, previous = solution.placement[trades.p, trades.k], problem.previous[trades.p, trades.k]
     exchanged = trades.other_p >= 0

@@ -17,7 +17,7 @@ _HALVINGS = 6
 
 
 class Look(NamedTuple):
-    """How hard to look for a replica: near the size that is wanted, or among all."""
+    """How far to look for a replica: near the wanted size, or among all."""
 
     replicas: int
     pairs: int
@@ -25,7 +25,7 @@ class Look(NamedTuple):
 
 
 class ReplicaIndex:
-    """Replicas that may move, by broker and size. Entries that have moved since are skipped."""
+    """Replicas that may move, by broker and size; skips entries that have moved since."""
 
     def __init__(self, solution: Solution) -> None:
         problem = solution.problem
@@ -34,7 +34,7 @@ class ReplicaIndex:
         broker = solution.placement[p, k].astype(np.int64)
         bytes_ = solution.load(p, k, broker)
         self.keys = SizeKeys(bytes_)
-        # moved ones first: to move them on costs nothing more
+        # moved ones first: moving them again costs nothing
         shelf = 2 * broker + (problem.previous[p, k] == broker)
         key = self.keys.of(shelf, bytes_)
         order = stable_order(key)
@@ -54,7 +54,7 @@ class ReplicaIndex:
         return self.near(brokers, rungs, max(2, number // len(rungs)))
 
     def near(self, brokers: I64, sizes: list[float], number: int) -> tuple[I64, I64]:
-        """Positions on each broker nearest each of some sizes: so many on either side, moved and unmoved ones."""
+        """Positions on each broker nearest each of these sizes: so many on either side, moved and unmoved ones."""
         shelf = _shelves(brokers)[:, None]
         first, end = self.first[shelf], self.first[shelf + 1]
         # more would be on other brokers
@@ -68,7 +68,7 @@ class ReplicaIndex:
         """Positions on each broker, evenly picked over their sizes."""
         shelf = _shelves(brokers)[:, None]
         first, last = self.first[shelf], self.first[shelf + 1] - 1
-        # more would name some twice
+        # more would contain duplicates
         number = min(number, int((last - first).max(initial=0)) + 1)
         at = first + np.arange(number) * (last - first) // max(1, number - 1)
         return self._still(sorted_distinct(at[np.broadcast_to(last >= first, at.shape)]))

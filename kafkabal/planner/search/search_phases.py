@@ -35,17 +35,17 @@ _NARROWED = 2e-4
 plans of benchmarks/planner_constants.py by 0.13 % at most, and leave no broker outside either."""
 
 _LEAST_SAVED_BY_CHAINS = 1e-3
-"""Of the bytes moved: chains that save less are not followed by others. With 2e-4 some plans took seven turns, for
-0.3 %; with 1e-3 they take up to five."""
+"""Fraction of the bytes moved: chains that save less are not followed by others. With 2e-4 some plans took seven turns,
+for 0.3 %; with 1e-3 they take up to five."""
 
 
 def repair(solution: Solution, listener: PlanListener) -> I64:
-    """Repair what breaks a rule, and what crowds a topic, as far as the mode asks for it.
+    """Repair what breaks a rule, and relieve brokers crowded by a topic, as far as the mode asks for it.
 
     Returns
     -------
     int64, shape (n,)
-        Cells of replicas that had to leave their broker, or to be added, and that fit nowhere.
+        Cells of replicas that had to leave their broker, or to be added, but fit nowhere.
     """
     mode = solution.problem.options.mode
     if not mode.moves_replicas:
@@ -64,7 +64,7 @@ def repair(solution: Solution, listener: PlanListener) -> I64:
 
 
 def balance(solution: Solution, listener: PlanListener, pace: float) -> None:
-    """Bring the brokers of a repaired placement inside their bands, as far as the mode goes."""
+    """Bring the brokers of a repaired placement inside their bands, as far as the mode allows."""
     mode = solution.problem.options.mode
     if not mode.moves_replicas:
         return
@@ -78,7 +78,7 @@ def _mark_new(solution: Solution) -> None:
 
 
 def _relieve_topics(solution: Solution) -> None:
-    """Try other replicas where those that were chosen first found no place."""
+    """Try other replicas if those that were chosen first found no place."""
     for _ in range(_MOST_TOPIC_ROUNDS):
         if not lift_for_topics(solution):
             return
@@ -101,17 +101,17 @@ def _even(solution: Solution, listener: PlanListener, pace: float) -> None:
             break
     if is_outside(solution):
         search_locally(solution, CONVEXITY)
-        # where copies differ in size the search changes the total, and with it what the warnings go by; to search on by
-        # the new bands took eight times as long on some drawn clusters, and moved on in the next plan
+        # if copies differ in size the search changes the total, and with it the bands that the warnings use; searching
+        # on by the new bands took eight times as long on some drawn clusters, and the next plan moved replicas again
         solution.refresh_bands()
 
 
 def exchange_in_chains(solution: Solution) -> Solution:
-    """A cheaper placement, where copies differ in size; the same if there is none."""
+    """A cheaper placement if copies differ in size; the same one if there is none."""
     best = solution
     while best.guidance is not None:
         other = return_by_chains(best.copy(), best.guidance, _NARROWED)
-        # the total has changed a little, and with it all bands
+        # the total has changed a little, and all bands with it
         for _ in range(_MOST_REFINEMENTS):
             other.refresh_bands(_NARROWED)
             search_locally(other)
@@ -146,7 +146,7 @@ def is_outside(solution: Solution) -> bool:
 
 
 def is_reached(solution: Solution) -> bool:
-    """Whether every rule is kept, and every broker inside its bands of bytes, of replicas and of topics."""
+    """Whether every rule is kept, and every broker is inside its bands of bytes, replicas and topics."""
     problem = solution.problem
     if is_outside(solution) or solution.must_leave().any() or solution.narrow().any():
         return False
@@ -158,7 +158,7 @@ def is_reached(solution: Solution) -> bool:
 
 
 def _return(solution: Solution, cells: I64) -> I64:
-    """Put what found no place back where it was; returns those that should not be there, or were nowhere."""
+    """Return replicas that found no place; returns those that should not be there, or had no broker before."""
     p, k = cells // solution.width, cells % solution.width
     previous = solution.problem.previous[p, k]
     known = previous >= 0

@@ -1,4 +1,4 @@
-"""Where every position is in the plan so far, with the loads that follow from it.
+"""The current broker of every position during the search, with the resulting loads.
 
 A position is named by its partition and its number, or by one number for both, its *cell*:
 ``partition x width + number``.
@@ -39,13 +39,13 @@ class Guidance(NamedTuple):
     """What moves are worth, by a linear relaxation of the whole problem."""
 
     potential: F64
-    """shape (n_brokers,): what a byte on each broker is worth being taken away."""
+    """shape (n_brokers,): value of taking a byte away from each broker."""
     price: F64
-    """shape (n_partitions, width): what moving each position costs, net of what that is worth, for each byte copied."""
+    """shape (n_partitions, width): cost of moving each position, net of its value, per byte copied."""
 
 
 class Solution:
-    """A placement that can be changed, and loads that are kept in step with it."""
+    """A placement that can be changed, with loads updated by every change."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
@@ -53,16 +53,16 @@ class Solution:
         self.placement: I32 = problem.previous.copy()
         self.is_position: Bools = (problem.previous >= 0) | (np.arange(self.width) < problem.positions[:, None])
         """Positions that hold a replica or are to be filled."""
-        # the last entry answers for "nowhere", which -1 points at
+        # the last entry stands for "nowhere", which -1 refers to
         self.rack: I32 = np.append(problem.rack, NO_RACK).astype(np.int32)
         self.required_racks: I32 = required_racks(problem.positions, problem.n_racks)
         self._one_a_rack = bool((problem.positions <= problem.n_racks).all())
         self.why: I8 = np.zeros(self.placement.shape, np.int8)
         """A :class:`~kafkabal.planner.move_cause.MoveCause` for each position that has left its broker."""
         self.guidance: Guidance | None = None
-        """Where copies of a partition differ in size: some take more off their broker than they cost."""
+        """If copies of a partition differ in size: some relieve their broker by more than they cost."""
         self.ascent_found: tuple[float, float] | None = None
-        """Of the state before the plan: the bound that was asked for, and the one that was found."""
+        """For the state before the plan: the requested bound and the one that was found."""
         self._recount()
         self.due: DueLoads = due_loads(problem, self.placement, bytes_agree=self.sizes_agree())
         self.used_before: I64 = self.used.copy()
@@ -70,7 +70,7 @@ class Solution:
         self.bands: Bands = make_bands(problem, self.due, self._total_bytes(), self.used_before)
 
     def copy(self) -> Solution:
-        """The same placement, to be changed on its own."""
+        """A copy of the placement that can be changed independently."""
         twin = copy(self)
         twin.ascent_found = None
         for name in ("placement", "is_position", "why", "used", "count"):
@@ -80,7 +80,7 @@ class Solution:
         return twin
 
     def with_equal_copies(self) -> Solution:
-        """The same placement in a cluster where every copy of a partition is as large as a new one would be."""
+        """The same placement in a cluster in which every copy of a partition is as large as a new one."""
         problem = self.problem
         same = (problem.previous >= 0) & problem.size_known[:, None]
         held = np.where(same, problem.arriving_bytes[:, None], problem.held_bytes)
@@ -104,7 +104,7 @@ class Solution:
         )
 
     def _total_bytes(self) -> int:
-        """Bytes that counted brokers hold once all positions on other brokers and all empty ones have come to them."""
+        """Bytes on counted brokers once all positions on other brokers and all empty positions have moved there."""
         problem = self.problem
         here = int(self.used[problem.weighed].sum())
         movable = problem.movable[:, None] & self.is_position
@@ -112,7 +112,7 @@ class Solution:
         return here + int(problem.arriving_bytes[np.nonzero(coming)[0]].sum())
 
     def adopt(self, after: ClusterState) -> None:
-        """Take over a placement of the same cluster; replicas that stay keep their positions."""
+        """Adopt a placement of the same cluster; replicas that stay keep their positions."""
         r = after.replicas
         there = np.full(self.placement.shape, NONE, np.int32)
         there[r.partition, np.arange(len(r)) - after.partitions.first[r.partition]] = r.broker
@@ -134,27 +134,27 @@ class Solution:
         self.put(np.full(len(rows), p), rows, np.array([target[k] for k in rows.tolist()], np.int64))
 
     def refresh_bands(self, narrowed: float = 0.0) -> None:
-        """Follow the total, which changes where the copies of a partition differ in size; see :func:`make_bands`."""
+        """Update the bands to the total, which changes if copies of a partition differ in size: :func:`make_bands`."""
         self.due = bytes_due(self.problem, self.placement, self.due)
         self.bands = make_bands(self.problem, self.due, self._total_bytes(), self.used_before, narrowed)
 
     # -- questions ---------------------------------------------------------------------------------------------
 
     def load(self, p: I64, k: I64, broker: I32 | I64 | int) -> I64:
-        """Bytes of positions on these brokers: those of the copy that is there, else of a new one."""
+        """Bytes of positions on these brokers: those of the existing copy, otherwise those of a new one."""
         problem = self.problem
         return np.where(problem.previous[p, k] == broker, problem.held_bytes[p, k], problem.arriving_bytes[p])
 
     def stays(self) -> Bools:
-        """bool, shape (n_partitions, width): the position is on the broker that held it before."""
+        """bool, shape (n_partitions, width): whether the position is on the broker that held it before."""
         return np.asarray(self.is_position & (self.placement == self.problem.previous))
 
     def moved(self) -> Bools:
-        """bool, shape (n_partitions, width): the position is on a broker that held no copy before."""
+        """bool, shape (n_partitions, width): whether the position is on a broker that held no copy before."""
         return np.asarray((self.placement >= 0) & (self.placement != self.problem.previous))
 
     def most_bytes(self) -> I64:
-        """int64, shape (n_brokers,): upper edges of the bands, or what the disks hold where that is less."""
+        """int64, shape (n_brokers,): upper edges of the bands, or what the disks hold if that is less."""
         return np.minimum(self.bands.high_bytes, self.problem.limit_bytes)
 
     def sizes_agree(self) -> bool:
@@ -175,30 +175,30 @@ class Solution:
         )
 
     def keeps_dead(self) -> Bools:
-        """bool, shape (n_partitions,): a replica is on a dead broker, as long as no other takes it."""
+        """bool, shape (n_partitions,): whether a replica is on a dead broker and no other takes its place."""
         is_dead = ~self.problem.state.brokers.is_live
         if not is_dead.any():
             return np.zeros(len(self.placement), np.bool_)
         return np.asarray(((self.placement >= 0) & is_dead[self.placement]).any(1))
 
     def keeps_offline(self) -> Bools:
-        """:meth:`keeps_dead`, or the same of an offline log dir: Kafka ends no reassignment of such a partition."""
+        """:meth:`keeps_dead`, or the same for an offline log dir: Kafka never completes such a reassignment."""
         problem = self.problem
         stays = problem.lost & (self.placement == problem.previous) & (self.placement >= 0)
         return np.asarray(self.keeps_dead() | stays.any(1))
 
     def narrow(self) -> Bools:
-        """Partitions that may move, and are in fewer racks than they could be."""
+        """Partitions that may move and are in fewer racks than they could be."""
         return np.asarray((self.missing_racks(self.placement) > 0) & self.problem.movable)
 
     def missing_racks(self, brokers: I32) -> I32:
-        """int32, shape (n_partitions,): more racks that each partition has to be in than these brokers are in."""
+        """int32, shape (n_partitions,): number of racks that each partition still lacks, given these brokers."""
         return missing_racks(self.rack[brokers], self.required_racks)
 
     def others(self, p: I64, k: I64) -> I32:
         """int32, shape (n, width): brokers of the other positions of each partition.
 
-        A position that was lifted for its topic's sake may come back, and so still occupies its previous broker.
+        A position that was lifted because of its topic may return, so it still occupies its previous broker.
         """
         rows = self.placement[p]
         may_return = (rows < 0) & (self.why[p] == MoveCause.TOPIC)
@@ -207,7 +207,7 @@ class Solution:
         return rows
 
     def may_go(self, p: I64, k: I64, target: I32 | I64, forgiven: I64 | int = 0) -> Bools:
-        """bool, shape (n,): the rules let each position go to its target.
+        """bool, shape (n,): whether the rules let each position go to its target.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class Solution:
         return self.rules_allow(p, k, target) & self.topics_allow(p, target, forgiven)
 
     def rules_allow(self, p: I64, k: I64, target: I32 | I64) -> Bools:
-        """bool, shape (n,): all rules but those of topics let each position go to its target."""
+        """bool, shape (n,): whether all rules except those of topics let each position go to its target."""
         problem = self.problem
         others, previous = self.others(p, k), self._closed_by_previous(p, k)
         column = target[:, None]
@@ -226,21 +226,21 @@ class Solution:
         return np.asarray(allowed & self._may_enter(p, others, target))
 
     def topics_allow(self, p: I64, target: I32 | I64, forgiven: I64 | int = 0) -> Bools:
-        """bool, shape (n,): the target may hold one more replica of the topic."""
+        """bool, shape (n,): whether the target may hold one more replica of the topic."""
         if self.topic_count is None:
             return np.ones(len(p), np.bool_)
         topic = self.problem.topic[p]
         return np.asarray(self.topic_count[topic, target] < self.bands.topic_most(topic, target) + forgiven)
 
     def may_return(self, p: I64, k: I64, instead_of: I64) -> Bools:
-        """bool, shape (n,): each position may return once another is gone, by all rules but those of topics."""
+        """bool, shape (n,): whether each position may return once another is gone, by all rules but those of topics."""
         problem = self.problem
         home, others = problem.previous[p, k], self.others(p, instead_of)
         allowed = ~problem.leaves[home] & ~problem.lost[p, k] & ~any_of_row(others == home[:, None])
         return np.asarray(allowed & self._may_enter(p, others, home))
 
     def racks_allow(self, p: I64, k: I64, target: I32 | I64) -> Bools:
-        """bool, shape (n,): the rack rule alone lets each position go to its target."""
+        """bool, shape (n,): whether the rack rule alone lets each position go to its target."""
         return self._may_enter(p, self.others(p, k), target)
 
     def _may_enter(self, p: I64, others: I32, target: I32 | I64) -> Bools:
@@ -255,12 +255,12 @@ class Solution:
         Parameters
         ----------
         crowding
-            A broker may hold too many replicas of a topic.
+            Whether a broker may hold too many replicas of a topic.
         """
         problem = self.problem
         rows = np.arange(len(p))
         others, previous = self.others(p, k), self._closed_by_previous(p, k)
-        # one column more, which -1 points at
+        # one more column, for -1
         closed = np.zeros((len(p), problem.n_brokers + 1), np.bool_)
         for i in range(self.width):
             closed[rows, others[:, i]] = True
@@ -274,10 +274,10 @@ class Solution:
         return np.asarray(allowed)
 
     def _closed_by_previous(self, p: I64, k: I64) -> I32:
-        """int32, shape (n, width): brokers that the partitions are on today, to which these positions may not go.
+        """int32, shape (n, width): current brokers of the partitions, to which these positions may not go.
 
-        Each may return to its own, but from an offline log dir: Kafka makes no new copy where the list of replicas
-        names the broker already, and a reassignment that keeps such a replica never ends.
+        Each may return to its own, unless from an offline log dir: Kafka makes no new copy if the list of replicas
+        contains the broker already, and a reassignment that keeps such a replica never completes.
         """
         rows, problem = np.arange(len(p)), self.problem
         previous = problem.previous[p]
@@ -297,7 +297,7 @@ class Solution:
         self.why[p, k] = np.maximum(self.why[p, k], why)
 
     def drop(self, p: I64, k: I64) -> None:
-        """Give positions up, with the replicas in them."""
+        """Drop positions together with their replicas."""
         self.lift(p, k, MoveCause.NOTHING)
         self.is_position[p, k] = False
 
@@ -310,7 +310,7 @@ class Solution:
         self.placement[p, k] = target
 
     def move(self, p: I64, k: I64, target: I32 | I64) -> None:
-        """Take positions from where they are to other brokers, for the sake of balance."""
+        """Move positions from their brokers to others, for balance."""
         self.lift(p, k, MoveCause.BALANCE)
         self.put(p, k, target)
 
@@ -320,12 +320,12 @@ def _count_pairs(topic: I32, broker: I32, n_topics: int, n_brokers: int) -> Coun
     largest = int(np.bincount(topic, minlength=1).max())
     table = np.zeros((n_topics, n_brokers), np.min_scalar_type(largest))
     _add_pairs(table, topic, broker, 1)
-    # twice what a broker holds, or is due, is more than it will ever get
+    # no broker will ever hold more than twice what it holds or is due
     needed = np.min_scalar_type(2 * int(table.max(initial=0)) + 2 * -(-largest // n_brokers) + 4)
     return table.astype(needed, copy=False)
 
 
 def _add_pairs(table: Counts, topic: I32, broker: I32 | I64, number: int) -> None:
-    """Count pairs in, or out with -1; by one number a pair and in its own type that takes a twentieth of the time."""
+    """Add pairs to the table, or remove them with -1; with one number per pair in its own type, 20 times as fast."""
     add = np.add if number > 0 else np.subtract
     add.at(table.reshape(-1), topic.astype(np.int64) * table.shape[1] + broker, table.dtype.type(abs(number)))
