@@ -57,7 +57,7 @@ def _run_status(phase: Phase, holder: str | None) -> Report:
             host="rebalancer-7.operations.example.org",
             partitions=range(12),
         ),
-        state=SimpleNamespace(goal=Goal.APPLY, phase=phase, outcome=None),
+        state=SimpleNamespace(goal=Goal.APPLY, phase=phase, outcome=None, batches=None),
         journal=None,
         is_open=True,
         is_resumable=True,
