@@ -81,3 +81,11 @@ def test_a_plan_of_another_cluster_is_refused() -> None:
 
     with pytest.raises(UsageError, match=f"plan {plan.plan_id} is for another cluster: simulated, not another"):
         make_plan(other, PlanOptions(keep_moved=(plan,)))
+
+
+def test_a_plan_without_any_topic_in_scope_is_refused() -> None:
+    """Patterns that exclude every topic that others select are an error, not a balanced cluster."""
+    state = cluster(brokers(3), [topic("images", (1, 2), (1, 2)), topic("logs", (1, 2))])
+    with pytest.raises(UsageError, match="no topic in scope"):
+        make_plan(state, PlanOptions(topics=("images",), exclude_topics=("im*",)))
+    make_plan(state, PlanOptions(topics=("*",), exclude_topics=("images",)))
