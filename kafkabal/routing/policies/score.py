@@ -236,10 +236,14 @@ class ScoreWeighted(PolicyBase):
             return min(self._request_bytes(), self._horizon_bytes / (_SLOTS_IN_HORIZON * view.n_partitions))
         return self._request_bytes()
 
-    def _request_bytes(self) -> int:
-        """Most bytes of values in one request, as whole records of mean length; that matters if only few fit."""
+    def _request_bytes(self) -> float:
+        """Values of about the mean length that the longest request carries.
+
+        Long records may be one more: a batch that is not full waits for its linger time. With nine of 100 kB in a slot
+        in place of ten, p50 was 1.2 to 2.2 times that of librdkafka's default.
+        """
         record_bytes = self._stride.mean_record_bytes or self._batch_bytes
-        return max(1, _LONGEST_BATCH_BYTES // (record_bytes + _FORMAT_BYTES)) * record_bytes
+        return _LONGEST_BATCH_BYTES * record_bytes / (record_bytes + _FORMAT_BYTES)
 
     def _count_rate(self) -> None:
         """Measure how fast records came since the last call.

@@ -268,12 +268,12 @@ def test_slots_follow_the_rate_between_two_views() -> None:
         (100_000, 1_400, 7),  # 5 ms; a request could carry 9
         (1_000, 145_000, 725),  # 5 ms; a request could carry 988
         (100, 230_000, 2_300),  # 10 ms, as long as librdkafka's own partitioner stays
-        (100_000, 4_000, 9),  # a request is full before its time is over
-        (10_000, 40_000, 99),
+        (100_000, 4_000, 10),  # a request is full before its time is over
+        (10_000, 40_000, 100),
     ],
 )
-def test_slots_are_whole_linger_times_or_whole_requests(record_bytes: int, per_s: int, slot_records: int) -> None:
-    """What a slot has beyond that would wait in a batch that gets no more records, or take a request for itself."""
+def test_slots_are_whole_linger_times_or_fill_a_request(record_bytes: int, per_s: int, slot_records: int) -> None:
+    """A slot ends with a linger time or a full request, so that no records wait in a batch that gets no more."""
     cluster = build_workload_cluster(WorkloadCluster(brokers=4))
     now_s = [0.0]
     policy = ScoreWeighted(Context(clock=lambda: now_s[0]))
