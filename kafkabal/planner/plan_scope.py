@@ -42,7 +42,14 @@ def left_alone(state: ClusterState, options: PlanOptions) -> Bools:
 def movable_partitions(state: ClusterState, options: PlanOptions, broken: Bools) -> tuple[Bools, Bools]:
     """Partitions that may move for balance, and those that may only be repaired: broken ones of internal topics."""
     _check_patterns(state, options)
-    topics = chosen_topics(state, options)[state.partitions.topic]
+    chosen = chosen_topics(state, options)
+    if options.topics and not chosen.any():
+        # a plan without any topic in scope would report a balanced cluster
+        raise UsageError(
+            "no topic in scope: --exclude-topics excludes all that --topics selects",
+            hint="'kafkabal config show' shows whether a profile excludes them",
+        )
+    topics = chosen[state.partitions.topic]
     # a partition that another reassignment is moving is left to it; without a readable copy nothing can be copied
     free = topics & ~is_reassigned(state) & has_readable_copy(state)
     balanced = free & in_scope(state, options)
@@ -73,22 +80,13 @@ def kept_replicas(state: ClusterState, plans: Sequence[Plan]) -> Bools:
 
 
 def _check_patterns(state: ClusterState, options: PlanOptions) -> None:
-    """Refuse a pattern that matches no topic, and patterns that leave none of the topics asked for.
-
-    With a typing error, nothing would move, or protected topics would; and a plan without any topic in scope would say
-    that the cluster is balanced.
-    """
+    """Refuse a pattern that matches no topic: with a typing error, nothing would move, or protected topics would."""
     for flag, patterns in (("--topics", options.topics), ("--exclude-topics", options.exclude_topics)):
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in state.topics.name):
                 near = get_close_matches(pattern, state.topics.name, n=3)
                 hint = f"did you mean: {', '.join(near)}" if near else None
                 raise UsageError(f"{flag}: unknown topic: {pattern!r}", hint=hint)
-    if options.topics and not chosen_topics(state, options).any():
-        raise UsageError(
-            "no topic in scope: --exclude-topics excludes all that --topics selects",
-            hint="'kafkabal config show' shows whether a profile excludes them",
-        )
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:
