@@ -61,4 +61,6 @@ def _command(words: Sequence[str]) -> str:
         return "inspect --growth"
     if command == "inspect" and ("--all-profiles" in words or words.count("--profile") > 1):
         return "inspect --topics" if "--topics" in words else "inspect --all-profiles"
+    if command in ("rebalance", "rebalance apply") and "--dry-run" in words:
+        return "rebalance --dry-run"
     return f"{command} --frontier" if "--frontier" in words else command

@@ -174,11 +174,11 @@ def test_commands_that_put_throttles_back_take_controllers(run_cli: Callable[...
 
 @pytest.mark.parametrize("throttle", ["none", "7MB", "auto"])
 def test_the_throttle_shapes_no_plan(run_cli: Callable[..., Any], snapshot: Path, throttle: str) -> None:
-    """The plan shown by a rehearsal, written to a file and applied is the same under any throttle."""
+    """The plan shown by a dry run, written to a file and applied is the same under any throttle."""
     words = ("--snapshot", str(snapshot))
     plan_id = json.loads(run_cli("rebalance", "plan", *words, "-o", "json").out)["plan_id"]
-    rehearsed = run_cli("rebalance", *words, "--dry-run", "--throttle", throttle)
-    assert f"plan: {plan_id}" in rehearsed.out
+    dry_run = run_cli("rebalance", *words, "--dry-run", "--throttle", throttle)
+    assert f"plan: {plan_id}" in dry_run.out
     run_cli("rebalance", *words, "--save", str(snapshot), "--yes", "--throttle", throttle)
     assert json.loads(run_cli("rebalance", "status", *words, "-o", "json").out)["plan_id"] == plan_id
 
@@ -291,6 +291,37 @@ def test_dry_run(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -
     assert run_cli(*words, "--exit-code").code == 3
 
 
+def test_a_dry_run_in_json_has_one_shape(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
+    """JSON lists the moves and the requests, from a plan file or without, with something to do or nothing."""
+    on = ("--snapshot", str(snapshot), "--dry-run", "-o", "json")
+    applied = json.loads(run_cli("rebalance", "apply", str(plan_file), *on, "-q").out)
+    planned = json.loads(run_cli("rebalance", *on).out)
+    nothing = json.loads(run_cli("rebalance", *on, "--below", "99%").out)
+
+    assert {"at_s", "api", "resource", "value"} == applied["requests"][0].keys()
+    assert ("AlterPartitionReassignments", "t-0", "3,2") in {
+        (request["api"], request["resource"], request["value"]) for request in applied["requests"]
+    }
+    assert len(applied["moves"]) == applied["partitions"] == 2
+    assert applied.keys() == planned.keys() == nothing.keys()
+    assert (nothing["requests"], nothing["moves"], nothing["elapsed_s"]) == ([], [], 0)
+
+
+def test_a_quiet_dry_run_says_it_by_its_exit_code(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
+    """With -q it prints nothing on exit 0, and --exit-code tells whether there is something to do."""
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--dry-run", "-q")
+    quiet, pending = run_cli(*words), run_cli(*words, "--exit-code")
+    assert (quiet.code, quiet.out) == (0, "")
+    assert (pending.code, pending.out) == (3, "")
+
+
+def test_a_dry_run_has_no_events(run_cli: Callable[..., Any], snapshot: Path) -> None:
+    """Nothing happens in it, so that lines of events are refused instead of mixed with requests."""
+    refused = run_cli("rebalance", "--snapshot", str(snapshot), "--dry-run", "-o", "jsonl")
+    assert (refused.code, refused.out) == (2, "")
+    assert "--dry-run" in refused.err
+
+
 def test_drift(run_cli: Callable[..., Any], tmp_path: Path, plan_file: Path) -> None:
     """A plan that no longer matches is refused with exit 4, naming the partition; the rest can be applied."""
     path = tmp_path / "changed.jsonl"
@@ -398,7 +429,7 @@ def test_textfile(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, 
 def test_a_night_with_nothing_to_do_refreshes_the_textfile(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, is_dry: bool
 ) -> None:
-    """Monitoring sees a run that has just completed instead of an earlier failure; a rehearsal is not a run."""
+    """Monitoring sees a run that has just completed instead of an earlier failure; a dry run is not a run."""
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
     saving = ("--save", str(snapshot))
     assert run_cli(*words, *saving).code == 0
@@ -421,7 +452,7 @@ def test_a_night_with_nothing_to_do_refreshes_the_textfile(
 def test_a_run_that_is_refused_shows_in_the_textfile(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, is_dry: bool
 ) -> None:
-    """A refused run replaces the success of the night before; a rehearsal is not a run."""
+    """A refused run replaces the success of the night before; a dry run is not a run."""
     write_snapshot(cluster(brokers(3, dirs=2), [topic("t", [1, 2], [1, 2], [1, 2])]), snapshot)
     path = tmp_path / "run.prom"
     path.write_text("kafkabal_rebalance_success 1.0\n")
@@ -508,7 +539,7 @@ def test_a_snapshot_that_is_read_is_never_written(
 
 
 def test_the_result_goes_to_another_file(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
-    """The source stays unchanged to the byte, also in a rehearsal, which saves nothing."""
+    """The source stays unchanged to the byte, also in a dry run, which saves nothing."""
     before, saved = snapshot.read_bytes(), Path(f"{snapshot}.out")
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot))
     assert run_cli(*words, "--dry-run").code == 0

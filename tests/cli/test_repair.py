@@ -305,7 +305,7 @@ def test_a_topic_with_the_longest_name_is_moved(run_cli: Callable[..., Any], mon
     assert (again.code, "nothing to do" in again.err) == (0, True), again.err
 
 
-def test_a_rehearsal_while_a_run_is_live_is_busy(simulation: Simulation) -> None:
+def test_a_dry_run_while_a_run_is_live_is_busy(simulation: Simulation) -> None:
     """A dry run reports a live run as busy (75), and a crashed one with how to end it (4)."""
     _uneven(simulation.memory)
 
@@ -612,7 +612,7 @@ def _edited(path: Path, **change: Any) -> None:
 
 
 def test_a_plan_that_changes_a_replication_factor_is_refused(simulation: Simulation, tmp_path: Path) -> None:
-    """The plan is refused, also in a rehearsal, unless that is allowed by name or the plan was made for it."""
+    """The plan is refused, also in a dry run, unless that is allowed by name or the plan was made for it."""
     plan = tmp_path / "plan.json"
     simulation.run("rebalance", "plan", "--drain", "3", "--out", str(plan), "-q")
     _edited(plan, replicas=[1], log_dirs=["any"])

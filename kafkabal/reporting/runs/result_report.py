@@ -51,7 +51,7 @@ def nothing_report(command: str) -> Report:
             Fact(key="left_throttles", value=[]),
             Fact(key="journal", value=None),
         ),
-        tables=(_problems({}),),
+        tables=(problems_table({}),),
     )
 
 
@@ -73,11 +73,12 @@ def result_report(result: RunResult, command: str) -> Report:
             Fact(key="left_throttles", value=list(result.pending)),
             Fact(key="journal", value=str(result.journal)),
         ),
-        tables=(_problems(result.problems),),
+        tables=(problems_table(result.problems),),
     )
 
 
-def _problems(problems: Mapping[str, str]) -> Table:
+def problems_table(problems: Mapping[str, str]) -> Table:
+    """Partitions that are not as planned, with the reasons."""
     return Table(
         key="problems",
         title="not as planned",

@@ -33,8 +33,8 @@ def test_destination_log_dir_goes_offline(stage: Stage) -> None:
     stage.assert_as_planned()
 
 
-def test_rehearsal_on_a_cluster_with_a_failed_log_dir(stage: Stage) -> None:
-    """Each request of a repair is shown once; the rehearsal ends, and what it cannot achieve sets the exit code."""
+def test_dry_run_on_a_cluster_with_a_failed_log_dir(stage: Stage) -> None:
+    """Each request of a repair is shown once; the dry run ends, and what it cannot achieve sets the exit code."""
     lost = stage.moving(0)
     path = stage.start[lost][2][1]
     with _offline(stage, 1, Path(path)):

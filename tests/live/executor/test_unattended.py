@@ -185,14 +185,14 @@ def test_a_second_interrupt_releases_the_lock(stage: Stage, plan_file: Path) -> 
     stage.assert_clean()
 
 
-def test_a_rehearsal_beside_a_live_run(stage: Stage, plan_file: Path) -> None:
+def test_a_dry_run_beside_a_live_run(stage: Stage, plan_file: Path) -> None:
     """A dry run reports that the cluster is busy (75), not that a run crashed."""
     stage.begin(stage.slow)
     stage.until(stage.in_flight)
     for words in (("--dry-run",), ("apply", str(plan_file), "--dry-run")):
-        rehearsed = stage.command(*words, host="two")
-        assert rehearsed.returncode == _BUSY, rehearsed.stderr
-        assert "locked by kafkabal on one" in rehearsed.stderr
+        dry_run = stage.command(*words, host="two")
+        assert dry_run.returncode == _BUSY, dry_run.stderr
+        assert "locked by kafkabal on one" in dry_run.stderr
     assert stage.in_flight()
 
 

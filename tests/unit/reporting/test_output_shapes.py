@@ -87,7 +87,7 @@ def test_every_command_that_writes_json_has_a_schema() -> None:
         if {"--output", "--format"} & {*option.flags} and {"table", "json"} <= {*option.values.words}
     }
     published = {path.name.removesuffix(".schema.json") for path in SCHEMAS.glob("*.json")}
-    views = {"rebalance-plan-frontier", "rebalance-explain-why-not", "rebalance-check", "read-to"}
+    views = {"rebalance-plan-frontier", "rebalance-explain-why-not", "rebalance-check", "rebalance-dry-run", "read-to"}
     views |= {"inspect-all-profiles", "inspect-topics", "inspect-growth"}
     assert published - views - {"rebalance-events", "weights-record"} == offering
 

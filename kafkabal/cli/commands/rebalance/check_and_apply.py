@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kafkabal.executor import ClusterLoad, RunEnvironment, RunOptions
     from kafkabal.model import ClusterState
     from kafkabal.plan import Plan
+    from kafkabal.reporting.report import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class ApplyCommand:
         return replace(self, command=replace(self.command, environment=timed))
 
     def _refuse_live_run(self) -> None:
-        """A rehearsal takes no lock, so that any number may run; only its holder can tell live from crashed runs.
+        """A dry run takes no lock, so that any number may run; only its holder can tell live from crashed runs.
 
         Raises
         ------
@@ -124,14 +125,14 @@ class ApplyCommand:
 
         command, begin = self.command, self.begin
         if not plan.partitions:
-            self.nothing_to_do("nothing to do")
+            self._nothing_to_do("nothing to do", plan)
             return _done(plan)
         moves = moves_of_plan(plan.partitions)
         load = command.measured_load(moves)
         options = command.run_options(self.command_options, load, moves)
         self._check(plan, options, load)
         if begin.dry_run:
-            self._dry_run(plan, options)
+            self._show_dry_run(plan, options)
             return _done(plan)
         if not command.confirm(f"apply {counted_noun(len(plan.partitions), 'change')}?", yes=begin.yes):
             return ExitCode.FAILED
@@ -145,7 +146,7 @@ class ApplyCommand:
                 lock=command.lock.take(),
             )
         if result is None:
-            self.nothing_to_do("nothing to do: all partitions are as planned")
+            self._nothing_to_do("nothing to do: all partitions are as planned", plan)
             return _done(plan)
         command.end(result)
         return _done(plan)
@@ -182,40 +183,58 @@ class ApplyCommand:
         before = known_before(cluster, settings, context)
         return frozenset(recently_dead(cluster, state, settings, context, drained=plan.drained, before=before))
 
-    def nothing_to_do(self, text: str) -> None:
+    def _nothing_to_do(self, text: str, plan: Plan) -> None:
         """Report, in the chosen format, why no run starts."""
         self.command.context.say(text)
-        self.report_nothing()
+        if self.begin.dry_run:
+            from kafkabal.reporting.runs.dry_run_report import DryRun, dry_run_report
+
+            if self._in_json:
+                self._show_as_json(dry_run_report(plan, DryRun()))
+        else:
+            self.report_nothing()
 
     def report_nothing(self) -> None:
         """Write the JSON and the textfile of a command that started no run, if requested."""
-        from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
-        from kafkabal.cli.framework.shared_options import Format, OutputOptions
-        from kafkabal.cli.framework.show_report import show_report
         from kafkabal.reporting.runs.result_report import nothing_report
 
-        if self.command.output.output is RunFormat.JSON:
-            show_report(nothing_report(self.command.name), OutputOptions(output=Format.JSON), self.command.context)
+        if self._in_json:
+            self._show_as_json(nothing_report(self.command.name))
         self.command.end_textfile(succeeded=True)
 
-    def _dry_run(self, plan: Plan, options: RunOptions) -> None:
-        from kafkabal.cli.commands.rebalance.dry_run import rehearse
+    def _show_dry_run(self, plan: Plan, options: RunOptions) -> None:
+        from kafkabal.cli.commands.rebalance.dry_run import simulate_run
+        from kafkabal.reporting.runs.dry_run_report import dry_run_report
         from kafkabal.units import format_duration
 
         context = self.command.context
-        rehearsal = rehearse(plan, self._environment.read_state(), options)
-        for line in rehearsal.calls:
-            context.stdout.write(printable(line) + "\n")
-        took = format_duration(rehearsal.elapsed_s)
-        context.say(f"{counted_noun(len(rehearsal.calls), 'request')}, about {took}; nothing changed")
-        if rehearsal.problems:
-            name, reason = next(iter(rehearsal.problems.items()))
+        dry_run = simulate_run(plan, self._environment.read_state(), options)
+        if self._in_json:
+            self._show_as_json(dry_run_report(plan, dry_run))
+        elif not context.quiet:
+            context.stdout.writelines(printable(str(request)) + "\n" for request in dry_run.requests)
+        took = format_duration(dry_run.elapsed_s)
+        context.say(f"{counted_noun(len(dry_run.requests), 'request')}, about {took}; nothing changed")
+        if dry_run.problems:
+            name, reason = next(iter(dry_run.problems.items()))
             raise UnsafeError(
-                f"{len(rehearsal.problems)} of {counted_noun(len(plan.partitions), 'partition')} "
+                f"{len(dry_run.problems)} of {counted_noun(len(plan.partitions), 'partition')} "
                 f"would not be moved: {name}: {reason}"
             )
-        if self.begin.exit_code and rehearsal.calls:
+        if self.begin.exit_code and dry_run.requests:
             raise FindingsError("a plan is pending")
+
+    @property
+    def _in_json(self) -> bool:
+        from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
+
+        return self.command.output.output is RunFormat.JSON
+
+    def _show_as_json(self, report: Report) -> None:
+        from kafkabal.cli.framework.shared_options import Format, OutputOptions
+        from kafkabal.cli.framework.show_report import show_report
+
+        show_report(report, OutputOptions(output=Format.JSON), self.command.context)
 
 
 def _done(plan: Plan) -> ExitCode:

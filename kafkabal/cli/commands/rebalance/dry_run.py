@@ -1,18 +1,18 @@
-"""A run rehearsed on an in-memory copy of the cluster: the requests it would send, in order."""
+"""A dry run on an in-memory copy of the cluster: the requests a run would send, in order."""
 
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from kafkabal.clusters import ConfigOperation
+from kafkabal.reporting.runs.dry_run_report import DryRun, DryRunRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from kafkabal.clusters.simulated import Call
     from kafkabal.executor import RunOptions
@@ -27,22 +27,10 @@ _NAMES = {
 }
 _SIGNS = {ConfigOperation.SET: "=", ConfigOperation.APPEND: "+=", ConfigOperation.SUBTRACT: "-="}
 _LOOKS = 200
-"""Approximate number of observations in a rehearsed run: steps of half a percent; a large plan then takes seconds."""
+"""Approximate number of observations in a dry run: steps of half a percent; a large plan then takes seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
-    """The requests and the duration of a run."""
-
-    calls: tuple[str, ...]
-    """One line per request."""
-    elapsed_s: float
-    """Duration on the simulated clock."""
-    problems: Mapping[str, str]
-    """Partition to reason, for those that would not reach their planned placement."""
-
-
-def rehearse(plan: Plan, state: ClusterState, options: RunOptions) -> Rehearsal:
+def simulate_run(plan: Plan, state: ClusterState, options: RunOptions) -> DryRun:
     """Apply a plan to a copy of the cluster without throttles."""
     from kafkabal.clusters.simulated import FaultyCluster, InMemoryCluster
     from kafkabal.executor import RunEnvironment, apply
@@ -55,13 +43,13 @@ def rehearse(plan: Plan, state: ClusterState, options: RunOptions) -> Rehearsal:
     with tempfile.TemporaryDirectory() as folder:
         environment = RunEnvironment(cluster=recorded, state_dir=Path(folder), clock=clock)
         result = apply(environment, plan, _without_waiting(options, plan))
-    lines = tuple(
-        f"{at:8.0f} s  {line}"
-        for at, call in zip(times, recorded.calls, strict=True)
+    requests = tuple(
+        DryRunRequest(at_s, _NAMES[call.method], resource, value)
+        for at_s, call in zip(times, recorded.calls, strict=True)
         if call.method in _NAMES
-        for line in _lines(call)
+        for resource, value in _changes(call)
     )
-    return Rehearsal(lines, clock.monotonic(), result.problems if result is not None else {})
+    return DryRun(requests, clock.monotonic(), result.problems if result is not None else {})
 
 
 def _without_waiting(options: RunOptions, plan: Plan) -> RunOptions:
@@ -73,15 +61,16 @@ def _without_waiting(options: RunOptions, plan: Plan) -> RunOptions:
     return msgspec.structs.replace(options, timeouts=timeouts, throttle=throttle, window=None, max_runtime_s=None)
 
 
-def _lines(call: Call) -> Iterator[str]:
-    name, argument = _NAMES[call.method], call.arguments[0]
+def _changes(call: Call) -> Iterator[tuple[str, str | None]]:
+    """What a request changes, and to what."""
+    argument = call.arguments[0]
     if call.method == "alter_configs":
         for change in argument:
             value = "(deleted)" if change.value is None else change.value
-            yield f"{name} {change.resource}: {change.key}{_SIGNS[change.operation]}{value}"
+            yield str(change.resource), f"{change.key}{_SIGNS[change.operation]}{value}"
     elif call.method == "elect_preferred_leaders":
-        yield from (f"{name} {partition}" for partition in argument)
+        yield from ((str(partition), None) for partition in argument)
     else:
         for item, target in argument.items():
             goal = "cancel" if target is None else target if isinstance(target, str) else ",".join(map(str, target))
-            yield f"{name} {item}: {goal}"
+            yield str(item), goal

@@ -18,6 +18,7 @@ from kafkabal.errors import (
     KafkabalError,
     OperationError,
     PartialFailureError,
+    UsageError,
 )
 from kafkabal.printable import printable
 
@@ -80,12 +81,14 @@ def open_run_session(
     """
     from dataclasses import replace
 
-    from kafkabal.cli.commands.rebalance.run_command_options import RunOutput
+    from kafkabal.cli.commands.rebalance.run_command_options import RunFormat, RunOutput
     from kafkabal.executor import LockAcrossRuns, report_in_background
     from kafkabal.isolated_listeners import Reporters
 
     works_on_runs = output is not None
     output = output or RunOutput()
+    if dry_run and output.output is RunFormat.JSONL:
+        raise UsageError("--dry-run and -o jsonl cannot be combined: nothing happens", hint="use -o json")
     with ExitStack() as stack:
         # ends after the lock is released, so that remaining output keeps no other command waiting
         direct = context
