@@ -13,6 +13,7 @@ import gzip
 import io
 import sys
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeAlias
 
 import msgspec
 
+from kafkabal.decoding_faults import decoding_fault
 from kafkabal.errors import InputFileError
 
 if TYPE_CHECKING:  # a module for type checkers only
@@ -104,6 +106,11 @@ class InputFile:
             unpacked.most_bytes, unpacked.packed, unpacked.limits = self._limits.total_bytes, packed, self._limits
             self._file = cast("IO[bytes]", io.BufferedReader(unpacked, _BUFFER_BYTES))
 
+    def skip_byte_order_mark(self) -> None:
+        """Skip the mark that some Windows programs put at the start of a UTF-8 file."""
+        if cast("io.BufferedReader", self._file).peek(len(BOM_UTF8)).startswith(BOM_UTF8):
+            self._file.read(len(BOM_UTF8))
+
     def lines(self) -> Iterator[bytes]:
         """The remaining lines, each with its line end.
 
@@ -173,6 +180,7 @@ def open_input(path: Path | str, limits: Limits, *, may_be_packed: bool = True) 
             raw.most_bytes = limits.total_bytes
             if may_be_packed:
                 opened.unpack(raw)
+                opened.skip_byte_order_mark()
             yield opened
     except (OSError, EOFError, zlib.error) as error:
         # a compressed file is read one line at a time: the next line is the one that cannot be unpacked
@@ -240,14 +248,16 @@ def decode_json(
         raise InputFileError(_shown(path), f"{what}: nested too deeply", line=line) from error
     except (ValueError, OverflowError) as error:  # includes the errors of msgspec and UTF-8
         found = line if line is not None else _line_of(str(error), data)
-        raise InputFileError(_shown(path), f"{what}: {_in_words(error)}", line=found) from error
+        raise InputFileError(_shown(path), f"{what}: {decoding_fault(error)}", line=found) from error
 
 
 def _check_integers(data: bytes, path: Path | str, line: int | None) -> None:
     value = msgspec.json.decode(data)
     for key, number in _integers(value, "$"):
         if abs(number) > _MOST_INTEGER:
-            raise InputFileError(_shown(path), f"{key}: an integer of more than 63 bits", line=line)
+            place = key.removeprefix("$").removeprefix(".")
+            fault = "an integer of more than 63 bits"
+            raise InputFileError(_shown(path), f"{place}: {fault}" if place else fault, line=line)
 
 
 def _integers(value: Any, key: str) -> Iterator[tuple[str, int]]:
@@ -269,10 +279,6 @@ def _line_of(message: str, data: bytes) -> int | None:
     digits = position.rstrip(")")
     end = int(digits) if digits.isdecimal() else len(data) if "truncated" in message else None
     return None if end is None else data.count(b"\n", 0, end) + 1
-
-
-def _in_words(error: Exception) -> str:
-    return "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else str(error)
 
 
 def _shown(path: Path | str) -> Path | str:

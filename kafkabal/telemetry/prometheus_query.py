@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from kafkabal.decoding_faults import decoding_fault
 from kafkabal.errors import ConfigError, OperationError, UnreachableError
 
 _TIMEOUT_S = 10.0
@@ -106,7 +107,7 @@ class PrometheusQuery:
         try:
             return msgspec.convert(answer.data.result, list[_Series])
         except msgspec.ValidationError as error:
-            raise self._stranger(str(error)) from error
+            raise self._stranger(decoding_fault(error)) from error
 
     def _value(self, series: _Series) -> float:
         text = series.value[1]

@@ -152,7 +152,7 @@ def test_what_topic_command_does_not_print_is_refused(tmp_path: Path, topics: st
     [
         ("Querying brokers\n", "dirs.txt: no JSON line"),
         ("\n{nonsense\n", "dirs.txt, line 2: is not what LogDirsCommand"),
-        ('{"version":1}', "missing required field `brokers`"),
+        ('{"version":1}', "missing key: brokers"),
         (
             LOG_DIRS.replace("errors.KafkaStorageException", "errors.ClusterAuthorizationException"),
             "line 3: broker 2 reported no log dirs: .*ClusterAuthorizationException",
