@@ -334,7 +334,7 @@ _kafkabal_spec() {
         "kafkabal rebalance rollback --notify") spec="value" ;;
         "kafkabal rebalance rollback --save") spec="files" ;;
         "kafkabal rebalance rollback --color") spec="words auto always never" ;;
-        "kafkabal rebalance rollback #0") spec="value" ;;
+        "kafkabal rebalance rollback #0") spec="names runs" ;;
         "kafkabal rebalance throttle --log-dir-throttle") spec="value" ;;
         "kafkabal rebalance throttle -b" | "kafkabal rebalance throttle --bootstrap-server") spec="value" ;;
         "kafkabal rebalance throttle --command-config") spec="files" ;;
@@ -671,7 +671,7 @@ _kafkabal_spec() {
         "kafkabal completion candidates --snapshot") spec="files" ;;
         "kafkabal completion candidates --zookeeper") spec="value" ;;
         "kafkabal completion candidates --color") spec="words auto always never" ;;
-        "kafkabal completion candidates #0") spec="words topics brokers profiles sandboxes nodes partitions" ;;
+        "kafkabal completion candidates #0") spec="words topics brokers profiles sandboxes nodes partitions runs" ;;
         "kafkabal scores -b" | "kafkabal scores --bootstrap-server") spec="value" ;;
         "kafkabal scores --command-config") spec="files" ;;
         "kafkabal scores --profile") spec="names profiles" ;;
@@ -790,9 +790,10 @@ _kafkabal() {
         [[ -n $spec ]] || spec="words ${words%%|*}"
     fi
     # readline replaces what follows the last sign that breaks words
-    local kept="$prefix" typed="$prefix$current"
+    local kept="$prefix" typed="$prefix$current" listed=
     if [[ $spec == list\ * ]]; then
         spec=${spec#list }
+        listed=,${current%"${current##*,}"}
         prefix=$prefix${current%"${current##*,}"}
         current=${current##*,}
     fi
@@ -811,7 +812,7 @@ _kafkabal() {
         names\ *)
             local ask=(kafkabal completion candidates "${spec#names }")
             while IFS= read -r word; do
-                [[ $word == "$current"* ]] && COMPREPLY+=("$prefix$word")
+                [[ $word == "$current"* && $listed != *,"$word",* ]] && COMPREPLY+=("$prefix$word")
             done < <("${ask[@]}" ${asked[@]+"${asked[@]}"} 2> /dev/null < /dev/null) ;;
     esac
     for ((i = 0; i < ${#COMPREPLY[@]}; i++)); do

@@ -53,7 +53,7 @@ function __kafkabal_list
     set -l typed (string replace -r '^--[^=]*=' '' -- (commandline -ct))
     set -l before (string match -r '^.*,' -- $typed)
     for name in (__kafkabal_names $argv[1])
-        echo "$before$name"
+        contains -- $name (string split ',' -- $before); or echo "$before$name"
     end
 end
 
@@ -666,6 +666,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l color -r -f
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -s h -l help -d 'Show this message and exit.'
 
+complete -c kafkabal -n '__kafkabal_argument 0 kafkabal rebalance rollback' -a '(__kafkabal_names runs)'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l journal -r -F -d 'Journal of the run, if not the latest one of this host.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l yes -d 'Do not prompt; required without a terminal.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l wait -r -f -d 'How long to wait while another kafkabal works on the cluster. [default: exit 75 at once]'
@@ -1233,7 +1234,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal completion fish' -l color -r -f 
 complete -c kafkabal -n '__kafkabal_at kafkabal completion fish' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal completion fish' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_argument 0 kafkabal completion candidates' -a 'topics brokers profiles sandboxes nodes partitions'
+complete -c kafkabal -n '__kafkabal_argument 0 kafkabal completion candidates' -a 'topics brokers profiles sandboxes nodes partitions runs'
 complete -c kafkabal -n '__kafkabal_at kafkabal completion candidates' -l name -r -f -d 'Sandbox whose nodes to print. [default: default]'
 complete -c kafkabal -n '__kafkabal_at kafkabal completion candidates' -l plan -r -F -d 'Plan file whose partitions to print.'
 complete -c kafkabal -n '__kafkabal_at kafkabal completion candidates' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'

@@ -143,6 +143,10 @@ def shell(request: pytest.FixtureRequest, world: dict[str, str], tmp_path: Path)
         command = [f"{tmp_path}/bin/kafkabal", "inspect", "-q", *words]
         done = subprocess.run(command, env=world, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+    cluster_id = read_snapshot(SNAPSHOTS / "lopsided.jsonl").cluster_id
+    runs = tmp_path / "xdg-state" / "kafkabal" / "snapshot-runs" / cluster_id
+    runs.mkdir(parents=True)
+    (runs / "20260102T030405-abcdef.jsonl").touch()
     found = Shell(request.param, world, tmp_path)
     yield found
     found.child.close(force=True)
@@ -175,6 +179,7 @@ ONE = [
     ("kafkabal top --by ra", "--by rack"),
     ("kafkabal watch --heal le", "--heal leaders"),
     ("kafkabal profiles use pr", "profiles use prod"),
+    ("kafkabal rebalance rollback --profile prod 2026", "prod 20260102T030405-abcdef"),
 ]
 MANY = [
     ("kafkabal sandbox st", {"status", "start", "stop"}),
@@ -207,6 +212,7 @@ def test_a_shell_completes_what_is_meant(shell: Shell) -> None:
 def test_nothing_is_offered_that_is_not_meant(shell: Shell) -> None:
     """No options appear without a dash, no topics of another cluster, and no names in place of a number."""
     assert "--" not in shell.complete("kafkabal produce ")
+    assert "1,1" not in shell.complete("kafkabal rebalance --profile prod --drain 1,")
     assert "archive" not in shell.complete("kafkabal rebalance --profile prod --topics ")
     assert shell.complete("kafkabal inspect --tolerance ").count("\n") == 0
 

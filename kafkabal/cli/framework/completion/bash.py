@@ -84,9 +84,10 @@ _kafkabal() {
         [[ -n $spec ]] || spec="words ${words%%|*}"
     fi
     # readline replaces what follows the last sign that breaks words
-    local kept="$prefix" typed="$prefix$current"
+    local kept="$prefix" typed="$prefix$current" listed=
     if [[ $spec == list\ * ]]; then
         spec=${spec#list }
+        listed=,${current%"${current##*,}"}
         prefix=$prefix${current%"${current##*,}"}
         current=${current##*,}
     fi
@@ -105,7 +106,7 @@ _kafkabal() {
         names\ *)
             local ask=(kafkabal completion candidates "${spec#names }")
             while IFS= read -r word; do
-                [[ $word == "$current"* ]] && COMPREPLY+=("$prefix$word")
+                [[ $word == "$current"* && $listed != *,"$word",* ]] && COMPREPLY+=("$prefix$word")
             done < <("${ask[@]}" ${asked[@]+"${asked[@]}"} 2> /dev/null < /dev/null) ;;
     esac
     for ((i = 0; i < ${#COMPREPLY[@]}; i++)); do

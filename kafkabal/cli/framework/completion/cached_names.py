@@ -1,4 +1,4 @@
-"""Topic names and broker ids for shell completion: a small file per cluster.
+"""Topic names, broker ids and the cluster's id for shell completion: a small file per cluster.
 
 Every command that reads a cluster refreshes its file, so that completion never waits for a cluster, and never offers
 topics of another one.
@@ -36,12 +36,13 @@ class CachedNames(msgspec.Struct, frozen=True):
     topics: tuple[str, ...] = ()
     """Without internal topics."""
     brokers: tuple[int, ...] = ()
+    cluster_id: str = ""
 
 
 def cache_names(state: ClusterState, settings: Settings, cache: Path) -> None:
     """Cache the names of the cluster for completion; write errors are ignored."""
     topics = [name for name, internal in zip(state.topics.name, state.topics.internal, strict=True) if not internal]
-    names = CachedNames(tuple(topics[:_MOST_NAMES]), tuple(state.brokers.id[:_MOST_NAMES].tolist()))
+    names = CachedNames(tuple(topics[:_MOST_NAMES]), tuple(state.brokers.id[:_MOST_NAMES].tolist()), state.cluster_id)
     path = _path(settings, cache)
     with suppress(OSError, OutputError):
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -67,7 +67,7 @@ function __kafkabal_list
     set -l typed (string replace -r '^--[^=]*=' '' -- (commandline -ct))
     set -l before (string match -r '^.*,' -- $typed)
     for name in (__kafkabal_names $argv[1])
-        echo "$before$name"
+        contains -- $name (string split ',' -- $before); or echo "$before$name"
     end
 end
 

@@ -56,6 +56,7 @@ _BY_METAVAR: Final[Mapping[str, Values]] = {
     "PATTERN": Values(CandidateKind.TOPICS),
     "TOPIC-PARTITION": Values(CandidateKind.PARTITIONS),
     "ID": Values(CandidateKind.BROKERS),
+    "RUN": Values(CandidateKind.RUNS),
     "NODE": Values(CandidateKind.NODES),
     "NAME[:OPTION=VALUE,...]": Values(CompletionKind.WORDS, tuple(POLICIES)),
 }

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # other characters could be special to a shell: such names must be typed
 _SAFE: Final = re.compile(r"[\w.:/@+-]+")
+# other ids are hashed for the name of the folder, which needs the executor
+_PLAIN_ID: Final = re.compile(r"[\w-][\w.-]{0,99}", re.ASCII)
 DEFAULT_SANDBOX: Final = "default"
 _FLAGS: Final = {
     "-b": "bootstrap_servers",
@@ -41,6 +43,7 @@ class CandidateKind(StrEnum):
     SANDBOXES = "sandboxes"
     NODES = "nodes"
     PARTITIONS = "partitions"
+    RUNS = "runs"
 
 
 def candidate_lines(
@@ -93,8 +96,18 @@ def _names(
             from kafkabal.plan import read_plan
 
             return (str(change.name) for change in read_plan(plan).partitions) if plan else ()
+        case CandidateKind.RUNS:
+            return _run_ids(cached_names(settings, context.cache_dir).cluster_id, context, settings)
         case CandidateKind.SANDBOXES | CandidateKind.NODES:
             return _sandbox_names(kind, context, name)
+
+
+def _run_ids(cluster_id: str, context: CommandContext, settings: Settings) -> Iterable[str]:
+    """Runs of this host on one cluster, from the names of their journals."""
+    if not _PLAIN_ID.fullmatch(cluster_id):
+        return ()
+    runs = "snapshot-runs" if settings.snapshot else "runs"
+    return sorted(path.stem for path in (context.state_dir / runs / cluster_id).glob("*.jsonl"))
 
 
 def _sandbox_names(kind: CandidateKind, context: CommandContext, name: str) -> Iterable[str]:

@@ -39,7 +39,9 @@ _kafkabal_names() {
 # the same after what was typed up to the last comma
 _kafkabal_list() {
     compset -P '*,'
-    _kafkabal_names "$@"
+    local -a listed
+    listed=(${(s:,:)${IPREFIX#*=}})
+    _kafkabal_names -F listed "$@"
 }
 """
 _TAIL = """
@@ -64,7 +66,7 @@ def _function(page: Page) -> str:
     arguments += ["'1: :->command'", "'*:: :->arguments'"]
     return (
         f"\n{name}() {{\n    local context state state_descr line\n    typeset -A opt_args\n"
-        f"    _arguments -C -s \\\n{_lines(arguments)}\n"
+        f"    _arguments -A '-*' -C -s \\\n{_lines(arguments)}\n"
         f"    case $state in\n        command)\n            local -a commands=(\n{_commands(page)}            )\n"
         f"            _describe command commands ;;\n        arguments)\n            case $line[1] in\n"
         f"{''.join(_dispatch(page))}            esac ;;\n    esac\n}}\n"
