@@ -88,6 +88,16 @@ class UsageError(KafkabalError):
     exit_code = ExitCode.USAGE
 
 
+class OptionError(UsageError):
+    """The value of one option does not fit the cluster."""
+
+    def __init__(self, option: str, reason: str, *, hint: str | None = None) -> None:
+        super().__init__(f"{option}: {reason}", hint=hint)
+        self.option = option
+        """As typed: ``--topics``."""
+        self.reason = reason
+
+
 def import_hint(error: BaseException) -> str | None:
     """Hint for a plug-in, named by the user, whose module is not found; None for any other error."""
     is_missing = isinstance(error, ModuleNotFoundError)

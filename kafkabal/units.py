@@ -53,14 +53,7 @@ def parse_bytes(text: str) -> int:
     UsageError
         If the text is not such a size.
     """
-    match = _QUANTITY.fullmatch(text)
-    factor = _POWERS.get(match["unit"].lower()) if match else None
-    if match is None or factor is None:
-        raise UsageError(f"invalid size: {text!r}", hint="write it like 500MB, 10GiB or 4096")
-    count = round(float(match["number"]) * factor) if "." in match["number"] else int(match["number"]) * factor
-    if count > _MOST_BYTES:
-        raise UsageError(f"size too large: {text!r}")
-    return count
+    return _parse_bytes(text, text, "size", "write it like 500MB, 10GiB or 4096")
 
 
 def parse_rate(text: str) -> int:
@@ -71,10 +64,20 @@ def parse_rate(text: str) -> int:
     UsageError
         If the text is not such a rate.
     """
-    try:
-        return parse_bytes(text.strip().removesuffix("/s"))
-    except UsageError:
-        raise UsageError(f"invalid rate: {text!r}", hint=_RATE_HINT) from None
+    return _parse_bytes(text.strip().removesuffix("/s"), text, "rate", _RATE_HINT)
+
+
+def _parse_bytes(compact: str, text: str, what: str, hint: str) -> int:
+    match = _QUANTITY.fullmatch(compact)
+    factor = _POWERS.get(match["unit"].lower()) if match else None
+    if match is None or factor is None:
+        raise UsageError(f"invalid {what}: {text!r}", hint=hint)
+    count = round(float(match["number"]) * factor) if "." in match["number"] else int(match["number"]) * factor
+    if count > _MOST_BYTES:
+        raise UsageError(f"{what} too large: {text!r}")
+    if not count and float(match["number"]):
+        raise UsageError(f"{what} is less than one byte: {text!r}", hint=hint)
+    return count
 
 
 def parse_positive_rate(text: str) -> int:

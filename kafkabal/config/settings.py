@@ -16,7 +16,7 @@ from typing import Any, Literal
 from kafkabal.config import value_parsers
 from kafkabal.config.value_parsers import PerBroker
 from kafkabal.config.yaml_document import Place, YamlNode
-from kafkabal.errors import InputFileError, UsageError
+from kafkabal.errors import InputFileError, OptionError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,17 +125,26 @@ class Settings:
 
     @contextmanager
     def naming(self, *names: str) -> Iterator[None]:
-        """Add the profile line or the variable of these fields to errors about their values.
-
-        Not for flags: the user has just typed them.
-        """
+        """Add the option, the variable or the profile line of these fields to errors about their values."""
         try:
             yield
         except UsageError as error:
-            written = [place for name in names if (place := self.places.get(name)) and not place.name.startswith("--")]
+            written = [place for name in names if (place := self.places.get(name))]
             if not written or isinstance(error, InputFileError):
                 raise
             raise written[0].error(error.message, hint=error.hint) from error
+
+    @contextmanager
+    def naming_options(self) -> Iterator[None]:
+        """Name the profile line or the variable, not the option, in errors about options that nobody typed."""
+        try:
+            yield
+        except OptionError as error:
+            field_name = next((key.field for key in KEYS if key.option == error.option), "")
+            place = self.places.get(field_name)
+            if place is None or place.name == error.option:
+                raise
+            raise place.error(error.reason, hint=error.hint) from error
 
     def origin(self, name: str) -> str:
         """Origin of a field's value, for display: ``--tolerance``, ``p.yaml, line 4``, ``default``."""

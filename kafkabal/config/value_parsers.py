@@ -17,7 +17,14 @@ from kafkabal.config.time_window import TimeWindow
 from kafkabal.config.yaml_document import YamlNode
 from kafkabal.errors import UsageError
 from kafkabal.input_files import expand_home
-from kafkabal.units import parse_bytes, parse_duration, parse_percent, parse_positive_duration, parse_positive_rate
+from kafkabal.units import (
+    parse_bytes,
+    parse_duration,
+    parse_percent,
+    parse_positive_duration,
+    parse_positive_rate,
+    parse_whole_number,
+)
 
 T = TypeVar("T")
 
@@ -62,10 +69,7 @@ def boolean(node: YamlNode) -> bool:
 
 def whole_number(node: YamlNode) -> int:
     """A whole number, 0 or more."""
-    given = text(node)
-    if not (given.isascii() and given.isdigit() and len(given) < 19):
-        raise node.error(f"not a whole number: {given!r}")
-    return int(given)
+    return _parsed(parse_whole_number, node)
 
 
 def broker_ids(node: YamlNode) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from kafkabal.errors import UsageError
+from kafkabal.errors import OptionError
 from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState, LogDirState
 from kafkabal.model.replica_sizes import replica_bytes
 from kafkabal.model.volumes import bytes_on_volume, used_bytes
@@ -43,14 +43,14 @@ def named_brokers(state: ClusterState, ids: Iterable[int], option: str) -> Bools
 
     Raises
     ------
-    UsageError
+    OptionError
         If one of them is unknown.
     """
     rows = np.zeros(len(state.brokers), np.bool_)
     for broker_id in ids:
         row = state.brokers.index_of(broker_id)
         if row < 0:
-            raise UsageError(f"{option}: unknown broker: {broker_id}")
+            raise OptionError(option, f"unknown broker: {broker_id}")
         rows[row] = True
     return rows
 

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from kafkabal.errors import UsageError
+from kafkabal.errors import OptionError, UsageError
 from kafkabal.model import Bools, ClusterState, has_readable_copy, is_reassigned
 from kafkabal.plan import Plan, partition_rows
 from kafkabal.planner.plan_options import PlanOptions
@@ -86,7 +86,7 @@ def _check_patterns(state: ClusterState, options: PlanOptions) -> None:
             if not any(fnmatchcase(name, pattern) for name in state.topics.name):
                 near = get_close_matches(pattern, state.topics.name, n=3)
                 hint = f"did you mean: {', '.join(near)}" if near else None
-                raise UsageError(f"{flag}: unknown topic: {pattern!r}", hint=hint)
+                raise OptionError(flag, f"unknown topic: {pattern!r}", hint=hint)
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:

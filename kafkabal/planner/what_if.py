@@ -49,8 +49,7 @@ def parse_what_if(texts: Iterable[str]) -> WhatIf:
     remove: set[int] = set()
     for text in texts:
         if found := _ADD.fullmatch(text):
-            size = found["bytes"]
-            capacity = parse_bytes(size) if size else None
+            capacity = _capacity(found["bytes"])
             add.append(NewBroker(id=_broker(found["id"]), rack=found["rack"] or None, capacity_bytes=capacity))
         elif found := _REMOVE.fullmatch(text):
             remove.update(map(_broker, found["ids"].split(",")))
@@ -64,6 +63,13 @@ def _broker(digits: str) -> int:
         return parse_whole_number(digits, 0, 2**31 - 1)
     except UsageError:
         raise UsageError(f"--what-if: invalid broker id: {digits[:20]}") from None
+
+
+def _capacity(size: str | None) -> int | None:
+    try:
+        return parse_bytes(size) if size else None
+    except UsageError as error:
+        raise UsageError(f"--what-if: {error.message}", hint=error.hint) from None
 
 
 def suppose(state: ClusterState, options: PlanOptions, what_if: WhatIf) -> tuple[ClusterState, PlanOptions]:
@@ -96,7 +102,7 @@ def with_brokers(state: ClusterState, added: tuple[NewBroker, ...]) -> ClusterSt
     ids = [b.id for b in added]
     known = [i for i in ids if state.brokers.index_of(i) >= 0 or ids.count(i) > 1]
     if known:
-        raise UsageError(f"broker {known[0]} already exists")
+        raise UsageError(f"--what-if add={known[0]}: broker {known[0]} already exists")
     racks = tuple(sorted({*state.racks, *(b.rack for b in added if b.rack is not None)}))
     order = np.argsort(np.concatenate((state.brokers.id, np.array(ids, np.int32))), kind="stable")
     row_of = np.empty(len(order), np.int32)

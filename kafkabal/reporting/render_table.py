@@ -97,8 +97,10 @@ def _is_shown(table: Table) -> bool:
 
 
 def table_grid(table: Table, surface: OutputCapabilities) -> tuple[RenderableType, list[str]]:
-    """The table without its title, and the titles of columns that did not fit."""
-    drawn, hidden = fitting(_drawn_columns(table, surface), surface.width, unicode=surface.unicode)
+    """The table without its title, and the names of columns that did not fit."""
+    columns = _drawn_columns(table, surface)
+    drawn, hidden = fitting(columns, surface.width, unicode=surface.unicode)
+    titles = [each.column.title for each in columns]
     grid = RichTable(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
     for each in drawn:
         grid.add_column(
@@ -110,7 +112,10 @@ def table_grid(table: Table, surface: OutputCapabilities) -> tuple[RenderableTyp
         )
     for row in zip(*(each.cells for each in drawn), strict=True):
         grid.add_row(*row)
-    return grid, [each.column.title for each in hidden]
+    # a title such as "after" is clear only beside its neighbour
+    return grid, [
+        title if titles.count(title := each.column.title) == 1 else each.column.key.replace("_", " ") for each in hidden
+    ]
 
 
 def _drawn_columns(table: Table, surface: OutputCapabilities) -> list[DrawnColumn]:

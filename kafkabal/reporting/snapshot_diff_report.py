@@ -105,7 +105,7 @@ def _brokers(found: Comparison, first: ClusterState, second: ClusterState) -> Ta
         title="brokers",
         columns=(
             Column(key="broker", title="broker", values=[b.broker for b in found.brokers], label=True),
-            Column(key="first_state", title="first", values=_states(first, rows[0]), dispensable=3),
+            Column(key="first_state", title="state first", values=_states(first, rows[0]), dispensable=3),
             Column(key="second_state", title="second", values=_states(second, rows[1]), dispensable=3),
             *pair("bytes", "used", ValueKind.BYTES),
             *pair("replicas", "replicas", dispensable=1),

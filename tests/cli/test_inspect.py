@@ -181,6 +181,13 @@ def test_a_monitor_is_given_its_line_alone(run_cli: Callable[..., Any], words: l
     assert "--nagios has its own output format" in outcome.out
 
 
+def test_a_monitor_has_its_own_exit_codes(run_cli: Callable[..., Any]) -> None:
+    """--check would be ignored beside --nagios: it is refused, as status UNKNOWN."""
+    outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "--nagios", "--check")
+    assert outcome.code == 3
+    assert "--nagios and --check cannot be combined" in outcome.out
+
+
 def test_thresholds_without_nagios_are_refused(run_cli: Callable[..., Any]) -> None:
     """A threshold without --nagios would have no effect: it is an error that names the right option."""
     outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "-w", "10%")

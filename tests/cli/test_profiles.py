@@ -140,6 +140,14 @@ def test_check_asks_all_and_names_those_that_fail(run_cli: Callable[..., Any], p
     assert rows[1]["cluster_id"] == "even"
 
 
+def test_check_looks_up_scores(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """A cluster that responds does not hide a score that no command could use."""
+    snapshot = Path(__file__).parent / "snapshots" / "lopsided.jsonl"
+    profiles.write_text(f"profiles:\n  lab:\n    snapshot: {snapshot}\n    scores: [ruplicas]\n")
+    found = run_cli("profiles", "check")
+    assert (found.code, "line 4: unknown score: 'ruplicas'" in found.out) == (3, True), found.out
+
+
 def test_use_of_an_unknown_profile_in_the_file_is_named(run_cli: Callable[..., Any], profiles: Path) -> None:
     """If the default profile was removed by hand, no other profile silently replaces it."""
     profiles.write_text("use: old\n" + profiles.read_text())

@@ -78,7 +78,7 @@ def test_a_promise_that_is_broken_says_no(simulated: Callable[..., Any]) -> None
         ("kafkabal_case: 1\nnew_brokers: [{broker: 4, at: 1d, like: 1}]\n", "the cluster has it already"),
         ("kafkabal_case: 1\nnew_brokers: [{broker: 9, at: 1d, like: 8}]\n", "unknown broker in 'like': 8"),
         ("kafkabal_case: 1\nwatch: {rebalance_above: 5%}\n", "rebalance_above must exceed tolerance"),
-        ("kafkabal_case: 1\nseed: 99999999999999999999999\n", "not a whole number"),
+        ("kafkabal_case: 1\nseed: 99999999999999999999999\n", "number too large"),
         ("&a [*a]", "line 1"),
         ("\x00", "line 1"),
     ],

@@ -138,6 +138,21 @@ def test_a_changed_snapshot_goes_to_standard_output() -> None:
     assert "new" in {line.get("topic") for line in lines}
 
 
+def test_a_plan_goes_to_standard_output(tmp_path: Path) -> None:
+    """``plan --out -`` writes only the plan there; its report goes to stderr, or to the file that is named."""
+    report = tmp_path / "r.json"
+    words = ("rebalance", "plan", "--snapshot", LOPSIDED, "--out", "-")
+    to_file = _piped(*words, "-o", "json", "--output-file", str(report))
+    shown = _piped(*words)
+    quiet = _piped(*words, "-q")
+
+    plan = json.loads(to_file.stdout)
+    assert json.loads(report.read_text())["partitions"] == len(plan["partitions"])
+    assert b"partitions change" in shown.stderr
+    assert to_file.stdout == shown.stdout == quiet.stdout
+    assert quiet.stderr == b""
+
+
 def test_output_file_may_be_standard_output(run_cli: Callable[..., Any]) -> None:
     """``--output-file -`` is the default destination."""
     found = run_cli("inspect", "--snapshot", LOPSIDED, "-o", "csv", "--output-file", "-")
@@ -214,6 +229,14 @@ def test_what_a_snapshot_does_not_keep_needs_a_live_cluster(run_cli: Callable[..
         (
             ("rebalance", "plan", "--snapshot", "s.jsonl", "--out", "new", "--output-file", "new"),
             "--out and --output-file name the same file",
+        ),
+        (
+            ("rebalance", "--snapshot", "s.jsonl", "--save", "-", "--rollback-file", "-", "--yes"),
+            "only one output can be standard output: ",
+        ),
+        (
+            ("rebalance", "plan", "--snapshot", "s.jsonl", "--out", "-", "--output-file", "-"),
+            "only one output can be standard output: ",
         ),
         (("inspect", "diff", "-", "-"), "only one of the files can be standard input: FIRST and SECOND are both -"),
     ],

@@ -35,12 +35,18 @@ LONG = "a" * 5000
         ((*PLAN, "--exclude-topics", "imagse"), "--exclude-topics: unknown topic: 'imagse'"),
         ((*PLAN, "--exclude-brokers", "77"), "unknown broker"),
         ((*PLAN, "--keep-moved", "no/such/plan.json"), "no/such/plan.json: cannot"),
+        ((*PLAN, "--keep-moved", str(Path(__file__).parent)), "no plan (*.json) in this folder"),
         # invalid numbers, and numbers out of range
         ((*PLAN, "--replication-factor", HUGE), "--replication-factor: number too large"),
+        ((*PLAN, "--max-moves", "-1"), "--max-moves: must be at least 0: '-1'"),
+        ((*PLAN, "--throttle", "0.0001"), "--throttle: rate is less than one byte: '0.0001'"),
+        ((*PLAN, "--what-if", "add=7:r:9..9TB"), "--what-if: invalid size: '9..9TB'"),
+        ((*PLAN, "--score", "disk=0"), "--score: weight must be a number above 0"),
+        ((*PLAN, "--no-color", "--color", "always"), "--no-color and --color always cannot be combined"),
         ((*PLAN, "--replication-factor", "1_0"), "--replication-factor: not a whole number"),
         ((*PLAN, "--what-if", "add=99999999999:r:1GB"), "--what-if: invalid broker id: 99999999999"),
         ((*PLAN, "--drain", HUGE), "--drain: invalid broker ids"),
-        ((*PLAN, "--broker-limit", f"{HUGE}:3"), "invalid broker limit"),
+        ((*PLAN, "--broker-limit", f"{HUGE}:3"), "--broker-limit: invalid limit"),
         (("inspect", "--snapshot", SNAPSHOT, "--top", "１２"), "--top: not a whole number"),
         (("inspect", "--snapshot", SNAPSHOT, "--top", "1_000"), "--top: not a whole number"),
         (("inspect", "--snapshot", SNAPSHOT, "--top", "-1"), "--top: must be at least 0"),
@@ -98,6 +104,8 @@ def test_a_wrong_variable_is_named(run_cli: Callable[..., Any], environ: dict[st
     [
         ("tolerance: 5%\nscores: {ruplicas: 1}\n", PLAN, "p.yaml, line 2: unknown score: 'ruplicas'"),
         ("scores: [ruplicas]\n", ("inspect", "--snapshot", SNAPSHOT), "p.yaml, line 1: unknown score: 'ruplicas'"),
+        ("\nexclude_topics: [imagse]\n", PLAN, "p.yaml, line 2: unknown topic: 'imagse'"),
+        ("exclude_brokers: [77]\n", PLAN, "p.yaml, line 1: unknown broker: 77"),
         ("\ncapacity: {1: {/nope: 1TB}}\n", ("inspect", "--snapshot", SNAPSHOT), "p.yaml, line 2: capacity"),
     ],
 )
@@ -108,6 +116,13 @@ def test_a_wrong_name_in_a_profile_is_named_by_its_line(
     (tmp_path / "p.yaml").write_text(profile)
     refused = run_cli(*words, "--profile", str(tmp_path / "p.yaml"))
     assert (refused.code, message in refused.err) == (2, True), refused.err
+
+
+def test_an_empty_folder_holds_no_earlier_plan_yet(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """The first day of a cron job that keeps its plans in a folder."""
+    assert run_cli(*PLAN, "--keep-moved", str(tmp_path / "state"), "-q").code == 2
+    (tmp_path / "plans").mkdir()
+    assert run_cli(*PLAN, "--keep-moved", str(tmp_path / "plans"), "-q").code == 0
 
 
 @pytest.mark.parametrize(

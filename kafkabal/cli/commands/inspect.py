@@ -188,6 +188,8 @@ def _checked(options: _InspectOptions, output: OutputOptions, checks: CheckOptio
     checks.thresholds()
     options.history.check(nagios=checks.nagios)
     options.racks.check(options.by)
+    if checks.nagios and checks.check:
+        raise UsageError("--nagios and --check cannot be combined", hint="--nagios has exit codes of its own")
     if checks.nagios and (output.output is not Format.TABLE or output.output_file is not None):
         raise UsageError("--nagios has its own output format", hint="remove -o and --output-file")
     return checks.limit_s(options.sample_s)

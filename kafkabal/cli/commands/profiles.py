@@ -208,9 +208,10 @@ def _profile(name: str, context: CommandContext) -> "Profile":
 
 
 def _try_cluster(name: str, context: CommandContext) -> "ProfileCheck":
-    """Ask a cluster for its id and its brokers."""
+    """Ask the cluster of a profile for its id and its brokers, and look up the profile's scores."""
     from dataclasses import replace
 
+    from kafkabal.cli.framework.selected_scores import unchecked_scores
     from kafkabal.clusters import connect
     from kafkabal.config import cluster_address
     from kafkabal.reporting.profiles_report import ProfileCheck
@@ -219,6 +220,7 @@ def _try_cluster(name: str, context: CommandContext) -> "ProfileCheck":
     started_s = context.monotonic()
     with connect(cluster_address(settings)) as cluster:
         cluster_id, brokers = cluster.cluster_id(), len(cluster.broker_ids())
+        unchecked_scores(settings)  # after the cluster responds: it needs numpy
         return ProfileCheck(
             name=name,
             cluster=cluster.name,

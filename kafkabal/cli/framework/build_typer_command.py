@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
 from io import StringIO
@@ -11,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kafkabal.atomic_files import STDOUT
 from kafkabal.cli.framework.chosen_clusters import choose_clusters
 from kafkabal.cli.framework.command_settings import command_settings
 from kafkabal.cli.framework.library_logs import direct_logs
-from kafkabal.cli.framework.shared_options import CommonOptions, SaveOptions
+from kafkabal.cli.framework.shared_options import CommonOptions
 from kafkabal.cli.framework.typer_commands import Command, Group
 from kafkabal.cli.framework.typer_parameters import Signature, common_leaves, read_signature
 from kafkabal.errors import ExitCode, UsageError
@@ -90,18 +90,17 @@ def _call(
     direct_logs(context.stderr, everything=common.verbose > 1)
     choose = choose_clusters if signature.takes_several else command_settings
     arguments = signature.arguments(given, lambda flags: choose(flags, context), from_environment)
-    signature.files(arguments).expect_different()
+    files = signature.files(arguments)
+    files.expect_different()
     if signature.context_name:
-        arguments[signature.context_name] = _beside_snapshot(context) if _saves_to_stdout(arguments) else context
-    return function(**arguments)
+        arguments[signature.context_name] = _report_on_stderr(context) if files.fill_stdout else context
+    from kafkabal.config import Settings
+
+    settings = arguments.get(signature.settings_name)
+    with settings.naming_options() if isinstance(settings, Settings) else nullcontext():
+        return function(**arguments)
 
 
-def _saves_to_stdout(arguments: Mapping[str, Any]) -> bool:
-    """Whether ``--save -`` sends a snapshot to stdout, where the report would go."""
-    groups = [value.save for value in arguments.values() if isinstance(value, SaveOptions)]
-    return STDOUT in (arguments.get("save"), *groups)
-
-
-def _beside_snapshot(context: CommandContext) -> CommandContext:
+def _report_on_stderr(context: CommandContext) -> CommandContext:
     """The same context, with the report on stderr, or nowhere with ``-q``."""
     return replace(context, stdout=StringIO() if context.quiet else context.stderr)

@@ -21,13 +21,18 @@ class FileOptions:
     may_save_over_snapshot: bool = False
     """``--save`` may name the snapshot that is read: the command asks before overwriting it."""
 
+    @property
+    def fill_stdout(self) -> bool:
+        """Whether a file goes to standard output, so that the report has to go elsewhere."""
+        return any(path == STDOUT and title != "--output-file" for title, path in self.written)
+
     def expect_different(self) -> None:
-        """Refuse file options that would lose data, or read standard input twice.
+        """Refuse file options that would lose data, read standard input twice or mix two outputs.
 
         Raises
         ------
         UsageError
-            If two options name the same file, and at least one of them writes it.
+            If two options name the same file or standard stream, and at least one of them writes it.
         """
         first_stdin, *others = [title for title, path in self.read if path == _STDIN] or [""]
         if others:
@@ -36,6 +41,9 @@ class FileOptions:
             asks = self.may_save_over_snapshot and (title, other) == ("--save", "--snapshot")
             if not asks and _is_same_file(path, source):
                 raise UsageError(f"{title} would overwrite what {other} reads ({path})", hint="name another file")
+        first_stdout, *more = [title for title, path in self.written if path == STDOUT] or [""]
+        if more:
+            raise UsageError(f"only one output can be standard output: {first_stdout} and {more[0]} are both -")
         for (title, path), (other, target) in combinations(self.written, 2):
             if _is_same_file(path, target):
                 raise UsageError(f"{title} and {other} name the same file ({path})", hint="name another file")

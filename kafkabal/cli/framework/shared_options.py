@@ -19,6 +19,7 @@ import typer
 
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import Colour
+from kafkabal.errors import UsageError
 
 CLUSTER_SECTION = "Cluster"
 OUTPUT_SECTION = "Output"
@@ -267,5 +268,13 @@ class CommonOptions:
 
     @property
     def chosen_colour(self) -> Colour:
-        """When output is coloured; ``--no-color`` overrides the default."""
+        """When output is coloured; ``--no-color`` overrides the default.
+
+        Raises
+        ------
+        UsageError
+            If both are given and differ.
+        """
+        if self.no_color and self.color is Colour.ALWAYS:
+            raise UsageError("--no-color and --color always cannot be combined")
         return Colour.NEVER if self.no_color and self.color is Colour.AUTO else self.color

@@ -137,7 +137,7 @@ def test_one_source_cannot_name_two_clusters(profiles: Path) -> None:
     [
         ({"tolerance": "10"}, {}, "--tolerance: ambiguous percentage: '10' (10% or 0.10"),
         ({}, {"KAFKABAL_TOLERANCE": "x"}, "KAFKABAL_TOLERANCE: invalid percentage: 'x'"),
-        ({}, {"KAFKABAL_MAX_MOVES": "-1"}, "KAFKABAL_MAX_MOVES: not a whole number: '-1'"),
+        ({}, {"KAFKABAL_MAX_MOVES": "-1"}, "KAFKABAL_MAX_MOVES: must be at least 0: '-1'"),
         ({"exclude_brokers": ["a"]}, {}, "--exclude-brokers: not a broker id: 'a'"),
         ({"count_capacity": "disks"}, {}, "--count-capacity: invalid value: 'disks' (choose from equal, disk)"),
         ({"throttle": "fast"}, {}, "--throttle: invalid rate: 'fast'"),

@@ -128,23 +128,20 @@ def _show_plan(
     *,
     all_rows: bool,
 ) -> None:
-    from kafkabal.plan import encode_plan, write_plan
+    from kafkabal.plan import write_plan
     from kafkabal.reporting.plan_moves import FIRST_MOVES
     from kafkabal.reporting.plan_report import plan_report
 
-    to_stdout = plan_file == STDOUT
-    if plan_file is not None and not to_stdout:
+    if plan_file is not None:
         write_plan(made, plan_file)
     in_table = output.output in _FOR_PEOPLE
-    if to_stdout:
-        context.stdout.write(encode_plan(made).decode())
-    elif not in_table or not context.quiet:
+    if not in_table or not context.quiet:
         show_report(plan_report(made, "rebalance plan", None if all_rows else FIRST_MOVES), output, context)
-    if to_stdout or not in_table or context.quiet:
+    if not in_table or context.quiet:
         # the table shows the warnings itself
         for warning in made.warnings:
             context.warn(warning)
-    if plan_file is not None and not to_stdout:
+    if plan_file not in (None, STDOUT):
         command = f"kafkabal rebalance apply {quote(str(plan_file))} {cluster_options(settings, context)}".strip()
         then = f"; next: {command}" if made.partitions else ""
         context.say(f"wrote plan {made.plan_id} to {plan_file}{then}")

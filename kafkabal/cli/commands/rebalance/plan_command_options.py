@@ -9,7 +9,7 @@ import typer
 from kafkabal.cli.framework.selected_scores import unchecked_scores
 from kafkabal.cli.framework.shared_options import SAFETY_SECTION, SCOPE_SECTION
 from kafkabal.config import DEFAULT_PLAN_TOLERANCE, Settings
-from kafkabal.errors import UsageError
+from kafkabal.errors import InputFileError, UsageError
 from kafkabal.planner import BrokerLimit, Mode, PlanOptions
 from kafkabal.units import parse_broker_ids, parse_bytes, parse_percent, parse_whole_number
 
@@ -150,13 +150,13 @@ def parse_broker_limits(texts: "Iterable[str]") -> dict[int, BrokerLimit]:
     for text in texts:
         broker, replicas, size, *rest = [*text.split(":"), "", ""]
         if not broker or not (replicas or size) or any(rest):
-            raise UsageError(f"invalid broker limit: {text!r}", hint=_LIMIT_HINT)
+            raise UsageError(f"--broker-limit: invalid limit: {text!r}", hint=_LIMIT_HINT)
         try:
             limits[parse_whole_number(broker, 0, 2**31 - 1)] = BrokerLimit(
                 replicas=parse_whole_number(replicas) if replicas else None, bytes=parse_bytes(size) if size else None
             )
         except UsageError as error:
-            raise UsageError(f"invalid broker limit: {text!r}: {error.message}", hint=_LIMIT_HINT) from None
+            raise UsageError(f"--broker-limit: invalid limit: {text!r}: {error.message}", hint=_LIMIT_HINT) from None
     return limits
 
 
@@ -166,13 +166,23 @@ def earlier_plans(paths: "Iterable[Path]") -> "tuple[Plan, ...]":
     Raises
     ------
     InputFileError
-        If a file cannot be read or is not a plan.
+        If a file cannot be read or is not a plan, or a folder holds other files only.
     """
     from kafkabal.plan import read_plan
 
-    files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
+    files = [file for path in paths for file in (_plans_in(path) if path.is_dir() else [path])]
     plans = {plan.plan_id: plan for plan in map(read_plan, files)}
     return tuple(plans[plan_id] for plan_id in sorted(plans))
+
+
+def _plans_in(folder: Path) -> "list[Path]":
+    """Its plans; none on the first day of a cron job that writes them there."""
+    found = sorted(folder.glob("*.json"))
+    if not found and any(folder.iterdir()):
+        raise InputFileError(
+            folder, "no plan (*.json) in this folder, but other files", hint="name the folder of plans"
+        )
+    return found
 
 
 def plan_options(
