@@ -35,13 +35,13 @@ _PARTS_TRIED = 4
 """At a third of the bytes of four clusters 2 and 8 give the same parts."""
 _CLOSE = 0.0005
 """Fraction of the whole plan's bytes: 0.005 and 0.00005 change one part in four, the latter in 1.4 times the time."""
-_MOST_LOOKS_AHEAD = 12
+_MOST_LOOKAHEADS = 12
 """4 and 36 give the same parts there; the limit ends searches that would alternate forever."""
-_LOOKS_OUT_OF_REACH = 2
+_LOOKAHEADS_OUT_OF_REACH = 2
 """If bands are out of reach, the next search only approximates the next plan."""
-_MOST_POSITIONS_LOOKED_AT = 2_000_000
+_MOST_LOOKAHEAD_POSITIONS = 2_000_000
 """Positions times looks ahead; limits planning of a large cluster to a few times the time of one search."""
-_FIRST_LOOKS = 2
+_FIRST_LOOKAHEADS = 2
 """Looks that bar single partitions before all smaller ones are barred as well: 1 and 6 give the same parts there."""
 _SMALLER_THAN_MOST = 0.9
 """A quantile of the partitions that are moved again; 0.7 and 0.99 give the same parts there."""
@@ -110,19 +110,21 @@ class _Parts:
         """A part without partitions that the plan for the rest would move again, as far as looking ahead shows."""
         barred = self.none_barred()
         part = self.affordable(number, barred)
-        for look in range(self._looks_ahead()):
+        for lookahead in range(self._most_lookaheads()):
             if not part.again.size:
                 break
-            barred |= _to_wait(self.start.problem.arriving_bytes, part.again, patient=look >= _FIRST_LOOKS)
+            barred |= _to_wait(
+                self.start.problem.arriving_bytes, part.again, also_smaller=lookahead >= _FIRST_LOOKAHEADS
+            )
             less = self.affordable(number, barred)
             if not less.moves:
                 break
             part = less
         return part
 
-    def _looks_ahead(self) -> int:
-        most = _LOOKS_OUT_OF_REACH if is_outside(self.full.solution) else _MOST_LOOKS_AHEAD
-        return min(most, max(1, _MOST_POSITIONS_LOOKED_AT // self.start.placement.size))
+    def _most_lookaheads(self) -> int:
+        most = _LOOKAHEADS_OUT_OF_REACH if is_outside(self.full.solution) else _MOST_LOOKAHEADS
+        return min(most, max(1, _MOST_LOOKAHEAD_POSITIONS // self.start.placement.size))
 
     def none_barred(self) -> Bools:
         """Bar no partition."""
@@ -143,11 +145,11 @@ class _Parts:
         return np.random.default_rng((self.start.problem.options.seed, number)).random(len(self.full.leader))
 
 
-def _to_wait(each_bytes: I64, again: I64, *, patient: bool) -> Bools:
+def _to_wait(each_bytes: I64, again: I64, *, also_smaller: bool) -> Bools:
     """Partitions to bar since they are moved again; if moved for their number alone, others would take their place."""
     wait = np.zeros(len(each_bytes), np.bool_)
     wait[again] = True
-    if patient:
+    if also_smaller:
         wait |= each_bytes <= np.quantile(each_bytes[again], _SMALLER_THAN_MOST, method="lower")
     return wait
 

@@ -137,23 +137,23 @@ def _effects(solution: Solution, row: int, b: int) -> Iterator[str]:
             f"broker {broker} would hold {counted_noun(solution.count[b] + 1, 'replica')}; "
             f"its band allows {bands.high_count[b]}"
         )
-    yield from _of_givers(solution, row, b)
+    yield from _of_donors(solution, row, b)
     if (solution.used[b] >= bands.low_bytes[b]) and (solution.count[b] >= bands.low_count[b]):
         yield f"broker {broker} is inside its bands without it, so that the bytes would buy nothing"
     elif arrivals := _arrivals(solution, b):
         yield f"the plan brings it {first_of(arrivals)} instead"
 
 
-def _of_givers(solution: Solution, row: int, b: int) -> Iterator[str]:
+def _of_donors(solution: Solution, row: int, b: int) -> Iterator[str]:
     """That each broker whose replica could give way would miss it."""
     problem, bands = solution.problem, solution.bands
     positions = np.flatnonzero(solution.is_position[row])
     allowed = solution.may_go(np.full(len(positions), row), positions, np.full(len(positions), b))
-    givers = solution.placement[row, positions[allowed]]
-    givers = givers[givers >= 0]
-    would_hold = solution.used[givers] - problem.arriving_bytes[row]
-    if len(givers) and ((would_hold < bands.low_bytes[givers]) & problem.weighed[givers]).all():
-        ids = problem.state.brokers.id[np.sort(givers)].tolist()
+    donors = solution.placement[row, positions[allowed]]
+    donors = donors[donors >= 0]
+    would_hold = solution.used[donors] - problem.arriving_bytes[row]
+    if len(donors) and ((would_hold < bands.low_bytes[donors]) & problem.weighed[donors]).all():
+        ids = problem.state.brokers.id[np.sort(donors)].tolist()
         yield f"the broker that gives up its replica ({' or '.join(map(str, ids))}) would fall below its disk band"
 
 

@@ -25,7 +25,7 @@ from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.additional_loads import AdditionalLoads, additional_scores_of
-from kafkabal.planner.search.additional_scores import even_placement
+from kafkabal.planner.search.additional_scores import balance_by_exchanges
 from kafkabal.planner.search.assign_leaders import assign_leaders
 from kafkabal.planner.search.assign_log_dirs import choose_log_dirs
 from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, USUAL_PACE
@@ -132,7 +132,7 @@ def _complete(solution: Solution, unplaced: I64, listener: PlanListener) -> Cand
     problem = solution.problem
     if problem.options.mode is Mode.FULL and additional_scores_of(problem):
         listener.step("additional scores")
-        even_placement(solution, AdditionalLoads(solution, assign_leaders(solution)))
+        balance_by_exchanges(solution, AdditionalLoads(solution, assign_leaders(solution)))
     return finish(solution, unplaced, listener)
 
 

@@ -26,9 +26,9 @@ def solution_to_state(solution: Solution, leader: I32, log_dir: I32) -> ClusterS
     previous = _previous_rows(solution)
     new_leader = leader != problem.leader
     arrives = (previous < 0) & (solution.placement >= 0)
-    shelved = (previous >= 0) & (log_dir != before.replicas.log_dir[np.maximum(previous, 0)])
+    changes_dir = (previous >= 0) & (log_dir != before.replicas.log_dir[np.maximum(previous, 0)])
     # the first replica of every listed partition is to lead, whatever the reason for listing it
-    changed = new_leader | (arrives | shelved).any(1) | _lost(solution)
+    changed = new_leader | (arrives | changes_dir).any(1) | _lost(solution)
     order = _leader_first(solution.placement, np.where(changed, leader, NONE))
     row = np.arange(len(order))[:, None]
     placement, log_dir, previous = solution.placement[row, order], log_dir[row, order], previous[row, order]

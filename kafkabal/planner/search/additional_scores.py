@@ -66,7 +66,7 @@ class _Swap(NamedTuple):
     target: I64
 
 
-def even_leadership(leadership: Leadership, loads: AdditionalLoads) -> None:
+def balance_by_leadership(leadership: Leadership, loads: AdditionalLoads) -> None:
     """Change leaders where that balances the loads; every count of leaders stays inside its band."""
 
     def step(broker: int, least: float) -> bool:
@@ -81,7 +81,7 @@ def even_leadership(leadership: Leadership, loads: AdditionalLoads) -> None:
     _step_by_step(loads, step)
 
 
-def even_placement(solution: Solution, loads: AdditionalLoads) -> None:
+def balance_by_exchanges(solution: Solution, loads: AdditionalLoads) -> None:
     """Exchange replicas of similar size if leadership alone was not enough; bytes and counts stay in band."""
 
     def step(broker: int, least: float) -> bool:

@@ -20,7 +20,7 @@ from kafkabal.model import I32, I64, Bools
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.additional_loads import AdditionalLoads, additional_scores_of
-from kafkabal.planner.search.additional_scores import even_leadership
+from kafkabal.planner.search.additional_scores import balance_by_leadership
 from kafkabal.planner.search.grouped_array_operations import any_of_row, by_group, running_count
 from kafkabal.planner.search.leadership import Leadership
 from kafkabal.planner.search.solution import Solution
@@ -47,7 +47,7 @@ def assign_leaders(solution: Solution) -> I32:
         if not additional_scores_of(solution.problem):
             # an election copies nothing; additional scores may need the width of the band
             _even_counts(leadership, bands.fewest_even_leaders, bands.most_even_leaders)
-        even_leadership(leadership, AdditionalLoads(solution, leadership.leader.copy()))
+        balance_by_leadership(leadership, AdditionalLoads(solution, leadership.leader.copy()))
     return leadership.leader
 
 
@@ -115,7 +115,7 @@ def _along_paths(leadership: Leadership, low: I64, high: I64) -> None:
 
         repeat
             give: brokers above the upper edge, else above the lower one; take: those below it, else below the upper one
-            find a shortest path from a giver to a taker over brokers that may hand a partition to the next
+            find a shortest path from a donor to a receiver over brokers that may hand a partition to the next
             hand on as many along it as both ends and every step allow
 
     Source: augmenting paths of a flow, shortest first (J. Edmonds and R. M. Karp, J. ACM 19, 1972).
@@ -167,7 +167,7 @@ class _Handovers:
             np.add.at(self.number.reshape(-1), key, sign)
 
     def along_shortest_path(self, ends: _Ends) -> bool:
-        """Hand on leadership from a giver to a taker; returns whether there was a path."""
+        """Hand on leadership from a donor to a receiver; returns whether there was a path."""
         path = _shortest_path(self.number[:, :-1] > 0, ends.give, ends.take)
         if not path:
             return False

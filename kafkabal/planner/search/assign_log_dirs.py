@@ -27,7 +27,7 @@ from kafkabal.scoring import due_within_groups, load_score
 LOG_DIR = load_score("log-dir")
 
 
-class Shelving:
+class LogDirAssignment:
     """Log dir of every position, with the bytes in each dir."""
 
     def __init__(self, solution: Solution) -> None:
@@ -92,22 +92,22 @@ def choose_log_dirs(solution: Solution) -> tuple[I32, I64]:
     int64, shape (n,)
         Cells of arriving replicas for which no dir of their broker has room.
     """
-    shelving = Shelving(solution)
-    left = _shelve_arrivals(shelving)
+    assignment = LogDirAssignment(solution)
+    left = _assign_arrivals(assignment)
     if solution.problem.has_score("log-dir") and solution.problem.options.mode.evens_log_dirs:
-        even_out(shelving)
+        balance_log_dirs(assignment)
     moved = solution.moved()
-    shelving.dir[moved & (shelving.has_offline_dir[solution.placement] | ~shelving.is_choosable[:, None])] = NONE
-    return shelving.dir, left
+    assignment.dir[moved & (assignment.has_offline_dir[solution.placement] | ~assignment.is_choosable[:, None])] = NONE
+    return assignment.dir, left
 
 
-def _shelve_arrivals(shelving: Shelving) -> I64:
-    solution = shelving.solution
+def _assign_arrivals(assignment: LogDirAssignment) -> I64:
+    solution = assignment.solution
     p, k = np.nonzero(solution.moved())
     broker = solution.placement[p, k]
     bytes_ = solution.problem.arriving_bytes[p]
-    single = shelving.n_dirs[broker] == 1
-    shelving.put(p[single], k[single], shelving.first[broker[single]], bytes_[single])
+    single = assignment.n_dirs[broker] == 1
+    assignment.put(p[single], k[single], assignment.first[broker[single]], bytes_[single])
     p, k, broker, bytes_ = p[~single], k[~single], broker[~single], bytes_[~single]
     order = np.lexsort((p, -bytes_, broker))
     p, k, broker, bytes_ = p[order], k[order], broker[order], bytes_[order]
@@ -116,110 +116,114 @@ def _shelve_arrivals(shelving: Shelving) -> I64:
     ends = np.cumsum(np.bincount(turn)) if len(turn) else np.empty(0, np.int64)
     left = []
     for now in np.split(order, ends[:-1]) if len(order) else []:
-        target = _emptiest(shelving, broker[now], bytes_[now])
+        target = _emptiest(assignment, broker[now], bytes_[now])
         found = target >= 0
-        shelving.put(p[now][found], k[now][found], target[found], bytes_[now][found])
+        assignment.put(p[now][found], k[now][found], target[found], bytes_[now][found])
         left.append((p[now] * solution.width + k[now])[~found])
     return np.concatenate(left) if left else np.empty(0, np.int64)
 
 
-def _emptiest(shelving: Shelving, broker: I32, bytes_: I64) -> I64:
+def _emptiest(assignment: LogDirAssignment, broker: I32, bytes_: I64) -> I64:
     """Dir of each broker that is least full after receiving the bytes; -1 if none has room."""
-    column = np.arange(int(shelving.n_dirs.max()))
-    dirs = np.minimum(shelving.first[broker][:, None] + column, len(shelving.load) - 1)
-    there = (column < shelving.n_dirs[broker][:, None]) & shelving.is_open[dirs]
-    there &= shelving.room[dirs] >= bytes_[:, None]
-    fullness = np.where(there, (shelving.load[dirs] + bytes_[:, None]) / shelving.capacity[dirs], np.inf)
+    column = np.arange(int(assignment.n_dirs.max()))
+    dirs = np.minimum(assignment.first[broker][:, None] + column, len(assignment.load) - 1)
+    there = (column < assignment.n_dirs[broker][:, None]) & assignment.is_open[dirs]
+    there &= assignment.room[dirs] >= bytes_[:, None]
+    fullness = np.where(there, (assignment.load[dirs] + bytes_[:, None]) / assignment.capacity[dirs], np.inf)
     best = fullness.argmin(1)
     rows = np.arange(len(broker))
     return np.where(there[rows, best], dirs[rows, best], NONE)
 
 
-def even_out(shelving: Shelving) -> None:
+def balance_log_dirs(assignment: LogDirAssignment) -> None:
     """Copy replicas between the dirs of each broker until every dir is inside its band or nothing helps."""
-    problem = shelving.solution.problem
-    several = np.flatnonzero(problem.counted & (shelving.n_dirs > 1) & ~shelving.has_offline_dir)
+    problem = assignment.solution.problem
+    several = np.flatnonzero(problem.counted & (assignment.n_dirs > 1) & ~assignment.has_offline_dir)
     if not several.size:
         return
-    may = problem.movable & shelving.is_choosable & ~shelving.solution.keeps_dead()
-    p, k = np.nonzero((shelving.dir >= 0) & may[:, None] & problem.size_known[:, None])
-    broker = shelving.solution.placement[p, k]
+    may = problem.movable & assignment.is_choosable & ~assignment.solution.keeps_dead()
+    p, k = np.nonzero((assignment.dir >= 0) & may[:, None] & problem.size_known[:, None])
+    broker = assignment.solution.placement[p, k]
     order = np.argsort(broker, kind="stable")
     p, k, broker = p[order], k[order], broker[order]
     first = np.searchsorted(broker, np.arange(problem.n_brokers + 1))
-    due = _due(shelving)
+    due = _due(assignment)
     for b in several:
         rows = slice(int(first[b]), int(first[b + 1]))
-        _even_broker(shelving, int(b), due, p[rows], k[rows])
+        _balance_broker(assignment, int(b), due, p[rows], k[rows])
 
 
-def _due(shelving: Shelving) -> F64:
+def _due(assignment: LogDirAssignment) -> F64:
     """float64, shape (n_dirs,): proportional to what dirs are due of the bytes of their broker."""
-    problem = shelving.solution.problem
-    p, k = np.nonzero((shelving.dir >= 0) & ~problem.rules.movable[:, None])
-    bytes_ = shelving.solution.load(p, k, shelving.solution.placement[p, k]).astype(np.float64)
-    fixed = np.bincount(shelving.dir[p, k], bytes_, len(shelving.load)).astype(np.float64)
-    load, of_broker = shelving.load.astype(np.float64), problem.state.log_dirs.broker
-    return due_within_groups(shelving.capacity, shelving.counts, of_broker, load, fixed)
+    problem = assignment.solution.problem
+    p, k = np.nonzero((assignment.dir >= 0) & ~problem.rules.movable[:, None])
+    bytes_ = assignment.solution.load(p, k, assignment.solution.placement[p, k]).astype(np.float64)
+    fixed = np.bincount(assignment.dir[p, k], bytes_, len(assignment.load)).astype(np.float64)
+    load, of_broker = assignment.load.astype(np.float64), problem.state.log_dirs.broker
+    return due_within_groups(assignment.capacity, assignment.counts, of_broker, load, fixed)
 
 
-def _even_broker(shelving: Shelving, broker: int, due: F64, p: I64, k: I64) -> None:
-    solution = shelving.solution
-    dirs = np.arange(shelving.first[broker], shelving.first[broker + 1])
-    low, high = _band(shelving, dirs, due)
+def _balance_broker(assignment: LogDirAssignment, broker: int, due: F64, p: I64, k: I64) -> None:
+    solution = assignment.solution
+    dirs = np.arange(assignment.first[broker], assignment.first[broker + 1])
+    low, high = _band(assignment, dirs, due)
     bytes_ = solution.load(p, k, np.full(len(p), broker))
     arrived = solution.placement[p, k] != solution.problem.previous[p, k]
     for _ in range(len(p)):
-        now = shelving.load[dirs]
+        now = assignment.load[dirs]
         surplus, lack = np.maximum(now - high, 0), np.maximum(low - now, 0)
         if not surplus.any() and not lack.any():
             return
-        step = _best_shift(shelving, dirs, low, high, p, k, bytes_, arrived)
+        step = _best_shift(assignment, dirs, low, high, p, k, bytes_, arrived)
         if step is None:
             return
         i, target = step
-        shelving.shift(int(p[i]), int(k[i]), target, int(bytes_[i]))
+        assignment.shift(int(p[i]), int(k[i]), target, int(bytes_[i]))
 
 
-def _band(shelving: Shelving, dirs: I64, due: F64) -> tuple[I64, I64]:
-    counts = shelving.counts[dirs]
+def _band(assignment: LogDirAssignment, dirs: I64, due: F64) -> tuple[I64, I64]:
+    counts = assignment.counts[dirs]
     due_here = np.where(counts, due[dirs], 0.0)
-    mean = float(shelving.load[dirs][counts].sum()) / max(float(due_here.sum()), 1.0)
+    mean = float(assignment.load[dirs][counts].sum()) / max(float(due_here.sum()), 1.0)
     band = LOG_DIR.band
     assert band is not None  # log dirs have one
-    low, high = band.edges(mean * due_here, shelving.solution.problem.options.tolerance)
+    low, high = band.edges(mean * due_here, assignment.solution.problem.options.tolerance)
     return np.ceil(low).astype(np.int64), np.floor(high).astype(np.int64)
 
 
 def _best_shift(
-    shelving: Shelving, dirs: I64, low: I64, high: I64, p: I64, k: I64, bytes_: I64, arrived: Bools
+    assignment: LogDirAssignment, dirs: I64, low: I64, high: I64, p: I64, k: I64, bytes_: I64, arrived: Bools
 ) -> tuple[int, int] | None:
     """The copy that removes most of what is outside the bands for the bytes that it costs."""
-    now = shelving.load[dirs]
-    may = shelving.is_open[dirs]
-    giver = int((now - high).argmax())
+    now = assignment.load[dirs]
+    may = assignment.is_open[dirs]
+    donor = int((now - high).argmax())
     room_below = np.where(may, high - now, np.iinfo(np.int64).min)
-    if now[giver] <= high[giver]:
+    if now[donor] <= high[donor]:
         # no dir has an excess: one lacks bytes, and the fullest dir gives
-        giver = int((now - low).argmax())
-    room_below[giver] = np.iinfo(np.int64).min
-    taker = int(np.where(may & (np.arange(len(dirs)) != giver), (now / np.maximum(high, 1)), np.inf).argmin())
-    if taker == giver or not may[taker]:
+        donor = int((now - low).argmax())
+    room_below[donor] = np.iinfo(np.int64).min
+    receiver = int(np.where(may & (np.arange(len(dirs)) != donor), (now / np.maximum(high, 1)), np.inf).argmin())
+    if receiver == donor or not may[receiver]:
         return None
-    here = np.flatnonzero(shelving.dir[p, k] == dirs[giver])
-    here = here[bytes_[here] <= shelving.room[dirs[taker]]]
+    here = np.flatnonzero(assignment.dir[p, k] == dirs[donor])
+    here = here[bytes_[here] <= assignment.room[dirs[receiver]]]
     size = bytes_[here]
-    outside = _outside(now[giver] - size, low[giver], high[giver]) + _outside(
-        now[taker] + size, low[taker], high[taker]
+    outside = _outside(now[donor] - size, low[donor], high[donor]) + _outside(
+        now[receiver] + size, low[receiver], high[receiver]
     )
-    gain = outside - _outside(now[[giver]], low[giver], high[giver]) - _outside(now[[taker]], low[taker], high[taker])
+    gain = (
+        outside
+        - _outside(now[[donor]], low[donor], high[donor])
+        - _outside(now[[receiver]], low[receiver], high[receiver])
+    )
     cost = gain + np.where(arrived[here], 0, size // 20)
     # a copy that gains less than it costs is worth it only if it is the last one
     useful = np.flatnonzero((gain < 0) & ((cost < 0) | (outside == 0)))
     if not useful.size:
         return None
     best = here[useful[int(cost[useful].argmin())]]
-    return int(best), int(dirs[taker])
+    return int(best), int(dirs[receiver])
 
 
 def _outside(load: I64, low: int, high: int) -> I64:

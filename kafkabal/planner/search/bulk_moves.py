@@ -7,7 +7,7 @@ Each pair moves the replica nearest the size that evens both: the bytes in exces
 
     repeat
         for each broker: size = bytes it still has to give (take) / replicas it still has to give (take)
-        pair givers and takers in the order of size, as many pairs as a fraction of all that is to be moved
+        pair donors and receivers in the order of size, as many pairs as a fraction of all that is to be moved
         for each pair, all at once: the replica of that size, else one of its neighbours, that the rules let go there
         where few pairs found one: pair others, and look at larger replicas, in the next round
     until several rounds in a row moved next to nothing
@@ -48,14 +48,14 @@ _LEAST_YIELD = 1 / 4
 """Fraction of the pairs that find a replica, below which others are paired in the next round: 1/16, 1/8 and 1/2 move
 0.1 to 0.15 % less, nearly all of it in one plan, and up to 0.06 % more in others."""
 _COPIED_MEANWHILE = 5000
-"""Replicas of a shelf that are copied in the time that taking off a single one takes."""
+"""Replicas of a broker that are copied in the time that removing a single one takes."""
 _WORTH_A_ROUND = 16
 """Moves for which a round costs less than as many single steps: with 4 six of these plans change, by 0.15 % less in the
 mean and 0.06 % more at most, with 64 two, by 0.4 % more at most, in the same time."""
 
 
-class _Shelf:
-    """Replicas that givers may part with, sorted by broker and size; what was taken is removed after each round.
+class _MovableReplicas:
+    """Replicas that donors may give away, sorted by broker and size; what was taken is removed after each round.
 
     Late rounds take a replica or two out of hundreds of thousands. Then only those of its broker move up, and leave a
     gap behind the last one. An *index* counts without gaps; a *row* is where a replica is stored.
@@ -167,85 +167,85 @@ def move_in_bulk(
     """
     zone = zones(solution.problem)
     targets = make_targets(solution, zone)
-    givers = (solution.used > targets.bytes) | (solution.count > targets.count)
-    takers = solution.problem.takes
+    donors = (solution.used > targets.bytes) | (solution.count > targets.count)
+    receivers = solution.problem.takes
     if only_below:
-        takers = takers & ((solution.used < targets.bytes) | (solution.count < targets.count))
-    if not givers.any():
+        receivers = receivers & ((solution.used < targets.bytes) | (solution.count < targets.count))
+    if not donors.any():
         return
     free = solution.moved() if moved else solution.stays()
-    free = free & givers[solution.placement]
+    free = free & donors[solution.placement]
     if cheapest is not None and solution.guidance is not None:
         free = cheapest_of(
             solution, free, solution.guidance.price, cheapest * np.maximum(solution.used - targets.bytes, 0)
         )
-    shelf = _Shelf(solution, free)
+    movable = _MovableReplicas(solution, free)
     idle = turn = 0
-    while idle < _MOST_IDLE_ROUNDS and len(shelf):
-        tried, done = _round(solution, shelf, targets, takers, zone, turn, pace)
+    while idle < _MOST_IDLE_ROUNDS and len(movable):
+        tried, done = _round(solution, movable, targets, receivers, zone, turn, pace)
         poor = done <= tried * _LEAST_YIELD
         turn += int(poor)
         idle += int(poor and done < _WORTH_A_ROUND)
 
 
 def _round(
-    solution: Solution, shelf: _Shelf, targets: Targets, takers: Bools, zone: I32, turn: int, pace: float
+    solution: Solution, movable: _MovableReplicas, targets: Targets, receivers: Bools, zone: I32, turn: int, pace: float
 ) -> tuple[int, int]:
-    pairs = _pairs(solution, shelf, targets, takers, zone, turn, pace)
+    pairs = _pairs(solution, movable, targets, receivers, zone, turn, pace)
     if pairs is None:
         return 0, 0
-    giver, taker, size = pairs
-    tried = len(giver)
-    # replicas that may not move stay on the shelf: each turn looks a little further up
-    at = _spread(shelf.find(giver, size) + turn * _STEP, shelf.first[giver + 1])
-    taken = np.zeros(shelf.n_rows, np.bool_)
+    donor, receiver, size = pairs
+    tried = len(donor)
+    # replicas that may not move stay listed: each turn looks a little further up
+    at = _spread(movable.find(donor, size) + turn * _STEP, movable.first[donor + 1])
+    taken = np.zeros(movable.n_rows, np.bool_)
     open_ = np.ones(tried, np.bool_)
     for offsets in _TRIES:
-        pair, row = _neighbours(shelf, np.flatnonzero(open_), at, giver, offsets, taken)
-        good = _acceptable(solution, shelf, targets, pair, row, giver[pair], taker[pair])
+        pair, row = _neighbours(movable, np.flatnonzero(open_), at, donor, offsets, taken)
+        good = _acceptable(solution, movable, targets, pair, row, donor[pair], receiver[pair])
         pair, row = pair[good], row[good]
         taken[row] = True
         open_[pair] = False
-        solution.move(*shelf.positions(row), taker[pair])
-    shelf.remove(taken)
+        solution.move(*movable.positions(row), receiver[pair])
+    movable.remove(taken)
     return tried, tried - int(open_.sum())
 
 
 def _neighbours(
-    shelf: _Shelf, pair: I64, at: I64, giver: I32, offsets: tuple[int, ...], taken: Bools
+    movable: _MovableReplicas, pair: I64, at: I64, donor: I32, offsets: tuple[int, ...], taken: Bools
 ) -> tuple[I64, I64]:
     """Rows of replicas around the one that a pair aims at, nearest first, with their pairs."""
     near = (at[pair] + np.array(offsets)[:, None]).ravel()
     pair = np.tile(pair, len(offsets))
-    broker = giver[pair]
-    fits = np.flatnonzero((near >= shelf.first[broker]) & (near < shelf.first[broker + 1]))
-    pair, row = pair[fits], near[fits] + shelf.gap[broker[fits]]
+    broker = donor[pair]
+    fits = np.flatnonzero((near >= movable.first[broker]) & (near < movable.first[broker + 1]))
+    pair, row = pair[fits], near[fits] + movable.gap[broker[fits]]
     is_left = ~taken[row]
     return pair[is_left], row[is_left]
 
 
 def _pairs(
-    solution: Solution, shelf: _Shelf, targets: Targets, takers: Bools, zone: I32, turn: int, pace: float
+    solution: Solution, movable: _MovableReplicas, targets: Targets, receivers: Bools, zone: I32, turn: int, pace: float
 ) -> tuple[I32, I32, F64] | None:
-    """Pairs of a giver and a taker, with the size of the replica that should go between them."""
+    """Pairs of a donor and a receiver, with the size of the replica that should go between them."""
     surplus, spare = solution.used - targets.bytes, solution.count - targets.count
-    fewest = np.where(surplus > 0, shelf.fewest_for(surplus), 0)
-    give = np.minimum(np.maximum(fewest, spare), np.diff(shelf.first))
+    fewest = np.where(surplus > 0, movable.fewest_for(surplus), 0)
+    give = np.minimum(np.maximum(fewest, spare), np.diff(movable.first))
     typical = max(1.0, float(np.maximum(surplus, 0)[give > 0].sum()) / max(1, int(np.maximum(give, 0).sum())))
     room = np.maximum(solution.bands.high_count - solution.count, 0)
     take = np.minimum(np.maximum(-spare, np.ceil(-surplus / typical).astype(np.int64)), room)
-    take = np.where((give > 0) & (spare >= 0) | ~takers, 0, take)
+    take = np.where((give > 0) & (spare >= 0) | ~receivers, 0, take)
     scale_give, scale_take = _scales(give, take, zone, pace)
-    giver_size = np.maximum(surplus, 0) / np.maximum(give, 1)
-    taker_size = np.maximum(-surplus, 0) / np.maximum(take, 1)
-    giver, taker = _pair(
-        _repeat(give, scale_give, giver_size, zone), _repeat(take, scale_take, taker_size, zone), zone, turn
+    donor_size = np.maximum(surplus, 0) / np.maximum(give, 1)
+    receiver_size = np.maximum(-surplus, 0) / np.maximum(take, 1)
+    donor, receiver = _pair(
+        _repeat(give, scale_give, donor_size, zone), _repeat(take, scale_take, receiver_size, zone), zone, turn
     )
-    if not giver.size:
+    if not donor.size:
         return None
-    size = _sizes(giver, giver_size, taker_size[taker])
-    order = np.lexsort((taker, size, giver))
-    return giver[order].astype(np.int32), taker[order].astype(np.int32), size[order]
+    size = _sizes(donor, donor_size, receiver_size[receiver])
+    order = np.lexsort((receiver, size, donor))
+    return donor[order].astype(np.int32), receiver[order].astype(np.int32), size[order]
 
 
 def _scales(give: I64, take: I64, zone: I32, pace: float) -> tuple[F64, F64]:
@@ -260,26 +260,26 @@ def _scales(give: I64, take: I64, zone: I32, pace: float) -> tuple[F64, F64]:
     return scale_give * pace, scale_take * pace
 
 
-def _sizes(giver: I64, giver_size: F64, wish: F64) -> F64:
-    """What the takers wish for, scaled so that each giver parts with what it has to on average."""
-    number = np.bincount(giver, minlength=len(giver_size))
-    wishes = np.bincount(giver, wish, len(giver_size))
-    scale = np.where(wishes > 0, giver_size * number / np.maximum(wishes, 1e-9), 0.0)
-    return wish * scale[giver]
+def _sizes(donor: I64, donor_size: F64, wanted_size: F64) -> F64:
+    """Sizes that the receivers want, scaled so that each donor gives what it has to on average."""
+    number = np.bincount(donor, minlength=len(donor_size))
+    wanted_sum = np.bincount(donor, wanted_size, len(donor_size))
+    scale = np.where(wanted_sum > 0, donor_size * number / np.maximum(wanted_sum, 1e-9), 0.0)
+    return wanted_size * scale[donor]
 
 
 def _repeat(need: I64, scale: F64, size: F64, zone: I32) -> I64:
-    """Each broker as often as it deals in this round, by zone, those of large replicas first."""
+    """Each broker as often as it is paired in this round, by zone, those of large replicas first."""
     times = np.where(need > 0, np.maximum(1, (need * scale).astype(np.int64)), 0)
     order = np.lexsort((-size, zone))
     return np.repeat(order, times[order])
 
 
-def _pair(giver: I64, taker: I64, zone: I32, turn: int) -> tuple[I64, I64]:
-    """The first giver of a zone with its first taker, and so on; each turn starts at another taker."""
-    a, b = _rank_in_zone(zone[giver], 0), _rank_in_zone(zone[taker], turn)
+def _pair(donor: I64, receiver: I64, zone: I32, turn: int) -> tuple[I64, I64]:
+    """The first donor of a zone with its first receiver, and so on; each turn starts at another receiver."""
+    a, b = _rank_in_zone(zone[donor], 0), _rank_in_zone(zone[receiver], turn)
     _, i, j = np.intersect1d(a, b, assume_unique=True, return_indices=True)
-    return giver[i], taker[j]
+    return donor[i], receiver[j]
 
 
 def _rank_in_zone(zone: I32, turn: int) -> I64:
@@ -296,19 +296,21 @@ def _spread(at: I64, end: I64) -> I64:
     return np.maximum.accumulate(latest - steps) + steps
 
 
-def _acceptable(solution: Solution, shelf: _Shelf, targets: Targets, pair: I64, row: I64, b: I32, c: I32) -> I64:
+def _acceptable(
+    solution: Solution, movable: _MovableReplicas, targets: Targets, pair: I64, row: I64, b: I32, c: I32
+) -> I64:
     """Replicas that may move, overshoot on neither side, and do not conflict with each other."""
-    found = np.flatnonzero(_helpful(solution, shelf, targets, row, b, c))
+    found = np.flatnonzero(_helpful(solution, movable, targets, row, b, c))
     if not found.size:
         return found
-    p, k = shelf.positions(row[found])
+    p, k = movable.positions(row[found])
     may = solution.may_go(p, k, c[found])
     found, p = found[may], p[may]
     b, c = b[found], c[found]
     good = is_first(pair[found]) & is_first(p)
     good &= is_first(solution.problem.topic[p].astype(np.int64) * len(targets.bytes) + c)
     found, p, b, c = found[good], p[good], b[good], c[good]
-    leaving = shelf.bytes(row[found])
+    leaving = movable.bytes(row[found])
     fits = running_sum(c, solution.problem.arriving_bytes[p]) <= _room(solution)[c]
     fits &= running_count(c) < (solution.bands.high_count - solution.count)[c]
     fits &= (running_sum(b, leaving) <= (solution.used - targets.bytes)[b]) | (
@@ -317,13 +319,15 @@ def _acceptable(solution: Solution, shelf: _Shelf, targets: Targets, pair: I64, 
     return found[fits]
 
 
-def _helpful(solution: Solution, shelf: _Shelf, targets: Targets, row: I64, giver: I32, taker: I32) -> Bools:
+def _helpful(
+    solution: Solution, movable: _MovableReplicas, targets: Targets, row: I64, donor: I32, receiver: I32
+) -> Bools:
     """Which replicas, each alone, would overshoot on neither side of their pair."""
-    leaving, arriving = shelf.bytes(row), solution.problem.arriving_bytes[shelf.positions(row)[0]]
+    leaving, arriving = movable.bytes(row), solution.problem.arriving_bytes[movable.positions(row)[0]]
     surplus, lack = np.maximum(solution.used - targets.bytes, 0), targets.bytes - solution.used
-    good = (leaving <= surplus[giver]) | (solution.count > targets.count)[giver]
-    good &= (arriving <= lack[taker]) | (solution.count < targets.count)[taker]
-    good &= (solution.count < solution.bands.high_count)[taker] & (arriving <= _room(solution)[taker])
+    good = (leaving <= surplus[donor]) | (solution.count > targets.count)[donor]
+    good &= (arriving <= lack[receiver]) | (solution.count < targets.count)[receiver]
+    good &= (solution.count < solution.bands.high_count)[receiver] & (arriving <= _room(solution)[receiver])
     return np.asarray(good)
 
 

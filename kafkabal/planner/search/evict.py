@@ -102,20 +102,20 @@ def lift_for_topics(solution: Solution) -> bool:
     bool
         Whether any was lifted.
     """
-    crowd = _Crowd(solution)
-    if not len(crowd):
+    surplus = _SurplusReplicas(solution)
+    if not len(surplus):
         return False
     if solution.guidance is not None:
-        chosen = crowd.cheapest(solution.guidance.price * np.maximum(solution.problem.arriving_bytes, 1)[:, None])
+        chosen = surplus.cheapest(solution.guidance.price * np.maximum(solution.problem.arriving_bytes, 1)[:, None])
     else:
-        number = crowd.to_lose
+        number = surplus.to_lose
         fraction = number / np.maximum(np.maximum(solution.count - solution.bands.high_count, number), 1)
-        chosen = crowd.fitting(np.maximum(solution.used - solution.bands.high_bytes, 0) * fraction, number)
+        chosen = surplus.fitting(np.maximum(solution.used - solution.bands.high_bytes, 0) * fraction, number)
     solution.lift(chosen // solution.width, chosen % solution.width, MoveCause.TOPIC)
     return bool(len(chosen))
 
 
-class _Crowd:
+class _SurplusReplicas:
     """Replicas of (topic, broker) pairs that hold too many, of which each pair has to lose a number."""
 
     def __init__(self, solution: Solution) -> None:

@@ -29,7 +29,7 @@ from kafkabal.planner.search.local_search import search_locally
 from kafkabal.planner.search.reduce_cost import reduce_cost
 from kafkabal.planner.search.solution import Solution
 
-_PATIENCE = 20
+_GIVE_UP_AFTER_ROUNDS = 20
 """Rounds without a better placement. The one of 190 drawn clusters whose bands were missed though they can be reached
 takes one or two rounds, by four streams of random numbers."""
 
@@ -39,7 +39,7 @@ def force_into_bands(solution: Solution) -> Solution:
     best, merit = solution, merit_of(solution)
     random = np.random.default_rng(solution.problem.options.seed)
     since = 0
-    while merit[0] > 0 and since < _PATIENCE and not _is_out_of_reach(best):
+    while merit[0] > 0 and since < _GIVE_UP_AFTER_ROUNDS and not _is_out_of_reach(best):
         since += 1
         found = best.copy()
         forced = _force(found, random)

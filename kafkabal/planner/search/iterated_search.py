@@ -51,7 +51,7 @@ moves 0.01 % more, with 1.06 three up to 0.2 %."""
 _JOINT_MOVES = 2400
 """Positions in all plans that are near, though not better, on which joint moves are tried. Twenty plans of 120
 positions: 0.2 % less in the mean, a fifth more time. With 200 they take as long as all other rounds for nothing."""
-_PATIENCE = 40
+_GIVE_UP_AFTER_ROUNDS = 40
 """Rounds without a better plan after which one that is near the bound, or cannot reach the bands, is left as it is: it
 has little to gain. Plans inside the bands but further from the bound profit from late rounds."""
 
@@ -94,9 +94,9 @@ def search_iteratively(solution: Solution, bound_bytes: int) -> Solution:
 def _is_enough(merit: tuple[float, int], bound_bytes: int, rounds: int) -> bool:
     """Whether to stop, with a best plan that this many rounds have not improved."""
     outside, moved = merit
-    if rounds >= _PATIENCE and outside > 0:
+    if rounds >= _GIVE_UP_AFTER_ROUNDS and outside > 0:
         return True
-    return outside <= 0 and moved <= bound_bytes * (CLOSE if rounds < _PATIENCE else _NEAR)
+    return outside <= 0 and moved <= bound_bytes * (CLOSE if rounds < _GIVE_UP_AFTER_ROUNDS else _NEAR)
 
 
 def _send_back(solution: Solution, chosen: Bools) -> None:

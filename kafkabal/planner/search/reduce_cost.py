@@ -61,7 +61,7 @@ def reduce_cost(solution: Solution, rounds: int = 4) -> None:
     least = max(1, int(fair * _LEAST_SAVING))
     for _ in range(rounds):
         before = solution.moved_bytes()
-        brokers = _worth_a_look(solution, least)
+        brokers = _may_reduce_cost(solution, least)
         away, here = _positions_from(solution, brokers), _positions_on(solution, brokers)
         for broker in np.flatnonzero(brokers).tolist():
             _improve_broker(solution, broker, away[broker], here[broker], least)
@@ -69,7 +69,7 @@ def reduce_cost(solution: Solution, rounds: int = 4) -> None:
             return
 
 
-def _worth_a_look(solution: Solution, least: int) -> Bools:
+def _may_reduce_cost(solution: Solution, least: int) -> Bools:
     """Brokers that have room for what they sent away, or that both sent and received replicas."""
     problem = solution.problem
     arrived = np.bincount(solution.placement[solution.moved()], minlength=problem.n_brokers)

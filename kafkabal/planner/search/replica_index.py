@@ -16,8 +16,8 @@ _HALVINGS = 6
 """Sizes on the ladder: with 3 and with 12 the 19 plans of benchmarks/planner_constants.py move 0.04 % more, 2026-11."""
 
 
-class Look(NamedTuple):
-    """How far to look for a replica: near the wanted size, or among all."""
+class SampleSize(NamedTuple):
+    """How many replicas and pairs a step considers, and whether near the wanted size or of all sizes."""
 
     replicas: int
     pairs: int
@@ -35,8 +35,8 @@ class ReplicaIndex:
         bytes_ = solution.load(p, k, broker)
         self.keys = SizeKeys(bytes_)
         # moved ones first: moving them again costs nothing
-        shelf = 2 * broker + (problem.previous[p, k] == broker)
-        key = self.keys.of(shelf, bytes_)
+        group = 2 * broker + (problem.previous[p, k] == broker)
+        key = self.keys.of(group, bytes_)
         order = stable_order(key)
         self.p, self.k, self.key = p[order], k[order], key[order]
         self.first = self.keys.ends(self.key, 2 * problem.n_brokers)
@@ -44,9 +44,9 @@ class ReplicaIndex:
         self.zone: I32 = zone if zone.any() and not solution.narrow().any() else np.zeros_like(zone)
         """shape (n_brokers,): replicas cannot move between brokers of different numbers."""
 
-    def pick(self, brokers: I64, size: float, number: int, look: Look) -> tuple[I64, I64]:
+    def pick(self, brokers: I64, size: float, number: int, sample: SampleSize) -> tuple[I64, I64]:
         """Positions on each broker, near a size or of all sizes."""
-        return self.spread(brokers, number) if look.all_sizes else self.ladder(brokers, size, number)
+        return self.spread(brokers, number) if sample.all_sizes else self.ladder(brokers, size, number)
 
     def ladder(self, brokers: I64, size: float, number: int) -> tuple[I64, I64]:
         """Positions on each broker nearest a size, its half, its quarter and so on, and the smallest."""
@@ -55,19 +55,19 @@ class ReplicaIndex:
 
     def near(self, brokers: I64, sizes: list[float], number: int) -> tuple[I64, I64]:
         """Positions on each broker nearest each of these sizes: so many on either side, moved and unmoved ones."""
-        shelf = _shelves(brokers)[:, None]
-        first, end = self.first[shelf], self.first[shelf + 1]
+        group = _groups(brokers)[:, None]
+        first, end = self.first[group], self.first[group + 1]
         # more would be on other brokers
         number = min(number, int((end - first).max(initial=0)))
-        at = np.searchsorted(self.key, self.keys.at_least(shelf, np.array(sizes)))
+        at = np.searchsorted(self.key, self.keys.at_least(group, np.array(sizes)))
         around = at[:, :, None] + np.arange(-number, number)
         inside = (around >= first[:, :, None]) & (around < end[:, :, None])
         return self._still(sorted_distinct(around[inside]))
 
     def spread(self, brokers: I64, number: int) -> tuple[I64, I64]:
         """Positions on each broker, evenly picked over their sizes."""
-        shelf = _shelves(brokers)[:, None]
-        first, last = self.first[shelf], self.first[shelf + 1] - 1
+        group = _groups(brokers)[:, None]
+        first, last = self.first[group], self.first[group + 1] - 1
         # more would contain duplicates
         number = min(number, int((last - first).max(initial=0)) + 1)
         at = first + np.arange(number) * (last - first) // max(1, number - 1)
@@ -79,5 +79,5 @@ class ReplicaIndex:
         return p[here], k[here]
 
 
-def _shelves(brokers: I64) -> I64:
+def _groups(brokers: I64) -> I64:
     return np.concatenate((2 * brokers, 2 * brokers + 1))

@@ -25,7 +25,7 @@ _MOST_REFINEMENTS = 5
 _MOST_TOPIC_ROUNDS = 3
 """1 and 6 give the same 19 plans: only replicas that found no place are tried again."""
 _FURTHER_BULK_MOVES = 2
-"""Brokers that took more replicas than they had to are givers only in bulk moves that begin after it."""
+"""Brokers that took more replicas than they had to are donors only in bulk moves that begin after it."""
 _CHEAPEST_FIRST = (1.0, 1.1, 1.2, 1.4, 2.0)
 """Where copies differ in size: bulk moves begin with the cheapest replicas, so many times what a broker has to give. Of
 five heavy and random clusters with followers that differ by 30 %, planned by disk and by all scores at 9 % and 2 %, no

@@ -7,36 +7,36 @@ from kafkabal.model import I64
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search import bulk_moves
-from kafkabal.planner.search.bulk_moves import _Shelf
+from kafkabal.planner.search.bulk_moves import _MovableReplicas
 from kafkabal.planner.search.solution import Solution
 from kafkabal.testing import SyntheticWorld, make_world
 
 
-def shelf_of(solution: Solution) -> _Shelf:
+def movable_of(solution: Solution) -> _MovableReplicas:
     """A pool from which every replica may be taken."""
-    return _Shelf(solution, solution.stays())
+    return _MovableReplicas(solution, solution.stays())
 
 
-def rows(shelf: _Shelf) -> I64:
+def rows(movable: _MovableReplicas) -> I64:
     """Row of each replica that is left, by index."""
-    broker = np.repeat(np.arange(shelf.n_brokers), np.diff(shelf.first))
-    return np.arange(len(shelf)) + shelf.gap[broker]
+    broker = np.repeat(np.arange(movable.n_brokers), np.diff(movable.first))
+    return np.arange(len(movable)) + movable.gap[broker]
 
 
-def take(shelf: _Shelf, indexes: I64) -> None:
+def take(movable: _MovableReplicas, indexes: I64) -> None:
     """Remove replicas by index."""
-    taken = np.zeros(shelf.n_rows, np.bool_)
-    taken[rows(shelf)[indexes]] = True
-    shelf.remove(taken)
+    taken = np.zeros(movable.n_rows, np.bool_)
+    taken[rows(movable)[indexes]] = True
+    movable.remove(taken)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_taken_one_by_one_leaves_the_shelf_as_a_copy_would(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_removing_one_by_one_leaves_the_same_replicas_as_copying(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """After each of many removals: the same replicas by index, the same search results, and the same number for a
     surplus."""
     rng = np.random.default_rng(seed)
     solution = Solution(build_problem(make_world(SyntheticWorld(seed=seed, brokers=6, topics=40)), PlanOptions()))
-    one_by_one, copied = shelf_of(solution), shelf_of(solution)
+    one_by_one, copied = movable_of(solution), movable_of(solution)
     everyone = np.arange(solution.problem.n_brokers, dtype=np.int32)
     while len(copied):
         number = int(rng.choice([1, 2, 3, 40]))
