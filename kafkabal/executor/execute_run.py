@@ -15,7 +15,7 @@ from kafkabal.executor.begin_run import begin_run
 from kafkabal.executor.observe.observation import Stage, observe
 from kafkabal.executor.reassign.cancel_moves import cancel_in_flight, copies_between_dirs, ends_of_copies
 from kafkabal.executor.reassign.cordon_brokers import cordon, lift_cordons
-from kafkabal.executor.reassign.leader_elections import elect_preferred, give_back_leaders
+from kafkabal.executor.reassign.leader_elections import elect_preferred, restore_leaders
 from kafkabal.executor.reassign.move_loop import MoveEnd, MoveLoop
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reopen_run import reopen_run
@@ -217,7 +217,7 @@ class _Run:
     def _lead(self) -> dict[TopicPartition, str]:
         placed = [p for p in self._context.record.partitions if p.name in self._placed]
         if self._goal is Goal.ROLL_BACK:
-            return give_back_leaders(self._context, placed)
+            return restore_leaders(self._context, placed)
         return elect_preferred(self._context, placed)
 
     def _min_insync(self) -> dict[str, int]:

@@ -32,7 +32,9 @@ def profiles_report(profiles: Mapping[str, Profile], in_use: str, path: Path) ->
     """One row per profile, in file order."""
     names = list(profiles)
     clusters = [_cluster(profile) for profile in profiles.values()]
-    problems = {name: _told(profile.problem) for name, profile in profiles.items() if profile.problem is not None}
+    problems = {
+        name: _in_one_line(profile.problem) for name, profile in profiles.items() if profile.problem is not None
+    }
     count = f"{counted_noun(len(names), 'profile')} in {path}"
     return Report(
         command="profiles list",
@@ -142,7 +144,7 @@ def check_report(checks: Sequence[ProfileCheck], in_use: str) -> Report:
     )
 
 
-def _told(error: UsageError) -> str:
+def _in_one_line(error: UsageError) -> str:
     """An error and its hint in one line."""
     return f"{error.message} ({error.hint})" if error.hint else error.message
 

@@ -21,7 +21,7 @@ from kafkabal.routing.compiled_kernels import compiled, kernel
 from kafkabal.routing.per_record_policy import PerRecordPolicy, learn_nothing
 from kafkabal.routing.policy_protocol import About, Feedback, Input, Policy, RecordBatch
 from kafkabal.routing.routing_view import RoutingView
-from kafkabal.scoring import telling_faults
+from kafkabal.scoring import reporting_plugin_errors
 
 _NONE: Final = -1
 _LONGEST: Final = 300
@@ -41,7 +41,7 @@ def naming_policy_faults(name: str, part: str) -> AbstractContextManager[None]:
     PolicyFaultError
         If it raises anything but one of our errors or a signal, or tries to end the process.
     """
-    return telling_faults(f"policy {name!r}: its {part}", hint=_HINT, kind=PolicyFaultError, longest=_LONGEST)
+    return reporting_plugin_errors(f"policy {name!r}: its {part}", hint=_HINT, kind=PolicyFaultError, longest=_LONGEST)
 
 
 class _Picks(np.ndarray[Any, np.dtype[np.int32]]):

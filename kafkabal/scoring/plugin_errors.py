@@ -9,13 +9,13 @@ from textwrap import shorten
 from kafkabal.errors import KafkabalError, UsageError
 
 
-def naming_faults(name: str, part: str) -> AbstractContextManager[None]:
-    """Run code of a score; an exception becomes one line that names score and part, see :func:`telling_faults`."""
-    return telling_faults(f"score {name!r}: its {part}", hint="see 'kafkabal help own-score'")
+def reporting_score_errors(name: str, part: str) -> AbstractContextManager[None]:
+    """As :func:`reporting_plugin_errors`, for a part of a score."""
+    return reporting_plugin_errors(f"score {name!r}: its {part}", hint="see 'kafkabal help own-score'")
 
 
 @contextmanager
-def telling_faults(
+def reporting_plugin_errors(
     what: str, *, hint: str, kind: type[UsageError] = UsageError, longest: int | None = None
 ) -> Iterator[None]:
     """Run code of a plug-in; an exception becomes one line about ``what``, of ``longest`` characters at most.

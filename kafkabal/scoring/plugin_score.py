@@ -11,7 +11,7 @@ from kafkabal.model import F64, I32, ClusterState
 from kafkabal.scoring import score_parts
 from kafkabal.scoring.bands import Band
 from kafkabal.scoring.capacity_options import Configurable, ScoreOptions
-from kafkabal.scoring.plugin_errors import naming_faults
+from kafkabal.scoring.plugin_errors import reporting_score_errors
 from kafkabal.scoring.score_protocol import Grain, Need, Score
 
 
@@ -24,7 +24,7 @@ class _PluginBand:
 
     def edges(self, fair_load: F64, tolerance: float) -> tuple[F64, F64]:
         """See :meth:`~kafkabal.scoring.bands.Band.edges`."""
-        with naming_faults(self.score_name, "band"):
+        with reporting_score_errors(self.score_name, "band"):
             low, high = self._band.edges(fair_load, tolerance)
             return np.broadcast_to(low, fair_load.shape), np.broadcast_to(high, fair_load.shape)
 
@@ -45,7 +45,7 @@ class PluginScore:
         """See :class:`~kafkabal.scoring.capacity_options.Configurable`."""
         if not isinstance(self._score, Configurable):
             return self
-        with naming_faults(self.name, "configured"):
+        with reporting_score_errors(self.name, "configured"):
             return plugin_score(self._score.configured(options))
 
     def base_load(self, cluster: ClusterState) -> F64:
@@ -81,7 +81,7 @@ def plugin_score(score: Score) -> PluginScore:
     UsageError
         If another attribute is invalid; the message names score and attribute.
     """
-    with naming_faults(score.name, "attributes"):
+    with reporting_score_errors(score.name, "attributes"):
         unit, meaning, band = score.unit, score.meaning, score.band
         needs = frozenset(score.needs)
     lines: dict[str, object] = {"unit": unit, "meaning": meaning}

@@ -11,7 +11,7 @@ import numpy as np
 from kafkabal.errors import UsageError
 from kafkabal.model import F64, I32, Bools, ClusterState
 from kafkabal.scoring.bands import SHARE_EPSILON
-from kafkabal.scoring.plugin_errors import naming_faults
+from kafkabal.scoring.plugin_errors import reporting_score_errors
 from kafkabal.scoring.score_protocol import Score, n_holders
 
 _MOST: Final = 1e150
@@ -106,7 +106,7 @@ def holder_group_of(score: Score, state: ClusterState) -> I32 | None:
 
 
 def _column(score: Score, part: str, ask: Callable[[ClusterState], F64], state: ClusterState, length: int) -> F64:
-    with naming_faults(score.name, part):
+    with reporting_score_errors(score.name, part):
         column = np.asarray(ask(state))
     _check(score, part, f"of shape ({length},)", column.shape == (length,))
     _check(score, part, "a column of numbers", column.dtype.kind in "biuf")
@@ -116,7 +116,7 @@ def _column(score: Score, part: str, ask: Callable[[ClusterState], F64], state: 
 def _groups(
     score: Score, part: str, ask: Callable[[ClusterState], I32 | None], state: ClusterState, length: int
 ) -> I32 | None:
-    with naming_faults(score.name, part):
+    with reporting_score_errors(score.name, part):
         answer = ask(state)
         if answer is None:
             return None

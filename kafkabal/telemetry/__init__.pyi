@@ -11,7 +11,7 @@ from .lagging_groups import groups_behind as groups_behind
 from .latency_store import BrokerLatencies as BrokerLatencies
 from .latency_store import LatencyTable as LatencyTable
 from .librdkafka_statistics import StatisticsReader as StatisticsReader
-from .otlp_metrics import PushTaker as PushTaker
+from .otlp_metrics import PushReceiver as PushReceiver
 from .partition_rates import bytes_per_record as bytes_per_record
 from .partition_rates import with_rates as with_rates
 from .produce_errors import ProduceErrors as ProduceErrors

@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 from kafkabal.closing_context import ClosingContext
 from kafkabal.config import ANSWER_S, ClientSetting
 from kafkabal.errors import UnreachableError, UsageError
-from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, PushTaker, read_samples, require_extra
+from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, PushReceiver, read_samples, require_extra
 
 TELEMETRY_TOPIC: Final = "__kafkabal_telemetry"
 """The topic that this package's forwarder writes to."""
@@ -42,7 +42,7 @@ class TopicIntake(ClosingContext):
         If no broker responds.
     """
 
-    def __init__(self, client: Mapping[str, ClientSetting], topic: str, table: PushTaker, *, since_ms: int) -> None:
+    def __init__(self, client: Mapping[str, ClientSetting], topic: str, table: PushReceiver, *, since_ms: int) -> None:
         self.payloads = 0
         """Number of payloads processed."""
         self.malformed = 0

@@ -17,7 +17,13 @@ from typing import Final
 
 from kafkabal.closing_context import ClosingContext
 from kafkabal.errors import UsageError
-from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, MetricSample, PushTaker, read_samples, require_extra
+from kafkabal.telemetry.otlp_metrics import (
+    MalformedPayloadError,
+    MetricSample,
+    PushReceiver,
+    read_samples,
+    require_extra,
+)
 
 PATH: Final = "/v1/metrics"
 CONTENT_TYPE: Final = "application/x-protobuf"
@@ -52,7 +58,7 @@ class HttpIntake(ClosingContext):
         If it cannot listen on the address, or the extra ``telemetry`` is not installed.
     """
 
-    def __init__(self, table: PushTaker, *, host: str = "127.0.0.1", port: int = DEFAULT_PORT) -> None:
+    def __init__(self, table: PushReceiver, *, host: str = "127.0.0.1", port: int = DEFAULT_PORT) -> None:
         require_extra()
         try:
             self._server = _Server((host, port), table)
@@ -83,7 +89,7 @@ class HttpIntake(ClosingContext):
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, address: tuple[str, int], table: PushTaker) -> None:
+    def __init__(self, address: tuple[str, int], table: PushReceiver) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, _Handler)
         self.table = table

@@ -32,7 +32,7 @@ class MetricSample:
     """Whether it is the increase since the last push, not a total."""
 
 
-class PushTaker(Protocol):
+class PushReceiver(Protocol):
     """Processes what clients push; called by the threads of an intake."""
 
     def take(self, client: str, samples: Sequence[MetricSample]) -> None:

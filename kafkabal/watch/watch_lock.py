@@ -64,7 +64,7 @@ class WatchLock:
         on_wait
             Called with what is awaited whenever that changes.
         """
-        told = ""
+        reported = ""
         while stop.reason is None:
             try:
                 self.take()
@@ -74,9 +74,9 @@ class WatchLock:
                 reason = f"cannot take the lock of watch: {error.message}; retrying"
             else:
                 return True
-            if reason != told:
+            if reason != reported:
                 on_wait(reason)
-                told = reason
+                reported = reason
             self._pause(stop)
         return False
 

@@ -25,8 +25,8 @@ from kafkabal.config.connection_settings import ClusterAddress, ConnectionSettin
 from kafkabal.sandbox import Sandbox, SandboxSpec, up
 from kafkabal.testing import cluster_builders
 
-_PATIENCE_S = 30.0
-_LOOK_EVERY_S = 0.05
+_TIMEOUT_S = 30.0
+_POLL_S = 0.05
 _OTHER_VERSIONS = {
     "kafka-3.9.2": SandboxSpec(brokers=3, racks=3, kafka_version="3.9.2"),
     "kafka-3.9.2-zookeeper": SandboxSpec(brokers=3, racks=3, zookeeper=True),
@@ -46,10 +46,10 @@ class Subject:
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Let time pass until a condition holds."""
-        for _ in range(int(_PATIENCE_S / _LOOK_EVERY_S)):
+        for _ in range(int(_TIMEOUT_S / _POLL_S)):
             if condition():
                 return
-            self.sleep(_LOOK_EVERY_S)
+            self.sleep(_POLL_S)
         raise AssertionError("it did not become true")
 
     def topic(self) -> str:

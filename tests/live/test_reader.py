@@ -27,7 +27,7 @@ from tests.live.topic_deletion import delete_topic
 RECORDS = 3000
 PARTITIONS = 5
 _BATCH_S = 0.05
-_PATIENCE_S = 60.0
+_TIMEOUT_S = 60.0
 """A loaded machine takes seconds for what takes milliseconds on a free one."""
 
 
@@ -193,7 +193,7 @@ def _lines(logs: list[Path]) -> int:
 
 
 def _await_lines(logs: list[Path], lines: int, processes: list[subprocess.Popen[bytes]]) -> None:
-    end_s = time.monotonic() + _PATIENCE_S
+    end_s = time.monotonic() + _TIMEOUT_S
     while _lines(logs) < lines and any(p.poll() is None for p in processes) and time.monotonic() < end_s:
         time.sleep(0.001)
 
@@ -376,7 +376,7 @@ def test_progress_is_committed_for_others_to_see(make_topic: Callable[[], Topic]
     data = topic.reader(group=f"{topic.name}-group")
     _places(data)
     asked = ConsumerGroupTopicPartitions(f"{topic.name}-group")
-    end_s, committed = time.monotonic() + _PATIENCE_S, {}
+    end_s, committed = time.monotonic() + _TIMEOUT_S, {}
     pinned = {p.partition: p.end for p in data.manifest.partitions}
     while committed != pinned and time.monotonic() < end_s:
         found = next(iter(topic.admin.list_consumer_group_offsets([asked]).values())).result()
@@ -390,7 +390,7 @@ def test_replicas_in_the_rack_are_read(make_topic: Callable[[], Topic]) -> None:
     topic = make_topic()
     topic.create(factor=3)
     topic.produce()
-    end_s = time.monotonic() + _PATIENCE_S
+    end_s = time.monotonic() + _TIMEOUT_S
     while True:  # a follower that does not know yet what is committed leaves the fetch to its leader
         data = topic.reader(rack="r1")
         assert len(_places(data)) == RECORDS

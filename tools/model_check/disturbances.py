@@ -62,7 +62,7 @@ _ABOUT_RECORDS = frozenset({"records.get_all", "records.put", "lock", "lock_hold
 _NOT_ABOUT_PARTITIONS = _ABOUT_RECORDS | {"configs", "alter_configs", "broker_ids"}
 _FREE = frozenset({Kind.NOTHING, Kind.ARRIVES})
 SLEEP = "sleep"
-_LOOKS = frozenset({"broker_ids", "reassignments", "partition_status", "replica_logs"})
+_READS = frozenset({"broker_ids", "reassignments", "partition_status", "replica_logs"})
 _QUIET = frozenset({"cluster_id", "lock.release"})
 
 
@@ -92,7 +92,7 @@ def possible(
         if arriving and world.budget:
             yield Disturbance(Kind.STALLS)
         return
-    if method in _LOOKS:
+    if method in _READS:
         yield from (Disturbance(Kind.ARRIVES, partition=name) for name in arriving)
     if not world.budget or method in _QUIET:
         return

@@ -40,7 +40,7 @@ from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.read_journal import JournalContent
 from kafkabal.executor.state.run_record import RunPartition, RunRecord
-from kafkabal.executor.state.run_request import LOOK_EVERY_S, RunRequests
+from kafkabal.executor.state.run_request import POLL_EVERY_S, RunRequests
 from kafkabal.executor.state.run_states import RunState
 from kafkabal.isolated_listeners import IsolatedListener
 from kafkabal.plan import Plan
@@ -88,13 +88,13 @@ def fingerprint(
     world: World, frame: FrameType | None, journals: tuple[JournalDigest, ...], extra: tuple[object, ...]
 ) -> Fingerprint:
     """Hashes of the world, the journals, the stack from a frame outwards, and the extra values."""
-    told = _told(world.kafka.parts.records)
+    latest = _latest_written(world.kafka.parts.records)
     now_s = world.kafka.clock.monotonic()
     now = world.kafka.clock.utc_now().isoformat(timespec="milliseconds")
     # the newer of the two will be believed: include which one that is, and whether the next write can be as new
-    written = tuple([(j.content, (j.openings, j.at) < told, j.at == told[1], j.at == now) for j in journals])
+    written = tuple([(j.content, (j.openings, j.at) < latest, j.at == latest[1], j.at == now) for j in journals])
     left = _hash((cluster(world), written))
-    stack = _Freezer(now_s, told).stack(frame) if frame is not None else ()
+    stack = _Freezer(now_s, latest).stack(frame) if frame is not None else ()
     return Fingerprint(left, _hash((left, stack, _handled_errors(), extra)))
 
 
@@ -102,7 +102,7 @@ def _hash(plain: _Frozen) -> bytes:
     return hashlib.blake2b(marshal.dumps(plain, 0), digest_size=12).digest()
 
 
-def _told(records: Mapping[str, bytes]) -> tuple[int, str]:
+def _latest_written(records: Mapping[str, bytes]) -> tuple[int, str]:
     """How often the run was reopened, and when that was written, by its record on the cluster."""
     for key, value in records.items():
         if key.endswith("/state"):
@@ -187,9 +187,9 @@ def state_of_run(state: RunState) -> tuple[_Frozen, ...]:
 class _Freezer:
     """Converts values on a stack to plain ones; values seen before become numbers, which breaks cycles."""
 
-    def __init__(self, now_s: float, told: tuple[int, str]) -> None:
+    def __init__(self, now_s: float, latest: tuple[int, str]) -> None:
         self.now_s = now_s
-        self.told = told
+        self.latest = latest
         self.met: dict[int, int] = {}
 
     def stack(self, frame: FrameType | None) -> tuple[_Frozen, ...]:
@@ -323,8 +323,8 @@ def _method(freezer: _Freezer, method: MethodType) -> _Frozen:
 
 def _run_state(freezer: _Freezer, state: RunState) -> _Frozen:
     """Includes how it compares to the record on the cluster, since the newer of the two will be believed."""
-    own, told = (state.openings, state.at), freezer.told
-    return (*state_of_run(state), own < told, own == told)
+    own, latest = (state.openings, state.at), freezer.latest
+    return (*state_of_run(state), own < latest, own == latest)
 
 
 def _journal(freezer: _Freezer, journal: JournalContent) -> _Frozen:
@@ -366,8 +366,8 @@ _SPECIAL: dict[type, Callable[[_Freezer, Any], _Frozen]] = {
     WatchedSwitch: lambda _, switch: str(switch.asked),
     JournalContent: _journal,
     RunState: _run_state,
-    ClusterRecord: lambda freezer, record: freezer.told[1] in record._left_at,  # noqa: SLF001
-    RunRequests: lambda freezer, requests: min(freezer.now_s - requests._looked_s, LOOK_EVERY_S),  # noqa: SLF001
+    ClusterRecord: lambda freezer, record: freezer.latest[1] in record._left_at,  # noqa: SLF001
+    RunRequests: lambda freezer, requests: min(freezer.now_s - requests._polled_s, POLL_EVERY_S),  # noqa: SLF001
     # its view of the cluster is already part of the fingerprint
     MemoryLock: lambda freezer, lock: (lock._is_ours(), freezer.freeze(lock._lock)),  # noqa: SLF001
     SimulatedLock: lambda freezer, lock: _lock(lock, freezer.now_s),

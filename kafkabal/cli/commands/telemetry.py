@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from kafkabal.clusters import ConfigResource, Fault
     from kafkabal.clusters.kafka import KafkaCluster
     from kafkabal.config import ConnectionSettings
-    from kafkabal.telemetry import HttpIntake, PushTaker, TopicIntake
+    from kafkabal.telemetry import HttpIntake, PushReceiver, TopicIntake
 
 _CLUSTER = ("bootstrap_servers", "command_config", "profile")
 _COLLECT_S = 15.0
@@ -321,7 +321,7 @@ def _collect(
 
 def _intake(
     cluster: "KafkaCluster",
-    table: "PushTaker",
+    table: "PushReceiver",
     collecting: CollectOptions,
     settings: Settings,
     context: CommandContext,

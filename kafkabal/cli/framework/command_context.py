@@ -110,36 +110,36 @@ class CommandContext:
     def say(self, text: str) -> None:
         """Show progress, unless ``-q``."""
         if not self.quiet:
-            self._tell(text)
+            self._write_line(text)
 
     def detail(self, text: str) -> None:
         """Show a detail, with ``-v``."""
         if self.verbosity:
-            self._tell(text)
+            self._write_line(text)
 
     def warn(self, text: str) -> None:
         """Warn; with ``-q`` only if the command fails."""
         if self.quiet:
             self.held.append(text)
         else:
-            self._tell(f"{PROGRAM}: warning: {text}")
+            self._write_line(f"{PROGRAM}: warning: {text}")
 
     def release_warnings(self, but_for: Collection[str] = ()) -> None:
         """Show the warnings held back by ``-q``, except those that the error itself lists."""
         while self.held:
             text = self.held.popleft()
             if text not in but_for:
-                self._tell(f"{PROGRAM}: warning: {text}")
+                self._write_line(f"{PROGRAM}: warning: {text}")
 
     def complain(self, text: str, hint: str | None = None) -> None:
         """Show why the command fails, and what to do about it."""
-        self._tell(with_long_words_cut(printable(f"{PROGRAM}: {text}")))
+        self._write_line(with_long_words_cut(printable(f"{PROGRAM}: {text}")))
         if hint:
-            self._tell(with_long_words_cut(printable(f"{PROGRAM}: hint: {hint}")))
+            self._write_line(with_long_words_cut(printable(f"{PROGRAM}: hint: {hint}")))
 
     def add(self, text: str) -> None:
         """Add details to the error shown before."""
-        self._tell(text)
+        self._write_line(text)
 
     def confirm(self, question: str, *, flag: str) -> bool:
         """Ask for a yes; any other answer is a no.
@@ -211,7 +211,7 @@ class CommandContext:
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.stdout.fileno())
 
-    def _tell(self, text: str) -> None:
+    def _write_line(self, text: str) -> None:
         # every write to a closed terminal fails; the command must not depend on it
         with suppress(OSError, ValueError):
             print(printable(text, keep="\n\t"), file=self.stderr, flush=True)

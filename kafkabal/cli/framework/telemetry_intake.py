@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.clusters import Cluster
     from kafkabal.config import ConnectionSettings
-    from kafkabal.telemetry import HttpIntake, PushTaker, TopicIntake
+    from kafkabal.telemetry import HttpIntake, PushReceiver, TopicIntake
 
 _LOOPBACK = "127.0.0.1"
 _PORTS = range(2**16)
@@ -19,7 +19,7 @@ _PORT_DIGITS = 5
 _WRITE_IT = "write it like 4318, 0.0.0.0:4318 or [::1]:4318; ports end at 65535"
 
 
-def open_http_intake(address: str, table: PushTaker, *, or_else: str = "") -> HttpIntake:
+def open_http_intake(address: str, table: PushReceiver, *, or_else: str = "") -> HttpIntake:
     """Listen on ``[HOST:]PORT``, an IPv6 address in brackets; use it in a ``with`` block.
 
     Parameters
@@ -48,7 +48,7 @@ def open_topic_intake(
     cluster: Cluster,
     connection: ConnectionSettings,
     topic: str | None,
-    table: PushTaker,
+    table: PushReceiver,
     context: CommandContext,
     *,
     before_s: float,

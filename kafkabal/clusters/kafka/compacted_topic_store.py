@@ -38,9 +38,9 @@ run half-way."""
 # from version 13 on, requests name topics by id
 _LAST_VERSION_WITH_NAMES = 12
 _ALL_IN_SYNC_REPLICAS = -1
-# request timeouts: a leader waits half a minute for a stopped follower before it continues without it; a reader only
-# waits for a new leader, which is there 9 s after the death of the previous one
-_WRITE_PATIENCE, _READ_PATIENCE, _ATTEMPT = 1.5, 2 / 3, 1 / 3
+# multiples of the request timeout: a leader waits half a minute for a stopped follower before it continues without it;
+# a reader only waits for a new leader, which is there 9 s after the death of the previous one
+_LONGEST_WRITE, _LONGEST_READ, _LONGEST_ATTEMPT = 1.5, 2 / 3, 1 / 3
 _MAGIC, _GZIP, _NO_TIMESTAMP = 2, 1, -1
 
 
@@ -81,7 +81,7 @@ class CompactedTopicStore:
         NotAuthorizedError
             If the principal may not create or write the topic.
         """
-        deadline = self._deadline(_WRITE_PATIENCE, within_s)
+        deadline = self._deadline(_LONGEST_WRITE, within_s)
         batch = _batch(key, value)
         for pause_s in pauses():
             try:
@@ -107,7 +107,7 @@ class CompactedTopicStore:
         NotAuthorizedError
             If the principal may not read the topic.
         """
-        deadline = self._deadline(_READ_PATIENCE, within_s)
+        deadline = self._deadline(_LONGEST_READ, within_s)
         for pause_s in pauses():
             try:
                 attempt = self._attempt(deadline)
@@ -121,13 +121,13 @@ class CompactedTopicStore:
             self._client.clock.sleep(pause_s)
         return dict(self._found) if leader is not None else {}
 
-    def _deadline(self, patience: float, within_s: float | None) -> Deadline:
-        patience_s = patience * self._client.settings.request_timeout_s
-        return self._client.deadline(patience_s if within_s is None else min(within_s, patience_s))
+    def _deadline(self, longest: float, within_s: float | None) -> Deadline:
+        longest_s = longest * self._client.settings.request_timeout_s
+        return self._client.deadline(longest_s if within_s is None else min(within_s, longest_s))
 
     def _attempt(self, whole: Deadline) -> Deadline:
         """A part of the time: by the next attempt another broker may lead, or a follower may be out of sync."""
-        return self._client.deadline(min(whole.remaining_s, _ATTEMPT * self._client.settings.request_timeout_s))
+        return self._client.deadline(min(whole.remaining_s, _LONGEST_ATTEMPT * self._client.settings.request_timeout_s))
 
     def _leader(self, deadline: Deadline) -> int | None:
         """Id of the broker that leads the topic; None if the topic does not exist."""

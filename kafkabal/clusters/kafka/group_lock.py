@@ -51,8 +51,8 @@ _CLIENT_ID_END = " for "
 _LAST_HEARTBEAT_S = 5.0
 # how long leaving may take, which delays the end of a command
 _LEAVE_S = 10.0
-# how long to look for the holder of the lock: a coordinator that died is replaced after 9 s
-_LOOK_S = 12.0
+# timeout of finding the holder of the lock: a coordinator that died is replaced after 9 s
+_FIND_HOLDER_WITHIN_S = 12.0
 
 
 class GroupLock:
@@ -288,7 +288,7 @@ def lock_holders(client: KafkaClient) -> tuple[str, ...]:
     NotAuthorizedError
         If the principal may not describe the group.
     """
-    return tuple(map(_name, describe_group(client, LOCK_GROUP, client.deadline().at_most(_LOOK_S))))
+    return tuple(map(_name, describe_group(client, LOCK_GROUP, client.deadline().at_most(_FIND_HOLDER_WITHIN_S))))
 
 
 def _name(member: GroupMember) -> str:

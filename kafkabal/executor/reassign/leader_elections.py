@@ -48,7 +48,7 @@ def elect_preferred(context: RunContext, partitions: Sequence[RunPartition]) -> 
     return {name: why.get(name, _LED_BY_ANOTHER) for name in wrong}
 
 
-def give_back_leaders(context: RunContext, partitions: Sequence[RunPartition]) -> dict[TopicPartition, str]:
+def restore_leaders(context: RunContext, partitions: Sequence[RunPartition]) -> dict[TopicPartition, str]:
     """Restore the leader of every partition that has its previous placement.
 
     Returns
@@ -100,14 +100,14 @@ def _reorder(
         Partitions that are in order now.
     """
 
-    def look_and_reorder() -> set[TopicPartition]:
+    def read_and_reorder() -> set[TopicPartition]:
         status = context.cluster.partition_status({name.topic for name in orders})
-        here = {n: order for n, order in orders.items() if n in status and not _lies_elsewhere(order, status[n])}
+        here = {n: order for n, order in orders.items() if n in status and not _is_placed_elsewhere(order, status[n])}
         wrong = {n: order for n, order in here.items() if n in in_doubt or status[n].replicas != order}
         context.effects.reassign(wrong, changes_replication_factor=False)
         return set(here)
 
-    return context.retries.until_success(look_and_reorder) if orders else set()
+    return context.retries.until_success(read_and_reorder) if orders else set()
 
 
 def _elect_in_steps(context: RunContext, names: Sequence[TopicPartition]) -> dict[TopicPartition, str]:
@@ -140,8 +140,8 @@ def _is_lost(planned: RunPartition, status: Mapping[TopicPartition, PartitionSta
 
 
 def _is_led_by(leader: int, replicas: Sequence[int], status: PartitionStatus) -> bool:
-    return status.leader == leader and not _lies_elsewhere(replicas, status)
+    return status.leader == leader and not _is_placed_elsewhere(replicas, status)
 
 
-def _lies_elsewhere(replicas: Sequence[int], status: PartitionStatus) -> bool:
+def _is_placed_elsewhere(replicas: Sequence[int], status: PartitionStatus) -> bool:
     return set(status.replicas) != set(replicas)

@@ -129,7 +129,7 @@ class MoveLoop:
             self._put_aside(task, f"cannot set its throttle: {reason}", pause_s=_PAUSE_S)
         self._start([t for t in starting if t not in refused])
         self._regroup([*self._running, *self._unseen, *starting])
-        self._tell(seen)
+        self._report_progress(seen)
         self._end_stall()
         # after everything that the moves need: this may wait for the record's partition to get a leader
         self._context.store.share_progress()
@@ -289,7 +289,7 @@ class MoveLoop:
             task.give_up(task.problem or reason)
             self._context.listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
 
-    def _tell(self, seen: Observation) -> None:
+    def _report_progress(self, seen: Observation) -> None:
         assert self._meter is not None
         progress = self._meter.measure(self._open, self._running, seen, self._now())
         self._context.listener.on_event(progress)

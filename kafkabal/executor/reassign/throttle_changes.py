@@ -31,7 +31,7 @@ class ThrottleChanges:
         if throttling.throttle != before:
             # a request to pause changes no rate
             self._auto = _auto_rate(self._context)
-            self._tell("asked for")
+            self._report("asked for")
 
     def adapt(
         self, progress: RunProgress, still_open: Sequence[PartitionTask], running: Sequence[PartitionTask]
@@ -51,9 +51,9 @@ class ThrottleChanges:
         if judged is not None:
             throttling = self._context.throttling
             throttling.change(replace(throttling.throttle, bytes_per_s=judged[0]))
-            self._tell(judged[1])
+            self._report(judged[1])
 
-    def _tell(self, reason: str) -> None:
+    def _report(self, reason: str) -> None:
         throttle = self._context.throttling.throttle
         self._context.listener.on_event(
             ThrottleChanged(

@@ -134,7 +134,7 @@ class Fence:
         self._retake = retake
         self._clock = clock
         self._session_s = session_s
-        self._patience_s = give_up_s
+        self._give_up_s = give_up_s
 
     @property
     def scope(self) -> str:
@@ -156,7 +156,7 @@ class Fence:
         if self.is_fresh():
             return
         began_s, refused_s = self._clock.monotonic(), None
-        while self._clock.monotonic() - began_s < self._patience_s:
+        while self._clock.monotonic() - began_s < self._give_up_s:
             if not self._lock.is_held():
                 refused_s = self._take_again(refused_s)
             if self.is_fresh():

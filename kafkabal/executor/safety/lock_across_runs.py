@@ -27,7 +27,7 @@ def lock_cluster(environment: RunEnvironment, session_s: float, *, wait_s: float
         If another process holds it, and still does after that time.
     """
     clock, path = environment.clock, environment.folder(environment.cluster.cluster_id()) / "lock"
-    give_up_at_s, is_told = clock.monotonic() + wait_s, False
+    give_up_at_s, is_reported = clock.monotonic() + wait_s, False
     while True:
         try:
             return take_lock(environment.cluster, environment.owner, session_s, path)
@@ -36,9 +36,9 @@ def lock_cluster(environment: RunEnvironment, session_s: float, *, wait_s: float
             # a signal while waiting must end the command: nothing is locked yet that would need a cleanup
             if left_s <= 0 or environment.stop.reason is not None:
                 raise
-            if not is_told:
+            if not is_reported:
                 environment.listener.on_event(LockAwaited(holder=busy.message, wait_s=wait_s))
-                is_told = True
+                is_reported = True
             clock.sleep(min(left_s, _LOCK_POLL_S))
 
 

@@ -118,7 +118,7 @@ def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> 
             f"{local.path}: journal of another cluster: {local.record.cluster_id}, not {cluster_id}",
             hint="check --bootstrap-server and --journal",
         )
-    known = _recalled(environment.cluster)
+    known = _recorded_run(environment.cluster)
     if known is None:
         return _only(local)
     record, state = known
@@ -182,11 +182,11 @@ def refused_record(cluster: Cluster) -> NotAuthorizedError | None:
     return None
 
 
-def _recalled(cluster: Cluster) -> tuple[RunRecord, RunState] | None:
+def _recorded_run(cluster: Cluster) -> tuple[RunRecord, RunState] | None:
     """The run that the cluster records; None if it may not be read."""
-    remembered = open_cluster_record(cluster)
+    cluster_record = open_cluster_record(cluster)
     try:
-        return remembered.load() if remembered is not None else None
+        return cluster_record.load() if cluster_record is not None else None
     except NotAuthorizedError:
         return None
 
@@ -202,8 +202,8 @@ def _is_later(cluster: Cluster, local: JournalContent, record: RunRecord) -> boo
     """
     if local.record.started_at <= record.started_at:
         return False
-    remembered = open_cluster_record(cluster)
-    return remembered is None or not remembered.was_replaced(local.record.run_id)
+    cluster_record = open_cluster_record(cluster)
+    return cluster_record is None or not cluster_record.was_replaced(local.record.run_id)
 
 
 def _journal_of(environment: RunEnvironment, record: RunRecord) -> JournalContent | None:
@@ -229,13 +229,13 @@ def _has_first_line(path: Path) -> bool:
         return file.readline().endswith(b"\n")
 
 
-def _merged(local: RunState, remembered: RunState) -> RunState:
+def _merged(local: RunState, recorded: RunState) -> RunState:
     """The newer of two states, with every rate and every original config from both.
 
     Times come from clocks that differ between hosts and may be set: they only count within one opening of the run.
     """
-    is_local_older = (remembered.openings, remembered.at) > (local.openings, local.at)
-    newer, older = (remembered, local) if is_local_older else (local, remembered)
+    is_local_older = (recorded.openings, recorded.at) > (local.openings, local.at)
+    newer, older = (recorded, local) if is_local_older else (local, recorded)
     newer.rates |= older.rates
     newer.later_originals += [o for o in older.later_originals if o not in newer.later_originals]
     return newer

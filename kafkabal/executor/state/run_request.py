@@ -22,10 +22,10 @@ from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.find_run import FoundRun, find_run, open_cluster_record
 
-LOOK_EVERY_S = 5.0
+POLL_EVERY_S = 5.0
 """Reading the cluster's record costs a request: at every poll it would be the run's most frequent one, and a pause that
 takes effect within 5 s is still soon."""
-_LOOK_WITHIN_S = 5.0
+_POLL_WITHIN_S = 5.0
 """Timeout of one read, since moves wait for it: if the record has no leader, that is half of the time."""
 _TRIES, _WRITE_WITHIN_S, _READ_WITHIN_S = 4, 4.0, 1.0
 """How often a request is written, and read back if the write is not acknowledged: 20 s in total. A broker that died is
@@ -88,19 +88,19 @@ class RunRequest(msgspec.Struct, frozen=True, kw_only=True):
 class RunRequests:
     """The latest request for a run, wherever it is stored."""
 
-    def __init__(self, journal: Path, remembered: ClusterRecord | None, run_id: str, clock: Clock) -> None:
+    def __init__(self, journal: Path, cluster_record: ClusterRecord | None, run_id: str, clock: Clock) -> None:
         self._path = journal.with_suffix(".throttle")
-        self._remembered = remembered
+        self._cluster_record = cluster_record
         self._run_id = run_id
         self._clock = clock
-        self._looked_s = float("-inf")
+        self._polled_s = float("-inf")
 
     def latest(self) -> RunRequest | None:
         """The latest request, taken or not; None if there is none, or if it is too early to read again."""
         now_s = self._clock.monotonic()
-        if now_s - self._looked_s < LOOK_EVERY_S:
+        if now_s - self._polled_s < POLL_EVERY_S:
             return None
-        self._looked_s = now_s
+        self._polled_s = now_s
         # a request that cannot be read now is read later: the run itself does not depend on it
         with suppress(OperationError):
             return self.current()
@@ -115,7 +115,7 @@ class RunRequests:
             If the cluster's record cannot be read in time.
         """
         with suppress(OSError, msgspec.DecodeError):
-            packed = self._read(_LOOK_WITHIN_S)
+            packed = self._read(_POLL_WITHIN_S)
             return msgspec.json.decode(packed, type=RunRequest) if packed else None
         return None
 
@@ -128,13 +128,13 @@ class RunRequests:
             If it cannot be written, or if it is unknown whether it was.
         """
         packed = msgspec.json.encode(request)
-        if self._remembered is None:
+        if self._cluster_record is None:
             with replacing(self._path) as file:
                 file.write(packed)
             return
         for tries_left in reversed(range(_TRIES)):
             try:
-                self._remembered.put_request(self._run_id, packed, within_s=_WRITE_WITHIN_S)
+                self._cluster_record.put_request(self._run_id, packed, within_s=_WRITE_WITHIN_S)
             except NotAuthorizedError:
                 raise
             except OperationError as error:
@@ -155,9 +155,9 @@ class RunRequests:
         return False
 
     def _read(self, within_s: float) -> bytes | None:
-        if self._remembered is None:
+        if self._cluster_record is None:
             return self._path.read_bytes()
-        return self._remembered.request(self._run_id, within_s=within_s)
+        return self._cluster_record.request(self._run_id, within_s=within_s)
 
 
 def request_throttle(environment: RunEnvironment, requested: ThrottleChange, *, journal: Path | None = None) -> str:

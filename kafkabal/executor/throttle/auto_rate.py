@@ -27,7 +27,7 @@ _OF_CARRIED = 0.25
 _STEP_S = 30.0
 """Consumers commit every 5 s and replicas fall out of sync after 30 s (replica.lag.time.max.ms): the impact of a rate
 shows no sooner."""
-_LOOKS_COST_AT_MOST = 0.05
+_MOST_TIME_READING = 0.05
 """Largest fraction of the time spent on observing: steps get longer on clusters of 200,000 partitions, where one
 observation takes seconds."""
 _USED = 0.7
@@ -111,13 +111,13 @@ class AutoRate:
         self._clock = clock
         self._behind_before = frozenset(behind_before)
         self._broker_timeout_s = broker_timeout_s
-        self._next_look_s = float("-inf")
+        self._next_reading_s = float("-inf")
         self._before: LoadSample | None = None
         self._out_at_first: frozenset[str] = frozenset()
 
     def is_step_over(self) -> bool:
         """Whether the step has lasted long enough and the next one is to begin."""
-        return self._clock.monotonic() >= self._next_look_s
+        return self._clock.monotonic() >= self._next_reading_s
 
     def observe(self, moves: Moves, leaders: Collection[int], used_fraction: float) -> StepImpact | None:
         """The impact in the step that ends now; None for the first observation.
@@ -130,9 +130,9 @@ class AutoRate:
             Brokers that send copies.
         """
         began_s, before = self._clock.monotonic(), self._before
-        self._next_look_s = began_s + _STEP_S
+        self._next_reading_s = began_s + _STEP_S
         self._before = after = take_sample(self._cluster, self._clock, self._broker_timeout_s)
-        self._next_look_s = began_s + max(_STEP_S, (after.at_s - began_s) / _LOOKS_COST_AT_MOST)
+        self._next_reading_s = began_s + max(_STEP_S, (after.at_s - began_s) / _MOST_TIME_READING)
         out = _out_of_sync(after.state)
         if before is None:
             self._out_at_first = out

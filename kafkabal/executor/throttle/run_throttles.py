@@ -89,7 +89,7 @@ class RunThrottles:
         self._store = store
         self._state = state
         self._listener = listener
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         """Messages already given about values that another user has set."""
         self._throttle = state.throttle or throttle
         known = (*record.originals, *state.later_originals)
@@ -205,18 +205,20 @@ class RunThrottles:
         # whoever deletes a rate, as Kafka's tool does at the end of its own moves, decides what remains after the run,
         # but not how fast the run may copy
         if own is None and original.own_value is not None:
-            self._tell(f"{key} of {resource}: earlier value {original.own_value} deleted by another tool; kept so")
+            self._report_once(
+                f"{key} of {resource}: earlier value {original.own_value} deleted by another tool; kept so"
+            )
             self._keep_originals([original := Original.found(resource, key, current)])
         # neither the original value nor one of ours: an operator has set it deliberately during the run
         if own != original.own_value and own not in self._state.rates:
-            self._tell(f"{key} of {resource}: set to {own} by another tool; kept so")
+            self._report_once(f"{key} of {resource}: set to {own} by another tool; kept so")
             return []
         value = rate_to_set(original, rate, override=self._throttle.override) or original.own_value
         return [] if value == own else [ConfigChange(resource, key, value)]
 
-    def _tell(self, complaint: str) -> None:
-        if complaint not in self._told:
-            self._told.add(complaint)
+    def _report_once(self, complaint: str) -> None:
+        if complaint not in self._reported:
+            self._reported.add(complaint)
             self._listener.on_event(Warned(message=complaint))
 
     def _settle_lists(self, active: Mapping[ConfigResource, Entries]) -> dict[ConfigResource, Fault]:
@@ -318,7 +320,7 @@ class RunThrottles:
                 put = restore_rate(original, current[original.of].get(original.key), self._state.rates)
                 changes += [ConfigChange(original.of, original.key, put.value)] if put.is_needed else []
                 complaint = f"{original.key} of {original.of}: {put.complaint}"
-                left.complaints += [complaint] if put.complaint and complaint not in self._told else []
+                left.complaints += [complaint] if put.complaint and complaint not in self._reported else []
         failed = {r: fault for r, fault in faults.items() if r not in unread} | self._effects.alter_configs(changes)
         left.pending += [f"replication rates of {resource}: {why}" for resource, why in failed.items()]
 

@@ -255,12 +255,12 @@ def _moving(inspection: Inspection) -> int:
 def _on_sizes(state: ClusterState) -> Iterator[str]:
     """How many sizes are unknown, and how they are estimated."""
     lost = int(np.count_nonzero(unknown_sizes(state)))
-    told_by_others, of_all = (
+    estimated, of_all = (
         int(np.count_nonzero(is_estimated(state))) - lost,
         f"of {counted_noun(len(state.replicas), 'replica')}",
     )
-    if told_by_others:
-        yield f"~ {told_by_others:,} {of_all}: size estimated from other replicas"
+    if estimated:
+        yield f"~ {estimated:,} {of_all}: size estimated from other replicas"
     if lost:
         yield f"~ {lost:,} {of_all}: size unknown, counted as 0"
 

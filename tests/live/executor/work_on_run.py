@@ -27,7 +27,7 @@ from kafkabal.reporting.runs.events_as_json_lines import RunEventLines
 from kafkabal.reporting.runs.result_report import summary
 from tests.live.executor.own_clock import OwnClock
 
-run_request.LOOK_EVERY_S = 1.0  # tests wait for what they request of a run; commands poll at their own interval
+run_request.POLL_EVERY_S = 1.0  # tests wait for what they request of a run; commands poll at their own interval
 _LONGEST_ANSWER_S = 10.0
 """So long a broker that is paused holds up a look."""
 

@@ -73,13 +73,13 @@ class World:
 
     def __init__(self, foreign: int) -> None:
         self.logs: list[list[int]] = [[-1] * foreign for _ in range(3)]
-        self.remembered = (0, dict.fromkeys(range(3), foreign))
+        self.saved = (0, dict.fromkeys(range(3), foreign))
         self.is_clean = True
         self.start()
 
     def start(self) -> None:
         """Start a run, as after a crash: everything outside the logs is lost."""
-        through, offsets = self.remembered
+        through, offsets = self.saved
         self.records = AcknowledgedRecords(through, offsets, set() if self.is_clean else self.found())
         self.on_their_way: list[list[int]] = [[], [], []]
         self.unacknowledged: list[list[tuple[int, int]]] = [[], [], []]
@@ -88,7 +88,7 @@ class World:
 
     def found(self) -> set[int]:
         """What a read-back finds."""
-        through, offsets = self.remembered
+        through, offsets = self.saved
         return {n for p, log in enumerate(self.logs) for n in log[offsets[p] :] if n >= through}
 
     def send(self, partition: int) -> None:
@@ -113,7 +113,7 @@ class World:
 
     def checkpoint(self, _: int) -> None:
         """Save the progress."""
-        self.remembered = (self.records.through, dict(self.records.offsets))
+        self.saved = (self.records.through, dict(self.records.offsets))
         self.records.mark(self.given)
 
     def crash(self, _: int) -> None:
@@ -150,7 +150,7 @@ def test_after_a_crash_nothing_in_the_topic_is_unknown(steps: list[tuple[str, in
     for step, partition in steps:
         getattr(world, step)(partition)
     in_topic = [number for log in world.logs for number in log if number >= 0]
-    through, _ = world.remembered
+    through, _ = world.saved
     assert set(range(through)) <= set(in_topic)
     assert set(in_topic) <= set(range(through)) | world.found()
     assert len(in_topic) == len(set(in_topic))

@@ -130,7 +130,7 @@ def test_callers_and_policies_hear_of_acknowledgements(mock_cluster: MockCluster
     assert all(0 < latency_s < 60 for _, _, latency_s in policy.acks)
 
 
-def poll_until_told(producer: RecordSender) -> None:
+def poll_until_delivered(producer: RecordSender) -> None:
     """Poll until nothing is in flight; a single poll may end at statistics as well as at reports."""
     while producer.deliveries.in_flight:
         producer.poll(20)
@@ -145,7 +145,7 @@ def test_a_signal_amid_an_acknowledgement_loses_neither(mock_cluster: MockCluste
     def send_and_wait(producer: RecordSender) -> None:
         # on a slow machine the report may precede the end of produce
         producer.produce_many([b"x"], [1], on_acknowledged=interrupt)
-        poll_until_told(producer)
+        poll_until_delivered(producer)
 
     with RecordSender(mock_cluster, TOPIC, Fixed(0), mock_cluster.client) as producer:
         with pytest.raises(KeyboardInterrupt):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _PASSING_S = 30.0
 """Kafka counts a follower as out of sync after replica.lag.time.max.ms, 30 s by default, and fences a killed broker
 after broker.session.timeout.ms, 9 s: what is over by then was the end of a restart and not worth a mail."""
-_LOOK_EVERY_S = 5.0
+_POLL_S = 5.0
 """Pause between reads: one is a metadata request; a restart takes tens of seconds."""
 
 
@@ -44,5 +44,5 @@ def await_healthy_cluster(command: RunSession, before: ClusterState) -> None:
                 f"not repaired: {'; '.join(broken)}",
                 hint="no move repairs that: see to these brokers; 'kafkabal inspect' shows them",
             )
-        clock.sleep(_LOOK_EVERY_S)
+        clock.sleep(_POLL_S)
         state = read_cluster(command.cluster, settings, context).state

@@ -24,9 +24,9 @@ _LONGEST_STAY_S = 60.0
 _LONGEST_UNATTENDED_STAY_S = DEFAULT_DEAD_AFTER_S
 """Longest wait of a command with ``--yes``. A nightly cron job may be the first to see a broker dead, and would leave
 its partitions under-replicated until the next night; a longer grace than usual is left to that night."""
-_LOOK_EVERY_S = 5.0
+_POLL_S = 5.0
 """Pause between reads before a prompt, for which people wait; a read is a metadata request."""
-_LOOK_AGAIN_S = 30.0
+_READ_AGAIN_S = 30.0
 """Pause between reads during a grace: a restarted broker is back within a minute or a few."""
 
 
@@ -36,12 +36,12 @@ def longest_stay_s(*, is_unattended: bool, max_runtime_s: float | None) -> float
     return longest_s if max_runtime_s is None else min(longest_s, max_runtime_s)
 
 
-def look_past_grace(
+def await_end_of_grace(
     command: RunSession, drained: Collection[int], stay_s: float
 ) -> tuple[ClusterState, Mapping[int, float]]:
     """Read the cluster once it is clear which brokers are dead; wait for the end of their grace if that is near.
 
-    The lock is given up meanwhile, as it is for a prompt: an operator may want to act at once.
+    The lock is released meanwhile, as it is for a prompt: an operator may want to act at once.
 
     Parameters
     ----------
@@ -57,43 +57,43 @@ def look_past_grace(
     cluster, settings, context = command.cluster, command.settings, command.context
     clock = command.environment.clock
 
-    def look() -> tuple[ClusterState, Mapping[int, float]]:
+    def read_state() -> tuple[ClusterState, Mapping[int, float]]:
         before = known_before(cluster, settings, context)
         state = _when_responded(cluster, settings, context, clock)
         return state, recently_dead(cluster, state, settings, context, drained=drained, before=before, shares=True)
 
-    state, waiting = look()
-    ends_at_s, is_said = clock.monotonic() + stay_s, False
+    state, waiting = read_state()
+    ends_at_s, is_announced = clock.monotonic() + stay_s, False
     while waiting and clock.monotonic() + (left_s := _left_s(waiting, settings)) <= ends_at_s:
-        if not is_said:
+        if not is_announced:
             command.lock.release()
             context.say(f"{_dead_for(waiting)} and may come back: waiting {format_duration(left_s)} (--dead-after)")
-            is_said = True
-        clock.sleep(min(left_s, _LOOK_AGAIN_S))
-        state, waiting = look()
-    if is_said:
+            is_announced = True
+        clock.sleep(min(left_s, _READ_AGAIN_S))
+        state, waiting = read_state()
+    if is_announced:
         command.lock.take()
-        state, waiting = look()  # another run may have changed the cluster meanwhile
+        state, waiting = read_state()  # another run may have changed the cluster meanwhile
     return state, waiting
 
 
 def _when_responded(cluster: Cluster, settings: Settings, context: CommandContext, clock: Clock) -> ClusterState:
-    """The cluster once every registered broker has responded, or been silent for so long that Kafka fences it."""
+    """The cluster once every registered broker has responded, or not responded for so long that Kafka fences it."""
     from kafkabal.model import reports_no_log_dir
 
     # a plan made meanwhile would find nothing to repair, and exit with 0 although a broker is about to count as dead
-    give_up_at_s, is_said = clock.monotonic() + FENCED_AFTER_S, False
+    give_up_at_s, is_announced = clock.monotonic() + FENCED_AFTER_S, False
     while True:
         state = read_cluster(cluster, settings, context).state
         unreported = state.brokers.id[reports_no_log_dir(state)].tolist()
         if not unreported or settings.snapshot or clock.monotonic() >= give_up_at_s:
             return state
-        if not is_said:
+        if not is_announced:
             names = ", ".join(map(str, unreported))
             limit = format_duration(FENCED_AFTER_S)
             context.say(f"broker {names} did not respond: waiting up to {limit} until it does or is dead")
-            is_said = True
-        clock.sleep(_LOOK_EVERY_S)
+            is_announced = True
+        clock.sleep(_POLL_S)
 
 
 def recently_dead(

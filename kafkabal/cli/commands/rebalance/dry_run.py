@@ -26,7 +26,7 @@ _NAMES = {
     "alter_configs": "IncrementalAlterConfigs",
 }
 _SIGNS = {ConfigOperation.SET: "=", ConfigOperation.APPEND: "+=", ConfigOperation.SUBTRACT: "-="}
-_LOOKS = 200
+_POLLS = 200
 """Approximate number of observations in a dry run: steps of half a percent; a large plan then takes seconds."""
 
 
@@ -55,7 +55,7 @@ def simulate_run(plan: Plan, state: ClusterState, options: RunOptions) -> DryRun
 def _without_waiting(options: RunOptions, plan: Plan) -> RunOptions:
     """Observe less often if copies take long, and ignore the time window."""
     rate = options.throttle.bytes_per_s or 100_000_000
-    poll_s = max(options.timeouts.poll_s, plan.moved_bytes / rate / _LOOKS)
+    poll_s = max(options.timeouts.poll_s, plan.moved_bytes / rate / _POLLS)
     timeouts = msgspec.structs.replace(options.timeouts, poll_s=poll_s)
     throttle = msgspec.structs.replace(options.throttle, is_auto=False)
     return msgspec.structs.replace(options, timeouts=timeouts, throttle=throttle, window=None, max_runtime_s=None)

@@ -108,10 +108,10 @@ def _read(
     command: "RunSession", drained: Collection[int], stay_s: float | None
 ) -> "tuple[ClusterState, Mapping[int, float]]":
     """The cluster, and its dead brokers that may come back, after a wait of up to ``stay_s``; None does not wait."""
-    from kafkabal.cli.commands.rebalance.dead_broker_grace import known_before, look_past_grace, recently_dead
+    from kafkabal.cli.commands.rebalance.dead_broker_grace import await_end_of_grace, known_before, recently_dead
 
     if stay_s is not None:
-        return look_past_grace(command, drained, stay_s)
+        return await_end_of_grace(command, drained, stay_s)
     cluster, settings, context = command.cluster, command.settings, command.context
     before = known_before(cluster, settings, context)
     state = read_cluster(cluster, settings, context).state

@@ -58,7 +58,7 @@ def status(
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
 
     with open_run_session("rebalance status", settings, context) as command:
-        known = _look_twice(command, journal)
+        known = _read_status_twice(command, journal)
         if known is None:
             _expect_readable_record(command)
         if watch:
@@ -84,7 +84,7 @@ def _expect_readable_record(command: "RunSession") -> None:
         raise NotAuthorizedError(f"no run found on this host, others are unknown: {refused.message}", hint=refused.hint)
 
 
-def _look(command: "RunSession", journal: Path | None) -> "RunStatus | None":
+def _read_status(command: "RunSession", journal: Path | None) -> "RunStatus | None":
     from kafkabal.executor import find_run
 
     found = find_run(command.environment, journal)
@@ -95,15 +95,15 @@ def _look(command: "RunSession", journal: Path | None) -> "RunStatus | None":
     return run_status(command.cluster, found)
 
 
-def _look_twice(command: "RunSession", journal: Path | None) -> "RunStatus | None":
+def _read_status_twice(command: "RunSession", journal: Path | None) -> "RunStatus | None":
     """Add the rate if a process is working on the run."""
     clock = command.environment.clock
-    first, at_s = _look(command, journal), clock.monotonic()
+    first, at_s = _read_status(command, journal), clock.monotonic()
     if first is None or not first.is_live:
         return first
     while True:
         clock.sleep(_SAMPLE_S)
-        second, elapsed_s = _look(command, journal), clock.monotonic() - at_s
+        second, elapsed_s = _read_status(command, journal), clock.monotonic() - at_s
         if second is None:
             return None
         if not second.has_stalled_since(first) or elapsed_s >= _LONGEST_SAMPLE_S:
@@ -120,7 +120,7 @@ def _watch(command: "RunSession", journal: Path | None, known: "RunStatus | None
         command.context.say(progress_line(known))
         earlier.append((known, clock.monotonic()))
         clock.sleep(_WATCH_EVERY_S)
-        now = _look(command, journal)
+        now = _read_status(command, journal)
         first, at_s = earlier[0]
         known = now.since(first, clock.monotonic() - at_s) if now is not None else None
     return known

@@ -61,18 +61,18 @@ def test_stopped_process_whose_run_another_has_ended(scene: Any) -> None:
     own."""
     other, known = scene.memory.connect("other"), []
 
-    def remembered() -> Any:
+    def recorded() -> Any:
         found = find_run(scene.environment(other, host="three"))
         return found and (found.record, found.state)
 
     def end_it() -> None:
         resume(scene.environment(other, host="two"))
-        known.append(remembered())
+        known.append(recorded())
 
     _stand_still_at(scene, "broker_ids", 4, end_it)
     with pytest.raises(BusyError, match="lost the lock"):
         apply(scene.environment(), scene.plan, scene.options)
-    assert known == [remembered()]
+    assert known == [recorded()]
     scene.assert_as_planned()
 
 

@@ -139,13 +139,13 @@ def _original(key: str) -> Original:
 
 
 @pytest.mark.parametrize(
-    ("local", "remembered", "is_local"),
+    ("local", "recorded", "is_local"),
     [((1, "b"), (1, "a"), True), ((1, "a"), (1, "b"), False), ((2, "a"), (1, "b"), True), ((1, "a"), (1, "a"), True)],
 )
-def test_two_states_of_a_run(local: tuple[int, str], remembered: tuple[int, str], is_local: bool) -> None:
+def test_two_states_of_a_run(local: tuple[int, str], recorded: tuple[int, str], is_local: bool) -> None:
     """The newer is chosen by openings, then by time, or the journal if equal; throttles come from both."""
     ours = RunState(openings=local[0], at=local[1], phase=Phase.MOVING, rates={"1", "2"})
-    theirs = RunState(openings=remembered[0], at=remembered[1], phase=Phase.PAUSED, rates={"2", "3"})
+    theirs = RunState(openings=recorded[0], at=recorded[1], phase=Phase.PAUSED, rates={"2", "3"})
     ours.later_originals = [_original("x"), _original("y")]
     theirs.later_originals = [_original("y"), _original("z")]
     found = _merged(ours, theirs)

@@ -184,33 +184,33 @@ def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
 def test_every_write_is_confirmed() -> None:
     """If the lock is lost between two writes of the cluster's record, nothing more is written."""
     records: dict[str, bytes] = {}
-    remembered = ClusterRecord(MemoryRecordStore(records))
+    record_in_cluster = ClusterRecord(MemoryRecordStore(records))
     answers = iter([True, True, False])
 
     def confirm() -> None:
         if not next(answers):
             raise LockLostError("lost")
 
-    with remembered.confirming(confirm), pytest.raises(LockLostError):
-        remembered.begin(_record(), RunState())
+    with record_in_cluster.confirming(confirm), pytest.raises(LockLostError):
+        record_in_cluster.begin(_record(), RunState())
     assert len(records) == 2
-    remembered.begin(_record(), RunState())
-    assert remembered.run_id() == _record().run_id
+    record_in_cluster.begin(_record(), RunState())
+    assert record_in_cluster.run_id() == _record().run_id
 
 
-def test_remembered_run() -> None:
+def test_run_that_the_cluster_records() -> None:
     """A run in many parts is reassembled, and replaces the previous one except for one line."""
     records: dict[str, bytes] = {}
-    remembered = ClusterRecord(MemoryRecordStore(records))
-    assert remembered.load() is None
-    remembered.begin(_record(), RunState())
+    record_in_cluster = ClusterRecord(MemoryRecordStore(records))
+    assert record_in_cluster.load() is None
+    record_in_cluster.begin(_record(), RunState())
     state = RunState(phase=Phase.MOVING, rates={"5"}, later_originals=[Original(kind="broker", resource="1", key="k")])
     large = RunRecord(**{f: getattr(_record(5000), f) for f in RunRecord.__struct_fields__} | {"run_id": "later"})
-    remembered.begin(large, state)
-    assert remembered.run_id() == "later"
-    assert remembered.load() == (large, state)
+    record_in_cluster.begin(large, state)
+    assert record_in_cluster.run_id() == "later"
+    assert record_in_cluster.load() == (large, state)
     assert [key for key in records if "20260101" in key] == [f"history/{_record().run_id}"]
-    assert [run.run_id for run in remembered.earlier_runs()] == [_record().run_id]
+    assert [run.run_id for run in record_in_cluster.earlier_runs()] == [_record().run_id]
 
 
 @pytest.mark.parametrize(
