@@ -51,7 +51,7 @@ def test_the_wheel_holds_what_users_need(built: tuple[Path, Path]) -> None:
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
 
 
-def test_the_wheel_says_what_it_is(built: tuple[Path, Path]) -> None:
+def test_the_wheel_has_complete_metadata(built: tuple[Path, Path]) -> None:
     """Author, licence and description are there, and no link in the description is broken on a package index."""
     wheel = zipfile.ZipFile(built[1])
     (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))

@@ -137,7 +137,7 @@ def test_a_terminal_is_asked_whether_to_remove_throttles(throttled: Simulation, 
     assert (_configs(throttled) == _OPERATORS) is (answers == "y\ny\n")
 
 
-def test_without_a_terminal_it_has_to_be_said(simulation: Simulation) -> None:
+def test_without_a_terminal_yes_is_required(simulation: Simulation) -> None:
     """Without a terminal nothing is taken over without --yes."""
     assert simulation.run("rebalance", "adopt", "--cancel").code == 2
     assert simulation.run("rebalance", "adopt", "--cancel", "--finish").code == 2

@@ -40,7 +40,7 @@ def test_every_format(run_cli: Callable[..., Any], form: str) -> None:
     assert run_cli("advise", "--snapshot", LOPSIDED, "-o", form).code == 0
 
 
-def test_what_to_run_is_shown_and_nothing_is_changed(run_cli: Callable[..., Any]) -> None:
+def test_shows_the_next_command_and_changes_nothing(run_cli: Callable[..., Any]) -> None:
     """The shown commands can be pasted; the snapshot is unchanged."""
     before = Path(LOPSIDED).read_bytes()
     shown = run_cli("advise", "--snapshot", LOPSIDED)

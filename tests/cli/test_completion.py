@@ -195,7 +195,7 @@ def words_of(screen: str) -> set[str]:
     return {word.rpartition(",")[2] for line in screen.splitlines()[1:] for word in line.split()}
 
 
-def test_a_shell_completes_what_is_meant(shell: Shell) -> None:
+def test_completes_options_commands_and_values(shell: Shell) -> None:
     """Commands, options, choices, files and names of all kinds: a single match is inserted, several are listed."""
     wrong = []
     for typed, completed in ONE:
@@ -209,7 +209,7 @@ def test_a_shell_completes_what_is_meant(shell: Shell) -> None:
     assert not wrong
 
 
-def test_nothing_is_offered_that_is_not_meant(shell: Shell) -> None:
+def test_offers_nothing_where_nothing_fits(shell: Shell) -> None:
     """No options appear without a dash, no topics of another cluster, and no names in place of a number."""
     assert "--" not in shell.complete("kafkabal produce ")
     assert "1,1" not in shell.complete("kafkabal rebalance --profile prod --drain 1,")
@@ -246,7 +246,7 @@ def test_names_that_mean_something_to_a_shell_are_not_offered(run_cli: Callable[
         ("fish", ".config/fish/completions/kafkabal.fish"),
     ],
 )
-def test_install_writes_where_the_shell_looks(
+def test_install_writes_to_the_folder_of_the_shell(
     run_cli: Callable[..., Any], tmp_path: Path, shell: str, path: str
 ) -> None:
     """The script is written for the user's own shell, and the remaining steps are shown."""
@@ -296,7 +296,7 @@ def test_the_quick_answer_is_that_of_the_command(
     ],
     ids=" ".join,
 )
-def test_what_is_not_plain_is_left_to_the_command(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_complicated_lines_are_left_to_the_command(tmp_path: Path, words: tuple[str, ...]) -> None:
     """Help, errors and whatever a person types are handled by the full command."""
     context = CommandContext(environ={}, folders={kind: tmp_path / kind for kind in ("config", "cache", "state")})
     assert quick_candidates(words, context) is None

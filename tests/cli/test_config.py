@@ -25,7 +25,7 @@ def test_every_setting_is_shown_with_its_origin(run_cli: Callable[..., Any], tmp
     }
 
 
-def test_nothing_set_is_an_empty_list(run_cli: Callable[..., Any]) -> None:
+def test_no_settings_print_an_empty_list(run_cli: Callable[..., Any]) -> None:
     """Having no profile is not an error."""
     shown = run_cli("config", "show", "-o", "json")
     assert (shown.code, json.loads(shown.out)["settings"]) == (0, [])

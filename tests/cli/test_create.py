@@ -66,7 +66,7 @@ def test_a_preset_is_placed_over_the_racks_with_leaders_spread(create: Callable[
     }
 
 
-def test_a_dry_run_changes_nothing_and_shows_what_would_be_done(create: Callable[..., Any], snapshot: Path) -> None:
+def test_dry_run_shows_the_changes_and_makes_none(create: Callable[..., Any], snapshot: Path) -> None:
     """The assignment shown is the one that a run without --dry-run creates."""
     before = snapshot.read_bytes()
     dry = create("clicks", "-p", "5", "-r", "2", "--dry-run", "-o", "json")
@@ -155,7 +155,7 @@ def test_brokers_plus_2_gives_every_broker_a_leader_and_two_of_them_more(
         (["t", "-p", "1", "-r", "1", "--output-file", "/no/such/f"], 1, "/no/such/f: cannot write"),
     ],
 )
-def test_what_is_impossible_is_said_before_anything_is_created(
+def test_impossible_topics_are_reported_before_any_is_created(
     create: Callable[..., Any], snapshot: Path, words: list[str], code: int, says: str
 ) -> None:
     """An impossible request ends with one clear line and the right exit code, and changes nothing."""

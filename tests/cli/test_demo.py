@@ -38,7 +38,7 @@ def test_a_second_demo_is_refused_while_one_runs(
     assert run_cli("demo").code == ExitCode.FAILED, "it is free again"
 
 
-def test_without_its_extra_it_begins_nothing(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_without_its_extra_starts_nothing(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A missing extra is reported once, before any command is shown or run."""
     monkeypatch.setitem(sys.modules, "psutil", None)
     refused = run_cli("demo")

@@ -35,7 +35,7 @@ def test_a_cluster_that_does_not_answer(run_cli: Callable[..., Any]) -> None:
     assert document["checks"][-1]["status"] == "not checked"
 
 
-def test_hints_stand_below_the_table(run_cli: Callable[..., Any]) -> None:
+def test_hints_are_printed_below_the_table(run_cli: Callable[..., Any]) -> None:
     """Each finding has one hint."""
     found = run_cli("doctor", "-b", "127.0.0.1:1", environ={"COLUMNS": "200"})
     assert found.out.splitlines()[0] == "1 finding in 15 checks"
@@ -48,7 +48,7 @@ def test_wrong_words(run_cli: Callable[..., Any], words: tuple[str, ...]) -> Non
     assert run_cli("doctor", *words).code == ExitCode.USAGE
 
 
-def test_a_dead_broker_is_a_finding_and_comes_first(run_cli: Callable[..., Any]) -> None:
+def test_a_dead_broker_is_the_first_finding(run_cli: Callable[..., Any]) -> None:
     """Findings come first, in lines that fit a small terminal."""
     environ = {"KAFKABAL_SNAPSHOT": str(Path(__file__).parent / "snapshots" / "broken.jsonl"), "COLUMNS": "80"}
     found = run_cli("doctor", environ=environ)

@@ -26,7 +26,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(w for w in words if "/" not in w))
-def test_yaml_says_what_json_says(run_cli: Callable[..., Any], words: list[str]) -> None:
+def test_yaml_and_json_have_the_same_content(run_cli: Callable[..., Any], words: list[str]) -> None:
     """The JSON and the YAML output parse to the same document."""
     as_json, as_yaml = (run_cli(*words, form, wall_clock=lambda: 1_700_000_000.0) for form in ("json", "yaml"))
     assert (as_json.code, as_yaml.code) == (0, 0), as_json.err + as_yaml.err
@@ -34,7 +34,7 @@ def test_yaml_says_what_json_says(run_cli: Callable[..., Any], words: list[str])
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: " ".join(w for w in words if "/" not in w))
-def test_only_forms_that_there_are_get_offered(run_cli: Callable[..., Any], words: list[str]) -> None:
+def test_only_supported_output_formats_are_offered(run_cli: Callable[..., Any], words: list[str]) -> None:
     """Every format that an option offers can be written."""
     refused = run_cli(*words, "other").err
     for form in re.findall(r"'(\w+)'", refused.partition("not one of")[2]):

@@ -246,7 +246,7 @@ def test_every_error_has_its_line_and_its_exit_code(
     assert (outcome.code, outcome.err.splitlines()) == (code, lines)
 
 
-def test_a_bug_keeps_its_traceback_and_says_so(run_cli: Callable[..., Any]) -> None:
+def test_a_bug_prints_its_traceback_and_where_to_report_it(run_cli: Callable[..., Any]) -> None:
     """An exception that is not ours keeps its traceback and is reported as a bug."""
     outcome = run_cli("failing", "bug")
 
@@ -409,7 +409,7 @@ def test_help_imports_nothing_heavy() -> None:
         assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_reader_that_leaves_early_hears_no_complaint() -> None:
+def test_a_pipe_closed_early_causes_no_error() -> None:
     """A broken pipe ends the program silently."""
     reader, writer = os.pipe()
     os.close(reader)
@@ -419,7 +419,7 @@ def test_a_reader_that_leaves_early_hears_no_complaint() -> None:
     assert (done.returncode, done.stderr) == (1, b"")
 
 
-def test_a_reader_that_leaves_is_noticed_without_a_write(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_noticed_without_a_write(tmp_path: Path) -> None:
     """A command that waits for hours ends once 'head' has exited; a file, or a pipe with a reader, does not end it."""
     reader, writer = os.pipe()
     with open(writer, "w") as pipe:  # noqa: PTH123

@@ -22,7 +22,7 @@ GROUPS: list[Mapping[str, Row]] = [COMMANDS, *(row.commands for row in COMMANDS.
 COMMAND_SECTIONS = {row.section for rows in GROUPS for row in rows.values()}
 
 
-def test_commands_of_one_section_stand_together() -> None:
+def test_commands_of_one_section_are_adjacent() -> None:
     """No heading appears twice: each group lists the commands of a section together."""
     for rows in GROUPS:
         headings = [section for section, _ in groupby(row.section for row in rows.values())]
@@ -46,7 +46,7 @@ def test_help_is_laid_out_alike_in_every_command(run_cli: Callable[..., Any], pa
         assert max(map(len, prose)) <= min(columns, 120)
 
 
-def test_options_that_commands_share_stand_in_one_order() -> None:
+def test_shared_options_have_the_same_order_everywhere() -> None:
     """Options that share a section in several commands have the same order in each."""
     found: dict[tuple[str, str, str], list[str]] = {}
     # the limits of watch are options of its own
@@ -68,7 +68,7 @@ def test_options_that_commands_share_say_the_same() -> None:
     assert {flag for flag, ways in told.items() if len(ways) > 1} <= {"--profile", "--output", "--all"}
 
 
-def test_ranges_are_said_in_words() -> None:
+def test_ranges_are_in_words() -> None:
     """No help text explains an option by ``[x>=1]``; limits are part of its sentence, before the default."""
     texts = {
         (page.title, option.flags[-1] if option.flags else option.metavar): option.help
@@ -117,7 +117,7 @@ def test_the_page_of_a_command_follows_its_help(run_cli: Callable[..., Any]) -> 
     assert [name for name in page_names() if "\n# " not in "\n" + run_cli("help", name).out] == []
 
 
-def test_help_on_something_unknown_says_what_is_near(run_cli: Callable[..., Any]) -> None:
+def test_help_on_an_unknown_topic_suggests_similar_ones(run_cli: Callable[..., Any]) -> None:
     """A misspelt topic is a usage error, with the right one in the hint."""
     outcome = run_cli("help", "plannr")
     assert (outcome.code, outcome.out) == (2, "")

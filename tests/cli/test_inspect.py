@@ -82,7 +82,9 @@ def test_a_terminal_without_unicode_gets_ascii(run_cli: Callable[..., Any], monk
         ("broken", ["--check", "--tolerance", "1.0", "--score", "disk"], 3),
     ],
 )
-def test_check_tells_by_its_exit_code(run_cli: Callable[..., Any], snapshot: str, words: list[str], code: int) -> None:
+def test_check_reports_imbalance_by_its_exit_code(
+    run_cli: Callable[..., Any], snapshot: str, words: list[str], code: int
+) -> None:
     """Only --check turns findings into an exit code, and the tolerance decides."""
     assert run_cli("inspect", "--snapshot", str(SNAPSHOTS / f"{snapshot}.jsonl"), *words).code == code
 
@@ -158,7 +160,7 @@ def test_replicas_out_of_sync_are_a_finding(run_cli: Callable[..., Any], tmp_pat
     assert run_cli("inspect", "--snapshot", moving, "--check").code == 0
 
 
-def test_sizes_that_nobody_tells_are_no_evenness(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+def test_unknown_sizes_are_not_reported_as_balanced(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """Unknown sizes are part of the verdict, in the table and for monitors."""
     unknown = snapshot_with(tmp_path, sizes=lambda row: [None] * len(row["replicas"]))
     for words in ([], ["--nagios"]):
@@ -166,7 +168,7 @@ def test_sizes_that_nobody_tells_are_no_evenness(run_cli: Callable[..., Any], tm
         assert "sizes of all replicas unknown" in text
 
 
-def test_nothing_is_to_be_run_next_where_all_is_even(run_cli: Callable[..., Any]) -> None:
+def test_no_next_command_is_proposed_for_a_balanced_cluster(run_cli: Callable[..., Any]) -> None:
     """No incomplete command is suggested."""
     outcome = run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "-o", "json")
     assert json.loads(outcome.out)["next_command"] is None
@@ -260,7 +262,7 @@ def test_bad_input_is_one_clear_line(run_cli: Callable[..., Any], words: list[st
     assert says in outcome.err.splitlines()[0]
 
 
-def test_a_monitor_hears_of_a_broker_that_never_answers(run_cli: Callable[..., Any]) -> None:
+def test_a_monitor_reports_a_broker_that_never_responds(run_cli: Callable[..., Any]) -> None:
     """-t, in seconds as monitoring servers pass it, ends the plugin with CRITICAL and its own line."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         address = f"127.0.0.1:{mute.getsockname()[1]}"
@@ -270,7 +272,7 @@ def test_a_monitor_hears_of_a_broker_that_never_answers(run_cli: Callable[..., A
     assert run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "-t", "1s").code == 2
 
 
-def test_who_looks_for_a_live_view_is_led_to_it(run_cli: Callable[..., Any]) -> None:
+def test_the_help_of_inspect_points_to_top(run_cli: Callable[..., Any]) -> None:
     """'inspect --watch', which people try first, suggests the right command."""
     refused = run_cli("inspect", "--watch", "5s")
     assert refused.code == 2

@@ -74,7 +74,7 @@ def test_rows_of_all_clusters_have_the_cluster_in_front(run_cli: Callable[..., A
     assert [json.loads(line).get("cluster") for line in lines] == [None, "lab", "prod-b", "prod-a"]
 
 
-def test_a_cluster_that_does_not_answer_is_a_row(run_cli: Callable[..., Any], profiles: Path) -> None:
+def test_an_unreachable_cluster_is_a_row(run_cli: Callable[..., Any], profiles: Path) -> None:
     """The other clusters are shown in full; the exit code is that of the worst."""
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
@@ -217,7 +217,7 @@ def test_data_sets_over_clusters(run_cli: Callable[..., Any], profiles: Path) ->
         (["--profile", "lab", "--cluster-timeout", "1s"], "--cluster-timeout requires several clusters"),
     ],
 )
-def test_what_does_not_fit_together_is_refused(
+def test_incompatible_options_are_refused(
     run_cli: Callable[..., Any], profiles: Path, words: list[str], message: str
 ) -> None:
     """Contradictory options are refused in one clear line each, before any cluster is contacted."""

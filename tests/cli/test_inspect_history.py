@@ -47,7 +47,9 @@ def test_growth_needs_something_recorded(run_cli: Callable[..., Any], tmp_path: 
     assert "--record" in shown.err
 
 
-def test_a_history_that_does_not_serve_is_told_from_none(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+def test_an_unusable_history_is_reported_differently_from_a_missing_one(
+    run_cli: Callable[..., Any], tmp_path: Path
+) -> None:
     """History that is too recent, or older than the window, is not reported as missing."""
     run_cli("inspect", "--record", "-q", "--snapshot", snapshot(tmp_path, 4))
     at_once = run_cli("inspect", "--growth", "--snapshot", snapshot(tmp_path, 4))
@@ -59,7 +61,9 @@ def test_a_history_that_does_not_serve_is_told_from_none(run_cli: Callable[..., 
 
 
 @pytest.mark.parametrize(("by", "key"), [("broker", "brokers"), ("log-dir", "log_dirs")])
-def test_recorded_twice_tells_when_it_is_full(run_cli: Callable[..., Any], tmp_path: Path, by: str, key: str) -> None:
+def test_two_recordings_are_enough_to_forecast_a_full_disk(
+    run_cli: Callable[..., Any], tmp_path: Path, by: str, key: str
+) -> None:
     """50 bytes per hour into 750 free bytes: full in 15 hours, and exit 3 if that is too soon."""
     for hour in (1, 2, 3, 4):
         assert run_cli("inspect", "--record", "-q", "--snapshot", snapshot(tmp_path, hour)).code == 0
@@ -77,7 +81,7 @@ def test_recorded_twice_tells_when_it_is_full(run_cli: Callable[..., Any], tmp_p
     assert run_cli(*words, "-o", "csv").out.count("\n") == 2
 
 
-def test_a_history_that_cannot_be_written_hides_nothing(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+def test_an_unwritable_history_does_not_suppress_the_report(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """Metrics of one or several clusters are still written; exit 1 and one line say what is missing."""
     now = snapshot(tmp_path, 4)
     assert run_cli("profiles", "add", "p", "--snapshot", now).code == 0
@@ -145,7 +149,7 @@ def test_many_clusters_show_when_the_first_disk_is_full(run_cli: Callable[..., A
         (["--growth", "--by", "rack"], "--growth has no view by rack"),
     ],
 )
-def test_what_does_not_fit_is_refused(
+def test_incompatible_options_are_refused(
     run_cli: Callable[..., Any], tmp_path: Path, words: list[str], message: str
 ) -> None:
     """One clear line."""
@@ -155,7 +159,7 @@ def test_what_does_not_fit_is_refused(
     assert message in refused.err + refused.out
 
 
-def test_a_page_draws_what_was_recorded_and_what_is_forecast(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_page_plots_recorded_and_forecast_sizes(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """Each disk has a chart with both lines, the interval and the limit; 'advise' shows the same charts."""
     for hour in (1, 2, 3, 4):
         assert run_cli("inspect", "--record", "-q", "--snapshot", snapshot(tmp_path, hour)).code == 0

@@ -49,7 +49,7 @@ def test_bytes_and_price_across_racks(run_cli: Callable[..., Any], snapshot: str
     )
 
 
-def test_an_idle_cluster_shows_that_nothing_crosses(run_cli: Callable[..., Any], snapshot: str) -> None:
+def test_an_idle_cluster_has_no_traffic_across_racks(run_cli: Callable[..., Any], snapshot: str) -> None:
     """Rates measured as zero are shown; without them the table would only list racks."""
     idle = Path(snapshot)
     idle.write_text(
@@ -78,7 +78,7 @@ def test_a_level_groups_racks(run_cli: Callable[..., Any], snapshot: str) -> Non
         (["--by", "rack", "--rack-level", "0"], "must be"),
     ],
 )
-def test_what_has_no_effect_is_refused(
+def test_options_without_effect_are_refused(
     run_cli: Callable[..., Any], snapshot: str, words: list[str], message: str
 ) -> None:
     """An option without effect is refused in one clear line."""

@@ -50,7 +50,7 @@ def prometheus() -> Iterator[str]:
         server.shutdown()
 
 
-def test_inspect_shows_what_is_queried(run_cli: Callable[..., Any], prometheus: str) -> None:
+def test_inspect_shows_the_queried_score(run_cli: Callable[..., Any], prometheus: str) -> None:
     """The score has the value of each broker; without the options, the hint names them."""
     words = ("inspect", "--snapshot", str(SNAPSHOT), "--score", "prometheus", "-o", "json")
     refused = run_cli(*words)
@@ -63,7 +63,7 @@ def test_inspect_shows_what_is_queried(run_cli: Callable[..., Any], prometheus: 
     assert {b: loads[b] for b in VALUES} == VALUES
 
 
-def test_create_places_by_what_is_queried(run_cli: Callable[..., Any], prometheus: str) -> None:
+def test_create_places_by_the_queried_score(run_cli: Callable[..., Any], prometheus: str) -> None:
     """The brokers with the lowest value lead the new partitions."""
     words = ("create", "fresh", "-p", "1", "-r", "1", "--dry-run", "--snapshot", str(SNAPSHOT), "-o", "json")
     placed = run_cli(*words, "--score", "prometheus", "--prometheus", prometheus, "--prometheus-query", "load")
@@ -71,7 +71,7 @@ def test_create_places_by_what_is_queried(run_cli: Callable[..., Any], prometheu
     assert '"fresh"' in placed.out
 
 
-def test_leaders_are_planned_by_what_is_queried(run_cli: Callable[..., Any], prometheus: str) -> None:
+def test_leaders_are_planned_by_the_queried_score(run_cli: Callable[..., Any], prometheus: str) -> None:
     """The broker with the lowest value gains leadership, the one with the highest gains none; no byte moves."""
     words = ("rebalance", "plan", "--leaders-only", "--score", "prometheus", "--snapshot", str(SNAPSHOT), "-o", "json")
     planned = run_cli(*words, "--prometheus", prometheus, "--prometheus-query", "load")
@@ -95,7 +95,7 @@ def test_leaders_are_planned_by_what_is_queried(run_cli: Callable[..., Any], pro
         (("--telemetry", "topic"), "--telemetry requires a live cluster"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(run_cli: Callable[..., Any], words: tuple[str, ...], says: str) -> None:
+def test_unmeasurable_scores_are_refused(run_cli: Callable[..., Any], words: tuple[str, ...], says: str) -> None:
     """Unmeasurable values end with one line and exit 2."""
     outcome = run_cli("inspect", "--snapshot", str(SNAPSHOT), *words)
     assert (outcome.code, says in outcome.err) == (2, True), outcome.err

@@ -45,7 +45,9 @@ def test_every_option_with_a_value_refuses_an_option() -> None:
         (("rebalance", "--topics", "--yes", "plan"), "--topics"),
     ],
 )
-def test_the_hint_says_how_to_mean_it(run_cli: Callable[..., Any], words: tuple[str, ...], flag: str) -> None:
+def test_the_hint_shows_how_to_pass_such_a_value(
+    run_cli: Callable[..., Any], words: tuple[str, ...], flag: str
+) -> None:
     """The hint suggests the long form with an equals sign."""
     refused = run_cli(*words)
     assert (refused.code, refused.out) == (2, "")
@@ -54,7 +56,9 @@ def test_the_hint_says_how_to_mean_it(run_cli: Callable[..., Any], words: tuple[
 
 
 @pytest.mark.parametrize("words", ["watch --heal", "inspect -o", "rebalance --profile", "rebalance plan -qo"])
-def test_a_command_line_that_ends_at_an_option_is_told_of_its_own_help(run_cli: Callable[..., Any], words: str) -> None:
+def test_a_line_that_ends_with_an_option_is_referred_to_the_help_of_its_command(
+    run_cli: Callable[..., Any], words: str
+) -> None:
     """The error is the usual one for a missing value, and refers to the command's help, not the program's."""
     *command, flag = words.split()
     refused = run_cli(*command, flag)

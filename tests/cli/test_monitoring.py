@@ -80,9 +80,7 @@ def test_wrong_values_are_refused(
     assert not (tmp_path / "m").exists()
 
 
-def test_a_pattern_stands_for_all_profiles_that_match(
-    run_cli: Callable[..., Any], profiles: Path, tmp_path: Path
-) -> None:
+def test_a_pattern_selects_all_matching_profiles(run_cli: Callable[..., Any], profiles: Path, tmp_path: Path) -> None:
     """A pattern selects each matching profile once, in the given order, as in inspect."""
     done = run_cli("monitoring", "--out", str(tmp_path / "m"), "--profile", "s*", "--profile", "*")
 

@@ -29,7 +29,7 @@ class Broken(io.StringIO):
         raise BrokenPipeError(text)
 
 
-def test_a_blocked_stream_holds_nobody_up() -> None:
+def test_a_blocked_stream_does_not_block_the_writer() -> None:
     """Lines are queued and written in order once the stream continues."""
     stream = Blocked()
     with NonblockingLines(stream) as lines:
@@ -41,7 +41,7 @@ def test_a_blocked_stream_holds_nobody_up() -> None:
     assert stream.getvalue().split() == [str(n) for n in range(100)]
 
 
-def test_a_stream_that_stays_blocked_is_left_behind() -> None:
+def test_a_stream_that_stays_blocked_is_abandoned() -> None:
     """At the end nobody waits for a stream that is still blocked, and it is reported."""
     stream = Blocked()
     lines = NonblockingLines(stream)

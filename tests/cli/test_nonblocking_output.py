@@ -30,7 +30,7 @@ def test_lines_of_both_streams_keep_their_order() -> None:
     assert terminal.getvalue() == "table\nmessage\nresult\n"
 
 
-def test_a_reader_that_is_gone_is_reported_once() -> None:
+def test_a_closed_pipe_is_reported_once() -> None:
     """An error of the underlying stream reaches the caller at the next flush, and only once."""
 
     class Gone(io.StringIO):
@@ -45,7 +45,7 @@ def test_a_reader_that_is_gone_is_reported_once() -> None:
         context.stdout.flush()
 
 
-def test_an_error_that_no_caller_heard_of_ends_the_block() -> None:
+def test_an_unreported_error_is_raised_at_the_end_of_the_block() -> None:
     """Output lost without a flush is not reported as written."""
 
     class Full(io.StringIO):
@@ -59,7 +59,7 @@ def test_an_error_that_no_caller_heard_of_ends_the_block() -> None:
         context.stdout.write("x")
 
 
-def test_an_error_that_no_caller_heard_of_is_not_told_by_the_garbage_collector() -> None:
+def test_an_unreported_error_is_not_printed_by_the_garbage_collector() -> None:
     """From Python 3.13 on an exception in the finaliser of a stream is printed."""
 
     class Gone(io.StringIO):

@@ -26,7 +26,7 @@ def simulation(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.parametrize("then", ["resume", "cancel"])
-def test_a_move_that_nobody_can_cancel(simulation: Simulation, tmp_path: Path, then: str) -> None:
+def test_a_move_that_cannot_be_cancelled(simulation: Simulation, tmp_path: Path, then: str) -> None:
     """``apply`` and ``cancel`` exit with 1; once the broker is back, ``resume`` or another ``cancel`` completes."""
     kafka = simulation.memory.kafka
     plan = tmp_path / "plan.json"
@@ -111,7 +111,7 @@ def test_the_rest_is_repaired_meanwhile(crowd: Simulation, tmp_path: Path) -> No
     assert _configs(crowd) == before
 
 
-def test_what_is_taken_over_can_be_rolled_back(crowd: Simulation, tmp_path: Path) -> None:
+def test_adopted_moves_can_be_rolled_back(crowd: Simulation, tmp_path: Path) -> None:
     """Rolling back the later run also returns the partition it took over, and every original value."""
     kafka, before = crowd.memory.kafka, _configs(crowd)
     placed = crowd.replicas()

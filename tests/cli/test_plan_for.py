@@ -31,7 +31,7 @@ def snapshot(folder: Path, hour: int) -> str:
     return str(path)
 
 
-def test_what_will_be_uneven_is_balanced_before_it_is(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+def test_future_imbalance_is_balanced_in_advance(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """Balanced now, so nothing to do; in 16 hours broker 1 will have five times as much, so busy partitions move."""
     assert run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 2)).code == 0
     words = ("rebalance", "plan", "--snapshot", snapshot(tmp_path, 4), "--score", "disk", "-o", "json")
@@ -45,7 +45,7 @@ def test_what_will_be_uneven_is_balanced_before_it_is(run_cli: Callable[..., Any
     assert json.loads(made.out)["moved_bytes"] == 4 * GB * len(moves)
 
 
-def test_the_plan_file_says_what_it_was_made_for(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+def test_the_plan_file_names_the_forecast_it_was_made_for(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """The plan file can be shown and applied like any other, and names the time it was made for."""
     run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 2))
     plan = tmp_path / "plan.json"
@@ -57,7 +57,7 @@ def test_the_plan_file_says_what_it_was_made_for(run_cli: Callable[..., Any], tm
     assert applied.code == 0, applied.err
 
 
-def test_advice_for_later_says_so_and_is_carried_out_by_a_plan_for_later(
+def test_advice_for_a_later_time_names_it_and_is_executed_by_a_plan_for_that_time(
     run_cli: Callable[..., Any], tmp_path: Path
 ) -> None:
     """Advice for a later time suggests a command that plans for the same time."""
@@ -71,7 +71,7 @@ def test_advice_for_later_says_so_and_is_carried_out_by_a_plan_for_later(
 
 
 @pytest.mark.parametrize("words", [("rebalance", "plan", "--score", "disk"), ("advise",)])
-def test_a_forecast_from_short_history_says_so(
+def test_a_forecast_from_a_short_history_is_marked(
     run_cli: Callable[..., Any], tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     """Two hours of history suffice for a day but not for two weeks: the limit is fourteen times the history."""
@@ -89,7 +89,7 @@ def test_a_wrong_time_is_refused(run_cli: Callable[..., Any], tmp_path: Path, ti
     assert run_cli("rebalance", "plan", "--snapshot", snapshot(tmp_path, 4), "--plan-for", time).code == 2
 
 
-def test_without_history_it_says_how_to_get_some(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+def test_without_history_the_error_says_how_to_record_one(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """Without history nothing is planned, and the hint says how to record some."""
     refused = run_cli("rebalance", "plan", "--snapshot", snapshot(tmp_path, 4), "--plan-for", "1d")
     assert refused.code == 1

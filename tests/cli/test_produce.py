@@ -60,7 +60,7 @@ def data(tmp_path: Path) -> Path:
         ("folder", ["--policy", "power-of-d:d=0"], "power-of-d: d must be 1 to 100, not 0"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_combinations_of_options_are_refused(
     run_cli: Callable[..., Any], data: Path, source: str, words: list[str], message: str
 ) -> None:
     """Invalid options end with exit 2 and one line that names the fault, without contacting a broker."""
@@ -99,7 +99,7 @@ def test_a_bad_producer_setting_is_named(run_cli: Callable[..., Any], data: Path
         ["telemetry", "latency"],
     ],
 )
-def test_a_port_where_nobody_listens_is_reported_within_seconds(
+def test_a_refused_connection_is_reported_within_seconds(
     run_cli: Callable[..., Any], data: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
 ) -> None:
     """The error lists every address, why it is unreachable, and what to check; exit 1 sooner than a client gives up."""
@@ -119,7 +119,7 @@ def test_a_port_where_nobody_listens_is_reported_within_seconds(
 
 
 @pytest.mark.parametrize("telemetry", [[], ["--telemetry", "topic"], ["--telemetry", "0"]])
-def test_whether_a_broker_answers_is_asked_once(
+def test_reachability_is_requested_once(
     run_cli: Callable[..., Any], data: Path, monkeypatch: pytest.MonkeyPatch, telemetry: list[str]
 ) -> None:
     """Wherever latencies come from, one response of a broker is enough."""
@@ -137,7 +137,7 @@ def test_whether_a_broker_answers_is_asked_once(
 
 
 @pytest.mark.parametrize("telemetry", [[], ["--telemetry", "topic"]])
-def test_a_run_that_is_stopped_while_it_waits_for_a_broker_tells_so(
+def test_a_run_stopped_while_waiting_for_a_broker_reports_that(
     run_cli: Callable[..., Any], data: Path, telemetry: list[str]
 ) -> None:
     """Ctrl-C before anything was sent is reported like a later one."""
@@ -282,7 +282,7 @@ def test_a_profile_that_no_longer_makes_sense_is_not_taken(tmp_path: Path, text:
     assert "changed profile ignored" in stream.getvalue()
 
 
-def test_an_interrupted_run_tells_what_it_sent_itself() -> None:
+def test_an_interrupted_run_reports_the_records_it_sent_itself() -> None:
     """A run stopped before it sent anything does not deny what earlier runs sent."""
     interrupted = _interrupted(0, "images", KeyboardInterrupt(), is_remembered=False)
     assert interrupted.message == "interrupted: 0 records sent to topic images"

@@ -69,7 +69,7 @@ def test_add_and_use_keep_comments_and_layout(run_cli: Callable[..., Any], profi
         (["check", "gone"], "unknown profile: 'gone'"),
     ],
 )
-def test_wrong_words_change_nothing(
+def test_invalid_arguments_change_nothing(
     run_cli: Callable[..., Any], profiles: Path, words: list[str], message: str
 ) -> None:
     """Each invalid command is refused with the reason, and the file is unchanged."""

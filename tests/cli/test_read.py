@@ -69,7 +69,7 @@ def _document() -> dict[str, Any]:
     return found
 
 
-def test_what_was_measured_is_shown() -> None:
+def test_shows_the_measurements() -> None:
     """The report shows the total rate of all readers, and the rate of each broker while it had requests."""
     document = _document()
     check_document(document)
@@ -89,7 +89,7 @@ def test_restored_files_are_shown() -> None:
         assert [row["path"] for row in document["failures"]] == [path for path, _ in failures]
 
 
-def test_the_training_file_is_what_route_simulate_takes(tmp_path: Path) -> None:
+def test_the_training_file_is_accepted_by_route_simulate(tmp_path: Path) -> None:
     """route-simulate loads the training file, which has the rate of each broker."""
     path = tmp_path / "training.yaml"
     path.write_text(yaml.safe_dump(training_file(_measurement())))

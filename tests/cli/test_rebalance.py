@@ -153,7 +153,7 @@ def test_a_stopped_run_is_rolled_back_unnamed(
     assert _replicas(snapshot) == before
 
 
-def test_a_crashed_run_of_another_host_is_left_to_it(
+def test_a_crashed_run_of_another_host_is_not_resumed(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path
 ) -> None:
     """A run of another host is not resumed unasked."""
@@ -491,7 +491,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_run_is_recorded(
     assert "no run found" in run_cli("rebalance", "status", *world).out
 
 
-def test_a_textfile_that_can_no_longer_be_written_is_no_end_of_the_run(
+def test_an_unwritable_textfile_does_not_stop_the_run(
     run_cli: Callable[..., Any],
     snapshot: Path,
     plan_file: Path,

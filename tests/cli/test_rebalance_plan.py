@@ -82,7 +82,7 @@ def test_warnings_are_reported_once(tmp_path: Path, run_cli: Cli) -> None:
     assert (table.err, quiet.out, quiet.err) == ("", "", "")
 
 
-def test_what_a_drained_broker_keeps_is_reported(snapshot: str, run_cli: Cli) -> None:
+def test_replicas_left_on_a_drained_broker_are_reported(snapshot: str, run_cli: Cli) -> None:
     """A drain of selected topics leaves the others there, and says so."""
     done = run_cli("rebalance", "plan", "--snapshot", snapshot, "--drain", "3", "--topics", "t1", "-o", "csv")
 
@@ -118,7 +118,7 @@ def test_the_frontier_sets_bytes_against_tolerance(snapshot: str, run_cli: Cli) 
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_what_cannot_be_asked_is_refused(snapshot: str, run_cli: Cli, words: list[str], code: int, told: str) -> None:
+def test_unsupported_requests_are_refused(snapshot: str, run_cli: Cli, words: list[str], code: int, told: str) -> None:
     """Each invalid question is refused in one line with the fault and its place, and the right exit code."""
     refused = run_cli("rebalance", "plan", "--snapshot", snapshot, *words)
 
@@ -134,7 +134,7 @@ def test_a_longest_duration_names_the_option_that_it_needs(snapshot: str, run_cl
     assert "--throttle" in refused.err.splitlines()[1]
 
 
-def test_below_is_no_quarrel_with_how_replicas_count(snapshot: str, run_cli: Cli) -> None:
+def test_below_can_be_combined_with_the_replicas_score(snapshot: str, run_cli: Cli) -> None:
     """A permanent setting of how replicas count does not select a score."""
     words = ("rebalance", "plan", "--snapshot", snapshot, "--below", "60%")
 
@@ -149,7 +149,7 @@ def test_supposed_brokers_are_planned_for_and_shown(snapshot: str, run_cli: Cli)
     assert any(line.split()[:1] == ["90"] for line in shown.out.splitlines())
 
 
-def test_explain_tells_why_a_partition_moves(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
+def test_explain_gives_the_reason_for_a_move(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
     """The explanation shows from where to where, at what cost, and the reason in the plan."""
     file = tmp_path / "plan.json"
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(file))
@@ -160,7 +160,7 @@ def test_explain_tells_why_a_partition_moves(snapshot: str, tmp_path: Path, run_
     assert change.reason in told.out
 
 
-def test_explain_names_what_the_plan_does_not_hold(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
+def test_explain_reports_partitions_that_are_not_in_the_plan(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
     """A partition that stays is a usage error, not a fault of the plan."""
     file = tmp_path / "plan.json"
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(file))

@@ -43,7 +43,7 @@ def test_a_plan_lists_every_partition(snapshot: str, run_cli: Cli) -> None:
     assert [m["bytes"] for m in moves] == sorted((m["bytes"] for m in moves), reverse=True)
 
 
-def test_what_is_written_is_said_with_the_next_command(snapshot: str, run_cli: Cli, tmp_path: Path) -> None:
+def test_written_files_are_reported_with_the_next_command(snapshot: str, run_cli: Cli, tmp_path: Path) -> None:
     """--out prints the file name and how to apply it; show reads the same plan from it."""
     path = tmp_path / "plan.json"
     planned = run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(path), "-o", "json")
@@ -111,7 +111,7 @@ def test_why_a_partition_does_not_go_to_a_broker(
     assert because in done.out
 
 
-def test_why_not_where_nothing_forbids_it(snapshot: str, run_cli: Cli) -> None:
+def test_why_not_for_a_move_that_no_rule_forbids(snapshot: str, run_cli: Cli) -> None:
     """A broker that the plan chose is reported to hold it; every other one has a reason other than a rule."""
     plan = json.loads(run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", "json").out)
     move = plan["moves"][0]

@@ -55,7 +55,7 @@ def test_people_get_a_line_and_tables(simulated: Callable[..., Any]) -> None:
     assert "every promise kept" in found.out.splitlines()[0]
 
 
-def test_a_promise_that_is_broken_says_no(simulated: Callable[..., Any]) -> None:
+def test_a_broken_promise_is_marked_no(simulated: Callable[..., Any]) -> None:
     """A window that never opens keeps the cluster outside its bands: the table and the exit code say so."""
     found = simulated(CASE.replace("throttle: none", 'throttle: none, window: "01:00-01:01"'), "--days", "2", "--check")
 
@@ -83,7 +83,7 @@ def test_a_promise_that_is_broken_says_no(simulated: Callable[..., Any]) -> None
         ("\x00", "line 1"),
     ],
 )
-def test_a_case_that_makes_no_sense_is_refused(simulated: Callable[..., Any], text: str, why: str) -> None:
+def test_an_invalid_case_is_refused(simulated: Callable[..., Any], text: str, why: str) -> None:
     """An invalid case ends with exit 2 and one line that names the file and the fault."""
     found = simulated(text, "--days", "1")
 

@@ -30,7 +30,7 @@ def rows(commands: Mapping[str, Row], path: str = "kafkabal") -> Iterator[tuple[
         yield from rows(row.commands or {}, f"{path} {name}")
 
 
-def test_what_is_generated_is_up_to_date() -> None:
+def test_generated_files_are_up_to_date() -> None:
     """Completions, man pages and reference match the code; python -m tools.reference updates them."""
     assert outdated(generated_files(), ROOT) == []
 
@@ -49,7 +49,7 @@ def test_strays_and_changes_are_noticed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("title", "name", "row"), list(rows(COMMANDS)), ids=lambda v: v if isinstance(v, str) else "")
-def test_the_table_says_what_the_docstring_says(title: str, name: str, row: Row) -> None:
+def test_the_command_table_agrees_with_the_docstrings(title: str, name: str, row: Row) -> None:
     """The one-line help of a row is the first line of the function's docstring, and every option has a help text."""
     command = build_command(name, row)
 

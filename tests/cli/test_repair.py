@@ -110,7 +110,7 @@ def test_a_live_replica_out_of_sync_stops_a_run(simulation: Simulation) -> None:
     assert f"{lagging.name} waits: the replica on broker {behind} is not in sync" in done.err
 
 
-def test_a_lagging_replica_that_the_plan_replaces_stops_nothing(simulation: Simulation) -> None:
+def test_a_lagging_replica_that_the_plan_replaces_blocks_nothing(simulation: Simulation) -> None:
     """Draining a live broker whose own replicas are out of sync proceeds: it removes just those."""
     for p in simulation.memory.kafka.parts.partitions():
         if 4 in p.isr:
@@ -188,7 +188,7 @@ def _hung(memory: InMemoryCluster) -> None:
         (_hung, None, ""),
     ],
 )
-def test_what_inspect_proposes_repairs_or_says_why_not(
+def test_the_command_that_inspect_proposes_repairs_or_gives_a_reason(
     simulation: Simulation, breakage: Callable[[InMemoryCluster], None], code: int | None, word: str
 ) -> None:
     """The command that each verdict of inspect suggests is run for real.
@@ -373,7 +373,7 @@ def test_a_run_that_cannot_be_asked_to_cancel_names_its_process(
     assert re.search(r"hint: cluster locked by .*: SIGTERM stops it on its host; .* may still follow", asked[1].err)
 
 
-def test_a_paused_run_whose_process_died_is_left_to_its_operator(simulation: Simulation) -> None:
+def test_a_paused_run_whose_process_died_is_not_resumed(simulation: Simulation) -> None:
     """Cron does not continue it (75); resume does, and then it no longer counts as paused."""
     _uneven(simulation.memory)
     clock = simulation.memory.kafka.clock
@@ -478,7 +478,7 @@ def test_a_broker_that_is_restarted_during_the_wait_ends_it(simulation: Simulati
     assert kafka.clock.monotonic() - began_s < _DEAD_AFTER_S
 
 
-def test_a_grace_longer_than_the_usual_is_left_to_the_next_night(simulation: Simulation) -> None:
+def test_a_grace_longer_than_usual_is_left_to_the_next_run(simulation: Simulation) -> None:
     """With a grace of an hour, a command that finds a broker dead for the first time exits with 3 and says when to
     retry."""
     simulation.memory.kafka.kill(4)
@@ -503,7 +503,7 @@ def test_an_operator_may_act_during_the_wait(simulation: Simulation) -> None:
     assert "nothing to do" in done.err
 
 
-def test_what_no_move_repairs_is_named_with_exit_3(simulation: Simulation) -> None:
+def test_damage_that_no_move_repairs_is_named_with_exit_3(simulation: Simulation) -> None:
     """If inspect calls a cluster broken and the plan is empty, the command says what stays broken."""
     _lagging(simulation.memory)
     done = simulation.run("rebalance", "--yes", "-q")
@@ -523,7 +523,7 @@ def test_a_broker_that_is_about_to_be_fenced_counts_as_dead(
     assert not any(3 in b for b in simulation.replicas().values())
 
 
-def test_a_replica_that_catches_up_in_time_is_no_finding(simulation: Simulation) -> None:
+def test_a_replica_that_catches_up_in_time_is_not_a_finding(simulation: Simulation) -> None:
     """The end of a restart, over within half a minute, ends silently with exit 0."""
     _lagging(simulation.memory)
     lagging = next(p for p in simulation.memory.kafka.parts.partitions())
@@ -571,7 +571,7 @@ def test_apply_waits_for_a_broker_that_may_come_back(simulation: Simulation, tmp
     assert simulation.run(*words, "--dead-after", "0").code == 0
 
 
-def test_draining_a_broker_that_is_gone_is_done(simulation: Simulation) -> None:
+def test_draining_an_unregistered_broker_succeeds(simulation: Simulation) -> None:
     """A completed drain ends with 0 although the broker is gone; a drain of an unknown broker is refused."""
     _dead_and_empty(simulation.memory)
     simulation.run("inspect", "-q")
@@ -588,7 +588,7 @@ def test_draining_a_broker_that_is_gone_is_done(simulation: Simulation) -> None:
     assert simulation.run("rebalance", "plan", "--drain", "44", "-q").code == 2
 
 
-def test_checking_a_drain_of_a_broker_that_is_gone(simulation: Simulation) -> None:
+def test_checking_the_drain_of_an_unregistered_broker(simulation: Simulation) -> None:
     """The check says that it may be stopped, also to scripts; others are checked as usual, unknown ones refused."""
     _dead_and_empty(simulation.memory)
     simulation.run("inspect", "-q")
@@ -677,7 +677,7 @@ def test_a_drain_is_checked_before_it_is_begun(simulation: Simulation) -> None:
     assert simulation.replicas() == before
 
 
-def test_what_follows_the_check_of_a_drain_can_be_pasted(run_cli: Callable[..., Any]) -> None:
+def test_the_command_proposed_after_a_drain_check_runs_as_printed(run_cli: Callable[..., Any]) -> None:
     """The suggested command selects the same cluster; for a snapshot, which is never written, it makes a plan."""
     lopsided = str(Path(__file__).parent / "snapshots" / "lopsided.jsonl")
     shown = run_cli("rebalance", "--drain", "6", "--check", "--snapshot", lopsided)
@@ -715,7 +715,7 @@ def test_topics_created_during_a_drain_leave_nothing_behind(simulation: Simulati
     assert not any(4 in b for b in simulation.replicas().values())
 
 
-def test_throttles_of_others_are_deleted_only_when_somebody_says_so(simulation: Simulation) -> None:
+def test_throttles_of_other_tools_are_deleted_only_on_request(simulation: Simulation) -> None:
     """Throttles are listed without options, refused without a terminal, and deleted only after a yes or --yes."""
     own = simulation.memory.kafka.parts.brokers[2].own_configs
     words = ("rebalance", "repair", "--remove")

@@ -52,7 +52,7 @@ def stop_after(rounds: int) -> Callable[[float], None]:
     return sleep
 
 
-def test_weights_are_shown_and_nothing_is_published(run_cli: Callable[..., Any]) -> None:
+def test_shows_weights_without_publishing_them(run_cli: Callable[..., Any]) -> None:
     """For a snapshot the shares of brokers and of partitions each add up to 1."""
     shown = run_cli("route", "images", *SNAPSHOT, "-o", "json")
     document = json.loads(shown.out)
@@ -80,7 +80,7 @@ def test_csv_is_a_row_a_broker(run_cli: Callable[..., Any]) -> None:
         (("--score", "latency"), "the score 'latency' requires --telemetry"),
     ],
 )
-def test_what_does_not_fit_is_refused(run_cli: Callable[..., Any], words: tuple[str, ...], message: str) -> None:
+def test_incompatible_options_are_refused(run_cli: Callable[..., Any], words: tuple[str, ...], message: str) -> None:
     """Contradictory options are refused before anything is read."""
     refused = run_cli("route", "images", *SNAPSHOT, *words)
     assert (refused.code, refused.out) == (ExitCode.USAGE, "")
@@ -96,7 +96,7 @@ def test_what_does_not_fit_is_refused(run_cli: Callable[..., Any], words: tuple[
         (("--refresh", "0s"), "--refresh: duration must be above 0: '0s'"),
     ],
 )
-def test_what_cannot_be_published_is_refused(run_cli: Callable[..., Any], words: tuple[str, ...], message: str) -> None:
+def test_unpublishable_policies_are_refused(run_cli: Callable[..., Any], words: tuple[str, ...], message: str) -> None:
     """Unpublishable weights are refused before any broker is contacted."""
     refused = run_cli("route", "images", *LIVE, "--publish", *words)
     assert (refused.code, refused.out) == (ExitCode.USAGE, "")
@@ -117,7 +117,7 @@ def test_once_publishes_once(run_cli: Callable[..., Any], publisher: Publisher) 
     assert publisher.rounds == [["images"]]
 
 
-def test_once_beside_another_publisher_is_busy(run_cli: Callable[..., Any], publisher: Publisher) -> None:
+def test_once_next_to_another_publisher_is_busy(run_cli: Callable[..., Any], publisher: Publisher) -> None:
     """Next to another publisher the exit code is 75, so that cron tries again later."""
     publisher.others = [{"images": BusyError("weights of topic images are published by kafkabal on other")}]
     done = run_cli("route", "images", *SNAPSHOT, "--publish", "--once")
@@ -149,7 +149,7 @@ def test_a_second_publisher_stands_by(run_cli: Callable[..., Any], publisher: Pu
     ]
 
 
-def test_a_publisher_that_stood_by_leaves_nothing_to_follow(run_cli: Callable[..., Any], publisher: Publisher) -> None:
+def test_a_standby_publisher_leaves_no_state_behind(run_cli: Callable[..., Any], publisher: Publisher) -> None:
     """A publisher that only waited published nothing, so stopping it changes nothing for producers."""
     publisher.others = [{"images": BusyError("weights of topic images are published by kafkabal on other")}] * 9
     done = run_cli("route", "images", *SNAPSHOT, "--publish", sleep=stop_after(2))
@@ -178,7 +178,7 @@ def test_a_reading_that_fails_is_survived(
     ]
 
 
-def test_quiet_says_nothing_while_all_is_well(run_cli: Callable[..., Any], publisher: Publisher) -> None:
+def test_quiet_prints_nothing_without_a_fault(run_cli: Callable[..., Any], publisher: Publisher) -> None:
     """Only the stop is reported."""
     done = run_cli("route", "images", *SNAPSHOT, "--publish", "-q", sleep=stop_after(1))
     assert (done.out, len(done.err.splitlines())) == ("", 1)

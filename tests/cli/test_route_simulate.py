@@ -171,7 +171,7 @@ def test_mistakes_end_with_one_line_and_exit_2(
         ("broken_policies:Deaf", "cannot be simulated: it learns from acknowledgements and has no kernels"),
     ],
 )
-def test_the_last_policy_is_looked_at_before_the_first_is_simulated(
+def test_all_policies_are_validated_before_the_first_simulation(
     run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, policy: str, message: str
 ) -> None:
     """An invalid policy is refused before any other is simulated."""
@@ -197,7 +197,7 @@ def test_the_last_policy_is_looked_at_before_the_first_is_simulated(
         ("Halved", "its pick_batch raised TypeError: partitions are whole numbers, not float64"),
     ],
 )
-def test_a_policy_of_ones_own_that_fails_is_named(
+def test_a_plug_in_policy_that_fails_is_named(
     run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, policy: str, message: str
 ) -> None:
     """One line names the policy and its mistake, and the exit code is 2: it is not a bug of ours."""
@@ -250,7 +250,7 @@ def test_plot_is_written(run_cli: Callable[..., Any], tmp_path: Path, ending: st
     assert b"score" in plots[0].read_bytes() or ending == "png"
 
 
-def test_policies_are_listed_with_what_they_need(run_cli: Callable[..., Any]) -> None:
+def test_policies_are_listed_with_their_needs(run_cli: Callable[..., Any]) -> None:
     """Programs get each policy with needs, order, feedback, source and options."""
     rows = {row["policy"]: row for row in json.loads(run_cli("policies", "-o", "json").out)["policies"]}
 

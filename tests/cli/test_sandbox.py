@@ -87,7 +87,7 @@ def test_logs(run_cli: RunCli, home: Path) -> None:
     assert run_cli("sandbox", "logs", "1", "--name", "ended", "-n", "1").out == "[x] ERROR disk full\n"
 
 
-def test_down_removes_what_no_longer_runs(run_cli: RunCli, home: Path) -> None:
+def test_down_removes_sandboxes_whose_processes_have_ended(run_cli: RunCli, home: Path) -> None:
     """The sandbox is removed entirely, and other sandboxes are not touched."""
     outcome = run_cli("sandbox", "down", "--name", "ended")
     assert (outcome.code, outcome.err) == (ExitCode.DONE, "removed sandbox ended\n")

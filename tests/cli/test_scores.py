@@ -31,7 +31,7 @@ def test_every_score_of_the_registry_is_listed(run_cli: Callable[..., Any]) -> N
         assert row["available"] is None
 
 
-def test_a_cluster_is_asked_what_it_supplies(run_cli: Callable[..., Any]) -> None:
+def test_shows_which_scores_a_cluster_has_data_for(run_cli: Callable[..., Any]) -> None:
     """Scores that the snapshot does not support are listed with what to do about it."""
     rows = listed(run_cli("scores", "--snapshot", SNAPSHOT, "-o", "json"))
 
@@ -40,7 +40,7 @@ def test_a_cluster_is_asked_what_it_supplies(run_cli: Callable[..., Any]) -> Non
     assert "--sample" in rows["leader-bytes-in"]["missing"]
 
 
-def test_a_score_of_ones_own_can_be_named(run_cli: Callable[..., Any]) -> None:
+def test_a_plug_in_score_can_be_selected(run_cli: Callable[..., Any]) -> None:
     """package.module:object is listed like any other; an unknown name is an error."""
     rows = listed(run_cli("scores", "kafkabal.scoring.scores.disk:SCORE", "-o", "json"))
     unknown = run_cli("scores", "disc")

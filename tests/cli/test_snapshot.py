@@ -77,7 +77,7 @@ def test_import_of_an_assignment(run_cli: Callable[..., Any], texts: Path) -> No
         (("--topics", "/nowhere"), "cannot read"),
     ],
 )
-def test_what_cannot_be_imported(run_cli: Callable[..., Any], tmp_path: Path, words: Any, why: str) -> None:
+def test_invalid_imports_are_refused(run_cli: Callable[..., Any], tmp_path: Path, words: Any, why: str) -> None:
     """Unsuitable input ends with exit 2, and nothing is written."""
     out = tmp_path / "c.jsonl"
     found = run_cli("snapshot", "import", *words, "--out", str(out))
@@ -103,7 +103,7 @@ def test_diff_of_a_rebalance(run_cli: Callable[..., Any], tmp_path: Path) -> Non
     assert [p["second_replicas"] for p in back["partitions"]] == [p["first_replicas"] for p in document["partitions"]]
 
 
-def test_diff_of_equals_and_of_strangers(run_cli: Callable[..., Any]) -> None:
+def test_diff_of_equal_and_of_unrelated_snapshots(run_cli: Callable[..., Any]) -> None:
     """Equal snapshots have no difference; snapshots of two clusters are reported as such."""
     same = run_cli("inspect", "diff", LOPSIDED, LOPSIDED)
     assert same.out.startswith("same brokers, topics and placement\n")
@@ -201,7 +201,7 @@ def test_a_command_that_offers_snapshot_takes_one(run_cli: Callable[..., Any], t
 
 
 @pytest.mark.parametrize("words", [("pause",), ("repair",), ("adopt",), ("adopt", "--finish", "--yes")])
-def test_what_a_snapshot_does_not_keep_needs_a_live_cluster(run_cli: Callable[..., Any], words: tuple[str]) -> None:
+def test_data_missing_from_a_snapshot_needs_a_live_cluster(run_cli: Callable[..., Any], words: tuple[str]) -> None:
     """If the environment names a snapshot, the command says what it needs and where the snapshot was named."""
     done = run_cli("rebalance", *words, environ={"KAFKABAL_SNAPSHOT": LOPSIDED})
 
@@ -241,7 +241,7 @@ def test_what_a_snapshot_does_not_keep_needs_a_live_cluster(run_cli: Callable[..
         (("inspect", "diff", "-", "-"), "only one of the files can be standard input: FIRST and SECOND are both -"),
     ],
 )
-def test_no_command_writes_to_what_it_reads(
+def test_no_command_overwrites_its_input(
     run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
 ) -> None:
     """Neither the source nor a file with another result is overwritten; the existing file stays unchanged."""

@@ -16,7 +16,7 @@ def test_no_time_at_all_is_refused(run_cli: Callable[..., Any], words: list[str]
     assert refused.err.splitlines()[0] == f"kafkabal: error: {words[1]}: duration must be above 0: '0s'"
 
 
-def test_what_is_posted_is_shown_without_a_cluster(run_cli: Callable[..., Any]) -> None:
+def test_posted_metrics_are_shown_without_a_cluster(run_cli: Callable[..., Any]) -> None:
     """Posted metrics need no cluster; latencies need its brokers."""
     shown = run_cli("telemetry", "show", "--listen", "0", "--for", "1ms", "-q")
     refused = run_cli("telemetry", "latency", "--listen", "0", "--for", "1ms", "-q")

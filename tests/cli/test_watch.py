@@ -65,7 +65,7 @@ def test_a_dead_broker_is_a_finding(run_cli: Callable[..., Any], snapshot: Calla
         ((), "does not change"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
+def test_invalid_combinations_of_options_are_refused(
     run_cli: Callable[..., Any], snapshot: Callable[..., str], words: tuple[str, ...], why: str
 ) -> None:
     """Invalid options are refused in one line, before the cluster is contacted."""

@@ -157,7 +157,7 @@ def test_the_replication_factor_changes_when_that_is_meant(subject: Any) -> None
     subject.until(lambda: set(subject.cluster.partition_status([name.topic])[name].isr) == {1, 2, 3})
 
 
-def test_where_nothing_runs_nothing_is_cancelled(subject: Any) -> None:
+def test_cancelling_without_reassignments_does_nothing(subject: Any) -> None:
     """Cancelling reports that there is nothing to cancel."""
     name = TopicPartition(_create(subject, (1,)), 0)
     assert _names(subject.cluster.alter_reassignments({name: None})) == {name: "NO_REASSIGNMENT_IN_PROGRESS"}
@@ -174,7 +174,7 @@ def test_a_preferred_leader_leads_when_elected(subject: Any) -> None:
         subject.until(lambda: subject.cluster.partition_status([name.topic])[name].leader == 2)
 
 
-def test_an_election_of_nothing_is_a_failure(subject: Any) -> None:
+def test_an_election_without_partitions_fails(subject: Any) -> None:
     """The error names an unknown partition."""
     ghost = TopicPartition(subject.topic(), 0)
     assert _names(subject.cluster.elect_preferred_leaders([ghost])) == {ghost: "UNKNOWN_TOPIC_OR_PARTITION"}
@@ -226,7 +226,7 @@ def test_moves_between_log_dirs_fail_one_by_one(subject: Any) -> None:
     assert faults[elsewhere].retriable
 
 
-def test_a_broker_remembers_where_a_replica_is_wanted(subject: Any) -> None:
+def test_a_broker_remembers_the_log_dir_chosen_for_a_replica(subject: Any) -> None:
     """The replica is created in the dir requested before it existed."""
     topic = _create(subject, (1,))
     state = subject.cluster.read(ReadRequest()).state
@@ -238,7 +238,7 @@ def test_a_broker_remembers_where_a_replica_is_wanted(subject: Any) -> None:
     assert subject.cluster.replica_logs([2], [name])[0][coming].log_dir == wanted
 
 
-def test_configs_of_brokers_uncover_what_is_below_when_deleted(subject: Any) -> None:
+def test_deleting_a_broker_config_reveals_the_default_below(subject: Any) -> None:
     """A broker's own value overrides the cluster-wide default, which applies again without it."""
     cluster = subject.cluster
     _needs(cluster, Capability.CONFIGS)
@@ -358,7 +358,7 @@ def test_records_are_shared_by_all_clients(subject: Any) -> None:
         assert {key: value for key, value in found.items() if key.startswith(run)} == {f"{run}/a": b"3"}
 
 
-def test_what_a_back_end_cannot_do_it_refuses(subject: Any) -> None:
+def test_unsupported_requests_are_refused(subject: Any) -> None:
     """A missing capability raises an error, and never does half of the work."""
     cluster = subject.cluster
     calls = {

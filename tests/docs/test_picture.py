@@ -38,7 +38,7 @@ def test_texts_stay_in_their_panels() -> None:
             assert begin + length <= float(card.attrib["width"]), text.text
 
 
-def test_it_shows_what_the_plan_says() -> None:
+def test_the_picture_shows_the_figures_of_the_plan() -> None:
     """Brokers outside their band are marked, and the largest moves are named."""
     plan: Plan = read_plan(PLAN)
     before = Pictured([1, 2], [300, 100], [1.5, 0.5], [True, True], 0.1)

@@ -46,7 +46,7 @@ def _is_committed(consumer: Consumer, position: ConfluentPartition) -> bool:
     return True
 
 
-def test_what_producers_write_and_which_groups_fall_behind(three_brokers: Sandbox) -> None:
+def test_measures_produce_rates_and_lagging_groups(three_brokers: Sandbox) -> None:
     """Sender and receiver of a partition get its write rate; a group that reads more slowly is reported."""
     topic = f"carried-{uuid.uuid4().hex[:8]}"
     slow, quick, idle = (f"{topic}-{name}" for name in ("slow", "quick", "idle"))

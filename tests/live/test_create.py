@@ -86,7 +86,7 @@ def test_replicas_and_log_dirs_are_those_that_were_announced(
     assert "retention.ms=86400000" in three_brokers.kafka_tool("TopicCommand", "--describe", "--topic", topic).stdout
 
 
-def test_what_the_controller_refuses_keeps_all_from_being_created(
+def test_one_topic_that_the_controller_refuses_prevents_all(
     create: Callable[..., tuple[int, dict[str, Any], str]], three_brokers: Sandbox, topic: str, tmp_path: Path
 ) -> None:
     """One bad config in a topics file is named, and the good topic next to it is not created either."""

@@ -103,7 +103,7 @@ def _kept_bytes(state: ClusterState) -> int:
 
 
 @pytest.mark.sweep
-def test_half_the_retention_frees_what_was_said(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
+def test_half_the_retention_frees_the_predicted_bytes(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
     """Each suggested relief is applied, and the disk holds that much less, whether ages or rates are known.
 
     Half the retention frees something for topics in their steady state, and nothing for a young one."""
@@ -155,7 +155,7 @@ def test_half_the_retention_frees_what_was_said(make_sandbox: MakeSandbox, tmp_p
 
 
 @pytest.mark.sweep
-def test_dates_and_silence_of_the_forecast(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
+def test_dates_of_the_forecast_and_when_there_is_none(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
     """Nine of ten dates are within 10 %, and no topic in its steady state is reported as full, as linear growth
     would."""
     properties = {"log.retention.check.interval.ms": "1000", "log.initial.task.delay.ms": "1000"}

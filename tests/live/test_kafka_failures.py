@@ -78,7 +78,7 @@ def test_a_broker_that_hangs_costs_its_deadline_and_is_named(cluster: KafkaClust
     assert _eventually(lambda: len(_known(cluster.read(ReadRequest()))) == 12)
 
 
-def test_a_plan_beside_a_broker_that_hangs(cluster: KafkaCluster, sandbox: Sandbox) -> None:
+def test_planning_while_a_broker_hangs(cluster: KafkaCluster, sandbox: Sandbox) -> None:
     """The capacity of a broker that reports no log dirs is assumed, and the targets of the others stay finite."""
     sandbox.pause(2)
     try:
@@ -101,7 +101,7 @@ def test_a_bootstrap_server_that_hangs_does_not_keep_a_new_client_out(sandbox: S
         sandbox.start(1)
 
 
-def test_a_disk_that_fails_is_shown_with_what_was_on_it(cluster: KafkaCluster, sandbox: Sandbox) -> None:
+def test_a_failed_disk_is_shown_with_its_replicas(cluster: KafkaCluster, sandbox: Sandbox) -> None:
     """The dir is offline, its replicas are known to be there, and nothing may move between the broker's dirs."""
     assert _eventually(lambda: len(_known(cluster.read(ReadRequest()))) == 12)
     before = cluster.read(ReadRequest()).state

@@ -118,7 +118,7 @@ def test_a_holder_that_sleeps_through_its_session_knows_that_it_lost(
         lock.release()
 
 
-def test_a_holder_that_is_killed_amid_a_rebalance_is_named_and_put_out(
+def test_a_holder_killed_during_a_group_rebalance_is_named_and_evicted(
     cluster: KafkaCluster, three_brokers: Sandbox
 ) -> None:
     """The holder is named although the group never became stable; a client that knows of its death need not wait."""

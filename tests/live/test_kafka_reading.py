@@ -148,7 +148,7 @@ def _has_committed(consumer: Consumer, position: Position) -> bool:
     return True
 
 
-def test_a_copy_between_log_dirs_is_shown_beside_its_replica(cluster: KafkaCluster, topic: str) -> None:
+def test_a_copy_between_log_dirs_is_shown_with_its_replica(cluster: KafkaCluster, topic: str) -> None:
     """During a throttled copy the replica counts once, with the copy as a future replica."""
     broker = ConfigResource(ResourceKind.BROKER, "1")
     rate = "replica.alter.log.dirs.io.max.bytes.per.second"

@@ -332,7 +332,7 @@ def test_the_documented_permissions_suffice_and_none_is_idle(sandbox: Sandbox, d
 # What doctor says of them
 
 
-def test_doctor_finds_nothing_where_all_is_allowed(sandbox: Sandbox, data: None) -> None:
+def test_doctor_reports_no_finding_with_all_permissions(sandbox: Sandbox, data: None) -> None:
     """doctor checks servers, brokers, versions, clock, lock and every permission that can be queried."""
     checks = list(check_kafka(_as_user(sandbox, "alice"), list(Purpose), SystemClock(), 5.0))
     assert [check for check in checks if check.status.is_finding] == []

@@ -62,7 +62,7 @@ def _placement(cluster: Cluster, name: TopicPartition, replicas: tuple[int, ...]
         pytest.param("predicted-spread", ((1, 2, 3), (2, 3, 1), (3, 1, 2)) * 4, 12 * MB, id="leaders spread"),
     ],
 )
-def test_a_run_takes_about_as_long_as_was_said(
+def test_a_run_takes_about_the_predicted_time(
     make_sandbox: MakeSandbox, tmp_path: Path, topic: str, sources: tuple[tuple[int, ...], ...], partition_bytes: int
 ) -> None:
     """If the throttle is the limit, a prediction is right within a factor of two, however busy this machine is."""

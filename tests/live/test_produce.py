@@ -92,7 +92,7 @@ def data(tmp_path: Path) -> Path:
     return tmp_path / "data"
 
 
-def test_kills_lose_nothing_and_double_nothing(bench: Bench, data: Path) -> None:
+def test_kills_neither_lose_nor_duplicate_records(bench: Bench, data: Path) -> None:
     """A command killed with SIGKILL at three points and run again puts every file into the topic exactly once."""
     for target in (1, FILES // 4, FILES // 2):
         process = bench.start(str(data), "--producer-config", "linger.ms=1")
@@ -108,7 +108,7 @@ def test_kills_lose_nothing_and_double_nothing(bench: Bench, data: Path) -> None
     assert (code, '"records_already_there":1000' in out.replace(" ", "")) == (0, True)
 
 
-def test_an_interrupted_run_says_how_to_go_on(bench: Bench, data: Path) -> None:
+def test_an_interrupted_run_prints_how_to_continue(bench: Bench, data: Path) -> None:
     """SIGINT ends the run with 130 and a hint; what was sent is not sent again."""
     process = bench.start(str(data))
     while not bench.records() and process.poll() is None:
@@ -146,7 +146,7 @@ def test_standard_input_with_keys(bench: Bench) -> None:
     assert {len(found) for found in partitions.values()} == {1}
 
 
-def test_a_topic_made_anew_is_not_taken_for_the_old_one(bench: Bench, data: Path) -> None:
+def test_a_recreated_topic_is_not_mistaken_for_the_old_one(bench: Bench, data: Path) -> None:
     """The manifest of a deleted topic is not used for a new one of the same name: everything is sent to it."""
     manifest = str(data.parent / "manifest.jsonl")
     assert bench.run(str(data), "--manifest", manifest)[0] == 0
@@ -178,7 +178,7 @@ def test_a_dead_broker_does_not_stop_a_run_that_the_others_serve(make_sandbox: M
         assert found == Counter(str(number).encode() for number in range(160))
 
 
-def test_a_topic_deleted_under_way_stops_the_run(bench: Bench) -> None:
+def test_a_topic_deleted_during_the_run_stops_it(bench: Bench) -> None:
     """Records are sent neither to a deleted topic nor to one that a broker auto-creates in its place."""
     process = bench.start("-", "--format", "text", "--producer-config", "linger.ms=1")
     stdin = process.stdin

@@ -220,7 +220,7 @@ def _all_places() -> list[tuple[int, int]]:
     return [(partition, offset) for partition, count in counts.items() for offset in range(count)]
 
 
-def test_kills_repeat_nothing_and_lose_nothing(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
+def test_kills_neither_repeat_nor_lose_samples(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
     """Readers killed with SIGKILL at random moments and resumed by 1, 2 or 4 ranks get every sample exactly once."""
     topic = make_topic()
     topic.create()
@@ -336,7 +336,7 @@ def test_a_topic_made_again_is_refused(make_topic: Callable[[], Topic]) -> None:
 
 
 @pytest.mark.parametrize("is_made_again", [False, True])
-def test_a_topic_that_goes_while_it_is_read(make_topic: Callable[[], Topic], is_made_again: bool) -> None:
+def test_a_topic_deleted_while_it_is_read(make_topic: Callable[[], Topic], is_made_again: bool) -> None:
     """A topic deleted in mid-epoch, and perhaps created again, ends the reader with one line, without other records."""
     topic = make_topic()
     topic.create()
@@ -351,7 +351,7 @@ def test_a_topic_that_goes_while_it_is_read(make_topic: Callable[[], Topic], is_
         _places(samples)
 
 
-def test_what_retention_took_is_named(make_topic: Callable[[], Topic]) -> None:
+def test_records_deleted_by_retention_are_reported(make_topic: Callable[[], Topic]) -> None:
     """Records deleted since they were pinned end the reader with an error that names the offset."""
     from confluent_kafka import TopicPartition
 
@@ -400,7 +400,7 @@ def test_replicas_in_the_rack_are_read(make_topic: Callable[[], Topic]) -> None:
     assert data.metrics.network_bytes
 
 
-def test_records_that_come_later_change_nothing(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
+def test_later_records_do_not_change_the_epoch(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
     """A pinned topic that grows is read as it was, and a state is resumed with the matching manifest."""
     topic = make_topic()
     topic.create()
@@ -495,7 +495,7 @@ def test_readers_measure_and_follow(
     assert command("read", "nothing-of-that-name").returncode == 2
 
 
-def test_following_ends_when_nobody_reads(make_topic: Callable[[], Topic], three_brokers: Sandbox) -> None:
+def test_following_ends_once_the_reader_is_dropped(make_topic: Callable[[], Topic], three_brokers: Sandbox) -> None:
     """``read --follow | head -1`` ends even if no further record comes."""
     topic = make_topic()
     topic.create()

@@ -18,7 +18,7 @@ from kafkabal.sandbox import Sandbox
 TOPIC = "foretold"
 
 
-def test_log_dirs_hold_what_was_predicted(three_brokers: Sandbox, tmp_path: Path) -> None:
+def test_log_dirs_hold_the_predicted_bytes(three_brokers: Sandbox, tmp_path: Path) -> None:
     """Small files, whose headers take as many bytes as they do, make each broker's log dirs grow as predicted.
 
     Within 4 %, or four batches if a broker gets almost nothing because it holds more than the others."""

@@ -58,7 +58,7 @@ def test_uneven_partitions_are_filled_evenly(found: dict[str, Any]) -> None:
 
 
 @pytest.mark.sweep
-def test_an_imbalance_is_gone_when_the_data_have_doubled(found_at_length: dict[str, Any]) -> None:
+def test_an_imbalance_is_removed_by_the_time_the_data_have_doubled(found_at_length: dict[str, Any]) -> None:
     """In each of three ways, score gets from a third above the mean to within 1.05 of it; equal parts do not."""
     assert len(found_at_length["existing-skew"]) == 3
     for name, policies in found_at_length["existing-skew"].items():
@@ -80,7 +80,7 @@ def test_every_case_of_space_usage_is_measured(tmp_path: Path) -> None:
 
 
 @pytest.mark.sweep
-def test_moving_beside_a_producer(tmp_path: Path) -> None:
+def test_moving_while_producing(tmp_path: Path) -> None:
     """Each imbalance is smaller after a rebalance that copied bytes, and its effect on latencies is measured."""
     moves = _run(("3-moving",), tmp_path)["moving-cost"]
     assert len(moves) == 3

@@ -185,7 +185,7 @@ def test_a_later_kafka_cordons_log_dirs(cordoning_broker: Sandbox) -> None:
         assert WaitLimit(10).until(lambda: _cordoned(admin) == set())
 
 
-def test_failure_to_start_says_why_and_leaves_the_log(make_sandbox: MakeSandbox, sandbox_home: Path) -> None:
+def test_a_failed_start_gives_the_reason_and_keeps_the_log(make_sandbox: MakeSandbox, sandbox_home: Path) -> None:
     """A bad setting is named in one line, no process is left, and the log is kept."""
     with pytest.raises(OperationError, match=r"broker 1 .* did not start: .*num\.io\.threads") as caught:
         make_sandbox(SandboxSpec(brokers=1, properties={"num.io.threads": "many"}), "bad")
@@ -195,7 +195,7 @@ def test_failure_to_start_says_why_and_leaves_the_log(make_sandbox: MakeSandbox,
     assert str(sandbox.log(1)) in (caught.value.hint or "")
 
 
-def test_broker_without_heap_ends_itself_and_the_status_says_so(make_sandbox: MakeSandbox, sandbox_home: Path) -> None:
+def test_a_broker_out_of_heap_exits_and_the_status_reports_it(make_sandbox: MakeSandbox, sandbox_home: Path) -> None:
     """A broker that needs more memory than its heap exits instead of lingering half dead."""
     too_much = {"log.cleaner.dedupe.buffer.size": str(1 << 30)}
     with pytest.raises(OperationError, match="OutOfMemoryError"):

@@ -111,7 +111,7 @@ def measured_latencies(sandbox: Sandbox, broker: int) -> dict[int, Any]:
             return found
 
 
-def test_what_clients_push_is_read_again(
+def test_pushed_metrics_are_read_back(
     make_sandbox: MakeSandbox, plugin: Path, traffic: threading.Event, tmp_path: Path
 ) -> None:
     """Latencies by broker and failed records by topic arrive through our subscription and our plug-in."""
@@ -169,7 +169,7 @@ def prometheus() -> Iterator[str]:
         server.shutdown()
 
 
-def test_leadership_follows_what_is_measured(make_sandbox: MakeSandbox, prometheus: str) -> None:
+def test_leaders_move_to_brokers_with_low_measured_load(make_sandbox: MakeSandbox, prometheus: str) -> None:
     """The broker with a third of the other's value leads three times as many partitions; no replica moves."""
     sandbox = make_sandbox(SandboxSpec(brokers=2), "leaders")
     admin = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers})

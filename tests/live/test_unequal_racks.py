@@ -62,7 +62,7 @@ def command(tmp_path: Path) -> Callable[..., tuple[int, str]]:
 
 
 @pytest.mark.parametrize("brokers", [4, 5])
-def test_rebalanced_once_and_even_from_then_on(
+def test_rebalanced_once_and_balanced_from_then_on(
     brokers: int, make_sandbox: MakeSandbox, command: Callable[..., tuple[int, str]]
 ) -> None:
     """One run moves data within the larger racks; then the check passes, and a second plan moves nothing."""
@@ -84,7 +84,7 @@ def test_rebalanced_once_and_even_from_then_on(
 
 
 @pytest.mark.parametrize("brokers", [4, 5])
-def test_new_topics_and_routed_records_end_at_what_is_fair(
+def test_new_topics_and_routed_records_reach_the_fair_shares(
     brokers: int, tmp_path: Path, make_sandbox: MakeSandbox, command: Callable[..., tuple[int, str]]
 ) -> None:
     """`create` places replicas and leaders, and `score` sends records, to within 2 % of what racks allow."""

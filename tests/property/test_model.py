@@ -57,7 +57,7 @@ def test_the_order_of_the_rows_does_not_matter(rows: ClusterRows, random: Any) -
 
 
 @given(cluster_rows())
-def test_columns_say_what_the_rows_say(rows: ClusterRows) -> None:
+def test_columns_agree_with_the_rows(rows: ClusterRows) -> None:
     """Every fact of the rows is found by its names, through the indexes of the columns."""
     cluster = rows.build()
     ids, r, p = cluster.brokers.id.tolist(), cluster.replicas, cluster.partitions

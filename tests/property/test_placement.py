@@ -84,7 +84,7 @@ def test_no_rule_is_broken(cluster: ClusterState, wanted: list[TopicSpec], polic
 
 
 @given(cluster=clusters(), wanted=specs, policy=policies)
-def test_what_was_there_stays_as_it_was(cluster: ClusterState, wanted: list[TopicSpec], policy: object) -> None:
+def test_existing_topics_are_not_changed(cluster: ClusterState, wanted: list[TopicSpec], policy: object) -> None:
     """New topics are added and nothing else changes, and the placement is reproducible."""
     placed = place(cluster, wanted, policy)
     names = {t.name for t in placed.topics}

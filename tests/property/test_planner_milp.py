@@ -251,7 +251,7 @@ def test_bytes_are_near_the_proved_optimum(seed: int) -> None:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_what_is_planned_stays(part: int) -> None:
+def test_a_planned_cluster_needs_no_further_plan(part: int) -> None:
     """After a plan a second one is empty, and a cluster inside its bands passes the check."""
     for seed in range(part, 8, 4):
         check_all_scores(seed)
@@ -259,7 +259,7 @@ def test_what_is_planned_stays(part: int) -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("part", range(20))
-def test_what_is_planned_stays_at_length(part: int) -> None:
+def test_a_planned_cluster_needs_no_further_plan_on_many_clusters(part: int) -> None:
     """On all 200 clusters a second plan is empty, and a cluster inside its bands passes the check."""
     for seed in range(part, LONG, 20):
         check_all_scores(seed)

@@ -17,7 +17,7 @@ sizes = st.lists(st.integers(1, 200_000), min_size=1, max_size=400).map(lambda s
 
 
 @given(weights, sizes, st.integers(1, 40_000), st.floats(0, 2**30), st.data())
-def test_byte_ring_does_not_care_how_it_is_asked(
+def test_byte_ring_gives_the_same_partitions_by_any_call(
     w: np.ndarray, size_bytes: np.ndarray, slot: int, span: float, data: st.DataObject
 ) -> None:
     """One by one or in batches cut anywhere, records go to the same partitions, and their bytes are counted."""

@@ -357,7 +357,7 @@ def copy_of(row: Any, **changes: Any) -> Any:
 
 
 @given(cluster=clusters(), narrow_and_wide=st.tuples(tolerances, tolerances).map(sorted))
-def test_who_is_inside_a_narrow_band_is_inside_a_wide_one(cluster: ClusterState, narrow_and_wide: list[float]) -> None:
+def test_a_wider_band_contains_a_narrower_one(cluster: ClusterState, narrow_and_wide: list[float]) -> None:
     """What ``rebalance`` reaches at 0.09 passes ``inspect --check`` at 0.10."""
     for name in NAMES:
         try:

@@ -73,7 +73,7 @@ def _as_clock(clock: FakeClock) -> Clock:
     return clock
 
 
-def test_what_is_not_given_comes_from_the_environment(
+def test_omitted_arguments_come_from_the_environment(
     state: ClusterState, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A script and a command with the same environment use the same cluster."""

@@ -130,7 +130,7 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
     ("name", "message"),
     [("no/f", "no such folder"), (".", "is a folder"), ("f/g", "no such folder"), ("loop", "levels of symbolic links")],
 )
-def test_what_cannot_be_written_is_known_before(tmp_path: Path, name: str, message: str) -> None:
+def test_unwritable_paths_are_detected_in_advance(tmp_path: Path, name: str, message: str) -> None:
     """The check refuses the paths that writing would refuse, and writes nothing."""
     (tmp_path / "f").write_text("old")
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
@@ -141,7 +141,7 @@ def test_what_cannot_be_written_is_known_before(tmp_path: Path, name: str, messa
     assert sorted(p.name for p in tmp_path.iterdir()) == ["f", "loop"]
 
 
-def test_what_can_be_written_is_left_as_it_is(tmp_path: Path) -> None:
+def test_the_check_leaves_writable_paths_unchanged(tmp_path: Path) -> None:
     """A new file, an existing one, a dangling link and a device pass the check."""
     (tmp_path / "old").write_text("old")
     (tmp_path / "link").symlink_to(tmp_path / "new")

@@ -12,7 +12,7 @@ from kafkabal.chunks import chunked
 
 
 @given(st.lists(st.integers()), st.integers(1, 9))
-def test_nothing_is_lost_and_only_the_last_list_is_short(items: list[int], size: int) -> None:
+def test_all_items_are_kept_and_only_the_last_list_is_short(items: list[int], size: int) -> None:
     """Joined again the lists equal the input; all but the last are full, and none is empty."""
     chunks = list(chunked(items, size))
     assert [item for chunk in chunks for item in chunk] == items
@@ -20,7 +20,7 @@ def test_nothing_is_lost_and_only_the_last_list_is_short(items: list[int], size:
     assert all(chunks)
 
 
-def test_no_more_is_taken_than_is_asked_for() -> None:
+def test_an_iterator_is_not_read_ahead() -> None:
     """An endless stream is split lazily, one list at a time."""
     stream = count()
     assert list(islice(chunked(stream, 3), 2)) == [[0, 1, 2], [3, 4, 5]]

@@ -61,7 +61,7 @@ def test_a_program_that_does_not_catch_an_error_shows_its_hint() -> None:
     [load_score, load_policy, load_decoder, load_transform],
     ids=["score", "policy", "decoder", "transform"],
 )
-def test_a_module_that_is_not_found_is_told_where_to_be(load: Callable[[str], object]) -> None:
+def test_a_missing_module_error_says_where_to_put_it(load: Callable[[str], object]) -> None:
     """The hint says that an installed program does not find modules in the working folder."""
     with pytest.raises(KafkabalError) as refused:
         load("no_such_module_here:Thing")

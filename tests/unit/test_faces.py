@@ -26,7 +26,7 @@ def test_every_name_of_a_face_can_be_imported(stub: Path) -> None:
                 assert getattr(room, alias.name) is getattr(module, alias.name)
 
 
-def test_no_module_has_the_name_of_what_its_room_offers() -> None:
+def test_no_module_has_the_name_of_an_export_of_its_room() -> None:
     """No module has the name of an exported object, which it would replace once imported."""
     for stub in FACES:
         names = {

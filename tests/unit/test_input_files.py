@@ -67,7 +67,7 @@ def test_a_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
             read(path)
 
 
-def test_what_unpacks_to_many_times_its_size_is_refused(tmp_path: Path) -> None:
+def test_decompression_bombs_are_refused(tmp_path: Path) -> None:
     """A decompression bomb is refused early: of a gigabyte in a megabyte, less than 1 % is unpacked."""
     path = tmp_path / "f"
     path.write_bytes(gzip.compress(b"a" * 900))
@@ -81,7 +81,7 @@ def test_what_unpacks_to_many_times_its_size_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "damage", [lambda data: data[:-9], lambda data: data[:20] + b"x" + data[21:], lambda data: data[:4]]
 )
-def test_what_cannot_be_unpacked_is_named(tmp_path: Path, damage: object) -> None:
+def test_damaged_archives_are_named(tmp_path: Path, damage: object) -> None:
     """A truncated or damaged compressed file is reported in one line."""
     path = tmp_path / "f"
     path.write_bytes(damage(gzip.compress(b"one\ntwo\n" * 5)))  # type: ignore[operator]
@@ -90,7 +90,7 @@ def test_what_cannot_be_unpacked_is_named(tmp_path: Path, damage: object) -> Non
 
 
 @pytest.mark.parametrize("name", ["missing", "", "a\0b", "x" * 5000, "y" * 300])
-def test_what_is_no_file_is_named(tmp_path: Path, name: str) -> None:
+def test_missing_files_are_named(tmp_path: Path, name: str) -> None:
     """A missing file, a folder, and impossible file names are named."""
     with pytest.raises(InputFileError, match="cannot read"):
         read_lines(str(tmp_path / name))
@@ -136,7 +136,7 @@ def test_standard_input_that_is_closed_is_named(monkeypatch: pytest.MonkeyPatch)
         (b'{"\xff":1}', "f: no good: not UTF-8 text"),
     ],
 )
-def test_what_is_no_json_is_one_line(text: bytes, message: str) -> None:
+def test_invalid_json_gives_a_one_line_error(text: bytes, message: str) -> None:
     """Malformed, deeply nested or non-UTF-8 JSON, and huge numbers, raise only our own error."""
     with pytest.raises(InputFileError, match=message):
         decode_json(ANYTHING, text, "f", "no good")

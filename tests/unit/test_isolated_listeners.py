@@ -18,7 +18,7 @@ class _Recorder:
             raise OSError("gone")
 
 
-def test_one_that_fails_is_dropped_and_the_others_go_on() -> None:
+def test_a_failing_listener_is_dropped_and_the_others_continue() -> None:
     """An exception in a listener reaches neither the caller nor other listeners."""
     failing, healthy = _Recorder("b"), _Recorder()
     both = IsolatedListeners([failing, healthy])

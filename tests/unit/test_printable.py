@@ -19,7 +19,7 @@ from kafkabal.printable import printable, with_long_words_cut
         ("a\nb", "a\\nb"),
     ],
 )
-def test_what_steers_a_terminal_is_shown_as_its_escape(text: str, shown: str) -> None:
+def test_terminal_control_characters_are_escaped(text: str, shown: str) -> None:
     """Controls, bidirectional overrides and lone surrogates are escaped; letters of any script stay."""
     assert printable(text) == shown
     printable(text).encode()

@@ -35,7 +35,7 @@ def test_sizes_are_read(text: str, count: int) -> None:
     "text",
     ["", "GB", "-1", "+1", "1,5GB", "1.GB", "1e3", "10 G", "10EB", "10GB/s", "ten", "1_000", "٣", "nan", "inf", "1 2"],
 )
-def test_what_is_no_size_is_refused(text: str) -> None:
+def test_invalid_sizes_are_refused(text: str) -> None:
     """The error shows the text and hints at the syntax of sizes."""
     with pytest.raises(UsageError, match="invalid size") as error:
         units.parse_bytes(text)
@@ -72,7 +72,7 @@ def test_rates_are_read(text: str, rate: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "/s", "50MB/min", "50Mbit/s", "50MB/s/s"])
-def test_what_is_no_rate_is_refused(text: str) -> None:
+def test_invalid_rates_are_refused(text: str) -> None:
     """The error speaks of a rate, not of a size."""
     with pytest.raises(UsageError, match="invalid rate"):
         units.parse_rate(text)
@@ -97,7 +97,7 @@ def test_durations_are_read(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "5", "s", "5x", "-5s", "5s3", "1h30", "1:30", "5S"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_invalid_durations_are_refused(text: str) -> None:
     """A bare number has no unit and so is not a duration."""
     with pytest.raises(UsageError, match="invalid duration"):
         units.parse_duration(text)
@@ -121,7 +121,7 @@ def test_a_bare_number_where_a_share_is_meant_is_refused(text: str, question: st
 
 
 @pytest.mark.parametrize("text", ["", "%", "-1%", "nan", "inf", "10%%", "1e-2", "0_1", "١٠%"])
-def test_what_is_not_a_percentage_is_refused(text: str) -> None:
+def test_invalid_percentages_are_refused(text: str) -> None:
     """The error shows the text and hints at the syntax of percentages."""
     with pytest.raises(UsageError, match="invalid percentage") as error:
         units.parse_percent(text)
@@ -203,7 +203,7 @@ def test_no_time_at_all_is_refused_where_some_is_needed() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "1_000", "１２", "0x10", "1.0", "1e3", "--1", "9" * 20, "-1", "9" * 5000])
-def test_what_is_no_whole_number_is_refused(text: str) -> None:
+def test_invalid_whole_numbers_are_refused(text: str) -> None:
     """Only plain decimal digits form a whole number, although Python accepts more spellings."""
     with pytest.raises(UsageError):
         units.parse_whole_number(text)
@@ -215,7 +215,7 @@ def test_whole_numbers_are_read() -> None:
 
 
 @pytest.mark.parametrize("text", ["1m1m", "1m1min", "1s1m", "1h 1h"])
-def test_a_unit_stands_once_the_largest_first(text: str) -> None:
+def test_each_unit_occurs_once_largest_first(text: str) -> None:
     """A unit may occur once, the largest first: a repeated one is a mistake, not a sum."""
     with pytest.raises(UsageError, match="invalid duration"):
         units.parse_duration(text)
@@ -239,7 +239,7 @@ def test_a_stated_rate_is_shown_as_it_was_written(rate: int, shown: str) -> None
 
 
 @pytest.mark.parametrize(("digits", "shown"), [(21, "9" * 21), (400, "9" * 40 + "...")])
-def test_a_number_that_is_cut_says_so(digits: int, shown: str) -> None:
+def test_a_truncated_number_is_marked(digits: int, shown: str) -> None:
     """An ellipsis appears only if digits are omitted."""
     with pytest.raises(UsageError) as caught:
         units.parse_whole_number("9" * digits)

@@ -15,7 +15,7 @@ def test_one_is_counted_as_one(n: int, shown: str) -> None:
     assert counted_noun(n, "replica") == shown
 
 
-def test_a_list_is_cut_where_nobody_reads_on() -> None:
+def test_a_long_list_is_cut() -> None:
     """Five names are shown, and the others counted."""
     assert first_of("abcde") == "a, b, c, d, e"
     assert first_of("abcdefg") == "a, b, c, d, e and 2 more"

@@ -149,7 +149,7 @@ def test_rest_is_repaired_while_the_only_copy_is_dead(stage: Stage) -> None:
     stage.assert_clean()
 
 
-def test_throttle_of_a_dead_broker_is_put_back_through_the_controllers(stage: Stage) -> None:
+def test_throttle_of_a_dead_broker_is_restored_through_the_controllers(stage: Stage) -> None:
     """With the controllers' addresses nothing stays pending: the broker returns with its own throttle."""
     process = _lose_broker(stage, "killed", _impatient(stage, broker_return_s=2.0), controllers=stage.controllers)
     code, said = process.end()

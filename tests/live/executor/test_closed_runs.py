@@ -46,7 +46,7 @@ def test_a_complete_run_is_not_executed_again(stage: Stage, run_id: str) -> None
     stage.assert_clean()
 
 
-def test_a_rollback_leaves_what_others_have_changed(stage: Stage, run_id: str) -> None:
+def test_a_rollback_skips_partitions_changed_by_other_tools(stage: Stage, run_id: str) -> None:
     """A partition whose factor an operator raised is skipped, and all others are rolled back."""
     raised = stage.moving(1)  # from 1, 2 to 3, 2
     assert not stage.cluster.alter_reassignments({raised: (3, 2, 1)}, allow_replication_factor_change=True)

@@ -19,7 +19,7 @@ from tests.live.executor.stage import Stage
 _BUSY = BusyError.exit_code
 
 
-def test_one_that_slept_while_another_worked_sends_nothing_more(stage: Stage) -> None:
+def test_a_suspended_run_sends_nothing_once_another_has_worked(stage: Stage) -> None:
     """A stopped process that another host has replaced sends no request and reports that it lost the lock (75)."""
     sleeper = stage.begin(stage.slow)
     stage.until(stage.in_flight)
@@ -36,7 +36,7 @@ def test_one_that_slept_while_another_worked_sends_nothing_more(stage: Stage) ->
 
 
 @pytest.mark.parametrize("records", [1, *(pytest.param(n, marks=pytest.mark.sweep) for n in range(8, 80, 8))])
-def test_one_that_slept_while_nobody_worked_goes_on(stage: Stage, records: int) -> None:
+def test_a_suspended_run_resumes_if_no_other_has_worked(stage: Stage, records: int) -> None:
     """A process stopped for two sessions reacquires the lock, observes the cluster, and completes."""
     sleeper = stage.begin(stage.fast)
     stage.until(lambda: bool(stage.journals()) and len(stage.records()) >= records)

@@ -69,7 +69,7 @@ def _longer_plan(stage: Stage, records: int) -> Plan:
 @pytest.mark.parametrize(
     "seconds", [10, pytest.param(900, marks=[pytest.mark.sweep, pytest.mark.timeout(1200)])], ids=["short", "long"]
 )
-def test_nothing_grows(stage: Stage, seconds: int) -> None:
+def test_memory_threads_and_descriptors_do_not_grow(stage: Stage, seconds: int) -> None:
     """Sampled four times a second, memory has no slope, and handles and threads stay below their early values."""
     process = stage.begin(options(_RATES[seconds]), plan=_longer_plan(stage, _RECORDS[seconds]))
     stage.until(stage.in_flight)

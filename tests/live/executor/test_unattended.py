@@ -185,7 +185,7 @@ def test_a_second_interrupt_releases_the_lock(stage: Stage, plan_file: Path) -> 
     stage.assert_clean()
 
 
-def test_a_dry_run_beside_a_live_run(stage: Stage, plan_file: Path) -> None:
+def test_a_dry_run_during_a_live_run(stage: Stage, plan_file: Path) -> None:
     """A dry run reports that the cluster is busy (75), not that a run crashed."""
     stage.begin(stage.slow)
     stage.until(stage.in_flight)
@@ -282,7 +282,7 @@ def test_a_topic_created_again_during_a_run_is_left_alone(stage: Stage, plan_fil
     assert not [value for value in configs[topic].values() if value.source is ConfigSource.OWN]
 
 
-def test_what_takes_seconds_is_said(stage: Stage, plan_file: Path) -> None:
+def test_steps_that_take_seconds_are_announced(stage: Stage, plan_file: Path) -> None:
     """A run whose rate adapts to the load reports that it measures, before it does."""
     with _running(stage, "apply", str(plan_file), "--yes", "--force") as process:
         said, _ = process.communicate(timeout=LONGEST_S)

@@ -145,7 +145,7 @@ def fewest_by_trying(
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_no_choice_of_fewer_holds_everything_beside_other_programs(seed: int) -> None:
+def test_no_smaller_set_holds_everything_besides_other_programs(seed: int) -> None:
     """The bound is never above what trying all choices finds, and where nothing is added it is that number.
 
     Other programs fill some brokers beyond the target: no choice has them.

@@ -46,7 +46,7 @@ def test_half_the_retention_frees_half_of_a_steady_log() -> None:
     assert way.cluster_bytes == pytest.approx(1000 * MB, rel=0.01)
 
 
-def test_a_young_log_frees_only_what_it_holds_beyond() -> None:
+def test_a_young_log_frees_only_bytes_beyond_the_new_retention() -> None:
     """A log half a day old with two days of retention: a limit of one day frees nothing."""
     state = a_cluster(250 * MB, {"retention.ms": str(2 * DAY_MS), "segment.bytes": str(MB)})
     assert ReliefKind.RETENTION not in ways(state, written(state, 1000 * MB / (2 * 86400)))
@@ -90,7 +90,7 @@ def test_compacted_and_internal_topics_are_left_alone() -> None:
     assert ways(state, written(state, 1.0)) == {}
 
 
-def test_rates_of_history_are_taken_where_there_are_any() -> None:
+def test_rates_come_from_history_where_it_exists() -> None:
     """The measured rate is used instead of the assumption."""
     state = a_cluster(1000 * MB, {"retention.ms": str(2 * DAY_MS), "segment.bytes": str(MB)})
     point: HistoryPoint = point_of(state, NOW_S - 86400)

@@ -68,12 +68,12 @@ def test_a_log_that_is_minutes_old_frees_nothing(configs: Mapping[str, str]) -> 
     assert freed(written(configs), FirstRecord(0, NOW_S - 600)) is None
 
 
-def test_the_segment_that_is_written_to_stays() -> None:
+def test_the_active_segment_is_kept() -> None:
     """Most records are too old, but all are in the active segment, which stays."""
     assert freed(written({"retention.ms": str(2 * DAY_MS)}), FirstRecord(900, NOW_S - DAY_S)) is None
 
 
-def test_where_all_records_are_too_old_all_go() -> None:
+def test_records_that_are_all_too_old_are_all_deleted() -> None:
     """Kafka closes the last segment once its newest record is too old."""
     way = freed(written({"retention.ms": str(2 * DAY_MS)}), FirstRecord(-1, -1.0))
 
@@ -81,7 +81,7 @@ def test_where_all_records_are_too_old_all_go() -> None:
     assert way.freed_bytes == 100 * MB
 
 
-def test_it_is_said_when_the_first_bytes_would_go() -> None:
+def test_reports_when_the_first_bytes_would_be_deleted() -> None:
     """Ten minutes of data with two days of retention: half of it deletes nothing for a day minus ten minutes."""
     state = written(SEGMENTS_OF_A_MB)
     retention = retention_of(state, kafka_defaults())

@@ -6,7 +6,7 @@ from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 
 
-def test_a_deadline_comes_closer_and_then_is_over() -> None:
+def test_a_deadline_approaches_and_expires() -> None:
     """The remaining time shrinks with the clock, down to zero and not below."""
     clock = FakeClock()
     deadline = Deadline(3.0, clock)

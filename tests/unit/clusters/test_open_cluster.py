@@ -32,14 +32,14 @@ def test_a_snapshot_is_opened(snapshot: str) -> None:
     assert cluster.name == snapshot
 
 
-def test_a_live_cluster_is_not_spoken_to_before_it_is_asked_something() -> None:
+def test_a_live_cluster_is_not_contacted_before_the_first_request() -> None:
     """Nobody listens there, and nothing fails yet."""
     cluster = connect(ConnectionSettings(bootstrap_servers=("127.0.0.1:1", "127.0.0.1:2")))
     assert isinstance(cluster, KafkaCluster)
     assert cluster.name == "127.0.0.1:1,127.0.0.1:2"
 
 
-def test_what_is_no_cluster_is_reported_at_once(tmp_path: Path) -> None:
+def test_invalid_cluster_settings_are_reported_at_once(tmp_path: Path) -> None:
     """A missing file, and an invalid address."""
     with pytest.raises(InputFileError, match=r"nowhere\.jsonl"):
         connect(SnapshotAddress(str(tmp_path / "nowhere.jsonl")))

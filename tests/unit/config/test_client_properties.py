@@ -112,7 +112,7 @@ def test_a_tls_connection_is_read(write: Any) -> None:
     )
 
 
-def test_certificates_may_stand_in_the_file_itself(write: Any) -> None:
+def test_certificates_may_be_inline(write: Any) -> None:
     """As PEM text over several lines."""
     path = write(
         "security.protocol=SSL",
@@ -205,7 +205,7 @@ def test_credentials_are_read(write: Any, mechanism: str, jaas: str, sasl: SaslS
         (["request.timeout.ms=5s"], 1, "not a whole number: '5s'"),
     ],
 )
-def test_what_is_wrong_is_named_by_its_line(write: Any, lines: list[str], line: int | None, message: str) -> None:
+def test_errors_name_their_line(write: Any, lines: list[str], line: int | None, message: str) -> None:
     """Unknown values, misspelt security keys, and missing settings."""
     with pytest.raises(UsageError) as error:
         read_connection(write(*lines))

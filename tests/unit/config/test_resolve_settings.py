@@ -46,7 +46,7 @@ def settle(profiles: Path, flags: dict[str, Any] | None = None, **environ: str) 
     return resolve(flags or {}, environ=environ, profiles_file=profiles)
 
 
-def test_nothing_given_gives_the_defaults(tmp_path: Path) -> None:
+def test_without_settings_defaults_apply(tmp_path: Path) -> None:
     """Without a file, a variable or a flag every field has its default and says so."""
     settings = settle(tmp_path / "none.yaml")
     assert settings == Settings()
@@ -303,7 +303,7 @@ def test_an_empty_entry_of_a_list_is_refused(profiles: Path, text: str) -> None:
 @pytest.mark.parametrize(
     ("key", "value"), [("throttle", "0"), ("throttle", "0MB"), ("log_dir_throttle", "0"), ("nic_rate", "0")]
 )
-def test_a_rate_of_nothing_is_refused(profiles: Path, key: str, value: str) -> None:
+def test_a_rate_of_zero_is_refused(profiles: Path, key: str, value: str) -> None:
     """It means neither an automatic rate nor no throttle."""
     with pytest.raises(UsageError, match="rate must be above 0"):
         resolve({key: value}, environ={}, profiles_file=profiles)
@@ -317,7 +317,7 @@ def test_a_path_that_no_file_can_have_is_refused(profiles: Path, value: str) -> 
 
 
 @pytest.mark.parametrize("key", ["command_config", "bootstrap_controllers"])
-def test_what_has_no_effect_beside_a_snapshot_is_refused(profiles: Path, key: str) -> None:
+def test_settings_without_effect_on_a_snapshot_are_refused(profiles: Path, key: str) -> None:
     """Nobody should believe that it was used."""
     with pytest.raises(UsageError, match="has no effect: --snapshot names a snapshot"):
         resolve({"snapshot": "s.jsonl", key: "5s"}, environ={}, profiles_file=profiles)

@@ -10,7 +10,7 @@ from kafkabal.testing import cluster_builders
 TRAINING = {"compression.type": "lz4", "max.message.bytes": "10485760", "retention.ms": "604800000"}
 
 
-def test_the_training_preset_is_what_training_data_needs() -> None:
+def test_the_training_preset_sets_the_configs_for_training_data() -> None:
     """10 partitions, three replicas, lz4, a week of retention, 10 MiB messages."""
     assert topic_spec("t", preset="training") == TopicSpec(
         name="t", partitions=10, replication_factor=3, configs=TRAINING
@@ -18,7 +18,7 @@ def test_the_training_preset_is_what_training_data_needs() -> None:
     assert list(PRESETS) == ["training"]
 
 
-def test_what_is_given_comes_before_the_preset() -> None:
+def test_given_configs_override_the_preset() -> None:
     """Numbers and single configs can be overridden, the others stay."""
     spec = topic_spec("t", preset="training", partitions=4, configs={"retention.ms": "1", "cleanup.policy": "compact"})
     assert (spec.partitions, spec.replication_factor) == (4, 3)
@@ -65,7 +65,7 @@ def test_bad_values_are_refused(given: dict, message: str) -> None:
         (topic_spec("u", replication_factor=2, configs={"a": "1"}), ["u: replication_factor is 1 and 2, expected 2"]),
     ],
 )
-def test_an_existing_topic_is_compared_with_what_is_wanted(spec: TopicSpec, expected: list[str]) -> None:
+def test_an_existing_topic_is_compared_with_its_specification(spec: TopicSpec, expected: list[str]) -> None:
     """Only requested settings are compared, and configs only if they were read."""
     rows = [
         TopicRow(topic="t", partitions=[cluster_builders.partition(i, [1, 2]) for i in range(2)], configs={"a": "1"}),

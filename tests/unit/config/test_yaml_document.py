@@ -21,7 +21,7 @@ ALIASES = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" f
         ("#" * (2**20 + 1), "longer than 1,048,576 bytes"),
     ],
 )
-def test_what_would_exhaust_its_reader_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_documents_that_would_exhaust_memory_are_refused(tmp_path: Path, text: str, message: str) -> None:
     """Nesting, aliases of aliases, and files of any length."""
     path = tmp_path / "p.yaml"
     path.write_bytes(text.encode(errors="surrogateescape"))

@@ -62,7 +62,7 @@ def test_pods_have_no_privileges(kind: str, pod: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(("kind", "pod"), list(_pods()), ids=lambda each: each if isinstance(each, str) else "")
-def test_what_pods_mount_is_there(kind: str, pod: dict[str, Any]) -> None:
+def test_mounted_volumes_exist(kind: str, pod: dict[str, Any]) -> None:
     """Every mount has a volume and every volume is mounted; config map and claim are in the same file."""
     mounted = {m["name"] for c in [*pod["initContainers"], *pod["containers"]] for m in c["volumeMounts"]}
     assert mounted == {volume["name"] for volume in pod["volumes"]}
@@ -122,7 +122,7 @@ def _instructions() -> list[tuple[str, str]]:
     return [(line.split()[0], line.split(maxsplit=1)[1]) for line in lines]
 
 
-def test_the_image_runs_as_nobody_special() -> None:
+def test_the_image_runs_as_an_unprivileged_user() -> None:
     """Known instructions only, the command as entry point, and the user that the pods name."""
     found = _instructions()
     assert {name for name, _ in found} <= {"FROM", "WORKDIR", "COPY", "RUN", "ENV", "USER", "ENTRYPOINT", "CMD"}
@@ -131,7 +131,7 @@ def test_the_image_runs_as_nobody_special() -> None:
     assert dict(found)["USER"] == f"{pod['securityContext']['runAsUser']}:{pod['securityContext']['runAsGroup']}"
 
 
-def test_what_the_image_copies_is_enough_to_build(tmp_path: Path) -> None:
+def test_the_files_copied_into_the_image_are_enough_to_build(tmp_path: Path) -> None:
     """A wheel is built from just the files that the first stage copies; the build needs no others."""
     source = tmp_path / "source"
     source.mkdir()

@@ -33,7 +33,7 @@ def test_a_folder_that_is_only_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert [check.status for check in checks] == [CheckStatus.FAILED, CheckStatus.NOTE]
 
 
-def test_an_extra_that_is_missing_is_no_finding() -> None:
+def test_a_missing_extra_is_not_a_finding() -> None:
     """It says what the extra is for, and how to get it."""
     checks = {check.what: check for check in check_extras(lambda module: module != "pyarrow")}
     assert checks["extra parquet"].status is CheckStatus.NOTE

@@ -74,7 +74,7 @@ def test_everything_allowed() -> None:
     assert found["read committed offsets"].detail == "not reported by the brokers: Describe on Group *"
 
 
-def test_what_is_missing_is_named_with_its_step() -> None:
+def test_missing_permissions_are_named_with_their_step() -> None:
     """Without Alter on the cluster nothing can be moved; everything else works."""
     found = _found(Told(cluster=_ALL - {Operation.ALTER}))
     failed = {name for name, check in found.items() if check.status is CheckStatus.FAILED}
@@ -97,7 +97,7 @@ def test_without_describe_the_rest_is_unknown() -> None:
     assert found["move replicas"].status is CheckStatus.SKIPPED
 
 
-def test_what_is_optional_only_warns() -> None:
+def test_optional_permissions_only_warn() -> None:
     """Runs work without the lock of the cluster and without its record."""
     denied = Told(topics={"img": _ALL}, groups=frozenset(), faults={"__kafkabal": _DENIED})
     found = _found(denied)
@@ -116,14 +116,14 @@ def test_a_record_that_is_not_there_yet(creation: dict[str, Fault], status: Chec
     assert found["write the run record"].status is status
 
 
-def test_only_what_a_command_needs() -> None:
+def test_checks_only_the_permissions_of_one_command() -> None:
     """For inspect alone, missing permissions of rebalance are not reported."""
     found = _found(Told(cluster=frozenset({Operation.DESCRIBE})), Purpose.INSPECT)
     assert "move replicas" not in found
     assert not any(check.status.is_finding for check in found.values())
 
 
-def test_brokers_that_cannot_tell() -> None:
+def test_brokers_that_do_not_report_permissions() -> None:
     """Before Kafka 2.3 nothing is known, which is not a finding."""
 
     class Old(Told):

@@ -17,7 +17,7 @@ from kafkabal.executor.state.journal_records import EffectKind
 from kafkabal.model.topic_partition import TopicPartition
 
 
-def test_status_tells_what_is_true(scene: Any) -> None:
+def test_status_agrees_with_the_cluster(scene: Any) -> None:
     """Status counts what the cluster shows, names the throttles, and is settled only when everything is done."""
     environment = scene.crash_at(30)
     found = find_run(environment)
@@ -75,7 +75,7 @@ def test_every_host_sees_the_same(scene: Any) -> None:
     assert seen_by("one") == seen_by("two") == seen_by("three") == seen_by("four")
 
 
-def test_status_after_somebody_moved_it_on(scene: Any) -> None:
+def test_status_after_another_tool_moved_a_partition(scene: Any) -> None:
     """A completed run that somebody changed afterwards is no longer settled."""
     apply(scene.environment(), scene.plan, scene.options)
     scene.memory.alter_reassignments({TopicPartition("b", 1): (2, 3)})

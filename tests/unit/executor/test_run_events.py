@@ -86,7 +86,7 @@ def test_error_of_the_cluster_is_the_one_that_is_raised(make_scene: Callable[[],
     assert scene.configs_now() == scene.configs
 
 
-def test_blocked_reporter_holds_nothing_up(scene: Any) -> None:
+def test_blocked_reporter_does_not_block_the_run(scene: Any) -> None:
     """A run whose reporter blocks at its first event completes, and the queue of events stays bounded."""
     free, seen = threading.Event(), []
 
@@ -147,7 +147,7 @@ def test_failed_reporter_is_reported_once_and_closed() -> None:
     assert ended == []
 
 
-def test_what_is_no_error_passes_through() -> None:
+def test_exits_and_signals_pass_through() -> None:
     """A hard stop raised within a listener still ends the run at once."""
     from kafkabal.executor.safety.stop_request import HardStop
 

@@ -37,7 +37,7 @@ def test_it_records_until_it_is_left(tmp_path: Path) -> None:
     assert folder.read(folder.times_s()[:1])[0].topics == ("t",)
 
 
-def test_what_goes_wrong_is_said_once(tmp_path: Path) -> None:
+def test_a_failure_is_reported_once(tmp_path: Path) -> None:
     """An unreachable cluster is reported once, not every ten minutes."""
     said, tries = list[str](), list[None]()
 
@@ -50,7 +50,7 @@ def test_what_goes_wrong_is_said_once(tmp_path: Path) -> None:
     assert said == ["history not recorded: cannot reach a:1"]
 
 
-def test_a_reading_that_hangs_holds_nothing_up(tmp_path: Path) -> None:
+def test_a_hanging_read_does_not_block(tmp_path: Path) -> None:
     """The block ends soon even if a reading hangs."""
     hangs = threading.Event()
 

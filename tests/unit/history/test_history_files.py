@@ -71,7 +71,7 @@ def test_a_hostile_file_is_skipped_and_named(tmp_path: Path, content: bytes) -> 
     assert "skipped" in warnings[0]
 
 
-def test_what_is_no_file_is_skipped_and_named(tmp_path: Path) -> None:
+def test_unreadable_files_are_skipped_and_named(tmp_path: Path) -> None:
     """A folder, a dangling link and a pipe without a writer, named like our files, are skipped without delay."""
     warnings: list[str] = []
     folder = HistoryFolder(tmp_path, "id", warnings.append)

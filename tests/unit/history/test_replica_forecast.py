@@ -107,7 +107,7 @@ def test_local_retention_counts_with_tiered_storage() -> None:
     assert np.isinf(forecast_of(state, [past(state, HOUR_S, 0, 0)]).steady_bytes()[0])
 
 
-def test_a_steady_topic_stays_as_it_is() -> None:
+def test_a_steady_topic_keeps_its_size() -> None:
     """A topic written at 100 MB per hour and kept for an hour does not grow, although offsets advance."""
     state = a_cluster(105 * MB, {"retention.ms": "3600000", "segment.bytes": str(10 * MB)}, usable=1 * MB, end=1050)
     forecast = forecast_of(state, [past(state, HOUR_S, 50, 105 * MB)])
@@ -218,7 +218,7 @@ def test_moments_to_compare_with_are_spread_over_the_window() -> None:
     assert chosen_times([NOW_S, NOW_S + 5], NOW_S, HOUR_S) == []
 
 
-def test_defaults_of_the_brokers_count_where_a_topic_sets_nothing() -> None:
+def test_broker_defaults_apply_where_a_topic_sets_no_retention() -> None:
     """The strongest of the brokers' log.retention.* settings wins, in its own unit."""
     from kafkabal.clusters import Capability, ConfigSource, ConfigValue
 

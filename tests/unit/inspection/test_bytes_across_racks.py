@@ -29,7 +29,7 @@ def test_replication_across_racks_is_counted_per_follower() -> None:
     assert found.clients_across.tolist() == [82.5, 0.75]
 
 
-def test_without_rates_nothing_is_said() -> None:
+def test_without_rates_traffic_is_unknown() -> None:
     """Unknown, not zero."""
     found = rack_traffic(cluster(brokers(2, racks=2), [topic("t", [1, 2])]))
     assert np.isnan(found.replicated_out).all()

@@ -31,7 +31,7 @@ def is_equal_with(racks: list[int], each: dict[int, float], added: tuple[int, ..
     return found.due() is found.capacity
 
 
-def test_a_rack_that_is_too_small_is_named_with_what_it_costs() -> None:
+def test_a_rack_that_is_too_small_is_named_with_its_cost() -> None:
     """One broker of five must hold a third, and one more next to it is enough."""
     found = small_racks(inspect_cluster(make_world(SyntheticWorld(seed=2, brokers=5, racks=3, topics=60))))
 
@@ -43,7 +43,7 @@ def test_a_rack_that_is_too_small_is_named_with_what_it_costs() -> None:
 
 
 @pytest.mark.parametrize("racks", [1, 2, 5])
-def test_racks_that_allow_equal_shares_say_nothing(racks: int) -> None:
+def test_racks_that_allow_equal_shares_give_no_finding(racks: int) -> None:
     """Racks of equal size, or enough of them, keep no broker from the mean."""
     found = small_racks(inspect_cluster(make_world(SyntheticWorld(seed=2, brokers=10, racks=racks, topics=60))))
 

@@ -19,7 +19,7 @@ from kafkabal.testing.strategies import ClusterRows, cluster_rows
 
 
 @given(rows=cluster_rows(), data=st.data())
-def test_adding_topics_gives_what_building_with_them_gives(rows: ClusterRows, data: st.DataObject) -> None:
+def test_adding_topics_equals_building_with_them(rows: ClusterRows, data: st.DataObject) -> None:
     """It makes no difference whether topics were there from the start or were added later."""
     later = data.draw(st.sets(st.sampled_from([t.topic for t in rows.topics]))) if rows.topics else set()
     # a broker without a row exists only through its replicas, so all brokers are given rows
@@ -49,7 +49,7 @@ def test_committed_offsets_stay_with_their_partitions() -> None:
     ("name", "replicas", "message"),
     [("m", [1], "topic m already exists"), ("n", [9], "new topic on an unknown broker: 9")],
 )
-def test_what_cannot_be_added_is_refused(name: str, replicas: Sequence[int], message: str) -> None:
+def test_invalid_topics_are_refused(name: str, replicas: Sequence[int], message: str) -> None:
     """A taken name and an unknown broker are named."""
     cluster = cluster_builders.cluster(cluster_builders.brokers(1), [cluster_builders.topic("m", [1])])
     with pytest.raises(InvalidClusterError, match=message):

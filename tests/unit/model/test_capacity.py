@@ -56,12 +56,12 @@ def cluster(*brokers: list[LogDirRow]) -> ClusterState:
         "no dirs",
     ],
 )
-def test_a_broker_holds_what_its_volumes_hold(dirs: list[LogDirRow], capacity: float) -> None:
+def test_the_capacity_of_a_broker_is_that_of_its_volumes(dirs: list[LogDirRow], capacity: float) -> None:
     """Each working volume counts once; a volume of unknown size makes the total unknown."""
     np.testing.assert_equal(broker_capacity_bytes(cluster(dirs)).tolist(), [capacity])
 
 
-def test_a_broker_is_silent_if_no_dir_of_it_is_known_to_work() -> None:
+def test_a_broker_without_a_working_dir_reports_no_log_dir() -> None:
     """A broker without a response, or with only offline dirs, reports none; one with a cordoned dir does."""
     state = cluster([log_dir(0)], [], [log_dir(0, state="offline")], [log_dir(0, state="cordoned")])
     assert reports_no_log_dir(state).tolist() == [False, True, True, False]
@@ -85,7 +85,7 @@ def test_a_configuration_fills_in_capacity(stated: dict, capacity: list[float]) 
     np.testing.assert_equal(broker_capacity_bytes(state).tolist(), capacity)
 
 
-def test_a_stated_dir_is_a_volume_of_its_own_with_room_beside_its_logs() -> None:
+def test_a_stated_dir_is_a_separate_volume_with_room_for_more() -> None:
     """Dirs that looked like one volume are two once each has its own bytes; logs are subtracted from usable bytes."""
     alike = [log_dir(i, 100 * GIB, 50 * GIB) for i in range(2)]
     before = cluster(alike)

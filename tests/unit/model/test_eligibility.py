@@ -37,7 +37,7 @@ def test_no_log_dir_is_chosen_for_the_longest_names(length: int, number: int, ca
 
 
 @pytest.mark.parametrize(("placed_in", "total_gb", "stays_gb"), [(0, 1000, 3), (-1, 1000, 3), (-1, 2, 1)])
-def test_what_a_cordoned_broker_holds_may_stay(placed_in: int, total_gb: int, stays_gb: int) -> None:
+def test_replicas_of_a_cordoned_broker_may_stay(placed_in: int, total_gb: int, stays_gb: int) -> None:
     """A replica of unknown size counts like the other copy, in whichever dir it is; no dir exceeds its limit."""
     first, second = brokers(2, dir_bytes=total_gb * GB)
     second = msgspec.structs.replace(
@@ -115,7 +115,7 @@ def test_a_volume_without_a_byte_has_no_room() -> None:
     assert room_for_replicas(state, 0.85).tolist() == [0.0]
 
 
-def test_room_of_dirs_that_take_nothing(mixed: ClusterState) -> None:
+def test_room_of_dirs_that_accept_no_replicas(mixed: ClusterState) -> None:
     """None in cordoned and offline dirs, whatever their volumes have; unlimited if a size is unknown."""
     free = [45 * GB, 45 * GB, UNLIMITED, 45 * GB, 45 * GB, 45 * GB, UNLIMITED]
     assert volume_room_bytes(mixed, 0.85).tolist() == free
@@ -132,7 +132,7 @@ def test_a_volume_of_several_dirs_has_its_room_once() -> None:
     assert first_open_dirs(state).tolist() == [1, 4]
 
 
-def test_room_for_replicas_leaves_what_other_programs_occupy() -> None:
+def test_room_for_replicas_excludes_bytes_of_other_programs() -> None:
     """Below the limit, minus what other programs use, once per volume; a log dir above it has no room."""
     ours = [partition(0, [1, 2], 10 * GB), msgspec.structs.replace(partition(1, [2], 50 * GB))]
     rows = [
@@ -148,7 +148,7 @@ def test_room_for_replicas_leaves_what_other_programs_occupy() -> None:
     assert room_for_replicas(state, 0.1).tolist() == [20 * GB, 0.0, np.inf, np.inf]
 
 
-def test_what_is_in_one_cordoned_dir_of_several_may_stay() -> None:
+def test_replicas_in_one_cordoned_dir_of_several_may_stay() -> None:
     """On top of the open dir's room; a replica in an unknown dir may be in the open one."""
     strayed = msgspec.structs.replace(partition(1, [1], 5 * GB), log_dirs=[-1])
     rows = [

@@ -71,7 +71,7 @@ def test_partitions_without_replicas_are_in_no_rack() -> None:
 
 @pytest.mark.parametrize("required", [None, 1, 2, 3])
 @pytest.mark.parametrize("width", WIDTHS)
-def test_where_a_replica_may_go(width: int, required: int | None) -> None:
+def test_eligible_racks(width: int, required: int | None) -> None:
     """Into a rack without the others, or into any once they span enough racks; for one rack and for all at once."""
     others = _placements(width)
     needed = None if required is None else np.full(len(others), required, np.int32)

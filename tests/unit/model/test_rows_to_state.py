@@ -55,7 +55,7 @@ def test_a_topic_that_contradicts_itself_is_refused(row: TopicRow, message: str)
         ),
     ],
 )
-def test_nothing_is_described_twice(rows: list[TopicRow], message: str) -> None:
+def test_duplicate_rows_are_refused(rows: list[TopicRow], message: str) -> None:
     """Two descriptions of one thing may differ, so they are refused, at the second."""
     with pytest.raises(InvalidClusterError, match=message) as error:
         build_cluster(cluster_builders.header(), TWO, rows)
@@ -89,7 +89,7 @@ def test_a_broker_that_only_holds_replicas_is_dead() -> None:
     assert np.diff(state.log_dirs.first).tolist() == [1, 1, 0]
 
 
-def test_what_is_left_open_is_unknown() -> None:
+def test_omitted_values_are_unknown() -> None:
     """No leader, no sizes, no dirs, no offsets, no rates; a missing ISR counts as in sync."""
     state = build_cluster(cluster_builders.header(), TWO, [topic()])
     assert state.partitions.leader.tolist() == [-1]

@@ -46,7 +46,7 @@ def alertmanager(tmp_path: Path) -> Iterator[str]:
         process.wait(30)
 
 
-def test_an_alert_fires_as_long_as_its_watch_says_so(alertmanager: str) -> None:
+def test_an_alert_fires_until_the_watch_resolves_it(alertmanager: str) -> None:
     """A dead broker is one alert, whose end is put off again and again; it is over as soon as the broker is back."""
     warnings: list[str] = []
     notifier = Notifier(f"http://{alertmanager}/api/v2/alerts", "prod", warnings.append, repeat_s=0.1)

@@ -62,7 +62,7 @@ def test_the_dashboard_has_the_types_of_grafana(complaints: Callable[[dict[str, 
     assert complaints(json.loads(DASHBOARD.read_text())) == []
 
 
-def test_what_grafana_does_not_know_is_found(complaints: Callable[[dict[str, Any]], list[str]]) -> None:
+def test_fields_unknown_to_grafana_are_found(complaints: Callable[[dict[str, Any]], list[str]]) -> None:
     """Three slips, three complaints: a key, a word of a panel, a word of a variable."""
     dashboard = json.loads(DASHBOARD.read_text())
     dashboard["panels"][0]["gridpos"] = dashboard["panels"][0].pop("gridPos")

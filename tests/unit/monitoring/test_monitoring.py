@@ -114,7 +114,7 @@ def _metrics_of_a_watch(tmp_path_factory: pytest.TempPathFactory) -> str:
     return path.read_text()
 
 
-def test_a_run_that_waits_for_its_window_is_told_from_one_that_is_stuck(tmp_path: Path) -> None:
+def test_a_run_outside_its_window_is_not_reported_as_stuck(tmp_path: Path) -> None:
     """The textfile says so at once, and no longer once the run moves or has ended."""
     path = tmp_path / "run.prom"
     textfile = RunTextfile(_writer(path))
@@ -171,7 +171,7 @@ def test_panels_do_not_overlap() -> None:
         assert at["x"] + at["w"] <= 24
 
 
-def test_the_dashboard_has_what_the_schema_of_grafana_requires() -> None:
+def test_the_dashboard_has_all_fields_that_grafana_requires() -> None:
     """Its annotations, and for a multi-value variable the initial choice: all clusters."""
     dashboard = json.loads(DASHBOARD.read_text())
     (cluster,) = [variable for variable in dashboard["templating"]["list"] if variable.get("multi")]
@@ -196,7 +196,7 @@ def test_every_metric_names_its_cluster(tmp_path_factory: pytest.TempPathFactory
     assert all('{cluster="c"}' in line for line in of_run)
 
 
-def test_every_alert_is_played_firing_and_silent() -> None:
+def test_every_alert_is_tested_firing_and_not_firing() -> None:
     """The cases for promtool hold, for each alert, one that fires and one that does not."""
     cases = yaml.safe_load((FOLDER / "tests" / "alerts_test.yml").read_text())["tests"]
     played = {(test["alertname"], bool(test["exp_alerts"])) for case in cases for test in case["alert_rule_test"]}

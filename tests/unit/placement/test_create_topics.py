@@ -49,7 +49,7 @@ def test_log_dirs_are_wished_for_before_the_topic_exists() -> None:
 
 
 @pytest.mark.parametrize("outcome", list(CallOutcome))
-def test_a_wish_that_is_not_heard_stops_nothing(outcome: CallOutcome) -> None:
+def test_a_refused_log_dir_does_not_stop_creation(outcome: CallOutcome) -> None:
     """A principal may create topics without the permission to move replicas."""
     target = two_dirs()
     target.fail_method("move_log_dirs", outcome)
@@ -58,7 +58,7 @@ def test_a_wish_that_is_not_heard_stops_nothing(outcome: CallOutcome) -> None:
     assert TopicPartition("a", 0) in target.partition_status(["a"])
 
 
-def test_what_would_be_refused_is_named_before_anything_is_created() -> None:
+def test_invalid_topics_are_named_before_any_is_created() -> None:
     """Validation names the faulty topics and changes nothing."""
     target = two_dirs()
     with pytest.raises(PartialFailureError, match="the controller rejects 2 of 3 topics") as caught:
@@ -68,7 +68,7 @@ def test_what_would_be_refused_is_named_before_anything_is_created() -> None:
     assert target.partition_status(["new"]) == {}
 
 
-def test_what_failed_in_part_is_named() -> None:
+def test_partial_failures_are_named() -> None:
     """Those that could be created exist, the others are listed with the reason."""
     target = two_dirs()
     with pytest.raises(PartialFailureError, match="cannot create 1 of 2 topics") as caught:

@@ -42,7 +42,7 @@ def test_a_placement_is_read(text: str, policy: PlacementPolicy) -> None:
         "binomial:0.5:1:2",
     ],
 )
-def test_what_is_no_placement_is_refused(text: str) -> None:
+def test_invalid_placements_are_refused(text: str) -> None:
     """The text is shown, and what there is instead."""
     with pytest.raises(UsageError, match="unknown placement") as error:
         parse_policy(text)

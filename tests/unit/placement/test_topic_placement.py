@@ -68,7 +68,7 @@ def check_rules(placed: PlacedTopics, specs: list[TopicSpec], takers: set[int], 
 
 @pytest.mark.parametrize("names", [["disk"], ["replicas"], ["topic-spread"], ["disk", "replicas"], ["disk", "leaders"]])
 @pytest.mark.parametrize("factor", [1, 2, 3])
-def test_leaders_are_even_whatever_the_scores(names: list[str], factor: int) -> None:
+def test_leaders_are_balanced_for_any_scores(names: list[str], factor: int) -> None:
     """A replica score alone does not decide on leaders: one broker led every partition."""
     placed = place_topics(empty(3), [spec(partitions=24, factor=factor)], SCORE, scores=load_scores(names))
     led = Counter(replicas[0] for replicas in placed.topics[0].assignment)
@@ -95,7 +95,7 @@ def test_a_thousand_topics_leave_every_score_inside_its_band(brokers: int, racks
             assert not result.outside.any(), weighted.score.name
 
 
-def test_new_topics_even_out_a_lopsided_cluster() -> None:
+def test_new_topics_reduce_an_imbalance() -> None:
     """Replicas go first to the least loaded brokers: the two empty ones."""
     old = cluster_builders.topic("old", *[[1 + i % 4, 1 + (i + 1) % 4] for i in range(40)], size_bytes=100)
     cluster = cluster_builders.cluster(cluster_builders.brokers(6, racks=1, dir_bytes=10**6), [old])
@@ -208,7 +208,7 @@ def test_a_binomial_layout_draws_leaders_around_its_mean(probability: float, mea
         ([spec("a.b"), spec("a_b")], "even", "topic a_b collides with a.b"),
     ],
 )
-def test_what_cannot_be_placed_is_refused_before_anything_is(specs: list[TopicSpec], layout: str, message: str) -> None:
+def test_unplaceable_topics_are_refused_before_any_is_placed(specs: list[TopicSpec], layout: str, message: str) -> None:
     """The topic is named, and what is wrong with it."""
     cluster = cluster_builders.cluster(
         cluster_builders.brokers(6, racks=3), [cluster_builders.topic("old", [1]), cluster_builders.topic("old_x", [1])]
@@ -217,7 +217,7 @@ def test_what_cannot_be_placed_is_refused_before_anything_is(specs: list[TopicSp
         place_topics(cluster, specs, parse_policy(layout))
 
 
-def test_a_cluster_that_takes_nothing_is_said_to() -> None:
+def test_a_cluster_without_eligible_brokers_is_reported() -> None:
     """If every broker is excluded, that is the reason given."""
     with pytest.raises(UsageError, match="replication factor 1 needs as many brokers; no broker accepts new replicas"):
         place_topics(empty(2), [spec(factor=1)], SCORE, exclude_brokers=[1, 2])
@@ -300,7 +300,7 @@ def test_log_dirs_are_chosen_where_a_broker_has_several() -> None:
     assert {c[2] for c in chosen} == {"any"}
 
 
-def test_a_cluster_whose_brokers_tell_no_dirs_can_still_be_placed_on() -> None:
+def test_topics_can_be_placed_without_reported_log_dirs() -> None:
     """If log dirs may not be read, replicas are counted and room is unknown."""
     cluster = cluster_builders.cluster([BrokerRow(broker=b) for b in (1, 2, 3)], [])
     placed = place_topics(cluster, [spec("t", 3, 1, 10**9)], SCORE)
@@ -323,7 +323,7 @@ def test_every_refusal_is_an_error_of_ours() -> None:
 
 
 @pytest.mark.parametrize(("brokers", "racks"), [(4, 3), (5, 3), (7, 3), (5, 2)])
-def test_new_topics_end_at_what_unequal_racks_allow(brokers: int, racks: int) -> None:
+def test_new_topics_reach_the_shares_that_unequal_racks_allow(brokers: int, racks: int) -> None:
     """Within 2 % of the fair share of bytes and replicas, though that is 1.67 times the mean on some brokers."""
     cluster = empty(brokers, racks=racks, dirs=1)
     placed = place_topics(cluster, [spec(f"t{i}", 12, racks, 10**9 * (1 + i % 3)) for i in range(20)], SCORE)

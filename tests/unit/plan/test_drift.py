@@ -46,7 +46,7 @@ def test_drift(found: PartitionRow, expected: list[str]) -> None:
     assert [str(d) for d in find_drift(_plan(), _state(found))] == expected
 
 
-def test_target_that_is_gone() -> None:
+def test_missing_target() -> None:
     """A plan with a target broker that is no longer alive has drifted."""
     plan = _plan(replicas=(9, 2))
     assert [str(d) for d in find_drift(plan, _state(partition(0, [1, 2])))] == ["t-0 moves to broker 9, which is dead"]

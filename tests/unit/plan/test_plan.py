@@ -22,7 +22,7 @@ def change(partition: int = 0, **changes: Any) -> PartitionChange:
     return PartitionChange(**given)
 
 
-def test_what_comes_and_goes_is_seen_from_before_and_after() -> None:
+def test_brokers_to_add_and_remove_follow_from_previous_and_target() -> None:
     """A broker that stays neither comes nor goes."""
     assert (change().to_add, change().to_remove, str(change().name)) == ((3,), (1,), "t-0")
 

@@ -55,7 +55,7 @@ TEXT = """\
 """
 
 
-def test_a_plan_is_written_as_reassignment_json_with_our_part_beside() -> None:
+def test_a_plan_is_reassignment_json_with_extra_keys() -> None:
     """One partition a line; what Kafka's own tool reads stands where it looks for it."""
     assert encode_plan(PLAN).decode().replace(PLAN.plan_id, "ID") == TEXT
 
@@ -122,7 +122,7 @@ def changed(**changes: Any) -> dict[str, Any]:
         ({"topics": [{"topic": "t"}], "version": 1}, "missing key: partitions"),
     ],
 )
-def test_what_is_no_plan_is_refused(tmp_path: Path, content: Any, message: str) -> None:
+def test_invalid_plans_are_refused(tmp_path: Path, content: Any, message: str) -> None:
     """The file and what is wrong with it, in one line of text."""
     path = tmp_path / "p"
     path.write_text(content if isinstance(content, str) else json.dumps(content))

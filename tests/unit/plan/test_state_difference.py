@@ -39,7 +39,7 @@ def test_equal_states_have_no_changes() -> None:
     assert make_changes(state, state) == ()
 
 
-def test_only_what_changes_is_listed_with_its_past_and_its_reason() -> None:
+def test_changes_are_listed_with_their_previous_placement_and_reason() -> None:
     """A change remembers where the partition lay, names the dir of an arrival, and carries the reason given."""
     before = _state(partition(0, [1, 2]), partition(1, [2, 3]), dirs=2)
     after = _state(partition(0, [1, 2]), partition(1, [2, 4], log_dirs=[0, 1]), dirs=2)

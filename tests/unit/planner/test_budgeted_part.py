@@ -100,7 +100,7 @@ def _held(cluster: ClusterState) -> list[int]:
     return held
 
 
-def test_what_a_budget_leaves_is_said() -> None:
+def test_moves_left_by_a_budget_are_reported() -> None:
     """A partial plan states its share of the whole; a budget too small for any replica names the smallest."""
     cluster = make_world(_TIDY[0])
     full = make_plan(cluster)
@@ -111,7 +111,7 @@ def test_what_a_budget_leaves_is_said() -> None:
 
 
 @pytest.mark.parametrize("world", [_TIDY[1], *_OUT_OF_REACH])
-def test_a_budget_for_all_of_it_changes_nothing(world: SyntheticWorld) -> None:
+def test_a_sufficient_budget_changes_nothing(world: SyntheticWorld) -> None:
     """A sufficient budget gives the plan without a budget, also if bands are unreachable."""
     cluster = make_world(world)
     full = make_plan(cluster)

@@ -22,7 +22,7 @@ def test_a_demoted_broker_leads_nothing() -> None:
     assert plan.moved_bytes == 0
 
 
-def test_what_only_it_can_lead_stays() -> None:
+def test_partitions_that_only_it_can_lead_stay() -> None:
     """Leadership is never given to a copy that is out of sync."""
     alone = replace(partition(0, (1, 2)), isr=[1])
     state = cluster(brokers(2), [TopicRow(topic="t", partitions=[alone, partition(1, (1,))])])
@@ -30,7 +30,7 @@ def test_what_only_it_can_lead_stays() -> None:
     assert demote_brokers(state, [1]).partitions == ()
 
 
-def test_leadership_goes_to_no_broker_that_is_avoided() -> None:
+def test_leadership_avoids_excluded_brokers() -> None:
     """Not even where that broker is the only other one: the partition stays where it is."""
     state = cluster(brokers(3), [topic("t", (1, 2), (1, 3), (1, 2, 3))])
 

@@ -90,7 +90,7 @@ def test_a_lagging_replica_that_leaves_blocks_nothing() -> None:
     assert check_drain(state, [3], throttle_bytes_per_s=_RATE).can_drain
 
 
-def test_a_stranger_and_a_last_broker() -> None:
+def test_an_unknown_broker_and_the_last_one() -> None:
     """An unknown broker is a usage error; draining all brokers leaves nowhere for replicas."""
     state = cluster(brokers(2), [topic("img", (1,))])
     with pytest.raises(UsageError, match="unknown broker: 9"):

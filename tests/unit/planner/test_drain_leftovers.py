@@ -31,7 +31,7 @@ def _warnings_of_drain(options: PlanOptions) -> list[str]:
     return [line for line in plan.warnings if line.startswith("broker 3 keeps")]
 
 
-def test_what_stays_on_a_drained_broker_is_named() -> None:
+def test_replicas_that_stay_on_a_drained_broker_are_named() -> None:
     """Partitions with a reassignment in flight are named; internal topics move with a drain."""
     assert _warnings_of_drain(PlanOptions(drain=frozenset({3}))) == [
         "broker 3 keeps 1 replica of partitions that another tool is reassigning",
@@ -59,7 +59,7 @@ def _warnings_of_dirs(options: PlanOptions, *, brokers_: int = 2) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", [Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW])
-def test_log_dirs_that_stay_outside_are_named_with_what_keeps_them_there(mode: Mode) -> None:
+def test_log_dirs_that_stay_outside_are_named_with_the_reason(mode: Mode) -> None:
     """One line per broker names the dirs and the replica that makes up most of the fullest."""
     shares = "/d0 at 1.98x of its fair share, /d1 at 0.02x of its fair share"
 

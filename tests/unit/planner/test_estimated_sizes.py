@@ -7,7 +7,7 @@ from kafkabal.scoring import load_scores
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 
 
-def test_log_dirs_are_evened_by_the_sizes_that_new_leaders_suggest() -> None:
+def test_log_dirs_are_balanced_by_sizes_of_new_leaders() -> None:
     """Once broker 3 leads, broker 2 seems to hold 8 GB less: the first plan balances its dirs, a second is empty."""
     unknown = [
         PartitionRow(

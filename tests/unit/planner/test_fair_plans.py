@@ -35,7 +35,7 @@ def judged(cluster: ClusterState, tolerance: float) -> list[Evaluation]:
 
 
 @pytest.mark.parametrize("world", WORLDS)
-def test_a_plan_reaches_what_racks_allow_and_proves_its_bytes(world: SyntheticWorld) -> None:
+def test_a_plan_reaches_the_fair_shares_and_proves_its_bytes(world: SyntheticWorld) -> None:
     """Every band around the fair shares is reached, a bound is given, and a second plan is empty."""
     cluster = make_world(world)
     plan = make_plan(cluster, PlanOptions())
@@ -79,7 +79,7 @@ def test_a_broker_that_did_not_report_leaves_the_targets_of_the_others_whole() -
     assert evaluate(load_score("disk"), after, tolerance=0.10).outside.tolist() == [False] * 7
 
 
-def test_leaders_are_evened_to_the_last_one() -> None:
+def test_leaders_are_balanced_exactly() -> None:
     """Three, two and one leaders are inside the band, but two each cost no byte; a second plan is empty."""
     everywhere = [[1, 2, 3], [1, 2, 3], [1, 3, 2], [2, 3, 1], [2, 1, 3], [3, 1, 2]]
     cluster = cluster_builders.cluster(cluster_builders.brokers(3), [cluster_builders.topic("t", *everywhere)])
@@ -92,7 +92,7 @@ def test_leaders_are_evened_to_the_last_one() -> None:
     assert make_plan(after, PlanOptions()).partitions == ()
 
 
-def test_leaders_of_a_large_cluster_are_evened_to_the_last_one() -> None:
+def test_leaders_of_a_large_cluster_are_balanced_exactly() -> None:
     """Brokers 1 and 3 share no partition: broker 2 passes leadership on, although all were inside the band before."""
     pairs = [[1, 2]] * 630 + [[2, 3]] * 585 + [[3, 2]] * 585
     cluster = cluster_builders.cluster(cluster_builders.brokers(3), [cluster_builders.topic("t", *pairs)])
@@ -106,7 +106,7 @@ def test_leaders_of_a_large_cluster_are_evened_to_the_last_one() -> None:
     assert make_plan(after, options).partitions == ()
 
 
-def test_where_a_band_is_out_of_reach_the_others_are_evened_among_each_other() -> None:
+def test_other_brokers_are_balanced_where_one_band_is_out_of_reach() -> None:
     """One partition is twice a broker's share: the other three brokers, all below their bands then, get equal loads."""
     gb = cluster_builders.GB
     others = [cluster_builders.partition(i, [2 if i < 40 else 3 if i < 48 else 4], gb) for i in range(1, 50)]
@@ -145,7 +145,7 @@ def test_replicas_of_crowded_topics_are_exchanged_for_each_other() -> None:
     assert check_plan(cluster, plan, tolerance=0.09).outside["disk"] == []
 
 
-def test_a_disk_full_of_other_files_is_named_with_what_they_occupy() -> None:
+def test_a_disk_full_of_other_files_is_named_with_their_bytes() -> None:
     """Not a multiple of a share that is next to nothing: bytes of replicas, room for them, and what takes the rest.
 
     The fourth partition would fill the other disk of the rack above its limit.

@@ -13,7 +13,7 @@ from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 
 
 @pytest.mark.parametrize(("usable_gb", "arrives"), [(5, False), (60, True)])
-def test_what_others_fill_beyond_the_limit_takes_nothing(usable_gb: int, arrives: bool) -> None:
+def test_volumes_filled_by_other_programs_receive_nothing(usable_gb: int, arrives: bool) -> None:
     """Others occupy 94 of 100 GB: no replica is planned to arrive, however many are planned to leave."""
     rows = brokers(3, dirs=1)
     tight = replace(rows[1].log_dirs[0], total_bytes=100 * GB, usable_bytes=usable_gb * GB)

@@ -26,7 +26,7 @@ def test_a_cluster_that_holds_nothing_but_internal_topics_is_balanced() -> None:
     assert not has_findings(inspect_cluster(state), 0.10)
 
 
-def test_other_topics_are_evened_beside_what_stays() -> None:
+def test_other_topics_are_balanced_around_internal_ones() -> None:
     """A log dir with more internal bytes than the mean gets nothing else; the rest is spread over the others."""
     offsets = TopicRow(topic="__own", internal=True, partitions=[partition(0, [1, 2, 3], 10 * GB)])
     others = [partition(p, [1, 2, 3], GB, log_dirs=[1, 1, 1]) for p in range(4)]

@@ -64,7 +64,7 @@ def test_log_dirs_only_stays_on_the_brokers() -> None:
 
 
 @pytest.mark.parametrize(("bytes_above", "moves"), [(0, 0), (7, 0), (GB // 2, 1)])
-def test_log_dirs_that_cannot_be_even_are_left_alone(bytes_above: int, moves: int) -> None:
+def test_log_dirs_that_cannot_be_balanced_are_not_changed(bytes_above: int, moves: int) -> None:
     """Five replicas on two dirs are three and two: copying one for a few bytes would only swap the dirs."""
     sizes = [GB + bytes_above // 3] * 3 + [GB - bytes_above // 2] * 2
     rows = [partition(i, (1,), size, log_dirs=[int(i > 2)]) for i, size in enumerate(sizes)]
@@ -88,7 +88,7 @@ def test_only_to_new_fills_new_brokers_and_no_others() -> None:
     assert {90, 91} == _targets(plan)
 
 
-def test_only_to_new_says_what_stays_outside() -> None:
+def test_only_to_new_reports_brokers_that_stay_outside() -> None:
     """One line names the scores of the old brokers; another says what to do if no broker is empty any more."""
     uneven = make_world(SyntheticWorld(seed=2, skew=2.0))
     grown = with_brokers(uneven, (NewBroker(id=90, rack="r0"),))
@@ -99,7 +99,7 @@ def test_only_to_new_says_what_stays_outside() -> None:
     assert "--exclude-brokers" in filled[1]
 
 
-def test_below_relieves_only_what_is_fuller() -> None:
+def test_below_moves_only_from_fuller_brokers() -> None:
     """Replicas leave only brokers above the share."""
     state = make_world(SyntheticWorld(seed=3, brokers=6, racks=6, skew=2.0))
     plan = make_plan(state, PlanOptions(below=0.6))
@@ -119,7 +119,7 @@ def _without_bytes() -> ClusterState:
 
 
 @pytest.mark.parametrize("mode", [Mode.LEADERS_ONLY, Mode.REPAIR_ONLY])
-def test_what_looks_at_no_bytes_goes_by_the_scores_that_can_be_fed(mode: Mode) -> None:
+def test_modes_without_bytes_use_the_available_scores(mode: Mode) -> None:
     """If no sizes are known, the default scores without sizes are used; a named score that needs them is refused."""
     plan = make_plan(_without_bytes(), PlanOptions(mode=mode))
     assert set(plan.scores) == {"replicas", "leaders", "topic-spread"}
@@ -130,7 +130,7 @@ def test_what_looks_at_no_bytes_goes_by_the_scores_that_can_be_fed(mode: Mode) -
         make_plan(_without_bytes(), PlanOptions(mode=mode, scores=load_scores(["disk"])))
 
 
-def test_below_goes_by_disk_alone() -> None:
+def test_below_considers_disk_only() -> None:
     """Another score next to it is refused, not replaced; disk itself may be named."""
     state = make_world(SyntheticWorld(seed=3))
     with pytest.raises(UsageError, match="--below supports only the score disk, not replicas"):
@@ -162,7 +162,7 @@ def test_partitions_without_a_copy_ask_for_no_leaders() -> None:
     assert [line for line in make_plan(state).warnings if "leaders" in line] == []
 
 
-def test_what_keeps_a_replica_on_a_dead_broker_is_not_balanced() -> None:
+def test_a_partition_kept_on_a_dead_broker_is_not_balanced() -> None:
     """Rack b has one live broker, cordoned, so nothing can be repaired: the last live copies stay."""
     rows = [
         BrokerRow(
@@ -268,7 +268,7 @@ def test_a_drain_that_leaves_too_few_brokers_is_refused() -> None:
 
 
 @pytest.mark.parametrize("mode", [Mode.LEADERS_ONLY, Mode.LOG_DIRS_ONLY])
-def test_what_has_to_move_replicas_is_refused_where_none_may(mode: Mode) -> None:
+def test_modes_that_must_move_replicas_are_refused_where_none_may_move(mode: Mode) -> None:
     """A drain or another replication factor is refused in modes that move no replicas, instead of ignored."""
     with pytest.raises(UsageError, match=f"--{mode} and --drain cannot be combined"):
         PlanOptions(mode=mode, drain=frozenset({3}))
@@ -338,7 +338,7 @@ def test_copies_that_are_larger_than_new_ones_are_moved_first(seed: int) -> None
     assert plan.moved_bytes < 1.06 * plan.bound_bytes  # 1.08 and more if copies of any size are taken
 
 
-def test_what_cannot_be_reached_is_named() -> None:
+def test_unreachable_bands_are_named() -> None:
     """A partition larger than the band is named."""
     state = cluster(brokers(3), [TopicRow(topic="img", partitions=[partition(0, [1], 900), partition(1, [2], 10)])])
 

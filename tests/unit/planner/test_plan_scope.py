@@ -61,7 +61,7 @@ def test_a_rule_is_stronger() -> None:
     assert not (drained.replicas.broker == drained.brokers.index_of(target)).any()
 
 
-def test_what_was_not_carried_out_leaves_no_trace() -> None:
+def test_unexecuted_plans_are_not_counted() -> None:
     """An earlier plan that was never applied changes only the id; its topics and brokers may no longer exist."""
     state = make_world(SyntheticWorld(seed=1))
     plan = make_plan(state)

@@ -22,7 +22,7 @@ from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 
 
 @pytest.mark.parametrize("dear", [False, True])
-def test_bytes_have_to_be_worth_what_they_take_out(dear: bool) -> None:
+def test_moves_must_remove_enough_imbalance_for_their_bytes(dear: bool) -> None:
     """One replica of 4 GB balances two brokers as well as an exchange of 136 GB, which costs too much for that."""
     held = [(1, 200), *[(2, 10)] * 7, (2, 4), (2, 6), *[(3, 11)] * 6]
     parts = [partition(n, [b], gb * GB) for n, (b, gb) in enumerate(held)]
@@ -38,7 +38,7 @@ def test_bytes_have_to_be_worth_what_they_take_out(dear: bool) -> None:
     assert is_worth_it(start, candidate, fraction=1e-3) is not dear
 
 
-def test_a_broker_that_remains_outside_is_never_passed_over_in_silence() -> None:
+def test_a_broker_that_remains_outside_is_always_reported() -> None:
     """A broker outside its band always causes a warning, though follower sizes change bands until the last move."""
     plan = make_plan(read_snapshot(Path(__file__).with_name("unequal_followers.jsonl")), PlanOptions())
     assert plan.warnings or not plan.scores["disk"].after["outside"]
@@ -55,7 +55,7 @@ class Steps(PlanListener):
         self.searches += name == "potentials"
 
 
-def test_a_search_that_goes_in_circles_ends_where_least_is_moved(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cyclic_search_ends_at_the_cheapest_solution(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of two placements leads to the other, since a returned copy has its old size; the cheaper one is kept."""
     monkeypatch.setattr(plan_short_of_bands, "_helps_copies_alike", lambda *_: True)
     steps = Steps()

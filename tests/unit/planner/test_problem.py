@@ -64,7 +64,7 @@ def _of(problem: Problem, column: Any, topic: str = "a") -> Any:
     return column[problem.topic == _rank(problem.state, topic)].tolist()
 
 
-def test_what_is_where() -> None:
+def test_arrays_of_the_problem_hold_the_placement() -> None:
     """Replicas, bytes, leaders and racks are those of the cluster, padded to the widest partition."""
     made = _built()
     assert (made.n_brokers, made.n_topics, made.width, made.n_racks) == (5, 2, 3, 3)
@@ -89,7 +89,7 @@ def test_what_is_where() -> None:
     assert made.asked_bytes.tolist() == [UNLIMITED] * 5
 
 
-def test_what_may_move() -> None:
+def test_movable_partitions_and_replicas() -> None:
     """Internal topics are only repaired; a partition of unknown size moves only if it must."""
     made = _built()
     assert _of(made, made.movable) == [True, True, True]
@@ -122,7 +122,7 @@ def test_which_brokers_take_and_which_leave() -> None:
     assert _of(made, made.movable, "__b") == [True, True]
 
 
-def test_only_empty_brokers_take_where_that_is_asked_for() -> None:
+def test_only_empty_brokers_receive_on_request() -> None:
     """With ``--only-to-new`` brokers with replicas receive none, which does not affect what is fair."""
     state = cluster(brokers(3), [TopicRow(topic="a", partitions=[partition(0, [1, 2])])])
     made = _built(state, mode=Mode.ONLY_TO_NEW)
@@ -130,7 +130,7 @@ def test_only_empty_brokers_take_where_that_is_asked_for() -> None:
     assert made.rules.takes.tolist() == [True, True, True]
 
 
-def test_a_broker_that_others_fill_takes_nothing() -> None:
+def test_a_broker_filled_by_other_programs_receives_nothing() -> None:
     """No plan sends a copy to a volume that other programs fill beyond the limit."""
     rows = brokers(3, dir_bytes=100 * GB)
     rows[1] = _with(rows[1], log_dirs=[_with(rows[1].log_dirs[0], usable_bytes=49 * GB)])
@@ -139,7 +139,7 @@ def test_a_broker_that_others_fill_takes_nothing() -> None:
     assert _built(state, log_dir_limit=0.6).takes.tolist() == [True, True, True]
 
 
-def test_a_silent_broker_has_no_fair_share_of_bytes() -> None:
+def test_a_broker_that_reports_no_log_dirs_has_no_fair_share_of_bytes() -> None:
     """A broker that did not report its log dirs counts for replicas and leaders, and receives none."""
     rows = brokers(3)
     rows[2] = _with(rows[2], log_dirs=[])
@@ -191,7 +191,7 @@ def test_another_replication_factor() -> None:
     assert (made.width, _of(made, made.positions)) == (3, [1, 1, 1])
 
 
-def test_what_a_reassignment_removes_is_no_part_of_the_factor() -> None:
+def test_removed_replicas_do_not_count_toward_the_replication_factor() -> None:
     """A partition that another tool is moving has its final width, and is not touched."""
     moving = _with(partition(0, [3, 1, 2]), isr=[1, 2], adding=[3], removing=[1])
     made = _built(cluster(brokers(3), [TopicRow(topic="a", partitions=[moving, partition(1, [1, 2])])]))
@@ -206,7 +206,7 @@ def test_leaders_stay_where_their_changes_are_limited() -> None:
     assert made.loose[:, :2].tolist() == [[False, True], [True, False], [True, True]]
 
 
-def test_what_earlier_plans_brought_stays() -> None:
+def test_replicas_moved_by_earlier_plans_stay() -> None:
     """Only replicas that an earlier plan placed stay, and nothing else of their partitions."""
     previous = Placement(replicas=(3, 2), leader=3, log_dirs=("any", "any"))
     change = PartitionChange(topic="a", partition=0, replicas=(1, 2), log_dirs=("any", "any"), previous=previous)
@@ -262,7 +262,7 @@ def test_scores() -> None:
         ),
     ],
 )
-def test_what_cannot_be_planned(options: Any, error: Any, message: str, hint: str | None) -> None:
+def test_impossible_problems_are_refused(options: Any, error: Any, message: str, hint: str | None) -> None:
     """Goals that no search can reach are refused before searching."""
     with pytest.raises(error) as refused:
         _built(**options)

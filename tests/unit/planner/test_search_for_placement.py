@@ -43,7 +43,7 @@ def test_two_plans_are_taken_as_one() -> None:
     assert not np.array_equal(after.replicas.size_bytes, later.replicas.size_bytes), "copies of copies, of another size"
 
 
-def test_a_cluster_without_topics_is_searched_for_nothing() -> None:
+def test_a_cluster_without_topics_needs_no_search() -> None:
     """Without positions to assign even the search of the smallest clusters ends."""
     start = Solution(build_problem(cluster(brokers(3, racks=3), []), PlanOptions()))
 

@@ -143,7 +143,7 @@ STEPS = st.lists(
 
 @given(steps=STEPS, foreign=st.integers(0, 3))
 @pytest.mark.timeout(120)
-def test_after_a_crash_nothing_in_the_topic_is_unknown(steps: list[tuple[str, int]], foreign: int) -> None:
+def test_after_a_crash_all_records_in_the_topic_are_known(steps: list[tuple[str, int]], foreign: int) -> None:
     """At any time: all records below ``through`` are in the topic, all others in it are after the offsets, none is
     there twice."""
     world = World(foreign)

@@ -130,7 +130,9 @@ ONE_LATE = {1: 110 * MB, 2: 110 * MB, 3: 80 * MB}
     ],
     ids=["held before", "less came", "ever less", "as much less", "no more comes"],
 )
-def test_what_waits_in_clients_is_not_made_up_for(readings: list[Mapping[int, int]], least: float, most: float) -> None:
+def test_weights_do_not_compensate_records_waiting_in_clients(
+    readings: list[Mapping[int, int]], least: float, most: float
+) -> None:
     """A broker short of less than a client's buffer gets no more, unless it was short before or nothing arrives."""
     assert least < weight_of_third(Reader({}), *readings) < most
 
@@ -153,7 +155,7 @@ def test_a_few_kilobytes_are_no_imbalance() -> None:
     assert topic.record.weights == pytest.approx(weighed()[0].record.weights, abs=0.002)
 
 
-def test_a_topic_that_is_gone_does_not_stop_the_others() -> None:
+def test_a_deleted_topic_does_not_stop_the_others() -> None:
     """The error names the missing topic, and the other topics get weights."""
     found, faults = weights_of("gone", TOPIC).compute()
     assert [each.record.topic for each in found] == [TOPIC]
@@ -212,7 +214,7 @@ def test_a_lost_lock_is_taken_again() -> None:
     assert (locks[0].released, len(store.put_values)) == (True, 2)
 
 
-def test_who_may_not_lock_is_warned_once_and_publishes() -> None:
+def test_without_permission_to_lock_it_warns_once_and_publishes() -> None:
     """A publisher without permission to lock warns once that it cannot keep out a second one, and publishes."""
 
     def refuse(*_: object) -> None:

@@ -33,7 +33,7 @@ class Told:
         self.failed.set()
 
 
-def test_a_refresh_that_fails_once_it_is_closed_bothers_nobody() -> None:
+def test_a_refresh_that_fails_after_close_is_not_reported() -> None:
     """A cluster that is closed during a refresh causes no reported failure."""
     reading, closed = Event(), Event()
     told: list[Exception] = []
@@ -51,7 +51,7 @@ def test_a_refresh_that_fails_once_it_is_closed_bothers_nobody() -> None:
     assert told == []
 
 
-def test_what_is_asked_for_in_between_does_not_refresh() -> None:
+def test_a_requested_revision_does_not_refresh() -> None:
     """A requested revision runs at once and alone, its failure is reported, and a later refresh still runs."""
     told = Told()
     refresher = PeriodicThread(told.refresh, 3600.0, revise=told.revise, failed=told.fail)

@@ -87,7 +87,7 @@ class Asking(Fixed):
         return self.views[-1]
 
 
-def test_records_go_where_the_policy_says(mock_cluster: MockCluster) -> None:
+def test_records_go_to_the_partition_of_the_policy(mock_cluster: MockCluster) -> None:
     """Key, value and headers arrive in the picked partition, and the policy was given all their bytes."""
     policy = Fixed(2)
     with RecordSender(mock_cluster, TOPIC, policy, mock_cluster.client) as producer:
@@ -136,7 +136,7 @@ def poll_until_delivered(producer: RecordSender) -> None:
         producer.poll(20)
 
 
-def test_a_signal_amid_an_acknowledgement_loses_neither(mock_cluster: MockCluster) -> None:
+def test_a_signal_during_a_delivery_report_loses_neither(mock_cluster: MockCluster) -> None:
     """Ctrl-C during a delivery report ends the poll with KeyboardInterrupt, and the report is counted."""
 
     def interrupt(*_: object) -> None:
@@ -178,7 +178,7 @@ def test_a_record_that_makes_no_sense_is_not_waited_for(mock_cluster: MockCluste
         assert producer.deliveries.handed_over == 0
 
 
-def test_a_signal_amid_the_names_of_headers_is_one(mock_cluster: MockCluster) -> None:
+def test_a_signal_while_encoding_headers_is_raised(mock_cluster: MockCluster) -> None:
     """Ctrl-C while the binding reads a valid header name is not an invalid name; invalid names stay refused."""
     with RecordSender(mock_cluster, TOPIC, Fixed(1), mock_cluster.client) as producer:
         with pytest.raises(TypeError, match="expected header key") as refusal:
@@ -353,7 +353,7 @@ def test_a_score_that_needs_rates_waits_for_them(mock_cluster: MockCluster) -> N
         (TOPIC, {}, ["prometheus"], "score 'prometheus' needs prometheus"),
     ],
 )
-def test_what_cannot_work_is_refused_at_once(
+def test_invalid_client_settings_are_refused_at_once(
     mock_cluster: MockCluster, topic: str, client: dict[str, int], scores: list[str], message: str
 ) -> None:
     """An unknown topic, a wrong client setting and a score without its source are refused before any record."""
@@ -361,7 +361,7 @@ def test_what_cannot_work_is_refused_at_once(
         RecordSender(mock_cluster, topic, Fixed(0), {**mock_cluster.client, **client}, scores=load_scores(scores))
 
 
-def test_a_partition_that_is_gone_is_an_error_of_the_topic(mock_cluster: MockCluster) -> None:
+def test_a_missing_partition_is_an_error_of_the_topic(mock_cluster: MockCluster) -> None:
     """A partition that the topic lacks is refused, with the likely cause."""
     with RecordSender(mock_cluster, TOPIC, Fixed(0), mock_cluster.client) as producer:
         send(producer, b"x")
@@ -419,7 +419,7 @@ def test_a_view_that_a_policy_cannot_use_stops_no_record(mock_cluster: MockClust
 
 
 @pytest.mark.parametrize("name", ["c3", "prequal", "join-idle-queue", "adaptive", "sticky"])
-def test_a_refused_record_is_not_under_way(mock_cluster: MockCluster, name: str) -> None:
+def test_a_refused_record_is_not_in_flight(mock_cluster: MockCluster, name: str) -> None:
     """A policy that counts records in flight forgets a record that librdkafka refused."""
     policy: Any = load_policy(name).create(Context())
     client = {**mock_cluster.client, "message.max.bytes": 5000}
@@ -432,7 +432,7 @@ def test_a_refused_record_is_not_under_way(mock_cluster: MockCluster, name: str)
         assert sum(policy.state.in_flight.pending) == 0
 
 
-def test_partitions_that_the_client_has_not_heard_of_wait(mock_cluster: MockCluster) -> None:
+def test_partitions_unknown_to_the_client_wait(mock_cluster: MockCluster) -> None:
     """A view with more partitions than the client knows is not used yet; routing continues as before."""
     said: list[Exception] = []
     policy = load_policy("round-robin").create(Context())
@@ -450,7 +450,7 @@ def test_partitions_that_the_client_has_not_heard_of_wait(mock_cluster: MockClus
     assert str(said[0]) == f"topic {TOPIC}: not all brokers know all of its partitions yet (5)"
 
 
-def test_views_tell_records_that_wait_from_those_that_arrived(mock_cluster: MockCluster) -> None:
+def test_views_distinguish_queued_from_acknowledged_records(mock_cluster: MockCluster) -> None:
     """While the queue lags no byte counts as settled; once acknowledged, all do, including keys and headers."""
     policy = Asking(2)
     lagging = {**mock_cluster.client, "linger.ms": 60_000}

@@ -71,7 +71,7 @@ def test_the_same_view_has_the_latencies_of_now() -> None:
     assert (next_view(views, scores).at_s, reader.reads) == (6.0, 2)
 
 
-def test_brokers_that_tell_no_log_dirs_are_asked_again() -> None:
+def test_brokers_that_report_no_log_dirs_are_asked_again() -> None:
     """Brokers that were too busy to report log dirs are not taken for brokers that never report them."""
     whole = build_workload_cluster(WorkloadCluster(brokers=3))
     unknown = replace(whole.replicas, size_bytes=np.full(len(whole.replicas), -1))

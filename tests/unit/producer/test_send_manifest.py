@@ -61,7 +61,7 @@ def test_a_checkpoint_that_failed_is_written_by_the_next(path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("room_bytes", [0, 1, 30])
-def test_a_full_disk_is_told_once_and_leaves_a_manifest_that_can_be_begun(tmp_path: Path, room_bytes: int) -> None:
+def test_a_full_disk_is_reported_once_and_leaves_no_torn_manifest(tmp_path: Path, room_bytes: int) -> None:
     """A manifest on a full disk is reported once, with the error of the write, and can be reused once there is room."""
     path = tmp_path / "m"
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -152,7 +152,7 @@ def test_a_manifest_of_other_records_is_refused(
     SendManifest.open(path, msgspec.structs.replace(HEADER, options=begun)).close()
 
 
-def test_a_manifest_that_is_quiet_about_options_goes_on(tmp_path: Path) -> None:
+def test_a_manifest_without_options_can_be_resumed(tmp_path: Path) -> None:
     """A manifest that predates stored options is accepted if named explicitly, with the options of the run."""
     path = tmp_path / "m"
     header = {"kafkabal_manifest": 1, "id": "ab12", "cluster_id": "c", "topic": "t", "topic_id": "T1"}
@@ -166,7 +166,7 @@ def test_a_manifest_that_is_quiet_about_options_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"an image\xff", b"{}\n", b'{"kafkabal_snapshot":1}\n'])
-def test_a_file_that_is_no_manifest_is_left_alone(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_manifest_is_not_overwritten(tmp_path: Path, content: bytes) -> None:
     """A wrong file given as manifest is refused and not changed by a byte."""
     path = tmp_path / "photo.jpg"
     path.write_bytes(content)

@@ -309,7 +309,7 @@ def test_a_file_that_vanished_before_it_was_sent_is_expired(bench: Bench, data: 
     assert bench.run(source).sent == 0
 
 
-def test_rows_go_on_where_they_were(bench: Bench, tmp_path: Path) -> None:
+def test_rows_resume_where_they_stopped(bench: Bench, tmp_path: Path) -> None:
     """A file of rows is sent once; if some rows are in the topic, only the others are sent."""
     source = rows_with_a_gap(bench, tmp_path, 300)
     assert bench.run(source).sent == 296
@@ -341,7 +341,7 @@ def test_a_record_that_is_given_up_stops_the_run(bench: Bench, data: Path) -> No
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_what_was_sent_before_an_oversize_row_is_counted(bench: Bench, kept: bool) -> None:
+def test_records_sent_before_an_oversize_row_are_counted(bench: Bench, kept: bool) -> None:
     """An oversize row on standard input stops the run, which counts the rows before it and does not offer a resume."""
     stream = io.BytesIO(b"".join(b"%d\n" % i for i in range(300)) + b"x" * 5000 + b"\n")
     source = RowSource(None, stream=stream, row_format=RowFormat.TEXT)
@@ -358,7 +358,7 @@ def test_what_was_sent_before_an_oversize_row_is_counted(bench: Bench, kept: boo
     assert sum(bench.topic().values()) == 300
 
 
-def test_a_policy_of_a_plug_in_that_fails_under_way_stops_the_run(bench: Bench, data: Path) -> None:
+def test_a_plug_in_policy_that_fails_stops_the_run(bench: Bench, data: Path) -> None:
     """The error names the policy and what was sent; a run with a fixed policy resumes without duplicates."""
     picked = iter([0, 1])
     choice = PolicyChoice(type("Own", (Random,), {"pick": lambda *_: next(picked, 4)}), {}, "own", "own")
@@ -378,7 +378,7 @@ def test_a_policy_of_a_plug_in_that_fails_under_way_stops_the_run(bench: Bench, 
     assert set(bench.topic().values()) == {1}
 
 
-def test_progress_tells_what_is_new_from_what_was_there(bench: Bench, tmp_path: Path) -> None:
+def test_progress_distinguishes_new_from_earlier_records(bench: Bench, tmp_path: Path) -> None:
     """A resumed run reports the bytes before its first record as skipped, for rows and for chunks."""
     (tmp_path / "rows.txt").write_bytes(b"".join(b"%03d\n" % i for i in range(100)))
     (tmp_path / "data").mkdir()
@@ -410,7 +410,7 @@ def test_progress_is_reported_each_second_however_long_a_record_takes(bench: Ben
     assert [progress.handed_over for progress in heard[:4]] == [1, 2, 3, 4]
 
 
-def test_progress_is_of_what_is_there_now(bench: Bench, data: Path) -> None:
+def test_progress_counts_the_current_files(bench: Bench, data: Path) -> None:
     """Files that were sent and then removed, as from a folder that is emptied repeatedly, are not counted."""
     bench.run(FolderSource(data))
     for path in (data / "label0").iterdir():
@@ -422,7 +422,7 @@ def test_progress_is_of_what_is_there_now(bench: Bench, data: Path) -> None:
     assert heard[-1].bytes - heard[-1].skipped_bytes == len(b"new")
 
 
-def test_a_topic_that_is_made_anew_under_way_stops_the_run(bench: Bench, data: Path) -> None:
+def test_a_topic_recreated_during_the_run_stops_it(bench: Bench, data: Path) -> None:
     """No record is sent to a new topic that replaced the old one under the same name."""
     check = same_topic_check("T", lambda: "U", TOPIC)
     with pytest.raises(OperationError, match=r"was deleted and re-created during the run.*; \d+ records sent"):
@@ -441,7 +441,7 @@ def test_a_topic_that_is_missing_when_records_are_refused_is_not_sent_to_again(b
     assert "resume" not in (caught.value.hint or "")
 
 
-def test_a_topic_that_is_deleted_under_way_stops_the_run(bench: Bench, data: Path) -> None:
+def test_a_topic_deleted_during_the_run_stops_it(bench: Bench, data: Path) -> None:
     """A topic that is deleted during a run is a failure of the operation, not a wrong name."""
     with pytest.raises(OperationError, match=f"topic {TOPIC} was deleted during the run; 0 records sent"):
         bench.run(FolderSource(data), same_topic=same_topic_check("T", lambda: None, TOPIC))
@@ -512,7 +512,7 @@ def test_rows_that_are_too_large_are_not_to_be_split(tmp_path: Path) -> None:
     assert caught.value.hint == "raise max.message.bytes of the topic"
 
 
-def test_a_long_look_at_sizes_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_listing_of_sizes_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row takes a fifth of a second here: the message appears after the fifth row, and only once."""
     monkeypatch.setattr("kafkabal.sources.text_rows._READ_BYTES", 2)
     (tmp_path / "a.txt").write_bytes(b"x\n" * 20 + b"x" * 10 + b"\n")
@@ -569,7 +569,7 @@ def test_a_changed_file_is_named_until_it_is_sent_again_on_request(bench: Bench,
     assert bench.run(FolderSource(data)).is_complete
 
 
-def test_what_cannot_be_read_keeps_nothing_else_from_being_sent(bench: Bench, data: Path) -> None:
+def test_unreadable_files_do_not_stop_the_others(bench: Bench, data: Path) -> None:
     """A link to itself is named in every run until it is removed; all files are sent once."""
     (data / "loop").symlink_to(data / "loop")
     for sent in (20, 0):
@@ -644,7 +644,7 @@ def test_a_changed_file_of_rows_is_sent_again_on_request(bench: Bench, tmp_path:
     assert bench.topic() == Counter([b"a", b"a", b"b", b"b", b"x"])
 
 
-def test_a_client_setting_that_makes_no_sense_is_refused() -> None:
+def test_an_invalid_client_setting_is_refused() -> None:
     """A setting that librdkafka refuses is a usage error of one line, wherever it was set."""
     with pytest.raises(UsageError, match='client configuration: No such configuration property: "foo"'):
         SentRecordReader({"foo": 1}, TOPIC).end_offsets()

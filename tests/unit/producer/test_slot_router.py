@@ -12,7 +12,7 @@ from kafkabal.simulator.workload_cluster import TOPIC, WorkloadCluster, build_wo
 BATCH_BYTES = 16384
 
 
-def test_short_slots_share_a_report_of_what_settled() -> None:
+def test_short_slots_share_one_report_of_settled_bytes() -> None:
     """In a nearly empty topic each slot is one record: settled records are reported once per batch and partition."""
     view = view_of(build_workload_cluster(WorkloadCluster(brokers=4)), TOPIC, load_scores(["disk"]))
     policy = load_policy("score").create(Context(seed=1, clock=lambda: 0.0))

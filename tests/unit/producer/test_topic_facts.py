@@ -63,7 +63,7 @@ def test_a_topic_that_is_not_there_is_named() -> None:
     assert current_topic_id(Brokers(topic_id=None), "images") is None
 
 
-def test_a_look_in_passing_does_not_wait_for_long() -> None:
+def test_an_optional_read_has_a_short_timeout() -> None:
     """The topic id is requested while records are sent, so the request may take only seconds."""
     brokers = Brokers()
     assert current_topic_id(brokers, "images") == "T"

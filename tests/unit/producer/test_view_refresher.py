@@ -59,7 +59,7 @@ def refresher_of(router: TopicRouter) -> ViewRefresher:
     return ViewRefresher(Reader, lambda: (router,), (), refresh_s=60, clock=lambda: 0.0, failed=lambda _: None)
 
 
-def test_what_settled_after_a_reading_is_not_in_it() -> None:
+def test_records_settled_after_a_reading_are_not_in_its_view() -> None:
     """A view with only newer latencies has the log dirs of the last reading, so later records are not in it."""
     policy = Asking()
     router = TopicRouter(TOPIC, policy, lambda _: None)

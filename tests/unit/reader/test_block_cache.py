@@ -41,7 +41,7 @@ def test_blocks_come_back_as_they_were(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty"])
-def test_a_damaged_file_is_no_block(tmp_path: Path, damage: str) -> None:
+def test_a_damaged_file_is_not_used(tmp_path: Path, damage: str) -> None:
     """Truncated, with a flipped bit, or empty: it is removed, and fetched again."""
     cache = BlockCache(tmp_path, 10_000)
     cache.put("b", BLOCK)
@@ -53,7 +53,7 @@ def test_a_damaged_file_is_no_block(tmp_path: Path, damage: str) -> None:
     assert not path.exists()
 
 
-def test_the_file_of_another_block_is_no_block(tmp_path: Path) -> None:
+def test_the_file_of_another_block_is_not_used(tmp_path: Path) -> None:
     """Whole and undamaged, but copied over another one, as restoring a backup may do: it is removed."""
     cache = BlockCache(tmp_path, 10_000)
     cache.put("a", BLOCK)
@@ -191,7 +191,7 @@ def test_a_block_is_fetched_by_one_of_those_that_want_it(tmp_path: Path) -> None
     assert asked == [0, 0]
 
 
-def test_a_process_that_was_stopped_holds_up_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_process_blocks_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that stalls in its turn is waited for briefly; then others fetch the block too."""
     monkeypatch.setattr("kafkabal.reader.block_cache._LOADING_WAIT_S", 0.1)
     topic = MemoryTopic([100])

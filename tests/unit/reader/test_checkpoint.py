@@ -61,7 +61,7 @@ def test_other_things_are_no_states(wrong: dict[str, object]) -> None:
         Checkpoint.from_dict(wrong)
 
 
-def test_a_file_that_is_no_state_is_named(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_state_is_named(tmp_path: Path) -> None:
     """The message begins with the path."""
     path = tmp_path / "state.json"
     path.write_text("[1]")

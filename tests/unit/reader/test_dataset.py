@@ -87,7 +87,7 @@ def test_threads_that_load_blocks_share_a_cache(
     assert len(opened) == 1
 
 
-def test_a_state_goes_on_to_the_sample(read: Any, tmp_path: Path) -> None:
+def test_a_state_resumes_at_the_exact_sample(read: Any, tmp_path: Path) -> None:
     """What was taken before the state was saved, and what comes after, is complete; also through a file."""
     path = tmp_path / "state.json"
     data = read(state=path, epochs=2)
@@ -193,7 +193,7 @@ def test_records_that_cannot_be_decoded(read: Any) -> None:
     ("decode", "message"),
     [("image", "not an image that Pillow knows"), ("json", "codec can't decode|Expecting value"), ("text", None)],
 )
-def test_decoders_say_what_is_wrong(decode: str, message: str | None) -> None:
+def test_decoder_errors_are_in_terms_of_the_format(decode: str, message: str | None) -> None:
     """In terms of the format, not of an object in memory or of another encoding."""
     sample = Sample(0, 7, 0, None, b"\xff\x00bad" if message else b"text", b"\0")
     decoder = load_decoder(decode)
@@ -344,7 +344,7 @@ def test_a_damaged_manifest_is_named(topic: MemoryTopic, tmp_path: Path, key: st
         load_manifest(tmp_path / "manifest")
 
 
-def test_what_the_documentation_imports_is_a_data_set_of_torch(tmp_path: Path) -> None:
+def test_the_documented_import_is_a_torch_dataset(tmp_path: Path) -> None:
     """Where a module by the name of torch is installed: data loaders index whatever is none of its own."""
     (tmp_path / "torch" / "utils").mkdir(parents=True)
     (tmp_path / "torch" / "__init__.py").touch()
@@ -368,7 +368,7 @@ def test_what_the_documentation_imports_is_a_data_set_of_torch(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("decode", [None, "image", "numpy", "text", "json"])
-def test_what_the_documentation_imports_goes_to_workers(topic: MemoryTopic, decode: str | None) -> None:
+def test_the_documented_import_can_be_sent_to_workers(topic: MemoryTopic, decode: str | None) -> None:
     """The data set can be imported by its name, and be pickled, as data loaders do that start workers afresh."""
     from kafkabal.reader import TopicDataset
 

@@ -65,7 +65,7 @@ def test_epochs_and_seeds_have_orders_of_their_own() -> None:
         assert np.mean(first == _sequence(manifest, seed, epoch)) < 0.01
 
 
-def test_without_a_seed_records_come_as_they_lie() -> None:
+def test_without_a_seed_records_keep_their_order() -> None:
     """Every lane gives its blocks, and every block its records, in the order of the topic."""
     manifest = _manifest([4800])
     order = epoch_order(manifest.blocks, manifest.lanes, None, 0)

@@ -36,7 +36,7 @@ def _followed(*, from_start: bool) -> list[tuple[int, int]]:
     return sorted((s.partition, s.offset) for s in samples)
 
 
-def test_each_record_comes_once() -> None:
+def test_each_record_is_read_once() -> None:
     """By default only new ones, or all from the start; an added partition is followed from its beginning."""
     added = [(2, o) for o in range(2, 8)]
     assert _followed(from_start=False) == [(p, o) for p in range(2) for o in range(5, 8)] + added

@@ -105,7 +105,7 @@ def test_pieces_are_not_taken_for_samples() -> None:
     assert topic.pinned(count=True, join=False).files is None
 
 
-def test_a_file_with_a_piece_missing_is_left_out() -> None:
+def test_an_incomplete_file_is_skipped() -> None:
     """A file that is incomplete when the topic is pinned, as while it is being sent, is no sample."""
     topic = SplitTopic()
     partition, record = next(

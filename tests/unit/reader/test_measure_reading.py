@@ -51,7 +51,7 @@ def test_samples_are_read_for_as_long_as_asked() -> None:
 
 
 @pytest.mark.parametrize(("samples", "batches"), [(0, 0), (1, 1), (BATCH_SAMPLES, 1), (BATCH_SAMPLES + 1, 2)])
-def test_what_ends_before_the_time_counts_as_it_is(samples: int, batches: int) -> None:
+def test_an_early_end_is_measured_as_it_is(samples: int, batches: int) -> None:
     """A last batch that is short counts, and a reader that gets nothing has no batch."""
     clock = count(0)
     assert len(_batch_times(islice(count(), samples), 60.0, lambda: float(next(clock)))) == batches

@@ -53,7 +53,7 @@ def test_each_record_is_in_one_table() -> None:
         list(read_block_runs(missing, "t", block_runs(manifest, 1)[0], headers=False))
 
 
-def test_columns_keep_what_a_record_has() -> None:
+def test_columns_hold_all_fields_of_a_record() -> None:
     """Absent and empty values stay apart, and a header that occurs twice is there twice."""
     headers = packed_headers([("a", b"1"), ("a", None)])
     (row,) = as_table(LazyRecords.of([(4, (7, 1000, None, b"", headers))]).columns(), headers=True).to_pylist()

@@ -51,7 +51,7 @@ def test_a_second_run_writes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]])
-def test_what_was_sent_last_counts(tmp_path: Path, order: list[int]) -> None:
+def test_the_latest_record_of_a_file_wins(tmp_path: Path, order: list[int]) -> None:
     """Of a file that was sent twice the later one stays, in whatever order they are read."""
     records = [_record("a", b"old", at_ms=1), _record("a", b"new", at_ms=2)]
     FolderRestore(tmp_path).write_all(records[i] for i in order)
@@ -118,7 +118,7 @@ def test_every_name_that_a_file_can_have_comes_back(tmp_path: Path, name: bytes)
     assert [os.fsencode(path.name) for path in tmp_path.iterdir()] == [name]
 
 
-def test_a_folder_for_nothing_is_not_left_behind(tmp_path: Path) -> None:
+def test_no_empty_folder_is_left_behind(tmp_path: Path) -> None:
     """Where the topic is empty or may not be read no empty folder stays; one that was there before does."""
 
     def refused() -> Iterator[Sample]:

@@ -66,7 +66,7 @@ def test_without_permission_there_is_no_guard() -> None:
     RetentionGuard("images", refused, lambda: 100.0, at_once).check(1e9, 1)
 
 
-def test_samples_do_not_wait_for_brokers_that_do_not_answer() -> None:
+def test_samples_do_not_wait_for_unreachable_brokers() -> None:
     """A check returns before the response; the first one after the response warns."""
     answer, learned = threading.Event(), threading.Event()
 

@@ -32,7 +32,7 @@ def progress_of(sent: int, skipped: int, *, handed_over: int | None = None) -> D
     )
 
 
-def test_the_rate_is_that_of_what_is_sent() -> None:
+def test_the_rate_counts_sent_records_only() -> None:
     """A run that sends nothing shows no transfer; one that sends the rest shows the total at the rate of the rest."""
     seconds = [0.0]
     display, stream = display_of(lambda: seconds[0])
@@ -61,7 +61,7 @@ def test_rows_of_standard_input_show_a_rate_and_no_end() -> None:
     assert stream.getvalue().splitlines()[0] == "sending: 600 B, 20 B/s, 60 records"
 
 
-def test_a_topic_of_which_nobody_speaks_is_warned_of_once() -> None:
+def test_a_failed_check_of_the_topic_is_reported_once() -> None:
     """However often it is asked for, and whatever the reasons, it is one line."""
     display, stream = display_of()
     for number in range(3):

@@ -61,7 +61,7 @@ def test_every_column_is_whole_elided_with_a_mark_or_named_as_hidden(table: Tabl
 
 
 @given(st.lists(NAMES, min_size=1, max_size=8), st.integers(4, 40))
-def test_elided_names_fit_and_keep_what_they_can(names: list[str], width: int) -> None:
+def test_elided_names_fit_and_are_as_long_as_possible(names: list[str], width: int) -> None:
     """None exceeds the width; texts that fit stay whole; others have the mark, with parts of their own."""
     short = elide(names, width)
 

@@ -107,7 +107,7 @@ def test_every_view_of_every_cluster_can_be_written(state: ClusterState, by: Gro
 
 
 @given(clusters(tidy=True))
-def test_uneven_bytes_are_what_a_broker_holds_above_its_share(state: ClusterState) -> None:
+def test_excess_bytes_are_those_above_the_fair_share(state: ClusterState) -> None:
     """The excess over all brokers equals the shortfall, since both are measured from the same mean."""
     uneven = uneven_bytes(state)
     total = np.zeros(len(state.topics))
@@ -127,7 +127,7 @@ def names(inspection: Inspection) -> list[str]:
     return [scored.score.name for scored in inspection.scored]
 
 
-def test_the_verdict_names_the_extremes_and_what_to_run() -> None:
+def test_the_verdict_names_the_extremes_and_the_next_command() -> None:
     """The headline names the holders with the extreme shares, and the command that fixes it."""
     verdict = judge(inspect_cluster(lopsided()))
 
@@ -135,7 +135,7 @@ def test_the_verdict_names_the_extremes_and_what_to_run() -> None:
     assert verdict.next_command == "kafkabal rebalance --dry-run"
 
 
-def test_an_even_cluster_needs_nothing() -> None:
+def test_a_balanced_cluster_needs_no_command() -> None:
     """Without an imbalance or a fault there is one sentence and no command."""
     inspection = inspect_cluster(cluster(brokers(3), [topic("t", [1], [2], [3])]))
     verdict = judge(inspection)
@@ -167,7 +167,7 @@ SPREAD = [1, 2], [2, 3], [3, 1]
         (one_broken(log_dirs=[WORKING_DIR, LogDirRow(path="/d1", state="offline")]), "1 log dir offline on broker 2"),
     ],
 )
-def test_what_is_broken_is_said_for_what_it_is(described: list[BrokerRow], says: str) -> None:
+def test_faults_are_named_specifically(described: list[BrokerRow], says: str) -> None:
     """Dead, unresponsive and with an offline dir are three different results, and each fails a check."""
     parts = [PartitionRow(partition=i, leader=r[0], replicas=list(r), isr=list(r)) for i, r in enumerate(SPREAD)]
     sized = [PartitionRow(partition=9, leader=1, replicas=[1], sizes=[GB], log_dirs=[0])]
@@ -185,7 +185,7 @@ def test_a_partition_without_leader_comes_first() -> None:
     assert judge(inspect_cluster(state)).sentence.startswith("1 partition without a leader")
 
 
-def test_unknown_capacities_are_said_in_the_headline() -> None:
+def test_unknown_capacities_are_reported_in_the_headline() -> None:
     """If no broker reports the size of its volumes, equal ones are assumed, and a note says so."""
     silent_sizes = [BrokerRow(broker=b, log_dirs=[LogDirRow(path="/d0")]) for b in (1, 2)]
     verdict = judge(inspect_cluster(cluster(silent_sizes, [topic("t", [1], [1], [2])])))
@@ -193,7 +193,7 @@ def test_unknown_capacities_are_said_in_the_headline() -> None:
     assert "disk sizes unknown, assumed equal" in verdict.sentence
 
 
-def test_a_score_that_cannot_be_fed_is_left_out_and_said_or_refused() -> None:
+def test_a_score_without_data_is_omitted_with_a_note_or_refused() -> None:
     """By default it is noted; requested by name it is an error."""
     state = cluster(
         [BrokerRow(broker=b) for b in (1, 2)],
@@ -262,7 +262,7 @@ def test_rows_are_sorted_by_severity_then_distance_from_the_fair_share() -> None
     assert order.tolist() == [2, 4, 1, 0, 3]
 
 
-def test_replicas_in_an_offline_dir_are_found_though_nobody_tells_of_them() -> None:
+def test_replicas_in_an_offline_dir_are_found_without_being_reported() -> None:
     """A broker with an offline dir does not report its replicas there; those that it reports are not lost."""
     dirs = [LogDirRow(path="/d0", total_bytes=GB, usable_bytes=GB), LogDirRow(path="/d1", state="offline")]
     parts = [

@@ -66,7 +66,7 @@ def test_rows_that_do_not_fit_are_counted() -> None:
     assert not [line for line in high if line.endswith(" more")]
 
 
-def test_the_head_line_has_the_time_of_the_look() -> None:
+def test_the_headline_shows_the_time_of_the_reading() -> None:
     """Not the time of drawing: a frame redrawn while a broker hangs would present old moves as new ones."""
     frames = LiveFrames("c", Grouping.BROKER, OutputCapabilities(animated=True, unicode=True), UTC)
     reading = LiveReading(at_s=15.0, registered=frozenset({1}))

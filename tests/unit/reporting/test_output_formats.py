@@ -121,7 +121,7 @@ def test_programs_get_every_key_of_an_empty_report() -> None:
     assert render(empty, "table", OutputCapabilities()) == ""
 
 
-def test_yaml_says_what_json_says() -> None:
+def test_yaml_and_json_have_the_same_content() -> None:
     """The two forms hold equal values in equal order."""
     document = json.loads(render(REPORT, "json", OutputCapabilities()))
     loaded = yaml.safe_load(render(REPORT, "yaml", OutputCapabilities()))
@@ -158,7 +158,7 @@ def test_prometheus_is_parsed_by_its_own_parser() -> None:
 
 
 @pytest.mark.parametrize("form", ["csv", "prometheus"])
-def test_a_report_without_that_form_says_so(form: str) -> None:
+def test_an_unsupported_output_format_is_refused(form: str) -> None:
     """A report without tables or metrics is a usage error, not an empty file."""
     with pytest.raises(UsageError, match="probe"):
         render(Report(command="probe"), form, OutputCapabilities())

@@ -68,7 +68,7 @@ def laid_out(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     return measure
 
 
-def test_the_fair_mark_stands_where_a_fair_bar_ends(laid_out: Callable[..., dict[str, Any]]) -> None:
+def test_the_fair_mark_is_at_the_end_of_a_fair_bar(laid_out: Callable[..., dict[str, Any]]) -> None:
     """In tables and in charts: a bar of 1.00x reaches it, one of more passes it, one of less does not."""
     found = laid_out(render(REPORT, "html", PLAIN), 1200)
     for bars, marks in ((found["bars"], found["marks"]), (found["chart_bars"], found["chart_marks"])):

@@ -21,9 +21,7 @@ from kafkabal.reporting.plan_moves import change_in_words
         (("d0", "/d", "/d"), ("/d1", "any", "any"), "d0 -> /d1 on 1"),
     ],
 )
-def test_changes_of_log_dirs_are_told_in_one_line(
-    previous: tuple[str, ...], log_dirs: tuple[str, ...], text: str
-) -> None:
+def test_changes_of_log_dirs_take_one_line(previous: tuple[str, ...], log_dirs: tuple[str, ...], text: str) -> None:
     """Long paths were cut in the middle, so that the first broker seemed to go to the dir of the last."""
     change = PartitionChange(
         topic="t",
@@ -36,7 +34,7 @@ def test_changes_of_log_dirs_are_told_in_one_line(
     assert change_in_words(change) == text
 
 
-def test_another_leader_and_another_log_dir_are_both_told() -> None:
+def test_a_new_leader_and_a_new_log_dir_are_both_shown() -> None:
     """A line that named the log dir alone had the leaders for its reason."""
     change = PartitionChange(
         topic="t",

@@ -25,12 +25,12 @@ def test_an_even_cluster_has_every_score_inside_its_band() -> None:
 
 
 @pytest.mark.parametrize("options", [{"mode": "leaders-only"}, {"mode": "only-to-new"}, {"below": 0.85}])
-def test_a_narrow_question_is_not_answered_for_the_whole_cluster(options: dict[str, Any]) -> None:
+def test_results_for_some_topics_are_not_reported_for_the_cluster(options: dict[str, Any]) -> None:
     """If the plan was not to bring all scores into their bands, remaining ones are reported as out of scope."""
     assert _headline(5, **options) == "nothing to do within the requested scope; still outside their bands: disk"
 
 
-def test_what_cannot_be_helped_is_not_said_to_be_even() -> None:
+def test_unreachable_bands_are_not_reported_as_balanced() -> None:
     """An empty full plan names the scores that no change improves, and whether limits prevent more."""
     assert _headline(5, tolerance=0.09) == "nothing to do: no change improves the scores outside their bands: disk"
     assert "no change within the limits improves" in _headline(5, max_bytes=1)

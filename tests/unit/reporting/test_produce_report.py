@@ -61,7 +61,7 @@ def test_partitions_that_have_no_row_any_more_are_no_fault() -> None:
     assert list(table.columns[1].values) == [10.0, 0.0]
 
 
-def test_brokers_that_nobody_measured_come_last_and_unknown() -> None:
+def test_unmeasured_brokers_come_last_and_are_unknown() -> None:
     """The slowest broker is first; one without a figure has none, not zero."""
     report = latency_report({2: 0.5, 1: 0.1}, [1, 2, 3], payloads=7)
     assert report.headline == "2 of 3 brokers measured, from 7 client pushes"

@@ -96,13 +96,13 @@ def test_names_cannot_become_markup(page: Page) -> None:
     assert "\x1b" not in page.text
 
 
-def test_a_page_needs_nothing_from_elsewhere() -> None:
+def test_a_page_loads_no_external_resources() -> None:
     """No address of another file or server stands in it."""
     text = render(REPORT, "html", PLAIN)
     assert not re.search(r"\b(?:src|href)=|url\(|@import|https?:", text)
 
 
-def test_charts_show_what_is_known(page: Page) -> None:
+def test_charts_show_the_known_values(page: Page) -> None:
     """Shares before and after, and heat by distance from the fair share; what is not known is left empty."""
     assert "2.00x →" in page.text
     assert "0.25" in page.text

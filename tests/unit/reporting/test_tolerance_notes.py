@@ -24,7 +24,7 @@ LOPSIDED = Path(__file__).parents[2] / "cli" / "snapshots" / "lopsided.jsonl"
 
 
 @given(clusters())
-def test_skew_is_what_most_and_least_say(state: ClusterState) -> None:
+def test_skew_follows_from_the_highest_and_lowest_share(state: ClusterState) -> None:
     """Of a grouped score, the shares of its worst group give the skew, which they did not as worst of all groups."""
     try:
         inspection = inspect_cluster(state)

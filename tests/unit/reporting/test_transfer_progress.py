@@ -28,7 +28,7 @@ def run(surface: OutputCapabilities, *, hidden: bool = False, fail: bool = False
     return stream.getvalue()
 
 
-def test_a_pipe_gets_a_line_now_and_then() -> None:
+def test_a_pipe_gets_a_line_at_intervals() -> None:
     """A line each half minute with the rate and the time left, and one at the end."""
     assert run(OutputCapabilities()).splitlines() == [
         "moving: 30.0 MiB of 100 MiB, 1.00 MiB/s, 1 min 10 s left, step 30",
@@ -38,7 +38,7 @@ def test_a_pipe_gets_a_line_now_and_then() -> None:
     ]
 
 
-def test_what_was_interrupted_says_how_far_it_came() -> None:
+def test_an_interrupted_transfer_shows_how_far_it_came() -> None:
     """The last line tells that it stopped, and where."""
     assert (
         run(OutputCapabilities(), fail=True).splitlines()[-1]
@@ -67,7 +67,7 @@ def resumed(surface: OutputCapabilities, total_bytes: int | None) -> str:
     return stream.getvalue()
 
 
-def test_what_was_done_before_makes_no_rate() -> None:
+def test_earlier_progress_does_not_count_for_the_rate() -> None:
     """The whole is shown, the rate is that of what was done now, and so is the time left."""
     assert resumed(OutputCapabilities(), 100 * MIB).splitlines() == [
         "sending: 80.0 MiB of 100 MiB, 5.00 MiB/s, 4 s left",
@@ -75,7 +75,7 @@ def test_what_was_done_before_makes_no_rate() -> None:
     assert "80.0/100.0 MiB 5.00 MiB/s 00:04 here" in resumed(OutputCapabilities(width=80, animated=True), 100 * MIB)
 
 
-def test_an_end_that_nobody_knows_is_not_shown() -> None:
+def test_an_unknown_end_is_not_shown() -> None:
     """Bytes and rate, without a bar, a total or a time left."""
     assert resumed(OutputCapabilities(), None).splitlines() == ["sending: 80.0 MiB, 5.00 MiB/s"]
     assert "sending 80.0 MiB 5.00 MiB/s here" in resumed(OutputCapabilities(width=80, animated=True), None)
@@ -86,7 +86,7 @@ def test_quiet_shows_nothing() -> None:
     assert run(OutputCapabilities(width=80, animated=True), hidden=True) == ""
 
 
-def test_what_arrived_at_once_has_no_rate() -> None:
+def test_instant_transfers_have_no_rate() -> None:
     """A transfer that is done at its first look is not told to run at gigabytes a second."""
     stream, now = io.StringIO(), [0.0]
     with open_progress(
@@ -97,7 +97,7 @@ def test_what_arrived_at_once_has_no_rate() -> None:
     assert stream.getvalue() == "moving: 7.00 MiB of 7.00 MiB\n"
 
 
-def test_a_transfer_of_no_bytes_is_not_told_of() -> None:
+def test_a_transfer_of_no_bytes_is_not_shown() -> None:
     """Where leaders alone change, 0 B of 0 B tells nothing."""
     stream = io.StringIO()
     with open_progress("moving", 0, surface=OutputCapabilities(), stream=stream, monotonic=lambda: 0.0) as progress:

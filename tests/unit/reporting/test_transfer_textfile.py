@@ -38,7 +38,7 @@ def test_the_end_is_always_written(tmp_path: Path) -> None:
     assert values(path) == {"running": 0, "records": 1, "bytes": 10, "success": 0, **at}
 
 
-def test_a_folder_that_is_gone_is_warned_of_once(tmp_path: Path) -> None:
+def test_a_missing_folder_is_warned_of_once(tmp_path: Path) -> None:
     """The transfer goes on."""
     warnings: list[str] = []
     with transfer(tmp_path / "no" / "p.prom", warnings) as textfile:
@@ -48,7 +48,7 @@ def test_a_folder_that_is_gone_is_warned_of_once(tmp_path: Path) -> None:
     assert "p.prom" in warnings[0]
 
 
-def test_a_file_that_hangs_holds_nothing_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hanging_file_does_not_block_the_transfer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder on a server that does not respond: updates return at once, the end after a short while."""
     import kafkabal.reporting.textfile_writer as module
 

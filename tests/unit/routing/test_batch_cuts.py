@@ -38,7 +38,7 @@ def test_cuts_are_those_of_the_definition(sizes: list[int], room_bytes: int, bat
 @pytest.mark.parametrize("mean_bytes", [100, 1000, 5000, 16384, 20_000, 110_000])
 @pytest.mark.parametrize("sigma", [0.0, 0.3, 1.0, 3.0])
 @pytest.mark.parametrize("room_bytes", [-5, 0, 10_000, 10**8])
-def test_many_records_are_cut_as_the_definition_says(mean_bytes: int, sigma: float, room_bytes: int) -> None:
+def test_many_records_are_cut_as_defined(mean_bytes: int, sigma: float, room_bytes: int) -> None:
     """Thousands of records are cut alike where batches are long, of a few records, of one, and of all kinds."""
     exponent = np.log(mean_bytes) + sigma * np.random.default_rng(mean_bytes).standard_normal(5000)
     sizes = np.exp(exponent).astype(np.int64) + 1
@@ -83,7 +83,7 @@ def test_cuts_by_time_are_those_of_the_definition(gaps: list[float], opened_s: f
 
 @pytest.mark.parametrize("gap_s", [1e-5, 1e-3, 0.005, 0.01, 0.02])
 @pytest.mark.parametrize("is_steady", [True, False])
-def test_many_records_are_cut_by_time_as_the_definition_says(gap_s: float, *, is_steady: bool) -> None:
+def test_many_records_are_cut_by_time_as_defined(gap_s: float, *, is_steady: bool) -> None:
     """Thousands of records are cut alike at any rate."""
     source = np.random.default_rng(1)
     at_s = np.cumsum(np.ones(5000) if is_steady else source.standard_exponential(5000)) * gap_s

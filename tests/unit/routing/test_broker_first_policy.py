@@ -43,7 +43,7 @@ CHANGES: dict[str, Callable[[Callable[..., RoutingView]], RoutingView]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("name", ACKED)
-def test_what_is_under_way_outlives_a_change(view_over: Callable[..., RoutingView], name: str, change: str) -> None:
+def test_records_in_flight_survive_a_refresh(view_over: Callable[..., RoutingView], name: str, change: str) -> None:
     """Acknowledgements of records sent before it leave nothing in flight, and all leading brokers get records again."""
     policy: Any = policy_over(view_over(brokers=3, partitions=6), name)
     sent = [policy.pick(None, 1000) for _ in range(300)]
@@ -63,7 +63,7 @@ def test_what_is_under_way_outlives_a_change(view_over: Callable[..., RoutingVie
 
 
 @pytest.mark.parametrize("name", ["c3", "prequal"])
-def test_what_was_learnt_stays_with_its_broker(view_over: Callable[..., RoutingView], name: str) -> None:
+def test_learned_values_stay_with_their_broker(view_over: Callable[..., RoutingView], name: str) -> None:
     """When the first of four brokers leaves, the rows of the others move, and their times with them."""
     view = view_over(brokers=4, partitions=4)
     policy: Any = policy_over(view, name)

@@ -151,7 +151,7 @@ def test_signals_and_errors_of_ours_reach_through(uneven_view: RoutingView) -> N
     ("picked", "said"),
     [(8, "8"), (-1, "-1"), (2**70, str(2**70)), (1.5, "1.5"), (None, "None"), ("0", "'0'"), (np.int32(9), "9")],
 )
-def test_what_is_no_partition_is_refused(uneven_view: RoutingView, picked: Any, said: str) -> None:
+def test_invalid_partitions_are_refused(uneven_view: RoutingView, picked: Any, said: str) -> None:
     """The error has the pick and the allowed values."""
     policy = fresh(uneven_view, pick=lambda *_: picked)
     with pytest.raises(PolicyFaultError) as told:
@@ -172,7 +172,7 @@ def test_what_is_no_partition_is_refused(uneven_view: RoutingView, picked: Any, 
         (np.zeros(3, np.int32), "raised ValueError: could not broadcast"),
     ],
 )
-def test_what_a_batch_is_filled_with_are_partitions(
+def test_invalid_partitions_of_a_batch_are_refused(
     uneven_view: RoutingView, mixed_records: RecordBatch, filled: Any, said: str
 ) -> None:
     """Nothing is silently rounded or truncated."""
@@ -204,7 +204,7 @@ def test_a_fault_of_an_acknowledgement_is_reported_at_the_next_pick(uneven_view:
         (About(name="a", meaning="b", source="c", feedback="acks"), "its 'about' has unknown feedback 'acks'"),  # type: ignore[arg-type]
     ],
 )
-def test_what_a_plug_in_says_of_itself_is_looked_at(monkeypatch: pytest.MonkeyPatch, about: Any, message: str) -> None:
+def test_declarations_of_a_plug_in_are_validated(monkeypatch: pytest.MonkeyPatch, about: Any, message: str) -> None:
     """When it is loaded, not where it is used."""
     monkeypatch.setattr(First, "about", about)
     with pytest.raises(UsageError, match=message):

@@ -10,7 +10,7 @@ from kafkabal.routing.registry import load_policy, options_of, policy_names
 
 
 @pytest.mark.parametrize("name", policy_names())
-def test_every_policy_is_what_it_says(name: str) -> None:
+def test_every_policy_agrees_with_its_declaration(name: str) -> None:
     """Each built-in policy loads under its own name, has a meaning and a source, and starts with its defaults."""
     choice = load_policy(name)
 
@@ -20,7 +20,7 @@ def test_every_policy_is_what_it_says(name: str) -> None:
     choice.create(Context())
 
 
-def test_built_in_policies_need_no_look_at_installed_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_built_in_policies_do_not_scan_installed_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     """A built-in policy loads although looking through packages fails; a name that is not built in is looked for."""
 
     def fail(group: str) -> None:

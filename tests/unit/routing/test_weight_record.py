@@ -35,14 +35,14 @@ def weighed() -> tuple[ScoreWeighted, WeightRecord]:
     return policy, record
 
 
-def test_a_record_is_as_its_schema_says() -> None:
+def test_a_record_matches_its_schema() -> None:
     """Every key, and no other."""
     document = json.loads(weighed()[1].to_json())
     Draft202012Validator(json.loads(SCHEMA.read_text())).validate(document)
     assert (document["kafkabal_weights"], document["topic"], document["valid_ms"]) == (1, TOPIC, 60_000)
 
 
-def test_who_reads_a_record_routes_as_the_policy_does() -> None:
+def test_weights_of_a_record_route_like_the_policy() -> None:
     """Ten thousand records: a stride made of the JSON picks what the policy itself picks."""
     policy, record = weighed()
     read = json.loads(record.to_json())

@@ -56,7 +56,7 @@ def test_out_of_memory(printed: str, expected: bool, tmp_path: Path) -> None:
     assert ran_out_of_memory(log) is expected
 
 
-def test_what_was_printed_by_an_earlier_start_is_kept(tmp_path: Path) -> None:
+def test_output_of_an_earlier_start_is_kept(tmp_path: Path) -> None:
     """A log covers all starts, and a long one is read from its end."""
     log = tmp_path / "node.log"
     log.write_text("x" * 300_000 + "\nbefore\n")

@@ -66,7 +66,7 @@ def test_a_home_that_does_not_exist_is_empty(tmp_path: Path) -> None:
     assert not home.exists()
 
 
-def test_of_those_that_listen_the_newest_comes_first(tmp_path: Path) -> None:
+def test_the_newest_listener_is_first(tmp_path: Path) -> None:
     """Listening sandboxes are listed newest first; those that are down or damaged are skipped."""
     with socket.create_server(("127.0.0.1", 0)) as old, socket.create_server(("127.0.0.1", 0)) as new:
         _recorded(tmp_path, "old", port=old.getsockname()[1], created_at_s=1)

@@ -23,7 +23,7 @@ MEMORY = "Terminating due to java.lang.OutOfMemoryError: Java heap space"
         (None, NodeStatus(NODE, NodeState.NOT_STARTED)),
     ],
 )
-def test_by_its_process(process: ProcessStats | None, expected: NodeStatus, tmp_path: Path) -> None:
+def test_status_from_the_process(process: ProcessStats | None, expected: NodeStatus, tmp_path: Path) -> None:
     """A process determines the status; a node without a process and a log was never started."""
     assert node_status_of(NODE, NodeFiles(tmp_path), process) == expected
 
@@ -37,7 +37,9 @@ def test_by_its_process(process: ProcessStats | None, expected: NodeStatus, tmp_
         ("[x] ERROR disk full", None, NodeStatus(NODE, NodeState.ENDED, cause="disk full")),
     ],
 )
-def test_by_what_it_left(log: str, last_signal: str | None, expected: NodeStatus, tmp_path: Path) -> None:
+def test_ended_node_status_from_log_and_signal(
+    log: str, last_signal: str | None, expected: NodeStatus, tmp_path: Path
+) -> None:
     """An exit that the sandbox caused is distinguished from a crash."""
     files = NodeFiles(tmp_path)
     files.log.write_text(log)

@@ -53,7 +53,7 @@ def test_locks_and_pipes_of_the_caller_are_not_kept(tmp_path: Path, table: Proce
     os.close(reader)
 
 
-def test_paused_and_gone_on(tmp_path: Path, table: ProcessTable) -> None:
+def test_paused_and_resumed(tmp_path: Path, table: ProcessTable) -> None:
     """A stopped process is reported as paused until it continues."""
     _spawn(table, tmp_path / "box" / "broker-1")
     (process,) = table.find(tmp_path / "box").values()
@@ -69,7 +69,7 @@ def test_paused_and_gone_on(tmp_path: Path, table: ProcessTable) -> None:
 
 
 @pytest.mark.parametrize("code", [SLEEP, STUBBORN])
-def test_what_does_not_stop_is_killed(code: str, tmp_path: Path, table: ProcessTable) -> None:
+def test_processes_that_do_not_stop_are_killed(code: str, tmp_path: Path, table: ProcessTable) -> None:
     """A process that ignores SIGTERM is killed and leaves no zombie."""
     _spawn(table, tmp_path / "box" / "broker-1", code)
     (process,) = table.find(tmp_path / "box").values()

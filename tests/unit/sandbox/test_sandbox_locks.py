@@ -31,7 +31,7 @@ def test_one_at_a_time(tmp_path: Path) -> None:
     assert not lock.exists()
 
 
-def test_a_claim_waits_for_nobody(tmp_path: Path) -> None:
+def test_a_claim_does_not_wait(tmp_path: Path) -> None:
     """While one tool holds the lock others are refused with the given message; then it is free, without a file."""
     lock, busy = tmp_path / "below" / "lock", BusyError("somebody is at it")
     with claimed(lock, busy), pytest.raises(BusyError, match="somebody is at it"), claimed(lock, busy):

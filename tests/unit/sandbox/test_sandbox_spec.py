@@ -36,7 +36,7 @@ MIB = 2**20
         ),
     ],
 )
-def test_what_does_not_fit_is_refused(settings: dict[str, Any], complaint: str) -> None:
+def test_invalid_specifications_are_refused(settings: dict[str, Any], complaint: str) -> None:
     """Every contradiction is named before anything starts."""
     with pytest.raises(UsageError, match=complaint):
         SandboxSpec(**settings)

@@ -108,7 +108,9 @@ _TEXT = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=
 
 
 @given(properties=st.dictionaries(_TEXT, _TEXT, max_size=5))
-def test_java_reads_back_what_was_written(properties: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_java_reads_back_the_written_values(
+    properties: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """A reader of Java properties gets back every key and value, whatever their characters."""
     path = tmp_path_factory.mktemp("properties") / "node.properties"
     path.write_bytes(as_properties_file(properties))

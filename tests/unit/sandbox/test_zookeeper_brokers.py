@@ -47,6 +47,6 @@ def test_registered_brokers(answer: bytes, expected: set[int] | None) -> None:
         thread.join()
 
 
-def test_nobody_answers() -> None:
+def test_no_broker_responds() -> None:
     """An absent ZooKeeper gives None too."""
     assert registered_brokers(1) is None

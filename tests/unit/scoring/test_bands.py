@@ -20,14 +20,14 @@ def test_a_count_is_between_the_whole_numbers_around_the_tolerance(t: float) -> 
         assert (low[0], high[0]) == (math.floor(mean * (1 - t)), math.ceil(mean * (1 + t)))
 
 
-def test_noise_beside_a_whole_number_is_not_part_of_it() -> None:
+def test_rounding_errors_near_a_whole_number_are_ignored() -> None:
     """A fair load of two leaders, as the sum of a flow's pieces, allows two and not three, and asks for two."""
     low, high = CountBand().edges(np.array([2 - 1e-13, 2 + 1e-13]), 0.0)
     assert (low.tolist(), high.tolist()) == ([2, 2], [2, 2])
 
 
 @pytest.mark.parametrize("total", [100, 200, 1000, 3700])
-def test_noise_beside_a_quotient_moves_no_edge(total: int) -> None:
+def test_rounding_errors_of_a_quotient_move_no_edge(total: int) -> None:
     """Of 7 brokers each is due a seventh; 91 % of it is a whole number of replicas, and one fewer is outside."""
     low, _ = CountBand().edges(np.array([total / 7 * (1 - 1e-12), total / 7 * (1 + 1e-12)]), 0.09)
     assert low.tolist() == [math.floor(total / 7 * (1 - 0.09))] * 2

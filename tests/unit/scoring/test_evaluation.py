@@ -62,7 +62,7 @@ def test_capacity_known_of_some_brokers_only_is_an_error_that_names_the_others()
     assert "capacity:" in (error.value.hint or "")
 
 
-def test_dead_silent_and_offline_brokers_have_no_share_of_the_disk() -> None:
+def test_dead_unreported_and_offline_brokers_have_no_disk_share() -> None:
     """They have no comparable capacity, and the others are compared without them."""
     rows = [
         *brokers(1000, 1000),
@@ -89,7 +89,7 @@ def test_an_empty_dir_among_many_full_ones_is_outside_its_band() -> None:
     assert result.skew == pytest.approx(1)
 
 
-def test_dirs_of_a_broker_without_data_are_even() -> None:
+def test_dirs_of_a_broker_without_data_are_balanced() -> None:
     """Other brokers' data says nothing about the dirs of this one."""
     rows = cluster_builders.brokers(2, dirs=2)
     topic = TopicRow(topic="t", partitions=[cluster_builders.partition(i, [1], 100, log_dirs=[i]) for i in range(2)])
@@ -108,7 +108,7 @@ def test_dirs_of_a_broker_without_data_are_even() -> None:
     ],
     ids=["nothing that may move", "as even as it can be", "not so", "internal bytes made up for"],
 )
-def test_log_dirs_are_due_what_the_rest_of_their_broker_makes_even(
+def test_log_dirs_are_due_their_part_of_the_bytes_of_their_broker(
     internal: tuple[int, int], movable: tuple[int, int], fair: list[float]
 ) -> None:
     """Internal topics stay in their log dirs: fair is as even as all others can make it."""
@@ -194,7 +194,7 @@ def test_counts_can_be_due_in_proportion_to_disks() -> None:
         assert evaluate(scaled.score, cluster, tolerance=0.1).share.tolist() == pytest.approx([1, 1])
 
 
-def test_settings_choose_what_is_measured_against() -> None:
+def test_settings_choose_the_capacity() -> None:
     """``count_capacity`` and ``nic_rate`` of a profile are the options of its scores."""
     assert score_options(Settings()) == ScoreOptions()
     assert score_options(Settings(count_capacity="disk", nic_rate_bytes_per_s={3: 30})) == ScoreOptions(
@@ -236,7 +236,7 @@ def test_bytes_out_are_copies_to_followers_and_reads() -> None:
 @pytest.mark.parametrize(
     ("name", "missing"), [("disk", "log-dirs"), ("bytes-out", "rates"), ("leader-bytes-in", "rates")]
 )
-def test_what_a_cluster_does_not_supply_is_said(name: str, missing: str) -> None:
+def test_missing_data_of_a_cluster_is_reported(name: str, missing: str) -> None:
     """A score without its inputs is refused by name, instead of reading zeros."""
     topic = TopicRow(topic="t", partitions=[PartitionRow(partition=0, replicas=[1], leader=1)])
     cluster = cluster_builders.cluster([BrokerRow(broker=1)], [topic])
@@ -260,6 +260,6 @@ def test_counting_needs_nothing(name: str) -> None:
     require(load_score(name), cluster_builders.cluster([BrokerRow(broker=1)], []))
 
 
-def test_an_unknown_capacity_is_no_obstacle() -> None:
+def test_an_unknown_capacity_does_not_prevent_evaluation() -> None:
     """If no broker reports its capacity, equal ones are assumed."""
     require(load_score("disk"), cluster_builders.cluster(brokers(None, None), [one_replica_each(1, 1)]))

@@ -45,7 +45,7 @@ def shares(
         ("ab", 4, [1] * 2),
     ],
 )
-def test_racks_of_unequal_size_bound_what_is_attainable(racks: str, factor: int, fair: list[float]) -> None:
+def test_racks_of_unequal_size_limit_the_attainable_balance(racks: str, factor: int, fair: list[float]) -> None:
     """A rack holds its part of every partition, however few its brokers are."""
     assert shares(racks, {factor: 10.0}) == pytest.approx(fair)
 
@@ -57,13 +57,13 @@ def test_zones_of_one_two_and_three_brokers_with_a_half_disk() -> None:
     )
 
 
-def test_topics_with_fewer_replicas_fill_what_those_with_more_leave() -> None:
+def test_topics_with_fewer_replicas_fill_the_remaining_room() -> None:
     """One replica goes where three cannot: with enough of them all are equal again."""
     assert shares("aabc", {3: 1.0, 1: 0.5}) == pytest.approx([6 / 7, 6 / 7, 8 / 7, 8 / 7])
     assert shares("aabc", {3: 1.0, 1: 1.0}) == [1.0] * 4
 
 
-def test_what_does_not_move_is_filled_up_around() -> None:
+def test_immovable_load_is_filled_up_around() -> None:
     """A load above the level stays where it is, the others share the rest."""
     assert shares("abcd", {1: 6.0}, fixed=[6, 0, 0, 0]) == pytest.approx([2, 2 / 3, 2 / 3, 2 / 3])
     assert shares("abcd", {1: 6.0}, fixed=[3, 1, 0, 0]) == pytest.approx([1.2, 14 / 15, 14 / 15, 14 / 15])

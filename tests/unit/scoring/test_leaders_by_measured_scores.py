@@ -21,7 +21,7 @@ from kafkabal.testing.cluster_builders import brokers, cluster, topic
     ],
     ids=["inverse", "one unknown", "limited", "all zero"],
 )
-def test_what_a_broker_is_due(latencies: tuple[float, ...], capacities: tuple[float, ...]) -> None:
+def test_due_load_of_a_broker(latencies: tuple[float, ...], capacities: tuple[float, ...]) -> None:
     """Half the mean latency is twice the leaders, never more than four times; who was not measured is at the mean."""
     state = cluster(brokers(3), [topic("t", [1, 2, 3])]).replace(measured={PRODUCE_LATENCY: np.array(latencies)})
     (leaders,) = leaders_by_measurement(load_scores(["latency", "leaders"]))

@@ -29,7 +29,7 @@ def three_brokers(name: str | None = None, values: list[float] | None = None) ->
 
 
 @pytest.mark.parametrize(("name", "measure"), SCORES)
-def test_share_of_what_was_measured(name: str, measure: str) -> None:
+def test_share_of_the_measured_load(name: str, measure: str) -> None:
     """The share of a broker is its figure over the mean of all."""
     result = evaluate(load_score(name), three_brokers(measure, [0.01, 0.02, 0.06]), tolerance=0.1)
     assert result.share.tolist() == pytest.approx([1 / 3, 2 / 3, 2.0])

@@ -101,7 +101,7 @@ def test_scores_are_written_with_their_weight(texts: list[str], weights: dict[st
         ([f"{HERE}:BAD_GRAIN"], "grain 'rack'", "own-score"),
     ],
 )
-def test_what_is_no_score_is_refused(texts: list[str], message: str, hint: str | None) -> None:
+def test_invalid_scores_are_refused(texts: list[str], message: str, hint: str | None) -> None:
     """Unknown names, double names, bad weights and broken plug-ins: one line each, with a hint."""
     with pytest.raises(UsageError, match=message) as error:
         load_scores(texts)
@@ -223,7 +223,7 @@ def test_numbers_of_groups_may_be_any() -> None:
     assert found.tolist() == [1, 0, 1]
 
 
-def test_a_score_without_parts_finds_everything_even() -> None:
+def test_a_score_without_parts_is_balanced() -> None:
     """What a plug-in leaves out is no load and equal capacity."""
     cluster = cluster_builders.cluster(cluster_builders.brokers(2), [cluster_builders.topic("t", [1, 2])])
     parts = parts_of(INSTANCE, cluster)

@@ -14,7 +14,7 @@ ONE_PLACE = Path("scoring/shares.py")
 DIVISION_BY_FAIR = re.compile(r"^(?!\s*#).*[^/] / \(?[\w.]*(fair|due)(_(bytes|count|load))?\b(?!\[)", re.MULTILINE)
 
 
-def test_share_is_load_over_what_is_due_times_the_mean() -> None:
+def test_share_is_load_over_due_times_mean() -> None:
     """The three ways to name what is fair give the same share."""
     load, capacity = np.array([30.0, 10.0]), np.array([40.0, 10.0])
 
@@ -30,7 +30,7 @@ def test_simulated_brokers_are_compared_by_capacity() -> None:
     assert max_over_mean(np.array([30.0, 10.0]), np.array([40.0, 10.0])) == 1.25
 
 
-def test_nothing_else_divides_by_what_is_fair() -> None:
+def test_only_shares_divides_by_fair_utilisation() -> None:
     """A share that is computed anywhere else can drift from the one that ``inspect`` shows."""
     package = Path(kafkabal.__file__).parent
     found = [

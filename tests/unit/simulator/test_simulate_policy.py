@@ -77,7 +77,7 @@ def test_logs_are_as_long_as_their_batches_written_out(view_over: ViewMaker, *, 
     assert outcome.written_bytes == 1_600_000
 
 
-def test_headers_and_compression_are_what_the_workload_says(view_over: ViewMaker) -> None:
+def test_headers_and_compression_follow_the_workload(view_over: ViewMaker) -> None:
     """Headers add bytes to every record; compression shrinks everything but batch headers."""
     workload = Workload(
         records=1600, sizes=FixedSize(1000), process=ArrivalProcess.STEADY, transport=Transport(linger_s=1.0)
@@ -176,7 +176,7 @@ def test_batches_of_a_byte_carry_a_record_each(view_over: ViewMaker) -> None:
     assert len(sim.batches.spare) == len(sim.records.spare) == transport.buffer_records
 
 
-def test_nothing_is_done_while_nothing_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_requests_without_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records minutes apart cost one step each, not one for every moment in between."""
     looks: list[float] = []
     counted = DeliveryRunner.waits_s
@@ -314,7 +314,7 @@ def test_batches_in_the_stream_do_not_depend_on_the_policy() -> None:
     assert all((np.diff(chunk.at_s) >= 0).all() for chunk in chunks if chunk.at_s is not None)
 
 
-def test_time_to_full_is_what_the_rate_leaves(view_over: ViewMaker) -> None:
+def test_time_to_full_follows_from_the_rate(view_over: ViewMaker) -> None:
     """The time to full is the room left after the run, divided by the rate: a second per 10 MB at 10 MB/s."""
     view = view_over(brokers=2, capacity_bytes=10**9)
     workload = Workload(records=10_000, sizes=FixedSize(10_000), bytes_per_s=20e6, process=ArrivalProcess.STEADY)
@@ -335,7 +335,7 @@ def test_confidence_narrows_around_the_mean(uneven_view: RoutingView) -> None:
 
 
 @pytest.mark.parametrize("brokers", [4, 5])
-def test_records_by_score_end_at_what_unequal_racks_allow(brokers: int) -> None:
+def test_score_reaches_the_shares_that_unequal_racks_allow(brokers: int) -> None:
     """With a replica in each of three racks, brokers end within 2 % of their fair bytes, not of the mean."""
     old = [[1 if i % 4 else 4, 2, 3] for i in range(12)]
     cluster = cluster_builders.cluster(

@@ -33,7 +33,7 @@ def test_shard_of_twice_the_mean_costs_half() -> None:
     assert even.loss == pytest.approx(0)
 
 
-def test_computing_hides_what_is_fetched_ahead() -> None:
+def test_computing_hides_prefetching() -> None:
     """A job that computes longer than it reads loses nothing to unequal shards once it prefetches."""
     slow = TrainingJob(compute_s=0.1, prefetch_batches=4)
     shards = np.array([20.0, 5, 5, 10]) * 1e9
@@ -96,7 +96,7 @@ def test_profiles_and_job_come_from_a_file(tmp_path: Path) -> None:
         load_training("floppy")
 
 
-def test_nothing_to_train_with_is_refused() -> None:
+def test_a_setup_without_samples_is_refused() -> None:
     """A topic without bytes has no training time, which is an error."""
     with pytest.raises(UsageError, match="nothing to train on"):
         training_time(np.zeros(3), TrainingJob(), PROFILES["nfs"])

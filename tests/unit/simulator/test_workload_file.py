@@ -205,7 +205,7 @@ def test_sizes_come_from_a_manifest(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("line", ["1e3", "-4", "true", "null", '"5"', '{"x":1}', '{"size_bytes":1.5}', "[5]"])
-def test_a_line_that_tells_no_size_is_refused(tmp_path: Path, line: str) -> None:
+def test_a_line_without_a_size_is_refused(tmp_path: Path, line: str) -> None:
     """A manifest line that is neither a whole number of bytes nor a run's own entry is named."""
     manifest = tmp_path / "m.jsonl"
     manifest.write_text(f"7\n{line}\n")

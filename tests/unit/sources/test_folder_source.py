@@ -105,7 +105,7 @@ def test_a_file_that_changed_is_not_sent(data: Path, chunk_bytes: int | None) ->
         list(records_of(source, part, 0))
 
 
-def test_a_file_that_is_gone_is_refused(data: Path) -> None:
+def test_a_deleted_file_is_refused(data: Path) -> None:
     """A file that was deleted after it was listed is refused by name."""
     source = FolderSource(data)
     part = source.listing().parts[0]
@@ -142,7 +142,7 @@ def test_an_unreadable_file_is_left_out_and_named(data: Path, monkeypatch: pytes
     ]
 
 
-def test_what_cannot_be_sent_is_left_out_and_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsendable_files_are_skipped_and_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dangling and circular links, pipes, sockets and unreadable folders are skipped and named; all else is sent."""
     (data / "loop").symlink_to(data / "loop")
     (data / "broken").symlink_to(data / "nothing")

@@ -31,7 +31,7 @@ def written(folder: Path, name: str, content: bytes) -> Path:
     return path
 
 
-def test_json_lines_as_they_stand(tmp_path: Path) -> None:
+def test_json_lines_are_sent_verbatim(tmp_path: Path) -> None:
     """Lines keep their bytes without the line break; empty lines are skipped; the last line needs no break."""
     path = written(tmp_path, "a.jsonl", b'{"a": 1}\r\n\n{"a":2}\n[3')
     assert rows_of(RowSource(path)) == [(None, b'{"a": 1}'), (None, b'{"a":2}'), (None, b"[3")]
@@ -122,7 +122,7 @@ def test_progress_adds_up_to_the_file(tmp_path: Path, name: str, fields: dict[st
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
-def test_progress_of_standard_input_is_what_was_read(tmp_path: Path, name: str) -> None:
+def test_progress_of_standard_input_counts_bytes_read(tmp_path: Path, name: str) -> None:
     """The length of a stream is unknown, but progress counts the bytes read for the records from the start on."""
     content = long_rows(tmp_path, name).read_bytes()
     source = RowSource(None, stream=io.BytesIO(content), row_format=RowFormat(name.removeprefix("a.")))
@@ -263,7 +263,7 @@ def test_rows_before_one_that_cannot_be_sent_are_sent() -> None:
         (None, RowFormat.PARQUET, {}, "cannot read Parquet from standard input"),
     ],
 )
-def test_what_cannot_be_read_so_is_refused(
+def test_unreadable_formats_are_refused(
     tmp_path: Path, path: str | None, row_format: RowFormat | None, fields: dict[str, str], message: str
 ) -> None:
     """An unknown format is refused, and so are fields or places that a format lacks."""

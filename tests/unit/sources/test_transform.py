@@ -48,7 +48,7 @@ def test_rows_are_transformed_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("made", [None, b"x", ("x", []), (b"x", [("a", 1)]), (b"x", {"a": b"b"})])
-def test_what_is_not_a_record_is_refused(tmp_path: Path, made: Any) -> None:
+def test_invalid_records_are_refused(tmp_path: Path, made: Any) -> None:
     """A result that is not a record is refused, and the error names the record and the transform."""
     (tmp_path / "a").write_bytes(b"1")
     source = FolderSource(tmp_path, transform=Transform("m:f", lambda *_: made))
@@ -71,7 +71,7 @@ def test_a_transform_that_raises_is_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["nothing", "no_such_module:f", "os:nothing", "os:sep"])
-def test_what_cannot_be_loaded_is_refused(name: str) -> None:
+def test_unloadable_transforms_are_refused(name: str) -> None:
     """A misspelt name is reported before anything is sent."""
     with pytest.raises(UsageError, match="transform"):
         load_transform(name)

@@ -73,7 +73,7 @@ def test_of_three_brokers_all_are_believed(push: Callable[..., bytes]) -> None:
     assert found == {1: pytest.approx(0.004), 2: pytest.approx(0.04), 3: pytest.approx(0.008)}
 
 
-def test_the_first_push_of_a_client_says_nothing(push: Callable[..., bytes]) -> None:
+def test_the_first_push_of_a_client_gives_no_latency(push: Callable[..., bytes]) -> None:
     """The first push covers the requests of connecting, which do not measure producing."""
     table = LatencyTable(max_age_s=60, clock=lambda: 0.0)
     table.take("a", read_samples(push({1: 249.0, 2: 4.0}, attribute="node.id", overall=100.0)))
@@ -83,7 +83,7 @@ def test_the_first_push_of_a_client_says_nothing(push: Callable[..., bytes]) -> 
 
 
 @pytest.mark.parametrize("overall", [0.0, math.nan])
-def test_a_client_that_produced_nothing_tells_nothing(overall: float, push: Callable[..., bytes]) -> None:
+def test_a_client_that_produced_nothing_gives_no_latency(overall: float, push: Callable[..., bytes]) -> None:
     """An admin client has latencies of other requests, which are ignored."""
     assert produce_latencies_s(read_samples(push({1: 249.0}, overall=overall))) == {}
 
@@ -123,7 +123,7 @@ def test_the_table_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("payload", [b"\xff\xff", b"\n\x05abc"])
-def test_what_is_no_payload_is_refused(payload: bytes) -> None:
+def test_invalid_payloads_are_refused(payload: bytes) -> None:
     """An undecodable message raises an error of its own, so that an intake can count it."""
     with pytest.raises(MalformedPayloadError, match="not an OTLP metrics message"):
         read_samples(payload)

@@ -52,7 +52,7 @@ def test_clients_without_an_id_are_distinguished_by_their_attributes(
 
 
 @pytest.mark.parametrize("node", ["99999999999999999999", "9" * 5000, "-7"])
-def test_a_node_that_is_no_broker_is_left_out(
+def test_a_node_that_is_not_a_broker_is_skipped(
     post: httpx.Client, table: LatencyTable, node: str, push: Callable[..., bytes]
 ) -> None:
     """An invalid node is ignored, and the brokers of the same push count."""
@@ -72,7 +72,7 @@ def test_a_node_that_is_no_broker_is_left_out(
         ("/v1/metrics", PROTOBUF, bytes(5 * 2**20), 413),
     ],
 )
-def test_what_cannot_be_taken_is_refused(
+def test_invalid_requests_are_refused(
     post: httpx.Client,
     table: LatencyTable,
     path: str,
@@ -123,7 +123,7 @@ def test_a_host_that_is_none_is_reported(table: LatencyTable, host: str) -> None
         HttpIntake(table, host=host, port=0)
 
 
-def test_a_length_that_is_no_number_of_this_world_is_too_large(table: LatencyTable) -> None:
+def test_an_absurd_content_length_is_too_large(table: LatencyTable) -> None:
     """A content length of thousands of digits is refused unread as too large."""
     with HttpIntake(table, port=0) as intake:
         connection = HTTPConnection("127.0.0.1", intake.port, timeout=5)

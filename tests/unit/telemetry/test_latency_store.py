@@ -39,7 +39,7 @@ def test_the_newest_figure_of_a_client_replaces_its_older_one() -> None:
 
 
 @pytest.mark.parametrize("broker", [-1, 2**31, 99999999999999999999])
-def test_what_is_no_id_of_a_broker_is_not_kept(broker: int) -> None:
+def test_invalid_broker_ids_are_ignored(broker: int) -> None:
     """Ids are non-negative 32-bit numbers; others are not stored."""
     table = LatencyTable(max_age_s=10, clock=Clock())
     table.put("a", broker, 0.5)
@@ -68,7 +68,7 @@ def test_an_old_figure_is_expired() -> None:
 
 
 @pytest.mark.parametrize(("mean_s", "requests"), [(math.nan, 1), (math.inf, 1), (-0.1, 1), (0.1, 0)])
-def test_what_is_no_measurement_is_not_taken(mean_s: float, requests: float) -> None:
+def test_invalid_measurements_are_ignored(mean_s: float, requests: float) -> None:
     """NaN, infinite and negative means, and means over no request, leave the broker unknown."""
     table = LatencyTable(max_age_s=10, clock=Clock())
     table.put("a", 1, mean_s, requests)
@@ -120,7 +120,7 @@ def test_a_broker_without_new_requests_keeps_its_figure() -> None:
     assert table.latencies_s() == {1: pytest.approx(0.005)}
 
 
-def test_a_broker_that_owes_answers_grows_slower() -> None:
+def test_a_broker_with_overdue_responses_gets_slower() -> None:
     """A broker that does not respond is at least as slow as its silence; its first response gives a figure again."""
     table = LatencyTable(max_age_s=10, clock=Clock())
     read = StatisticsReader(table)
@@ -133,7 +133,7 @@ def test_a_broker_that_owes_answers_grows_slower() -> None:
     assert table.latencies_s() == {1: pytest.approx(0.05)}
 
 
-def test_a_silent_broker_that_owes_nothing_is_not_slow() -> None:
+def test_a_broker_without_requests_in_flight_is_not_slow() -> None:
     """A broker without requests in flight does not get slower."""
     table = LatencyTable(max_age_s=10, clock=Clock())
     read = StatisticsReader(table)

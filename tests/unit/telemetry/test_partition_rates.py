@@ -65,7 +65,7 @@ def sample(
         pytest.param((0, 100, 1000), (0, 200, 0), math.nan, id="size read before the records arrived"),
     ],
 )
-def test_rate_of_what_is_written(before: Log, after: Log, rate: float) -> None:
+def test_write_rate(before: Log, after: Log, rate: float) -> None:
     """The advance of the end offset times bytes per record, over the seconds; unknown if it cannot be computed."""
     state = with_rates(sample({("t", 0): before}), sample({("t", 0): after}), 10.0, group_offsets=False)
     assert state.partitions.in_bytes_per_s[0] == pytest.approx(rate, nan_ok=True)
@@ -84,7 +84,7 @@ def test_rate_of_what_is_written(before: Log, after: Log, rate: float) -> None:
         pytest.param({"g": 10, "h": 5}, {"h": 5}, math.nan, id="a group that disappeared"),
     ],
 )
-def test_rate_of_what_is_read(before: dict[str, int], after: dict[str, int], rate: float) -> None:
+def test_read_rate(before: dict[str, int], after: dict[str, int], rate: float) -> None:
     """The advance of committed offsets; unknown if one of them went back, appeared or disappeared."""
     log: dict[tuple[str, int], Log] = {("t", 0): (0, 100, 1000)}
     state = with_rates(

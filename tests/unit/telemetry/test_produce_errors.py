@@ -51,7 +51,7 @@ def test_memory_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("temporality", "is_delta"), [("DELTA", True), ("CUMULATIVE", False), ("UNSPECIFIED", False)])
-def test_messages_tell_totals_from_what_was_added(temporality: str, is_delta: bool) -> None:
+def test_messages_distinguish_totals_from_increases(temporality: str, is_delta: bool) -> None:
     """A sum states whether it is a total or a delta; a gauge is never added up."""
     message = MetricsData()
     metrics = message.resource_metrics.add().scope_metrics.add().metrics

@@ -42,7 +42,7 @@ def test_values_by_broker() -> None:
     assert asked[0].params["query"] == "sum(x) by (broker)"
 
 
-def test_no_series_is_nothing_known() -> None:
+def test_no_series_means_unknown() -> None:
     """An empty result gives no broker a figure."""
     assert query(lambda request: httpx.Response(200, json=vector()))() == {}
 

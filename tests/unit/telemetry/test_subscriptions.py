@@ -26,7 +26,7 @@ def test_configs_there_and_back() -> None:
     assert Subscription.from_configs("s", configs) == subscription
 
 
-def test_the_default_asks_for_what_our_commands_need() -> None:
+def test_the_default_subscription_covers_our_commands() -> None:
     """The default asks all clients for producer latencies and failed records every ten seconds."""
     assert validate_subscription(Subscription(name="s")).as_configs() == {
         "metrics": f"{PREFIX}node.request.latency.avg,{PREFIX}request.latency.avg,{PREFIX}topic.record.error.total",
@@ -54,7 +54,7 @@ def test_brokers_defaults_are_read() -> None:
         ({"match": {"client_id": "a,b"}}, "comma"),
     ],
 )
-def test_what_makes_no_sense_is_refused(change: dict[str, Any], message: str) -> None:
+def test_invalid_subscriptions_are_refused(change: dict[str, Any], message: str) -> None:
     """Invalid values are refused before anything is written to the cluster."""
     with pytest.raises(UsageError, match=message):
         validate_subscription(Subscription(**{"name": "s", **change}))

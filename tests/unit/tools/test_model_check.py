@@ -87,7 +87,7 @@ def _journal(path: Path, *, effects: int) -> JournalContent:
     return JournalContent(path, record, RunState(), effects, (), {}, valid_bytes=len(lines))
 
 
-def test_what_was_read_of_a_journal_counts_by_what_follows(tmp_path: Path) -> None:
+def test_parsed_journals_are_compared_by_their_use(tmp_path: Path) -> None:
     """The number of entries read from a journal does not distinguish states; unread entries do: they are cut off."""
     few, many = (_journal(tmp_path / f"{n}.jsonl", effects=n) for n in (1, 9))
     freezer = fingerprint._Freezer(0.0, (1, "b"))
@@ -97,14 +97,14 @@ def test_what_was_read_of_a_journal_counts_by_what_follows(tmp_path: Path) -> No
     assert freezer.freeze(few) != freezer.freeze(many)
 
 
-def test_state_of_a_run_is_told_apart_by_whether_the_record_is_newer() -> None:
+def test_states_of_a_run_differ_by_whether_the_record_is_newer() -> None:
     """States differ by whether the record is newer, which decides what a process trusts."""
     older, newer = RunState(openings=1, at="a"), RunState(openings=1, at="b")
     freezer = fingerprint._Freezer(0.0, (1, "b"))
     assert freezer.freeze(older) != freezer.freeze(newer)
 
 
-def test_meter_of_copies_is_told_apart_by_what_it_will_count() -> None:
+def test_meters_of_copies_differ_by_what_they_will_count() -> None:
     """Two meters that began at different times differ, since they count different copies once these complete."""
     counts, counts_not = Mock(missing_on=(3,), misplaced=(), is_over=False), Mock(is_over=True)
     for task in (counts, counts_not):

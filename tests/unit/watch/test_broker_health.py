@@ -34,7 +34,7 @@ def looks() -> Looks:
     return looks
 
 
-def test_a_broker_that_slows_down_is_slow_after_three_looks(looks: Looks) -> None:
+def test_a_broker_that_slows_down_is_slow_after_three_observations(looks: Looks) -> None:
     """A broker counts as slow after three slow observations, and as healthy again after three normal ones."""
     for _ in range(2):
         looks.look({**USUAL_S, 1: 0.1})
@@ -74,7 +74,7 @@ def test_a_broker_that_hangs_is_unreachable_then_dead(looks: Looks) -> None:
     assert [c.after for c in looks.changes] == [BrokerHealth.UNREACHABLE, BrokerHealth.DEAD]
 
 
-def test_a_restart_is_no_death(looks: Looks) -> None:
+def test_a_restarted_broker_is_not_dead(looks: Looks) -> None:
     """Twenty seconds without registration are reported as unreachable, never as dead."""
     for _ in range(4):
         looks.look({2: 0.02, 3: 0.02, 4: 0.02})

@@ -40,7 +40,7 @@ def entry(
 
 
 @pytest.mark.parametrize("situation", [DEAD, IMBALANCED, SLOW])
-def test_nothing_is_changed_unless_it_is_allowed(situation: Situation) -> None:
+def test_no_healing_without_permission(situation: Situation) -> None:
     """Without --heal findings are only reported."""
     assert decided(situation, HealPolicy()) == NOTHING
 
@@ -64,7 +64,7 @@ def test_leaders_only_moves_no_replica() -> None:
         (Situation(dead=DEAD.dead, dead_with_replicas=DEAD.dead_with_replicas, slow=SLOW.slow, led=SLOW.led), "repair"),
     ],
 )
-def test_what_is_found_is_healed_the_worst_first(situation: Situation, kind: HealKind) -> None:
+def test_findings_are_healed_worst_first(situation: Situation, kind: HealKind) -> None:
     """Each finding has its healing; missing copies come before a slow broker."""
     assert kind_of(decided(situation)) == kind
 
@@ -100,7 +100,7 @@ def test_what_is_found_is_healed_the_worst_first(situation: Situation, kind: Hea
         ),
     ],
 )
-def test_what_holds_a_healing_back(situation: Situation, policy: HealPolicy, ledger: HealingLedger, why: str) -> None:
+def test_reasons_to_postpone_healing(situation: Situation, policy: HealPolicy, ledger: HealingLedger, why: str) -> None:
     """Each limit holds back a healing, and the reason names it."""
     found = decided(situation, policy, ledger)
 

@@ -108,7 +108,7 @@ def test_a_window_that_closes_stops_a_run(stage: Stage) -> None:
     assert not any(b.own_configs for b in stage.memory.kafka.parts.brokers.values())
 
 
-def test_a_broker_that_dies_amid_a_run_is_repaired(stage: Stage) -> None:
+def test_a_broker_that_dies_during_a_run_is_repaired(stage: Stage) -> None:
     """The run yields although it cannot restore the dead broker's throttle, and the repair proceeds."""
     stage.clock.at(600.0, lambda: stage.memory.kafka.kill(1))
 
@@ -124,7 +124,7 @@ def test_a_broker_that_dies_amid_a_run_is_repaired(stage: Stage) -> None:
     assert not any(b.own_configs for b in stage.memory.kafka.parts.brokers.values())
 
 
-def test_a_watch_that_ends_amid_a_run_leaves_nothing_in_flight(stage: Stage) -> None:
+def test_a_watch_that_ends_during_a_run_leaves_nothing_in_flight(stage: Stage) -> None:
     """On SIGTERM reassignments in flight are cancelled and throttles restored, and the next watch starts clean."""
     watcher = stage.watcher()
     stage.clock.at(600.0, watcher.end)
@@ -229,7 +229,7 @@ def test_a_full_disk_stops_healing_not_watching(stage: Stage) -> None:
     assert stage.messages(EventKind.HEALING)
 
 
-def test_what_cannot_be_met_is_named(tmp_path: Path) -> None:
+def test_unreachable_goals_are_named(tmp_path: Path) -> None:
     """With one of three brokers dead, three replicas are impossible: this is reported once, with the reason."""
     stage = Stage(tmp_path)
     rows = [topic("t", *[(1, 2, 3)] * 6)]

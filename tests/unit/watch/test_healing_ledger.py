@@ -38,7 +38,7 @@ def test_a_clock_that_was_set_back_holds_nothing_up_for_more_than_a_day() -> Non
     assert ledger.entries[2] == entries[2]
 
 
-def test_what_moved_nothing_is_no_action() -> None:
+def test_healing_that_moved_nothing_does_not_count_as_an_action() -> None:
     """Neither an attempt without moves nor a second plan for the same run spends the actions of the day."""
     entries = (
         HealingEntry(at_s=1.0, kind="rebalance", moved_bytes=0, succeeded=False),
@@ -57,7 +57,7 @@ def test_runs_are_known_by_their_plan() -> None:
     assert not ledger.has_begun("another")
 
 
-def test_what_found_nothing_to_move_is_tried_again_when_something_has_rested_for_its_day() -> None:
+def test_healing_that_found_nothing_is_retried_once_replicas_have_rested_a_day() -> None:
     """Attempts without moves back off only until a moved replica has rested; one that failed backs off in full."""
     moved = HealingEntry(at_s=0.0, kind="fill", moved_bytes=5, succeeded=True, plan=PLAN, ended_at_s=600.0)
     found_nothing = [
@@ -87,7 +87,7 @@ def test_brokers_are_known_to_have_been_repaired_for_a_day() -> None:
     assert HealingLedger(entries=entries[1:]).repaired_of_day(10.0) == frozenset()
 
 
-def test_only_what_never_began_is_forgotten() -> None:
+def test_only_actions_that_never_began_are_forgotten() -> None:
     """An entry is forgotten only if it has no end, no run, and no later run that may belong to it."""
     entry = HealingEntry(at_s=100.0, kind="fill", moved_bytes=5, succeeded=False, plan=PLAN)
     ended = HealingEntry(at_s=90.0, kind="fill", moved_bytes=5, succeeded=False, plan=PLAN, ended_at_s=95.0)

@@ -44,7 +44,7 @@ def outside(state: ClusterState, plan: Plan) -> tuple[str, ...]:
     return find(apply_plan(state, plan), POLICY.outer_tolerance).imbalanced
 
 
-def test_a_broker_is_not_filled_with_what_has_to_leave_it_again() -> None:
+def test_a_broker_receives_no_replicas_that_must_leave_it_again() -> None:
     """All replicas of broker 3 rest: others could fill broker 2, but the same bytes would leave it a day later."""
     state, ledger = on_broker({}), repair_of(range(PARTITIONS))
     resting = ledger.plans_of_day(3600.0)
@@ -60,7 +60,7 @@ def test_a_broker_is_not_filled_with_what_has_to_leave_it_again() -> None:
     assert not outside(state, later)
 
 
-def test_what_does_not_rest_moves_at_once_and_the_remainder_a_day_later() -> None:
+def test_unrested_moves_start_at_once_and_the_remainder_a_day_later() -> None:
     """Two thirds of broker 3 rest: both parts together move the bytes of a single plan, and end in the band."""
     state, ledger = on_broker({}), repair_of(range(8, PARTITIONS))
     whole = plan_of(FILL, state, POLICY, HealingLedger(), 3600.0)

@@ -58,7 +58,7 @@ def test_following_takes_less_than_three_percent_of_a_core(cluster: Counting, co
     assert cluster.spent_s / 600.0 < 0.03
 
 
-def test_a_broker_that_goes_and_comes_is_seen_at_once(cluster: Counting) -> None:
+def test_a_broker_that_leaves_and_returns_is_noticed_at_once(cluster: Counting) -> None:
     """A broker that leaves or joins is an event at the next observation, and sizes are read again."""
     shown = observations(cluster, 600.0)
     next(shown)

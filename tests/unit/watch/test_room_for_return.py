@@ -115,7 +115,7 @@ def test_every_replica_is_copied_even_where_no_room_is_left_for_its_broker() -> 
     }
 
 
-def test_nothing_is_limited_where_nothing_rests_or_nobody_died() -> None:
+def test_no_limits_without_resting_replicas_or_dead_brokers() -> None:
     """A repair without earlier moves, and a rebalance without a dead broker, are the same as without the limit."""
     filled, fill = filled_today()
 

@@ -77,7 +77,7 @@ def make_scene(tmp_path: Path) -> Callable[[], Scene]:
     return lambda: Scene(tmp_path)
 
 
-def test_a_balanced_cluster_is_left_alone(make_scene: Callable[[], Scene]) -> None:
+def test_a_balanced_cluster_is_not_changed(make_scene: Callable[[], Scene]) -> None:
     """A day on a steady cluster causes no event and no action."""
     scene = make_scene()
 
@@ -187,7 +187,7 @@ def test_two_brokers_that_vanish_at_once_stop_it(make_scene: Callable[[], Scene]
     assert scene.kinds().count(EventKind.HELD_BACK) == 1
 
 
-def test_it_remembers_what_it_healed(make_scene: Callable[[], Scene]) -> None:
+def test_healed_findings_are_remembered(make_scene: Callable[[], Scene]) -> None:
     """A restarted watch knows the actions of the day."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0)

@@ -25,7 +25,7 @@ def test_addresses_are_read_and_written_alike(text: str, address: Address) -> No
 @pytest.mark.parametrize(
     "text", ["", "broker1", "broker1:", ":9092", "broker1:port", "broker1:0", "b:65536", "::1:9092"]
 )
-def test_what_is_no_address_is_refused(text: str) -> None:
+def test_invalid_addresses_are_refused(text: str) -> None:
     """A missing host or port, or an IPv6 address without brackets, is named."""
     with pytest.raises(ConfigError, match="invalid broker address"):
         parse_address(text)

@@ -106,7 +106,7 @@ def test_an_unknown_host_is_named() -> None:
         _open(Address("no-such-host.invalid", 9092))
 
 
-def test_a_port_where_nobody_listens_is_refused() -> None:
+def test_a_closed_port_is_reported_as_refused() -> None:
     """A wrong port gives the reason and what to check."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
@@ -138,7 +138,7 @@ def test_a_tls_alert_is_recognised() -> None:
     assert "TLS" in str(caught.value.hint)
 
 
-def test_a_web_server_is_no_broker() -> None:
+def test_a_web_server_is_not_mistaken_for_a_broker() -> None:
     """Another protocol is reported as such."""
     with (
         _listening(b"HTTP/1.1 400 Bad Request\r\n\r\n") as address,
@@ -183,7 +183,7 @@ def test_a_certificate_that_is_not_trusted_is_named(
     assert "truststore" in str(caught.value.hint)
 
 
-def test_a_broker_without_an_answer_is_not_taken_for_one_that_was_not_asked(
+def test_a_broker_without_a_response_differs_from_one_without_a_request(
     fake_broker: Callable[..., Any], silence: object, hang_up: object
 ) -> None:
     """No response and a closed connection both leave open whether the request took effect."""
@@ -273,7 +273,7 @@ def test_a_session_is_given_up_before_it_ends(fake_broker: Callable[..., Any]) -
     connection.close()
 
 
-def test_an_unsecured_token_is_made_where_nobody_vouches_for_it(fake_broker: Callable[..., Any]) -> None:
+def test_an_unsecured_token_is_made_without_a_token_endpoint(fake_broker: Callable[..., Any]) -> None:
     """OAUTHBEARER with only a subject sends an unsigned token that is valid for an hour."""
     broker = fake_broker()
     _let_in(broker)

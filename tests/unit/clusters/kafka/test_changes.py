@@ -111,7 +111,7 @@ def test_many_reassignments_are_cut(cluster: Any, kafka: KafkaCluster, monkeypat
     assert [[p.partition_index for p in request.topics[0].partitions] for request in asked] == [[0, 1], [2, 3], [4]]
 
 
-def test_a_later_request_without_an_answer_fails_with_its_partitions(
+def test_a_later_request_without_a_response_fails_its_partitions(
     cluster: Any, kafka: KafkaCluster, monkeypatch: pytest.MonkeyPatch, silence: object
 ) -> None:
     """The results of the earlier ones are kept."""
@@ -122,7 +122,7 @@ def test_a_later_request_without_an_answer_fails_with_its_partitions(
     assert {name: fault.name for name, fault in faults.items()} == {_A: "INVALID_REPLICA_ASSIGNMENT", _B: "timeout"}
 
 
-def test_a_first_request_without_an_answer_is_raised(cluster: Any, kafka: KafkaCluster, silence: object) -> None:
+def test_a_first_request_without_a_response_raises_an_error(cluster: Any, kafka: KafkaCluster, silence: object) -> None:
     """Nothing is known, and the request may have taken effect."""
     cluster.answer("AlterPartitionReassignments", lambda request: silence)
     with pytest.raises(NoResponseError):
@@ -215,7 +215,7 @@ def _described(*results: tuple[int, str, dict[str, tuple[str | None, int]]]) -> 
     )
 
 
-def test_each_broker_tells_its_own_configs(cluster: Any, kafka: KafkaCluster) -> None:
+def test_configs_are_read_from_each_broker(cluster: Any, kafka: KafkaCluster) -> None:
     """Topics and the default are asked of any broker, a broker's configs of that broker, with their sources."""
     for number, broker in cluster.brokers.items():
         broker.answers["DescribeConfigs"] = lambda request, own=number: (

@@ -91,7 +91,7 @@ def store(cluster: Any, log: Log, make_client: Callable[..., Any]) -> CompactedT
     return CompactedTopicStore(make_client(cluster.settings(request_timeout_s=1.0)))
 
 
-def test_without_the_topic_there_is_nothing(store: CompactedTopicStore, cluster: Any) -> None:
+def test_a_missing_topic_reads_as_empty(store: CompactedTopicStore, cluster: Any) -> None:
     """Reading does not create the topic."""
     assert store.get_all() == {}
     assert cluster.asked("CreateTopics") == []
@@ -153,7 +153,7 @@ def test_a_write_is_tried_again_while_the_leader_changes(store: CompactedTopicSt
     assert store.get_all() == {"a": b"1"}
 
 
-def test_a_write_without_an_answer_is_repeated(
+def test_a_write_without_a_response_is_repeated(
     store: CompactedTopicStore, log: Log, cluster: Any, hang_up: object
 ) -> None:
     """Writing the same value of a key twice does no harm."""

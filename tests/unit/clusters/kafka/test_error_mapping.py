@@ -55,7 +55,7 @@ def test_every_error_of_the_library_becomes_one_of_ours(kind: type[Exception]) -
         (foreign.KafkaError, RefusedByClusterError),
     ],
 )
-def test_errors_become_what_they_mean(kind: type[Exception], ours: type[KafkabalError]) -> None:
+def test_error_codes_are_mapped_to_exceptions(kind: type[Exception], ours: type[KafkabalError]) -> None:
     """The types that decide an exit code or a retry are distinguished."""
     with pytest.raises(KafkabalError) as caught, translated("x"):
         raise kind("why")
@@ -78,7 +78,7 @@ def test_every_code_has_a_name_and_raises(code: int) -> None:
         check(code, "do it")
 
 
-def test_success_is_no_error() -> None:
+def test_success_raises_no_error() -> None:
     """Code 0 raises nothing."""
     check(0, "do it")
     assert error_name(0) == "NONE"
@@ -108,7 +108,7 @@ def test_names_are_those_of_kafka(code: int, name: str) -> None:
     assert error_name(code) == name
 
 
-def test_faults_tell_what_was_not_sent_from_what_was_not_answered() -> None:
+def test_faults_distinguish_unsent_from_unanswered_requests() -> None:
     """A request without a response may have taken effect; one that was not sent has not."""
     assert fault_of_error(UnreachableError("gone")) == Fault("unreachable", "gone", retriable=True)
     assert fault_of_error(NoResponseError("late")) == Fault("timeout", "late", retriable=True)

@@ -190,7 +190,9 @@ def test_a_member_that_the_coordinator_forgot_has_lost_it(cluster: Any, coordina
     assert cluster.asked("LeaveGroup") == []
 
 
-def test_a_silent_coordinator_ends_it_after_a_session(cluster: Any, coordinator: Coordinator, silence: object) -> None:
+def test_a_coordinator_that_does_not_respond_ends_the_lock_after_a_session(
+    cluster: Any, coordinator: Coordinator, silence: object
+) -> None:
     """An unconfirmed lock is not held: its age grows, and when the session expires it is lost."""
     lock = _take(cluster)
     cluster.answer("Heartbeat", lambda request: silence)
@@ -249,7 +251,7 @@ def test_a_group_that_is_not_complete_in_time_is_joined_again(
     lock.release()
 
 
-def test_a_group_that_is_never_complete_is_left(cluster: Any, coordinator: Coordinator) -> None:
+def test_a_group_that_never_completes_is_left(cluster: Any, coordinator: Coordinator) -> None:
     """Rejoining is given up after a session, and the remaining membership does not delay the next holder."""
     clock = FakeClock()
     cluster.answer("SyncGroup", lambda request: SyncGroupResponse(error_code=27))

@@ -91,7 +91,7 @@ def test_a_reason_that_all_bootstrap_servers_share_is_reported_once(
     assert caught.value.message == f"cannot reach {nobody}: connection refused (the same with 127.0.0.1:1)"
 
 
-def test_a_bootstrap_server_that_is_no_address_is_reported_before_anything_is_sent(
+def test_an_invalid_bootstrap_server_is_reported_before_anything_is_sent(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
     """The settings are wrong, not the network."""
@@ -138,7 +138,7 @@ def test_a_connection_that_was_closed_is_opened_again(
     assert cluster.brokers[1].connections == 2
 
 
-def test_a_question_goes_to_another_broker_when_one_hangs(
+def test_a_read_goes_to_another_broker_when_one_hangs(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], silence: object
 ) -> None:
     """A paused broker costs its share of the time, but not the response, and is not asked first again."""
@@ -193,7 +193,7 @@ def test_a_controller_that_never_settles_is_reported_in_time(
     assert len(cluster.asked("ElectLeaders")) > 1
 
 
-def test_a_change_without_an_answer_is_not_repeated(
+def test_a_change_without_a_response_is_not_repeated(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], hang_up: object
 ) -> None:
     """It may have taken effect, so the caller must decide."""
@@ -204,7 +204,7 @@ def test_a_change_without_an_answer_is_not_repeated(
     assert len(cluster.asked("ElectLeaders")) == 1
 
 
-def test_a_question_without_an_answer_is_put_to_another_broker(
+def test_a_read_without_a_response_goes_to_another_broker(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], hang_up: object
 ) -> None:
     """It changes nothing, so it can be repeated; the unresponsive broker is not asked again."""
@@ -251,7 +251,7 @@ def test_a_controller_that_failed_lately_is_not_asked_first(
     assert [len(broker.asked("ElectLeaders")) for broker in cluster.brokers.values()] == [1, 2]
 
 
-def test_versions_decide_what_is_supported(
+def test_supported_requests_follow_from_api_versions(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
 ) -> None:
     """A request that brokers only support in an older version does not count as supported in the newer one."""

@@ -76,7 +76,7 @@ def test_bytes_in_an_object_store_are_on_no_disk(cluster: Any, client: KafkaClie
     assert logs.current == {"t": {0: (0, 10)}}
 
 
-def test_a_copy_on_its_way_is_no_second_replica(cluster: Any, client: KafkaClient) -> None:
+def test_an_unfinished_copy_is_not_counted_as_a_replica(cluster: Any, client: KafkaClient) -> None:
     """The future replica is separate from the replica, whichever comes first."""
     cluster.answer("DescribeLogDirs", _answer(_dir("/d0", ("t", 0, 4, True)), _dir("/d1", ("t", 0, 10, False))))
     logs = describe_log_dirs(client, 1, client.deadline())
@@ -110,7 +110,7 @@ def test_an_offline_dir_is_a_state_and_no_error(cluster: Any, client: KafkaClien
     assert logs.current == {"t": {0: (0, 10)}}
 
 
-def test_with_two_offline_dirs_nobody_knows_which(cluster: Any, client: KafkaClient) -> None:
+def test_with_two_offline_dirs_the_log_dir_is_unknown(cluster: Any, client: KafkaClient) -> None:
     """A lost replica may be in either."""
     cluster.answer("DescribeLogDirs", _answer(_dir("/d0", error_code=56), _dir("/d1", error_code=56)))
     assert describe_log_dirs(client, 1, client.deadline()).only_offline_dir is None

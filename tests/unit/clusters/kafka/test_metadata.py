@@ -42,7 +42,7 @@ def test_any_live_broker_describes_a_topic(fake_cluster: Callable[..., Any], dea
 
 
 @pytest.mark.parametrize("error_code", [3, 17])
-def test_a_topic_that_is_not_there_is_no_error(fake_cluster: Callable[..., Any], error_code: int) -> None:
+def test_a_missing_topic_is_not_an_error(fake_cluster: Callable[..., Any], error_code: int) -> None:
     """Brokers that know the cluster say that the topic does not exist, or that its name is invalid."""
     cluster = fake_cluster(1)
     cluster.strangers = [topic_of("images", error_code=error_code)]
@@ -50,7 +50,7 @@ def test_a_topic_that_is_not_there_is_no_error(fake_cluster: Callable[..., Any],
         assert kafka.describe_topic("images", 2.0) is None
 
 
-def test_a_broker_that_knows_no_broker_yet_says_nothing_of_topics(fake_cluster: Callable[..., Any]) -> None:
+def test_topics_are_not_taken_from_a_broker_that_knows_no_brokers_yet(fake_cluster: Callable[..., Any]) -> None:
     """A broker that has just started and knows nothing yet does not make a topic disappear."""
     cluster = fake_cluster(1)
     cluster.answer("Metadata", lambda request: MetadataResponse(brokers=[], topics=[topic_of("images", error_code=3)]))

@@ -96,7 +96,7 @@ def test_neighbours_share_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     assert without > 3
 
 
-def test_what_was_wanted_is_dropped_and_the_oldest_makes_room() -> None:
+def test_used_batches_are_dropped_and_the_oldest_is_evicted() -> None:
     """A span is dropped once all its offsets were requested, or newer spans need its place."""
     kept = OverfetchedBatches(250)
     answer = memoryview(bytes(range(200)))

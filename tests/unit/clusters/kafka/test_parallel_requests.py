@@ -69,7 +69,7 @@ def test_a_failure_starts_the_next_at_once() -> None:
     assert run_first([partial(_fail, "a"), lambda: "second"], _deadline(), 60.0) == "second"
 
 
-def test_one_that_hesitates_gets_company() -> None:
+def test_a_slow_bootstrap_server_is_raced_by_the_next() -> None:
     """After the head start the next one is tried as well, and wins."""
     never = threading.Event()
     assert run_first([lambda: str(never.wait()), lambda: "second"], _deadline(), 0.02) == "second"

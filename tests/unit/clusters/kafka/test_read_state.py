@@ -157,7 +157,7 @@ def test_topics_that_metadata_hides_are_found_out(cluster: Any, kafka: KafkaClus
         kafka.read(_QUICK)
 
 
-def test_a_topic_that_was_just_deleted_is_no_error(cluster: Any, kafka: KafkaCluster) -> None:
+def test_a_topic_deleted_meanwhile_is_not_an_error(cluster: Any, kafka: KafkaCluster) -> None:
     """Logs outlive their topic for a moment."""
     cluster.answer("DescribeLogDirs", _logs({("t", 0): 1, ("gone", 0): 1}))
     cluster.strangers = [_topic("gone", error_code=3)]
@@ -236,7 +236,7 @@ def _offsets(of_timestamp: dict[int, int]) -> Callable[[Any], Any]:
     )
 
 
-def test_what_remote_storage_holds_is_counted_apart_from_local_disks(cluster: Any, kafka: KafkaCluster) -> None:
+def test_remote_storage_is_counted_separately_from_local_disks(cluster: Any, kafka: KafkaCluster) -> None:
     """Of records 5 to 49, those from 40 on are on disk: the others, each of the same size, are remote."""
     cluster.answer("ListOffsets", _offsets({-2: 5, -1: 50, -4: 40}))
     state = kafka.read(ReadRequest(offsets=True)).state

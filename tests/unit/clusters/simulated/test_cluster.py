@@ -58,7 +58,7 @@ def test_cancel_gives_the_set_back_in_another_order(memory: InMemoryCluster) -> 
     assert memory.alter_reassignments({T0: None})[T0].name == "NO_REASSIGNMENT_IN_PROGRESS"
 
 
-def test_an_order_is_changed_at_once_and_leads_nobody(memory: InMemoryCluster) -> None:
+def test_reordering_takes_effect_at_once_and_elects_no_leader(memory: InMemoryCluster) -> None:
     """Reordering needs no copy and moves no leadership; an election moves it."""
     memory.alter_reassignments({T0: (3, 1, 2)})
     assert memory.reassignments() == {}
@@ -80,7 +80,9 @@ def test_refused_reassignments(memory: InMemoryCluster, target: tuple[int, ...],
 
 
 @pytest.mark.parametrize(("entries", "expected_bytes"), [("0:1", 100_000_000), ("*", 100_000_000), ("1:1", GB)])
-def test_leader_throttle_holds_only_what_is_listed(memory: InMemoryCluster, entries: str, expected_bytes: int) -> None:
+def test_leader_throttle_limits_only_listed_replicas(
+    memory: InMemoryCluster, entries: str, expected_bytes: int
+) -> None:
     """A rate limits the listed replicas, and no others (KIP-73)."""
     memory.alter_configs(
         [
@@ -145,7 +147,7 @@ def test_log_dirs(memory: InMemoryCluster) -> None:
     assert memory.replica_logs([4], [T0])[0][coming].log_dir == "/d1"
 
 
-def test_forgotten_wish(memory: InMemoryCluster) -> None:
+def test_a_restarted_broker_forgets_the_chosen_log_dir(memory: InMemoryCluster) -> None:
     """A killed broker has forgotten the requested dir of a future replica."""
     memory.move_log_dirs({ReplicaOn("t", 0, 4): "/d1"})
     memory.kafka.kill(4)

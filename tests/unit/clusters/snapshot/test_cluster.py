@@ -72,7 +72,7 @@ def _usable(cluster: SnapshotCluster, broker: int) -> list[int]:
     return [int(v) for v in state.log_dirs.usable_bytes[state.log_dirs.first[at] : state.log_dirs.first[at + 1]]]
 
 
-def test_what_is_not_changed_is_not_written(snapshot: Callable[..., SnapshotCluster], tmp_path: Path) -> None:
+def test_an_unchanged_snapshot_is_not_written(snapshot: Callable[..., SnapshotCluster], tmp_path: Path) -> None:
     """Reading, querying and validating leave the file unchanged, to the byte."""
     cluster = snapshot(_brokers(), _row([1, 2]))
     before = (tmp_path / "s.jsonl").stat().st_mtime_ns
@@ -102,7 +102,7 @@ def test_a_move_takes_its_bytes_along(snapshot: Callable[..., SnapshotCluster]) 
     assert cluster.partition_status(["t"])[_T].leader == 2
 
 
-def test_dirs_of_one_volume_share_what_is_free(snapshot: Callable[..., SnapshotCluster]) -> None:
+def test_dirs_of_one_volume_share_its_free_bytes(snapshot: Callable[..., SnapshotCluster]) -> None:
     """Free bytes change on both dirs at once."""
     cluster = snapshot(_brokers(volume="v"), _row([1, 2]))
     cluster.alter_reassignments({_T: (3, 2)})
@@ -124,7 +124,7 @@ def test_a_leader_that_leaves_is_followed_by_one_that_stays(snapshot: Callable[.
     assert (status.leader, status.isr) == (3, (3,))
 
 
-def test_a_replica_goes_where_it_was_asked_for_else_where_fewest_are(
+def test_a_replica_goes_to_the_chosen_dir_else_to_the_one_with_fewest(
     snapshot: Callable[..., SnapshotCluster],
 ) -> None:
     """A request counts once; a dir that accepts no replicas is not chosen."""
@@ -148,7 +148,7 @@ def test_a_replica_of_unknown_size_is_in_its_log_dir(
     assert {r.broker: (log.log_dir, log.size_bytes) for r, log in found.items()} == {1: ("/d0", 0), 3: ("/d0", 0)}
 
 
-def test_cordoned_dirs_take_nothing(snapshot: Callable[..., SnapshotCluster]) -> None:
+def test_cordoned_dirs_receive_no_replicas(snapshot: Callable[..., SnapshotCluster]) -> None:
     """A new replica goes to the open dir, even if that one has more replicas."""
     cluster = snapshot(_brokers(state="cordoned"), _row([1]), _row([3], partition=1))
     cluster.alter_reassignments({_T: (3,)})
@@ -207,7 +207,7 @@ def test_topics_need_the_same_number_of_replicas_everywhere(snapshot: Callable[.
     assert faults["n"].name == "INVALID_REPLICA_ASSIGNMENT"
 
 
-def test_without_a_file_to_save_to_nothing_can_be_changed(tmp_path: Path) -> None:
+def test_a_snapshot_without_an_output_file_cannot_be_changed(tmp_path: Path) -> None:
     """The source is never written: every change is refused, but reading and validating work."""
     path = tmp_path / "s.jsonl"
     topic = TopicRow(topic="t", partitions=[_row([1, 2])])

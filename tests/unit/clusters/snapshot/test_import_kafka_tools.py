@@ -141,7 +141,7 @@ def test_tabs_may_have_become_blanks(tmp_path: Path) -> None:
         (TOPICS.replace("Configs: cleanup", "Configs: ,cleanup"), "line 1: not output of TopicCommand"),
     ],
 )
-def test_what_topic_command_does_not_print_is_refused(tmp_path: Path, topics: str, message: str) -> None:
+def test_malformed_topic_command_output_is_refused(tmp_path: Path, topics: str, message: str) -> None:
     """The line is named."""
     with pytest.raises(InputFileError, match=message):
         read(tmp_path, topics)
@@ -159,7 +159,7 @@ def test_what_topic_command_does_not_print_is_refused(tmp_path: Path, topics: st
         ),
     ],
 )
-def test_what_log_dirs_command_does_not_print_is_refused(tmp_path: Path, log_dirs: str, message: str) -> None:
+def test_malformed_log_dirs_command_output_is_refused(tmp_path: Path, log_dirs: str, message: str) -> None:
     """A broker that refused to report is not taken for an empty one."""
     with pytest.raises(InputFileError, match=message):
         read(tmp_path, log_dirs=log_dirs)

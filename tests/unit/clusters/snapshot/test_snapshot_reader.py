@@ -51,7 +51,7 @@ def test_a_snapshot_is_read(tmp_path: Path) -> None:
     ],
     ids=["other order", "empty lines", "unknown keys", "unknown kinds of lines", "keys in any order", "blanks"],
 )
-def test_what_does_not_matter_is_passed_over(tmp_path: Path, lines: tuple[Any, ...]) -> None:
+def test_unknown_keys_are_ignored(tmp_path: Path, lines: tuple[Any, ...]) -> None:
     """Order, blanks, and additions of later versions."""
     state = read_snapshot(write(tmp_path / "s", *lines))
     assert state.brokers.id.tolist() == [1, 3]
@@ -142,7 +142,7 @@ def test_a_packed_file_that_was_cut_off_is_named_by_the_line(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", ["none", "."])
-def test_what_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
+def test_unreadable_files_are_refused(tmp_path: Path, name: str) -> None:
     """A missing file and a folder, with the system's reason."""
     with pytest.raises(InputFileError, match=r"cannot read: (No such file|Is a directory)") as error:
         read_snapshot(tmp_path / name)
@@ -157,7 +157,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path, name: str) -> None:
         ({**TOPIC, "partitions": [{"partition": 0, "replicas": [1], "in_bytes_per_s": 1e300}]}, "line 3"),
     ],
 )
-def test_what_no_cluster_has_is_refused(tmp_path: Path, line: Any, message: str) -> None:
+def test_impossible_clusters_are_refused(tmp_path: Path, line: Any, message: str) -> None:
     """Endless nesting, and numbers beyond any volume or network."""
     with pytest.raises(InputFileError, match=message):
         read_snapshot(write(tmp_path / "s", HEADER, BROKER, line))

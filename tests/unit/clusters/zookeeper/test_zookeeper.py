@@ -104,7 +104,7 @@ def test_a_cluster_without_brokers_is_reported(znodes: Znodes, zookeeper: FakeZo
     assert "chroot" in str(caught.value.hint)
 
 
-def test_the_controller_is_asked_through_znodes(znodes: Znodes, zookeeper: FakeZookeeper) -> None:
+def test_requests_reach_the_controller_through_znodes(znodes: Znodes, zookeeper: FakeZookeeper) -> None:
     """Kafka's own JSON is written, and read back."""
     znodes.reassign({_B: (10, 2), _A: (2,)})
     assert zookeeper.content["/admin/reassign_partitions"] == {
@@ -155,7 +155,7 @@ def old(zookeeper: FakeZookeeper, monkeypatch: pytest.MonkeyPatch) -> OldBrokers
     return OldBrokers(ZookeeperAddress(servers="zk:2181"))
 
 
-def test_old_brokers_can_do_through_zookeeper_what_they_cannot_do_themselves(old: OldBrokers) -> None:
+def test_zookeeper_supplies_the_requests_that_old_brokers_lack(old: OldBrokers) -> None:
     """Reassignment, election and lock are supported, the guard is not."""
     assert {Capability.REASSIGN, Capability.ELECT_LEADERS, Capability.LOCK} <= old.capabilities
     assert Capability.REPLICATION_FACTOR_GUARD not in old.capabilities
@@ -180,7 +180,7 @@ def test_old_brokers_are_elected_by_znode(old: OldBrokers, zookeeper: FakeZookee
 
 
 @pytest.mark.parametrize("servers", ["", "a,,b", "host:port", "zk1:2181,/kafka", "zk1:99999"])
-def test_what_is_no_address_is_refused_before_anything_is_asked(servers: str) -> None:
+def test_invalid_addresses_are_refused_before_connecting(servers: str) -> None:
     """The text is quoted, with how to write it."""
     with pytest.raises(ConfigError) as caught:
         znodes_module.open_zookeeper(servers)

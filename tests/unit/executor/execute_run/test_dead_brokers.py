@@ -40,7 +40,7 @@ def _run(memory: InMemoryCluster, folder: Path, options: PlanOptions, stops_afte
     return result
 
 
-def test_a_repair_that_is_stopped_leaves_nothing(memory: InMemoryCluster, tmp_path: Path) -> None:
+def test_a_stopped_repair_leaves_nothing_in_flight(memory: InMemoryCluster, tmp_path: Path) -> None:
     """The list cannot be reordered around the dead broker: it is not waited for, and nothing counts as in flight."""
     memory.kafka.kill(2)
 

@@ -61,7 +61,7 @@ def test_broker_back_in_time(scene: Any) -> None:
     scene.assert_as_planned()
 
 
-def test_broker_back_and_gone_again(scene: Any) -> None:
+def test_broker_returns_and_dies_again(scene: Any) -> None:
     """A move that waited for a broker, and is cancelled as the broker dies again, is given up like the rest."""
     kafka, clock = scene.memory.kafka, scene.memory.kafka.clock
 
@@ -85,7 +85,7 @@ def test_broker_back_and_gone_again(scene: Any) -> None:
     assert all("broker 4" in reason for reason in result.problems.values())
 
 
-def test_broker_gone_for_good(scene: Any) -> None:
+def test_broker_does_not_return(scene: Any) -> None:
     """If a broker stays away, the run ends incomplete: its partitions and throttles are named, others are done."""
     _at(scene, 5.0, scene.memory.kafka.kill, 4)
     result = _run(scene)
@@ -255,7 +255,7 @@ def test_complete_copies_leave_the_throttle(scene: Any) -> None:
     assert "0:4" not in listed[0].split(",")
 
 
-def test_one_replica_at_a_time_beside_a_dead_broker(scene: Any) -> None:
+def test_one_replica_at_a_time_with_a_dead_broker(scene: Any) -> None:
     """The replica on the dead broker is replaced first: Kafka would complete no step that keeps it."""
     scene.memory.kafka.kill(2)
     scene.plan = Plan(partitions=(change("a-1", (4, 5, 3), (1, 2, 3), leader=2),), cluster_id="simulated")
@@ -269,7 +269,7 @@ def test_broker_that_did_not_report_its_log_dir(scene: Any) -> None:
     assert _run(scene).problems["b-0"] == "broker 2 did not report its log dir"
 
 
-def test_stop_that_lets_moves_finish_beside_a_dead_broker(scene: Any) -> None:
+def test_graceful_stop_with_a_dead_broker(scene: Any) -> None:
     """``--on-interrupt finish`` waits two minutes for a broker that keeps a replica, then cancels."""
     stop, kafka = StopSwitch(), scene.memory.kafka
     _at(scene, 5.0, kafka.kill, 3)
@@ -320,7 +320,7 @@ def test_topic_given_partitions(scene: Any) -> None:
     assert _run(scene).outcome is RunOutcome.COMPLETE
 
 
-def test_broker_that_holds_up_a_look(scene: Any) -> None:
+def test_broker_that_delays_an_observation(scene: Any) -> None:
     """It counts as gone in the same turn: moves that could start now wait for it, by name, and send it no request."""
     clock, asked = scene.memory.kafka.clock, []
 
@@ -373,7 +373,7 @@ def test_any_log_dir_goes_offline(scene: Any) -> None:
     assert scene.configs_now() == scene.configs
 
 
-def test_throttle_below_what_comes_in(scene: Any) -> None:
+def test_throttle_below_the_produce_rate(scene: Any) -> None:
     """If the throttle lets no copy catch up, the run ends in bounded time and restores everything."""
     part = scene.memory.kafka.parts.partition(A0)
     part.growth_bytes_per_s = 30e6
@@ -387,7 +387,7 @@ def test_throttle_below_what_comes_in(scene: Any) -> None:
     scene.assert_clean()
 
 
-def test_rate_changed_by_somebody_meanwhile(scene: Any) -> None:
+def test_rate_changed_by_another_tool(scene: Any) -> None:
     """A rate that somebody sets during the run stays, and is reported."""
     own = scene.memory.kafka.parts.brokers[3].own_configs
     _at(scene, 5.0, own.update, {"leader.replication.throttled.rate": "77000000"})
@@ -396,7 +396,7 @@ def test_rate_changed_by_somebody_meanwhile(scene: Any) -> None:
     assert any("77000000" in e.message for e in scene.recorder.of(Warned))
 
 
-def test_entries_added_by_somebody_meanwhile(scene: Any) -> None:
+def test_entries_added_by_another_tool(scene: Any) -> None:
     """Entries of throttled replicas that somebody adds during the run stay; only ours are removed."""
     configs = scene.memory.kafka.parts.topics["a"].configs
 
@@ -409,7 +409,7 @@ def test_entries_added_by_somebody_meanwhile(scene: Any) -> None:
 
 
 @pytest.mark.parametrize("operation", [ConfigOperation.APPEND, ConfigOperation.SUBTRACT])
-def test_entries_added_between_our_look_and_our_change(scene: Any, operation: ConfigOperation) -> None:
+def test_entries_added_between_our_read_and_our_write(scene: Any, operation: ConfigOperation) -> None:
     """An entry that another tool adds just before our change arrives is not lost by it."""
     configs = scene.memory.kafka.parts.topics["a"].configs
 
@@ -745,12 +745,12 @@ def test_rate_changed_on_the_way(scene: Any, without: tuple[Capability, ...], ho
         ),
     ],
 )
-def test_what_is_requested(requested: ThrottleChange, then: Throttle) -> None:
+def test_throttle_requests(requested: ThrottleChange, then: Throttle) -> None:
     """Parts that a request does not name stay unchanged."""
     assert requested.applied_to(Throttle(bytes_per_s=5, log_dir_bytes_per_s=3, override=True)) == then
 
 
-def test_what_is_requested_an_automatic_or_missing_throttle() -> None:
+def test_requests_to_an_automatic_or_missing_throttle() -> None:
     """A rate ends the automatic one, another one between log dirs does not; an automatic one has a starting rate."""
     automatic = Throttle(bytes_per_s=5, is_auto=True)
     assert ThrottleChange(bytes_per_s=7).applied_to(automatic) == Throttle(bytes_per_s=7)
@@ -862,7 +862,7 @@ def test_progress_adds_up(scene: Any) -> None:
 
 
 @pytest.mark.parametrize("host", ["one", "two"])
-def test_paused_and_asked_to_go_on(scene: Any, host: str) -> None:
+def test_paused_and_asked_to_resume(scene: Any, host: str) -> None:
     """On request from any host, nothing is in flight and no throttle set while it is paused; then it completes."""
     _enlarge(scene, "a", 3e9)
     _enlarge(scene, "b", 1e9)

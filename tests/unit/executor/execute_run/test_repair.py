@@ -7,7 +7,7 @@ from typing import Any
 from kafkabal.executor.execute_run import repair_run
 
 
-def test_repair_while_moves_go_on(scene: Any) -> None:
+def test_repair_while_moves_are_in_flight(scene: Any) -> None:
     """Moves in flight keep their throttle, and repair says so; later it restores the rest."""
     scene.memory.kafka.bandwidth_bytes_per_s = 1.0
     environment = scene.crash_at(31)

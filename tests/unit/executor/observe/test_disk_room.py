@@ -47,7 +47,7 @@ def test_disks_are_never_promised_twice(copies: list[tuple[int, int]]) -> None:
     assert all(total <= 85 for total in promised.values())
 
 
-def test_a_lost_copy_is_told_with_the_log_dirs_that_are_offline() -> None:
+def test_a_lost_copy_is_reported_with_the_offline_log_dirs() -> None:
     """By the target dir; if the broker may choose any, by all of its dirs, and by no other broker's."""
     first, second = brokers(2, dirs=2, dir_bytes=1000)
     dirs = [replace(d, state="offline") for d in second.log_dirs]

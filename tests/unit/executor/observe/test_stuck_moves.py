@@ -38,7 +38,7 @@ def _moving(previous: tuple[int, ...], target: tuple[int, ...]) -> tuple[InMemor
         pytest.param((1, 2), (1, 2), False, id="all replicas"),
     ],
 )
-def test_what_dies_with_the_replicas_that_are_in_sync(
+def test_partitions_lost_with_their_in_sync_replicas(
     previous: tuple[int, ...], dead: tuple[int, ...], expected: bool
 ) -> None:
     """A reassignment is stuck only if no previous live replica is in sync, and none can be copied from."""

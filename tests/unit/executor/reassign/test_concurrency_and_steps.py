@@ -93,7 +93,7 @@ def test_full_sender_holds_up_only_its_own() -> None:
     assert concurrent.full_leaders == {1, 4}
 
 
-def test_copy_longer_than_a_look_counts_as_one_move() -> None:
+def test_copy_longer_than_a_poll_counts_as_one_move() -> None:
     """However large, a copy counts as one move."""
     concurrent = ConcurrentMoves(RunLimits(), float(GB // 10))
     concurrent.take(_waiting(0, (1,), (2,)))
@@ -144,7 +144,7 @@ def test_task_that_is_released_waits_for_nothing() -> None:
     assert task.is_ready(frozenset({1}), 0.0)
 
 
-def test_obstacle_is_named_and_holds_up_nothing_else() -> None:
+def test_obstacle_is_named_and_blocks_nothing_else() -> None:
     """A copy without room waits with its reason; smaller ones behind it start."""
     rows = brokers(3, dir_bytes=10 * GB)
     full = replace(rows[1], log_dirs=[replace(rows[1].log_dirs[0], usable_bytes=GB)])
@@ -172,7 +172,7 @@ def test_limits_are_used_to_the_last() -> None:
     assert len(batch.starting) == 2
 
 
-def test_task_takes_what_is_seen() -> None:
+def test_task_follows_the_observation() -> None:
     """Replicas being added by a reassignment are in flight; those that the next step would add are counted
     separately."""
     task = PartitionTask(target_of(_planned(0, (1, 2), (3, 2), {}), Goal.APPLY, by_steps=False))

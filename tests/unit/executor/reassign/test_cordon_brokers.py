@@ -42,7 +42,7 @@ def test_a_drained_broker_is_cordoned_before_anything_moves_and_stays_so(drainin
 
 @pytest.mark.parametrize("before", [None, "/d1"])
 @pytest.mark.parametrize("way", [cancel, roll_back])
-def test_what_was_set_before_is_restored(draining: Any, way: Any, before: str | None) -> None:
+def test_the_earlier_value_is_restored(draining: Any, way: Any, before: str | None) -> None:
     """After a crash, a rollback or cancel leaves the config as it was found."""
     own = draining.memory.kafka.parts.brokers[_DRAINED].own_configs
     if before is not None:
@@ -61,7 +61,7 @@ def test_a_resumed_run_cordons_again(draining: Any) -> None:
     assert _cordon(draining) == "*"
 
 
-def test_what_somebody_else_has_set_since_stays(draining: Any) -> None:
+def test_a_value_set_by_another_tool_is_kept(draining: Any) -> None:
     """A rollback leaves a cordon that is no longer ours."""
     apply(draining.environment(), draining.plan, draining.options)
     draining.memory.kafka.parts.brokers[_DRAINED].own_configs[CORDONED_LOG_DIRS] = "/d0"

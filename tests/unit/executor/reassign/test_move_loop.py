@@ -99,7 +99,7 @@ def test_a_copy_whose_log_dir_goes_offline_names_it(scene: Any) -> None:
     assert PartitionAside(partition="t-0", reason=_LOST) in scene.recorder.of(PartitionAside)
 
 
-def test_a_move_that_is_given_up_is_told_by_name(scene: Any) -> None:
+def test_a_move_that_is_given_up_is_reported_by_name(scene: Any) -> None:
     """A move that waits for a broker that stays away fails with the same words as it waited with."""
     kafka = _one_to_broker_3(scene)
     kafka.clock.at(5.0, lambda: kafka.kill(3))
@@ -107,7 +107,7 @@ def test_a_move_that_is_given_up_is_told_by_name(scene: Any) -> None:
     assert scene.recorder.of(PartitionFailed) == [PartitionFailed(partition="t-0", reason="broker 3 is dead")]
 
 
-def test_a_move_that_waited_and_is_done_is_told_with_its_bytes(scene: Any) -> None:
+def test_a_move_that_waited_is_reported_with_its_bytes_when_done(scene: Any) -> None:
     """By name, without any leftover of what it waited for."""
     kafka = _one_to_broker_3(scene)
     kafka.clock.at(5.0, lambda: kafka.kill(3))
@@ -135,7 +135,7 @@ def test_a_partition_that_was_placed_stays_so_when_its_broker_dies(scene: Any, *
     assert result.done == 2
 
 
-def test_what_a_complete_copy_waits_for() -> None:
+def test_reason_why_a_complete_copy_waits() -> None:
     """The replica that is out of sync, and its broker where that is dead; broker 0 leads like any other."""
     context = Mock(options=RunOptions())
     context.clock.monotonic.return_value = 0.0
@@ -149,7 +149,7 @@ def test_what_a_complete_copy_waits_for() -> None:
     assert (task.problem, task.aside_for, task.not_before_s) == ("broker 2 is dead", frozenset({2}), 0.0)
 
 
-def test_a_partition_that_another_tool_takes_is_told_once(scene: Any) -> None:
+def test_a_partition_moved_by_another_tool_is_reported_once(scene: Any) -> None:
     """With the words for it."""
     _one_to_broker_3(scene)
     scene.memory.kafka.clock.at(5.0, lambda: scene.memory.alter_reassignments({T0: (2,)}))
@@ -159,7 +159,7 @@ def test_a_partition_that_another_tool_takes_is_told_once(scene: Any) -> None:
 
 
 @pytest.mark.parametrize("broker_return_s", [20.0, 40.0])
-def test_the_rest_is_waited_for_as_long_as_said(scene: Any, broker_return_s: float) -> None:
+def test_waits_for_the_rest_until_the_deadline(scene: Any, broker_return_s: float) -> None:
     """Not one observation longer: counted from the first at which everything left waits for a broker."""
     kafka = _one_to_broker_3(scene)
     kafka.clock.at(5.0, lambda: kafka.kill(3))
@@ -215,7 +215,7 @@ def test_a_stop_that_lets_moves_finish_waits_for_a_dead_broker(scene: Any) -> No
     assert not kafka.parts.moving
 
 
-def test_a_copy_without_progress_is_cancelled_as_it_is_given_up(scene: Any) -> None:
+def test_a_copy_without_progress_is_cancelled_when_given_up(scene: Any) -> None:
     """At the observation at which the stall time is up, and not only when the run ends."""
     kafka = _one_to_broker_3(scene)
     kafka.clock.at(5.0, lambda: setattr(kafka, "bandwidth_bytes_per_s", 0.0))
@@ -267,7 +267,7 @@ def _task(**fields: Any) -> PartitionTask:
         ((), (1, 3), (3,), ""),
     ],
 )
-def test_who_holds_the_only_copies(
+def test_brokers_that_hold_the_only_copies(
     isr: tuple[int, ...], current: tuple[int, ...], arriving: tuple[int, ...], said: str
 ) -> None:
     """The dead one of those in sync; or, if none is in sync any more, of those that were there before."""

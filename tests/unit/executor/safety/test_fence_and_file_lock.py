@@ -57,7 +57,7 @@ class _Lock:
         (b"x" * 5000, "x" * 1000),
     ],
 )
-def test_whoever_has_the_file_lock_is_named(tmp_path: Path, content: bytes, named: str) -> None:
+def test_the_holder_of_the_file_lock_is_named(tmp_path: Path, content: bytes, named: str) -> None:
     """By the name it gave, however odd the file is, with what to do."""
     path = tmp_path / "new" / "lock"
     lock = FileLock(path, "kafkabal on one (process 7)")

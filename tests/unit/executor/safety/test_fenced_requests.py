@@ -162,7 +162,7 @@ def test_configs() -> None:
     ]
 
 
-def test_nothing_to_ask() -> None:
+def test_empty_requests_are_not_sent() -> None:
     """No request, no record, no fence."""
     scene = _Scene()
     requests = scene.requests()
@@ -171,7 +171,7 @@ def test_nothing_to_ask() -> None:
     assert scene.happened == [("placement", {}), ("configs", [])]
 
 
-def test_a_lost_answer() -> None:
+def test_a_lost_response() -> None:
     """It is recorded as such, and nothing more is sent; numbers continue."""
 
     def lost() -> dict[Any, Fault]:

@@ -112,7 +112,7 @@ def test_stopped_process_that_was_about_to_begin(scene: Any) -> None:
     [("configs", 1), ("records.put", 2), ("broker_ids", 1), ("partition_status", 4), ("records.put", 4)],
     ids=["about to begin", "amid its record", "just begun", "amid the moves", "telling of a rate"],
 )
-def test_stopped_process_whose_run_nobody_touched(scene: Any, method: str, number: int) -> None:
+def test_stopped_process_whose_run_no_other_resumed(scene: Any, method: str, number: int) -> None:
     """A process that stalled, before its first request or later, acquires the lock again and continues."""
     _stand_still_at(scene, method, number)
     _goes_on(scene, lambda: apply(scene.environment(), scene.plan, scene.options))
@@ -156,7 +156,7 @@ def test_stopped_process_whose_run_another_has_ended_as_it_began(later: Any, num
 
 @pytest.mark.parametrize("answer", [CallOutcome.TIMEOUT, CallOutcome.RESPONSE_LOST])
 @pytest.mark.parametrize("number", [4, 5], ids=["of a rate", "of the end"])
-def test_stopped_process_whose_record_got_no_answer(scene: Any, number: int, answer: CallOutcome) -> None:
+def test_stopped_process_whose_record_was_not_acknowledged(scene: Any, number: int, answer: CallOutcome) -> None:
     """Whether or not its write reached the cluster, nobody else has touched the run: it continues."""
     scene.faulty.after.append(lambda call: scene.memory.kafka.clock.sleep(0.01))
     _stand_still_at(scene, "records.put", number)
@@ -173,7 +173,7 @@ def test_stopped_process_whose_record_got_no_answer(scene: Any, number: int, ans
     ],
     ids=["its own former membership", "no answer"],
 )
-def test_lock_that_is_taken_anew_at_the_second_try(
+def test_lock_that_is_retaken_at_the_second_try(
     scene: Any, method: str, after: tuple[str, int], error: Exception
 ) -> None:
     """What blocks the lock just after waking up may be itself, or temporary: it retries for a while."""

@@ -26,7 +26,7 @@ def test_checks_of_a_healthy_cluster(scene: Any) -> None:
     assert set(_verdicts(scene, plan=plan).values()) == {CheckVerdict.OK}
 
 
-def test_checks_find_what_stands_in_the_way(scene: Any) -> None:
+def test_checks_find_obstacles(scene: Any) -> None:
     """Each problem shows in the check of its name."""
     parts = scene.memory.kafka.parts
     parts.partition(TopicPartition("a", 0)).isr = [1]
@@ -43,7 +43,7 @@ def test_checks_find_what_stands_in_the_way(scene: Any) -> None:
     assert found["offline-partitions"] is CheckVerdict.OK
 
 
-def test_checks_know_what_the_cluster_cannot_do(scene: Any) -> None:
+def test_checks_respect_missing_capabilities(scene: Any) -> None:
     """Missing capabilities refuse what needs them, and warn about what is only safer with them."""
     scene.faulty.inner = InMemoryCluster(scene.memory.kafka, without=[Capability.CONFIGS, Capability.LOCK])
     found = _verdicts(scene)

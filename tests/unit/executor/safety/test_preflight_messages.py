@@ -157,7 +157,9 @@ def test_which_cluster(checks: _Checks, cluster_id: str | None, expected: Any) -
         (_move(to=(1, 2), action=Action.ELECT), RunOptions(elect_leaders=False), None),
     ],
 )
-def test_what_the_plan_needs(checks: _Checks, change: PartitionChange, options: RunOptions, needed: str | None) -> None:
+def test_missing_needs_of_the_plan(
+    checks: _Checks, change: PartitionChange, options: RunOptions, needed: str | None
+) -> None:
     """Exactly what a plan and its options need is required, whatever else a cluster cannot do."""
     found = checks(changes=[change], options=options, without=list(Capability))["capabilities"]
     expected = (REFUSED, f"not supported by this cluster or not authorized: {needed}")

@@ -74,7 +74,7 @@ def test_refusals_are_given_up_after_a_few_in_a_row() -> None:
 
 
 @pytest.mark.parametrize("error", [NotAuthorizedError("denied"), BusyError("locked")])
-def test_what_no_wait_can_change_is_raised_at_once(error: OperationError) -> None:
+def test_permanent_errors_are_raised_at_once(error: OperationError) -> None:
     """A missing permission, and a lock held by another."""
     attempts = Attempts(error)
     with pytest.raises(type(error)):

@@ -99,7 +99,7 @@ def test_unsound_configs(change: ConfigChange, why: str) -> None:
         _invariants().check_configs([change])
 
 
-def test_nothing_before_the_record() -> None:
+def test_no_change_before_the_run_is_recorded() -> None:
     """No request is sent before the run is recorded."""
     _invariants(Phase.RECORDED).check_begun()
     with pytest.raises(BrokenInvariantError, match=r"^a request before the run is recorded$"):

@@ -122,7 +122,7 @@ def test_a_crash_leaves_the_former_run(store: _Store, crash_after: int) -> None:
     assert known[0] == _run("b" if crash_after == 4 else "a")
 
 
-def test_damage_is_told(store: _Store) -> None:
+def test_damage_is_reported(store: _Store) -> None:
     """A missing or wrong part makes the run unreadable, and the error says what to do."""
     record = ClusterRecord(store)
     record.begin(_run("a"), RunState(at="1"))
@@ -161,7 +161,7 @@ def test_earlier_runs(store: _Store, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (last.planned_bytes, last.outcome, last.phase) == (20, None, Phase.PREPARED)
 
 
-def test_who_wrote_it_last(store: _Store) -> None:
+def test_last_writer(store: _Store) -> None:
     """A record written by another process is not as we left it; of writes without a response, any may be there."""
     one, two = ClusterRecord(store), ClusterRecord(store)
     one.begin(_run("a"), RunState(at="1"))

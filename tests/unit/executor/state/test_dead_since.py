@@ -74,7 +74,7 @@ def _host(dead: dict[int, datetime], checked_at: datetime = NOW) -> Sightings:
         ({2: NOW - HOUR}, None, NOW),
     ],
 )
-def test_what_other_hosts_know(
+def test_times_recorded_by_other_hosts(
     scene: Any, theirs: dict[int, datetime], before: Sightings | None, expected: datetime
 ) -> None:
     """The earlier of two times counts, unless this host has seen the broker alive after it."""

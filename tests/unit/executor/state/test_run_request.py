@@ -101,7 +101,7 @@ def test_a_request_is_written_once_a_leader_is_back(
     assert requests.current() == _FASTER
 
 
-def test_a_run_looks_again_later(requests: RunRequests, store: _Store) -> None:
+def test_requests_are_polled_at_intervals(requests: RunRequests, store: _Store) -> None:
     """A record that cannot be read holds up its moves for 5 s at most; a command that asks now hears the reason."""
     requests.put(_FASTER)
     store.read_fails = UnreachableError("no leader")

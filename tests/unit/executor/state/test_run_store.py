@@ -153,7 +153,7 @@ def test_another_throttle(places: Any) -> None:
 
 
 @pytest.mark.parametrize("error", [UnreachableError("no answer"), BusyError("another has it")])
-def test_news_that_could_not_be_told_are_told_later(places: Any, error: Exception) -> None:
+def test_unpublished_progress_is_published_later(places: Any, error: Exception) -> None:
     """Until it is written, each effect tries again, and does not happen without it."""
     store = _store(places)
     places.fails = error

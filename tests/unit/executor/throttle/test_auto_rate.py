@@ -149,7 +149,7 @@ def test_steps(scene: Any) -> None:
     assert (impact.fell_out, impact.still_out) == (0, 1)
 
 
-def test_looks_take_the_timeout_of_the_workplace(scene: Any) -> None:
+def test_observations_use_the_timeout_of_the_run(scene: Any) -> None:
     """How long a broker may take to respond is a setting, also during a run."""
     options = msgspec.structs.replace(scene.options, throttle=Throttle(bytes_per_s=MB, is_auto=True))
     apply(scene.environment(broker_timeout_s=3.0), scene.plan, options)

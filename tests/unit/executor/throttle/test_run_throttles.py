@@ -209,7 +209,7 @@ def test_a_move_from_its_beginning_to_its_end(kafka: _Kafka) -> None:
     assert kafka.changes() == [_rates(*rates), _lists(APPEND, "0:1,0:2", "0:3")]
 
 
-def test_what_an_operator_has_set(kafka: _Kafka) -> None:
+def test_throttles_set_by_an_operator(kafka: _Kafka) -> None:
     """A lower rate is kept, a higher one lowered and restored, other people's entries stay; a default applies again."""
     before = {
         (_broker(1), LEADER_RATE): "900",
@@ -254,7 +254,7 @@ def test_a_rate_set_by_another_during_the_run_is_not_set_again(kafka: _Kafka) ->
     assert kafka.own == {(_broker(3), FOLLOWER_RATE): "77"}
 
 
-def test_what_another_tool_has_cleared_is_set_again(kafka: _Kafka) -> None:
+def test_throttles_cleared_by_another_tool_are_set_again(kafka: _Kafka) -> None:
     """At the next look; what is still there is not set a second time."""
     throttles = kafka.throttles(MOVE)
     throttles.cover([_task(MOVE)], [], EVERYWHERE)
@@ -308,7 +308,7 @@ def test_a_list_of_an_operator_that_another_tool_has_cleared(kafka: _Kafka) -> N
     assert kafka.own == {}
 
 
-def test_a_rate_of_another_is_told_once(kafka: _Kafka) -> None:
+def test_a_rate_of_another_tool_is_reported_once(kafka: _Kafka) -> None:
     """However often it is read, and not again in the end; a different one is reported again."""
     throttles = kafka.throttles(MOVE)
     throttles.cover([_task(MOVE)], [], EVERYWHERE)
@@ -358,7 +358,7 @@ def test_a_throttle_that_was_changed_outlives_the_process(kafka: _Kafka) -> None
     assert kafka.throttles(MOVE).rate == 1000
 
 
-def test_lower_rates_are_overridden_where_that_is_asked_for(kafka: _Kafka) -> None:
+def test_lower_rates_are_overridden_on_request(kafka: _Kafka) -> None:
     """And restored."""
     kafka.own[_broker(1), LEADER_RATE] = "900"
     throttles = kafka.throttles(MOVE, override=True)
@@ -430,7 +430,7 @@ def test_a_topic_that_was_deleted(kafka: _Kafka) -> None:
     assert throttles.restore().pending == []
 
 
-def test_what_still_moves_keeps_its_throttle(kafka: _Kafka) -> None:
+def test_partitions_in_flight_keep_their_throttle(kafka: _Kafka) -> None:
     """Its entries, and all rates, which belong to other moves too; both are named."""
     throttles = kafka.throttles(MOVE, OTHER)
     throttles.cover([_task(MOVE), _task(OTHER)], [], EVERYWHERE)
@@ -442,7 +442,7 @@ def test_what_still_moves_keeps_its_throttle(kafka: _Kafka) -> None:
     assert kafka.own[_broker(1), LEADER_RATE] == RATE
 
 
-def test_what_cannot_be_restored_is_named(kafka: _Kafka) -> None:
+def test_throttles_that_cannot_be_restored_are_named(kafka: _Kafka) -> None:
     """By broker and topic, with the reason; what another tool has deleted is reported."""
     kafka.own[_broker(1), LEADER_RATE] = "5000"
     throttles = kafka.throttles(MOVE)

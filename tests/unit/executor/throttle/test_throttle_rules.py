@@ -58,7 +58,7 @@ def test_rate_to_set(value: str | None, source: ConfigSource | None, override: b
         (("50", OWN), ("50", OWN), None, False),
     ],
 )
-def test_put_back_rate(
+def test_restored_rate(
     before: tuple[str | None, ConfigSource | None],
     now: tuple[str, ConfigSource] | None,
     expected: tuple[str | None] | None,

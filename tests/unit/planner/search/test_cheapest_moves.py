@@ -11,7 +11,7 @@ from kafkabal.testing import SyntheticWorld, make_world
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_what_returns_leaves_no_partition_in_fewer_racks(seed: int) -> None:
+def test_returning_replicas_keep_the_rack_spread(seed: int) -> None:
     """If another replica of its partition has come to the rack that it left, both return, or neither."""
     world = SyntheticWorld(seed=seed, brokers=12, racks=4, topics=60, skew=1.5, follower_jitter=0.3)
     solution = Solution(build_problem(make_world(world), PlanOptions(tolerance=0.02)))

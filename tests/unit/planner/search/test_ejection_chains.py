@@ -38,7 +38,7 @@ def test_chains_move_fewer_bytes_inside_all_bands(seed: int) -> None:
     assert (before.placement == was).all()
 
 
-def test_chains_find_what_single_exchanges_leave() -> None:
+def test_chains_improve_on_single_exchanges() -> None:
     """Over a few clusters they save bytes that no return, alone or in exchange for another, could save."""
     pairs = [
         (solution.moved_bytes(), exchange_in_chains(solution).moved_bytes()) for solution in map(_unequal, range(3))

@@ -38,7 +38,7 @@ def test_a_forced_move_ends_where_single_moves_do_not() -> None:
     assert found.used.sum() == solution.used.sum()
 
 
-def test_what_no_placement_reaches_is_left_as_it_is() -> None:
+def test_unreachable_bands_change_nothing() -> None:
     """One partition is larger than what any broker may hold."""
     topic = TopicRow(topic="t", partitions=[partition(p, [p % 3 + 1], (100 if p == 0 else 1) * GB) for p in range(12)])
     solution = Solution(build_problem(cluster(brokers(3), [topic]), PlanOptions()))

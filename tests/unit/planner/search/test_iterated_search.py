@@ -39,7 +39,7 @@ def test_equal_seeds_give_equal_placements() -> None:
     assert np.array_equal(once.placement, again.placement)
 
 
-def test_what_is_good_enough_is_left_alone() -> None:
+def test_a_solution_near_the_bound_is_not_changed() -> None:
     """A placement that moves no more than required is not searched further."""
     state = local_optimum()
     assert search_iteratively(state, state.moved_bytes()) is state

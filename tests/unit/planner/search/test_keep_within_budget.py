@@ -33,12 +33,12 @@ def trimmed(max_bytes: int) -> set[int]:
     [(170, {0, 1, 2}), (169, {1, 2}), (60, {1}), (50, {1}), (49, set())],
     ids=["all", "no room is made", "what finds no room leaves its share", "just enough", "too little"],
 )
-def test_what_finds_no_room_leaves_its_share_of_the_budget_to_others(max_bytes: int, moved: set[int]) -> None:
+def test_budget_of_moves_without_room_goes_to_others(max_bytes: int, moved: set[int]) -> None:
     """If nothing makes room for the first replica drawn, it is skipped, and the next one gets the budget."""
     assert trimmed(max_bytes) == moved
 
 
-def test_what_has_come_to_the_rack_of_one_that_returns_returns_too() -> None:
+def test_a_replica_in_the_rack_of_a_returning_one_returns_too() -> None:
     """Of two moved replicas the second came to the first one's rack: both return, as the first alone would share it."""
     rows = [partition(0, [1, 2], 60), partition(1, [3, 4], 60)]
     topics = [TopicRow(topic="t", partitions=rows)]

@@ -69,7 +69,7 @@ def test_the_address_names_the_form(url: str, form: NotificationForm) -> None:
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "x", "http://", "http://a b:x"])
-def test_what_is_no_address_is_refused(url: str) -> None:
+def test_invalid_addresses_are_refused(url: str) -> None:
     """Before anything begins."""
     with pytest.raises(UsageError, match="invalid URL"):
         form_of(url)
@@ -96,7 +96,7 @@ def test_an_alert_begins_and_ends() -> None:
     assert body_of(notification_of(healing), "prod", form) is None
 
 
-def test_what_fires_is_posted_again_until_it_is_over(receiver: Receiver) -> None:
+def test_firing_alerts_are_repeated_until_resolved(receiver: Receiver) -> None:
     """Alertmanager resolves what it does not hear of; an event of something else starves no alert of its repetition."""
     url = receiver.url.replace("/hook", "/api/v2/alerts")
     notifier = Notifier(url, "prod", print, repeat_s=0.05)

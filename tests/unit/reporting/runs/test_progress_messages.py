@@ -42,7 +42,7 @@ def _phases(*phases: Phase) -> list[PhaseEntered]:
     return [PhaseEntered(phase=phase) for phase in phases]
 
 
-def test_outside_its_window_a_run_says_when_it_continues() -> None:
+def test_outside_its_window_a_run_reports_when_it_continues() -> None:
     """Nothing is in flight and no throttle is set yet, so neither is mentioned."""
     closed = PhaseEntered(phase=Phase.PAUSED, opens_in_s=7 * 3600 + 120)
     said = _said(_started(), *_phases(Phase.MOVING, Phase.CANCELLING, Phase.RESTORING), closed)

@@ -42,7 +42,7 @@ _FOUND = FoundRun(
         ),
     ],
 )
-def test_moves_between_brokers_and_between_log_dirs_are_told(move: PreviewedMove, extent: str, line: str) -> None:
+def test_moves_between_brokers_and_log_dirs_are_shown(move: PreviewedMove, extent: str, line: str) -> None:
     """Bytes of both are in the sum, and a partition that changes its log dir alone names that dir."""
     first, second = preview_lines(_FOUND, Goal.APPLY, ReopenPreview((move,), ()))
     assert first == f"run r of 2026-01-01T00:00:00Z moves 1 of 0 partitions, {extent}"

@@ -38,7 +38,7 @@ def _status(done_bytes: int, phase: Phase = Phase.MOVING, window: str | None = N
     )
 
 
-def test_a_live_run_tells_how_far_it_is() -> None:
+def test_a_live_run_shows_its_progress() -> None:
     """Share, rate and time left come from two observations; a single one gives no rate."""
     first, second = _status(200), _status(400)
     assert progress_line(first) == "moving, 20% of 1000 B; 2 partitions in flight, 3 waiting"
@@ -55,7 +55,7 @@ def test_bytes_that_were_cancelled_give_no_negative_rate() -> None:
     assert _status(100).since(_status(300), 2.0).left_s is None
 
 
-def test_an_unknown_holder_is_told() -> None:
+def test_an_unknown_lock_holder_is_reported() -> None:
     """Before the advice to resume a run, a note says that a process may be working on it."""
     report = status_report(replace(_status(200), holder=None, why_holder_unknown="no coordinator"))
     told = [note.startswith("unknown whether a process works on it: no coordinator") for note in report.notes]
@@ -70,7 +70,7 @@ def test_a_pause_names_its_end(window: str | None, word: str) -> None:
     assert any(word in note for note in status_report(_status(0, Phase.PAUSED, window)).notes)
 
 
-def test_a_partition_that_another_replica_leads_is_told_apart() -> None:
+def test_a_partition_with_another_leader_is_listed_separately() -> None:
     """If its replicas are in place and only its leader is not, both headline and table say so."""
     stages = (Stage.PLACED, Stage.MISPLACED)
     differing = tuple(
@@ -80,7 +80,7 @@ def test_a_partition_that_another_replica_leads_is_told_apart() -> None:
     assert status_report(status).headline == "run r: 1 of 0 partitions not in place, 1 not led as planned"
 
 
-def test_what_moves_is_listed_first() -> None:
+def test_partitions_in_flight_are_listed_first() -> None:
     """Of hundreds of partitions the first few are shown: those in flight, then those that wait, then wrong leaders."""
     stages = (Stage.PLACED, Stage.WAITING, Stage.MOVING, Stage.PLACED, Stage.COPYING)
     differing = tuple(

@@ -54,7 +54,7 @@ def test_power_of_two_has_the_maximum_load_of_theory(view_over: Callable[..., Ro
     assert three <= two < one
 
 
-def test_pkg_evens_what_hashing_cannot(view_over: Callable[..., RoutingView]) -> None:
+def test_pkg_balances_where_hashing_cannot(view_over: Callable[..., RoutingView]) -> None:
     """On five workers two choices bring the imbalance of a Zipf stream down by orders of magnitude."""
     view, key = view_over(brokers=5), zipf_keys(100_000, 10_000, 1.0)
     hashed, pkg = (imbalance(loads(name, view, key, 10_000)) for name in ("key-hash", "pkg"))
@@ -105,7 +105,7 @@ def test_adaptive_draws_by_the_weights_of_the_kip(view_over: Callable[..., Routi
     assert drawn == [0, 0, 0, 0, 1, 2, 2, 2]
 
 
-def test_adaptive_leaves_out_a_silent_broker(view_over: Callable[..., RoutingView]) -> None:
+def test_adaptive_avoids_a_broker_that_does_not_respond(view_over: Callable[..., RoutingView]) -> None:
     """A broker with acknowledgements overdue for longer than the timeout gets nothing until it responds."""
     now = [0.0]
     policy = Adaptive(Context(clock=lambda: now[0]), batch_size=10, availability_timeout_ms=100)
@@ -168,7 +168,7 @@ def test_c3_and_prequal_shun_the_slow_broker(view_over: Callable[..., RoutingVie
         ([0.0, 0.0, 0.0], [3, 2, 1], 2),
     ],
 )
-def test_c3_takes_who_never_answered_for_average(
+def test_c3_treats_an_unmeasured_broker_as_average(
     view_over: Callable[..., RoutingView], response_s: list[float], pending: list[int], picked: int
 ) -> None:
     """A broker that has not responded yet does not count as fast: it gets the others' mean, and its queue counts."""
@@ -182,7 +182,7 @@ def test_c3_takes_who_never_answered_for_average(
 
 
 @pytest.mark.parametrize(("known_s", "picked"), [(0.01, 1), (0.09, 0)])
-def test_prequal_takes_who_never_answered_for_average(
+def test_prequal_treats_an_unmeasured_broker_as_average(
     view_over: Callable[..., RoutingView], known_s: float, picked: int
 ) -> None:
     """Of brokers that are all cold, one without a response yet comes after one that is faster than most."""
@@ -193,7 +193,7 @@ def test_prequal_takes_who_never_answered_for_average(
     assert policy.pick(None, 1) == picked
 
 
-def test_c3_does_not_feed_a_broker_that_never_answers(view_over: Callable[..., RoutingView]) -> None:
+def test_c3_avoids_a_broker_that_never_responds(view_over: Callable[..., RoutingView]) -> None:
     """A broker too slow to respond at all gets a few records, not nearly all of them."""
     transport = Transport(broker_bytes_per_s=100e6, own_bytes_per_s={3: 1e3})
     workload = Workload(records=10_000, bytes_per_s=20e6, transport=transport)
@@ -202,7 +202,7 @@ def test_c3_does_not_feed_a_broker_that_never_answers(view_over: Callable[..., R
     assert outcome.broker_records[2] < 0.01 * outcome.records
 
 
-def test_failed_deliveries_leave_no_debt(view_over: Callable[..., RoutingView]) -> None:
+def test_failed_deliveries_leave_nothing_in_flight(view_over: Callable[..., RoutingView]) -> None:
     """A failed delivery is no longer in flight, and says nothing about the broker's speed."""
     for name in ("c3", "prequal", "join-idle-queue", "adaptive", "sticky"):
         policy = load_policy(name).create(Context(seed=2))
@@ -212,7 +212,7 @@ def test_failed_deliveries_leave_no_debt(view_over: Callable[..., RoutingView]) 
         assert policy.state.in_flight.pending == [0, 0, 0], name  # type: ignore[attr-defined]
 
 
-def test_debts_follow_a_leader_that_moves(uneven_view: RoutingView) -> None:
+def test_bytes_in_flight_follow_a_leader_that_moves(uneven_view: RoutingView) -> None:
     """Records in flight move with a partition's leadership, so that none is counted forever."""
     from dataclasses import replace
 

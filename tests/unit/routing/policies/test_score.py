@@ -76,7 +76,7 @@ def test_stale_metrics_herd_least_loaded_and_not_score(view_over: Callable[..., 
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_sizes_that_differ_widely_are_evened_out(view_over: Callable[..., RoutingView], seed: int) -> None:
+def test_widely_differing_sizes_are_balanced(view_over: Callable[..., RoutingView], seed: int) -> None:
     """One record in a hundred has 100 kB, the others 3: what the ring owes is made up for soon."""
     workload = Workload(records=60_000, sizes=LogNormalSize(10_000, 1.5), bytes_per_s=60e6)
     options = SimulationOptions(delivery=False, seed=seed)
@@ -131,7 +131,7 @@ def test_a_topic_at_ease_is_not_weighed_again(
     assert weighed_late(np.random.default_rng(0).lognormal(8, 2, 50_000).astype(np.int64)) >= 10
 
 
-def test_slots_grow_with_what_partitions_hold(view_over: Callable[..., RoutingView]) -> None:
+def test_slots_grow_with_partition_size(view_over: Callable[..., RoutingView]) -> None:
     """Single records, then a batch, then up to sixteen batches, as each becomes small relative to the brokers' data."""
     policy = ScoreWeighted(Context(clock=lambda: 0.0))
     policy.refresh(view_over(brokers=4))
@@ -197,7 +197,7 @@ def grown(view: RoutingView, told: F64, *, at_s: float) -> RoutingView:
 
 
 @pytest.mark.parametrize(("took_s", "is_believed"), [(0.1, False), (0.0, True)])
-def test_what_others_send_while_a_cluster_is_read_is_no_imbalance(
+def test_records_of_other_producers_during_a_reading_are_no_imbalance(
     view_over: Callable[..., RoutingView], took_s: float, is_believed: bool
 ) -> None:
     """A broker whose log dirs were read before the others' gets no more, unless the reading took no time."""
@@ -211,7 +211,7 @@ def test_what_others_send_while_a_cluster_is_read_is_no_imbalance(
     assert is_believed or share_of_first(policy) == pytest.approx(0.25, rel=0.01)
 
 
-def test_slots_are_as_long_as_what_waits(view_over: Callable[..., RoutingView]) -> None:
+def test_slots_are_as_long_as_the_queue(view_over: Callable[..., RoutingView]) -> None:
     """If brokers slow the producer down, a partition gets in one slot what its next request can carry."""
     cluster = build_workload_cluster(WorkloadCluster(brokers=4))
     by_latency = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])

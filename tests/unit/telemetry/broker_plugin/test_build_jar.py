@@ -36,7 +36,7 @@ def test_jars_without_client_telemetry_are_refused(tmp_path: Path) -> None:
     assert "3.7" in (caught.value.hint or "")
 
 
-def test_what_is_no_jar_is_refused(tmp_path: Path) -> None:
+def test_invalid_jars_are_refused(tmp_path: Path) -> None:
     """A damaged or missing jar is named."""
     (tmp_path / "a.jar").write_bytes(b"no jar")
     with pytest.raises(InputFileError, match=r"a\.jar: not a jar"):
