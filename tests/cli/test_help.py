@@ -59,13 +59,13 @@ def test_shared_options_have_the_same_order_everywhere() -> None:
 
 def test_options_that_commands_share_say_the_same() -> None:
     """A cluster or output option has the same help text in all commands, except where it takes something else."""
-    told: dict[str, set[str]] = {}
+    reported: dict[str, set[str]] = {}
     for page in PAGES:
         for option in page.options:
             if option.section in (CLUSTER_SECTION, OUTPUT_SECTION):
-                told.setdefault(option.flags[-1], set()).add(option.help.partition(" [default")[0])
+                reported.setdefault(option.flags[-1], set()).add(option.help.partition(" [default")[0])
     # several profiles in inspect; all formats instead of some; rows of plans instead of snapshots
-    assert {flag for flag, ways in told.items() if len(ways) > 1} <= {"--profile", "--output", "--all"}
+    assert {flag for flag, ways in reported.items() if len(ways) > 1} <= {"--profile", "--output", "--all"}
 
 
 def test_ranges_are_in_words() -> None:

@@ -103,7 +103,7 @@ def test_the_frontier_sets_bytes_against_tolerance(snapshot: str, run_cli: Cli) 
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "told"),
+    ("words", "code", "shown"),
     [
         (["--drain", "99"], 2, "unknown broker: 99"),
         (["--topics", "nosuch*"], 2, "unknown topic: 'nosuch*'"),
@@ -118,12 +118,12 @@ def test_the_frontier_sets_bytes_against_tolerance(snapshot: str, run_cli: Cli) 
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_unsupported_requests_are_refused(snapshot: str, run_cli: Cli, words: list[str], code: int, told: str) -> None:
+def test_unsupported_requests_are_refused(snapshot: str, run_cli: Cli, words: list[str], code: int, shown: str) -> None:
     """Each invalid question is refused in one line with the fault and its place, and the right exit code."""
     refused = run_cli("rebalance", "plan", "--snapshot", snapshot, *words)
 
     assert (refused.code, refused.out) == (code, "")
-    assert told in refused.err.splitlines()[0]
+    assert shown in refused.err.splitlines()[0]
 
 
 def test_a_longest_duration_names_the_option_that_it_needs(snapshot: str, run_cli: Cli) -> None:
@@ -154,17 +154,17 @@ def test_explain_gives_the_reason_for_a_move(snapshot: str, tmp_path: Path, run_
     file = tmp_path / "plan.json"
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(file))
     change = next(c for c in read_plan(file).partitions if c.to_add)
-    told = run_cli("rebalance", "explain", str(file), str(change.name))
+    shown = run_cli("rebalance", "explain", str(file), str(change.name))
 
-    assert told.code == 0
-    assert change.reason in told.out
+    assert shown.code == 0
+    assert change.reason in shown.out
 
 
 def test_explain_reports_partitions_that_are_not_in_the_plan(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
     """A partition that stays is a usage error, not a fault of the plan."""
     file = tmp_path / "plan.json"
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(file))
-    told = run_cli("rebalance", "explain", str(file), "nosuch-7")
+    shown = run_cli("rebalance", "explain", str(file), "nosuch-7")
 
-    assert told.code == 2
-    assert "nosuch-7" in told.err.splitlines()[0]
+    assert shown.code == 2
+    assert "nosuch-7" in shown.err.splitlines()[0]

@@ -26,9 +26,9 @@ def _recorded(home: Path, name: str, port: int, created_at_s: float) -> None:
 @pytest.mark.parametrize(("names", "warns"), [(["old", "new"], True), (["new"], False), ([], False)])
 def test_the_newest_sandbox_is_taken(tmp_path: Path, names: list[str], warns: bool) -> None:
     """The newest of several sandboxes is used; a message says so, and how to select another."""
-    told = io.StringIO()
+    reported = io.StringIO()
     context = CommandContext(
-        stderr=told, environ={}, folders={kind: tmp_path / kind for kind in ("config", "cache", "state")}
+        stderr=reported, environ={}, folders={kind: tmp_path / kind for kind in ("config", "cache", "state")}
     )
     home = tmp_path / "state" / "sandboxes"
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -39,4 +39,4 @@ def test_the_newest_sandbox_is_taken(tmp_path: Path, names: list[str], warns: bo
     assert settings.bootstrap_servers == ((f"127.0.0.1:{port}",) if names else ())
     other = home / "old" / "profile.yaml"
     expected = f"several sandboxes are up; using the newest, new (choose with --profile {other})"
-    assert told.getvalue() == (f"kafkabal: warning: {expected}\n" if warns else "")
+    assert reported.getvalue() == (f"kafkabal: warning: {expected}\n" if warns else "")

@@ -149,9 +149,9 @@ def test_half_the_retention_frees_the_predicted_bytes(make_sandbox: MakeSandbox,
         writer.join()
     freed = float(before - after)
     for name, ways in (("rates", by_rate), ("ages", by_age)):
-        told = sum(way.freed_bytes for way in ways)
-        sys.stdout.write(f"freed {freed / MB:.1f} MB, advised by {name} {told / MB:.1f} MB ({told / freed - 1:+.1%})\n")
-        assert abs(told - freed) <= 0.05 * freed
+        advised = sum(way.freed_bytes for way in ways)
+        sys.stdout.write(f"freed {freed / MB:.1f} MB, by {name} {advised / MB:.1f} MB ({advised / freed - 1:+.1%})\n")
+        assert abs(advised - freed) <= 0.05 * freed
 
 
 @pytest.mark.sweep
@@ -196,10 +196,12 @@ def test_dates_of_the_forecast_and_when_there_is_none(make_sandbox: MakeSandbox,
         writer.join()
     errors = []
     for d in range(len(dirs)):
-        actual, told, line = full_at.get(d), float(found.full_s[d]), float(found.straight_full_s[d])
-        error = abs(told - actual) / actual if actual else float("nan")
+        actual, forecast_s, line = full_at.get(d), float(found.full_s[d]), float(found.straight_full_s[d])
+        error = abs(forecast_s - actual) / actual if actual else float("nan")
         errors.append(error)
-        sys.stdout.write(f"{d}: full after {actual} s, forecast {told:.1f} ({error:.1%}), straight line {line:.1f}\n")
+        sys.stdout.write(
+            f"{d}: full after {actual} s, forecast {forecast_s:.1f} ({error:.1%}), straight line {line:.1f}\n"
+        )
     growing = [error for error in errors[:GROWING] if not np.isnan(error)]
     assert len(growing) >= 9
     assert sum(error <= 0.10 for error in growing) >= 0.9 * len(growing)

@@ -69,8 +69,8 @@ def test_tls_and_an_authorizer_are_settings_of_the_sandbox(secured: Sandbox, cer
 
 def test_a_listener_can_be_behind_a_proxy(secured: Sandbox) -> None:
     """Clients of that listener get the port of the proxy, those of the plain one that of the broker."""
-    told = {name: _advertised_port(secured.bootstrap_servers_of(name)) for name in ("PROXIED", "PLAINTEXT")}
-    assert told == {"PROXIED": _PROXY_PORT, "PLAINTEXT": secured.record.node(1).main_port}
+    reported = {name: _advertised_port(secured.bootstrap_servers_of(name)) for name in ("PROXIED", "PLAINTEXT")}
+    assert reported == {"PROXIED": _PROXY_PORT, "PLAINTEXT": secured.record.node(1).main_port}
 
 
 def _advertised_port(servers: str) -> int:

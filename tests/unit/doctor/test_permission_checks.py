@@ -22,7 +22,7 @@ _DENIED = Fault("TOPIC_AUTHORIZATION_FAILED")
 
 
 @dataclass
-class Told:
+class Permissions:
     """A cluster that reports these."""
 
     cluster: frozenset[Operation] = _ALL
@@ -55,8 +55,8 @@ class Told:
         return self.creation
 
 
-def _found(told: Told, *purposes: Purpose) -> dict[str, CheckResult]:
-    return {check.what: check for check in check_permissions(told, purposes or tuple(Purpose))}
+def _found(reported: Permissions, *purposes: Purpose) -> dict[str, CheckResult]:
+    return {check.what: check for check in check_permissions(reported, purposes or tuple(Purpose))}
 
 
 def test_steps_are_those_of_the_documentation() -> None:
@@ -69,14 +69,14 @@ def test_steps_are_those_of_the_documentation() -> None:
 
 def test_everything_allowed() -> None:
     """No step is a finding; groups that may not be listed cannot be checked."""
-    found = _found(Told())
+    found = _found(Permissions())
     assert {check.status for check in found.values()} == {CheckStatus.OK, CheckStatus.SKIPPED}
     assert found["read committed offsets"].detail == "not reported by the brokers: Describe on Group *"
 
 
 def test_missing_permissions_are_named_with_their_step() -> None:
     """Without Alter on the cluster nothing can be moved; everything else works."""
-    found = _found(Told(cluster=_ALL - {Operation.ALTER}))
+    found = _found(Permissions(cluster=_ALL - {Operation.ALTER}))
     failed = {name for name, check in found.items() if check.status is CheckStatus.FAILED}
     assert failed == {"move replicas", "move replicas between log dirs", "elect leaders"}
     assert found["move replicas"].detail == "missing: Alter on Cluster"
@@ -86,20 +86,20 @@ def test_missing_permissions_are_named_with_their_step() -> None:
 def test_topics_that_lack_something_are_named() -> None:
     """The first few by name, and the number of the others."""
     some = {f"t{number}": _ALL - {Operation.ALTER_CONFIGS} for number in range(5)}
-    found = _found(Told(topics={"img": _ALL, "__kafkabal": _ALL, **some}))
+    found = _found(Permissions(topics={"img": _ALL, "__kafkabal": _ALL, **some}))
     assert found["set throttles"].detail == "missing: AlterConfigs on Topic t0, t1, t2 and 2 more"
 
 
 def test_without_describe_the_rest_is_unknown() -> None:
     """Brokers report nothing to a principal that may not describe the cluster: that proves nothing missing."""
-    found = _found(Told(cluster=frozenset()))
+    found = _found(Permissions(cluster=frozenset()))
     assert found["read the cluster"].detail == "missing: Describe on Cluster"
     assert found["move replicas"].status is CheckStatus.SKIPPED
 
 
 def test_optional_permissions_only_warn() -> None:
     """Runs work without the lock of the cluster and without its record."""
-    denied = Told(topics={"img": _ALL}, groups=frozenset(), faults={"__kafkabal": _DENIED})
+    denied = Permissions(topics={"img": _ALL}, groups=frozenset(), faults={"__kafkabal": _DENIED})
     found = _found(denied)
     assert found["take the lock of watch"].status is CheckStatus.FAILED
     warned = {name for name, check in found.items() if check.status is CheckStatus.WARNING}
@@ -112,13 +112,13 @@ def test_optional_permissions_only_warn() -> None:
 def test_a_record_that_is_not_there_yet(creation: dict[str, Fault], status: CheckStatus) -> None:
     """It asks whether the topic could be created, and creates nothing."""
     absent = Fault("UNKNOWN_TOPIC_OR_PARTITION")
-    found = _found(Told(topics={"img": _ALL}, faults={"__kafkabal": absent}, creation=creation))
+    found = _found(Permissions(topics={"img": _ALL}, faults={"__kafkabal": absent}, creation=creation))
     assert found["write the run record"].status is status
 
 
 def test_checks_only_the_permissions_of_one_command() -> None:
     """For inspect alone, missing permissions of rebalance are not reported."""
-    found = _found(Told(cluster=frozenset({Operation.DESCRIBE})), Purpose.INSPECT)
+    found = _found(Permissions(cluster=frozenset({Operation.DESCRIBE})), Purpose.INSPECT)
     assert "move replicas" not in found
     assert not any(check.status.is_finding for check in found.values())
 
@@ -126,7 +126,7 @@ def test_checks_only_the_permissions_of_one_command() -> None:
 def test_brokers_that_do_not_report_permissions() -> None:
     """Before Kafka 2.3 nothing is known, which is not a finding."""
 
-    class Old(Told):
+    class Old(Permissions):
         def cluster_operations(self) -> frozenset[Operation]:
             raise MissingCapabilityError("unknown request")
 

@@ -13,7 +13,7 @@ TWO = cluster_builders.brokers(2)
 
 
 def topic(name: str = "t", **partition: object) -> TopicRow:
-    """A topic of one partition, on brokers 1 and 2 unless told otherwise."""
+    """A topic of one partition, on brokers 1 and 2 unless given otherwise."""
     return TopicRow(topic=name, partitions=[PartitionRow(**{"partition": 0, "replicas": [1, 2], **partition})])  # type: ignore[arg-type]
 
 

@@ -24,7 +24,7 @@ def cluster(*dirs: LogDirRow, logs: tuple[int, ...] = ()) -> ClusterState:
 def dir_row(
     number: int, total: int | None = 100 * GIB, usable: int | None = 50 * GIB, volume: str | None = None
 ) -> LogDirRow:
-    """A log dir; equal figures unless told otherwise."""
+    """A log dir; equal figures unless given otherwise."""
     return LogDirRow(path=f"/d{number}", total_bytes=total, usable_bytes=usable, volume=volume)
 
 

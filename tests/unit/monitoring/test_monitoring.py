@@ -119,11 +119,11 @@ def test_a_run_outside_its_window_is_not_reported_as_stuck(tmp_path: Path) -> No
     path = tmp_path / "run.prom"
     textfile = RunTextfile(_writer(path))
     paused, moving = PhaseEntered(phase=Phase.PAUSED, opens_in_s=60.0), PhaseEntered(phase=Phase.MOVING)
-    told = []
+    reported = []
     for event in (STARTED, paused, moving, paused, FINISHED):
         textfile.on_event(event)
-        told.append(path.exists() and 'kafkabal_rebalance_paused{cluster="c"} 1.0' in path.read_text())
-    assert told == [False, True, False, True, False]
+        reported.append(path.exists() and 'kafkabal_rebalance_paused{cluster="c"} 1.0' in path.read_text())
+    assert reported == [False, True, False, True, False]
 
 
 def expressions() -> list[tuple[str, str]]:

@@ -33,16 +33,16 @@ def counted(plan: Plan) -> tuple[int, int]:
 
 def test_bytes_across_racks_are_counted_from_the_leader() -> None:
     """A follower that moves within its rack is copied from the leader in the other rack."""
-    told, by_hand = counted(make_plan(lopsided()))
-    assert told == by_hand > 0
+    reported, by_hand = counted(make_plan(lopsided()))
+    assert reported == by_hand > 0
 
 
 @pytest.mark.parametrize("limit_gb", [0, 2, 5])
 def test_the_limit_holds_and_near_moves_are_still_made(limit_gb: int) -> None:
     """The limit bounds only bytes across racks: moves within racks are still made."""
     plan = make_plan(lopsided(), PlanOptions(max_cross_rack_bytes=limit_gb * GB))
-    told, by_hand = counted(plan)
-    assert told == by_hand <= limit_gb * GB
+    reported, by_hand = counted(plan)
+    assert reported == by_hand <= limit_gb * GB
     assert plan.moved_bytes > limit_gb * GB or limit_gb == 0
 
 

@@ -77,6 +77,6 @@ def test_log_dirs_are_named_only_where_they_are_aimed_at() -> None:
 
 def test_many_brokers_with_uneven_log_dirs_are_summed_up() -> None:
     """Ten are named, the others counted."""
-    told = _warnings_of_dirs(PlanOptions(), brokers_=13)
+    reported = _warnings_of_dirs(PlanOptions(), brokers_=13)
 
-    assert (len(told), told[-1]) == (11, "3 more brokers with log dirs outside their bands")
+    assert (len(reported), reported[-1]) == (11, "3 more brokers with log dirs outside their bands")

@@ -40,9 +40,9 @@ def test_an_empty_replica_is_not_moved_for_the_disk() -> None:
         str(c.name): c.reason for c in make_plan(cluster(brokers(3, racks=3), [full, empty])).partitions if c.to_add
     }
 
-    told = {reason for name, reason in reasons.items() if name.startswith("empty")}
-    assert told
-    assert all(reason.startswith(("replicas: ", "topic-spread: ")) for reason in told)
+    reported = {reason for name, reason in reasons.items() if name.startswith("empty")}
+    assert reported
+    assert all(reason.startswith(("replicas: ", "topic-spread: ")) for reason in reported)
 
 
 def test_leaders_only_moves_no_byte() -> None:
@@ -342,8 +342,8 @@ def test_unreachable_bands_are_named() -> None:
     """A partition larger than the band is named."""
     state = cluster(brokers(3), [TopicRow(topic="img", partitions=[partition(0, [1], 900), partition(1, [2], 10)])])
 
-    told = [line for line in make_plan(state).warnings if line.startswith("broker 1 remains at")]
-    assert told[0].endswith("of its fair disk share: it holds a single partition")
+    reported = [line for line in make_plan(state).warnings if line.startswith("broker 1 remains at")]
+    assert reported[0].endswith("of its fair disk share: it holds a single partition")
 
 
 def test_the_frontier_costs_more_the_tighter() -> None:

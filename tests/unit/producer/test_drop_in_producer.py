@@ -102,31 +102,33 @@ def test_keys_are_spread_where_that_is_allowed(brokers: MockCluster) -> None:
 @pytest.mark.parametrize("policy", ["score", "round-robin", "power-of-d", "c3", "key-hash", "rack-local"])
 def test_every_record_arrives_and_every_callback_is_called_once(brokers: MockCluster, policy: str) -> None:
     """Each record arrives and its callback is called once, whatever the policy, value type and way of queueing."""
-    told: list[Any] = []
+    received: list[Any] = []
     with Producer({**brokers.client, "kafkabal.policy": policy}) as producer:
         for number in range(300):
-            producer.produce(TOPIC, b"%d" % number, on_delivery=lambda error, _: told.append(error))
-            producer.produce(TOPIC, f"é{number}", callback=lambda error, _: told.append(error))
-            producer.produce(TOPIC, None, headers={"a": "b"}, on_delivery=lambda error, _: told.append(error))
+            producer.produce(TOPIC, b"%d" % number, on_delivery=lambda error, _: received.append(error))
+            producer.produce(TOPIC, f"é{number}", callback=lambda error, _: received.append(error))
+            producer.produce(TOPIC, None, headers={"a": "b"}, on_delivery=lambda error, _: received.append(error))
             producer.poll(0)
-        batch = [{"value": b"x", "callback": lambda error, _: told.append(error)} for _ in range(300)]
+        batch = [{"value": b"x", "callback": lambda error, _: received.append(error)} for _ in range(300)]
         assert producer.produce_batch(TOPIC, batch) == 300
-        assert producer.produce_batch(TOPIC, [{"value": b"y"}] * 300, on_delivery=lambda e, _: told.append(e)) == 300
+        assert (
+            producer.produce_batch(TOPIC, [{"value": b"y"}] * 300, on_delivery=lambda e, _: received.append(e)) == 300
+        )
         producer.flush()
         assert all(set(record) == {"value", "callback"} for record in batch), "records of the caller are left as is"
-    assert told == [None] * 1500
+    assert received == [None] * 1500
     assert sum(sent(brokers, 1500).values()) == 1500
 
 
 def test_the_report_of_the_configuration_hears_of_all(brokers: MockCluster) -> None:
     """The router's own delivery reports do not replace the configured callback."""
-    told: list[Any] = []
-    with Producer({**brokers.client, "on_delivery": lambda error, _: told.append(error)}) as producer:
+    received: list[Any] = []
+    with Producer({**brokers.client, "on_delivery": lambda error, _: received.append(error)}) as producer:
         for _ in range(500):
             producer.produce(TOPIC, bytes(1000))
         producer.produce_batch(TOPIC, [{"value": bytes(1000)} for _ in range(500)])
         producer.flush()
-    assert told == [None] * 1000
+    assert received == [None] * 1000
 
 
 def test_headers_and_times_arrive(brokers: MockCluster, producer: Producer) -> None:
@@ -197,13 +199,13 @@ def test_records_are_routed_once_the_cluster_can_be_read(brokers: MockCluster) -
 
 def test_metrics_are_called_back(brokers: MockCluster) -> None:
     """Metrics of each topic are passed to the callback after each reading."""
-    told: list[RoutingStatus] = []
-    with Producer({**brokers.client, "kafkabal.refresh.ms": 100, "kafkabal.metrics_cb": told.append}) as producer:
+    received: list[RoutingStatus] = []
+    with Producer({**brokers.client, "kafkabal.refresh.ms": 100, "kafkabal.metrics_cb": received.append}) as producer:
         producer.produce(TOPIC, b"x")
-        while len(told) < 2:
+        while len(received) < 2:
             producer.poll(0.01)
-    assert {(status.topic, status.policy) for status in told} == {(TOPIC, "score")}
-    assert told[-1].view_age_s is not None
+    assert {(status.topic, status.policy) for status in received} == {(TOPIC, "score")}
+    assert received[-1].view_age_s is not None
 
 
 def test_latency_is_read_from_the_clients_own_statistics(brokers: MockCluster) -> None:

@@ -10,8 +10,8 @@ from kafkabal.producer.periodic_thread import PeriodicThread
 TIMEOUT_S = 20.0
 
 
-class Told:
-    """The calls that were made, and an event for each."""
+class Callbacks:
+    """Callbacks that record their calls, with an event for each."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -36,40 +36,40 @@ class Told:
 def test_a_refresh_that_fails_after_close_is_not_reported() -> None:
     """A cluster that is closed during a refresh causes no reported failure."""
     reading, closed = Event(), Event()
-    told: list[Exception] = []
+    failures: list[Exception] = []
 
     def refresh() -> None:
         reading.set()
         assert closed.wait(20)
         raise UnreachableError("closed")
 
-    refresher = PeriodicThread(refresh, 0.001, failed=told.append)
+    refresher = PeriodicThread(refresh, 0.001, failed=failures.append)
     assert reading.wait(20)
     Timer(0.1, closed.set).start()
     refresher.close()
 
-    assert told == []
+    assert failures == []
 
 
 def test_a_requested_revision_does_not_refresh() -> None:
     """A requested revision runs at once and alone, its failure is reported, and a later refresh still runs."""
-    told = Told()
-    refresher = PeriodicThread(told.refresh, 3600.0, revise=told.revise, failed=told.fail)
+    callbacks = Callbacks()
+    refresher = PeriodicThread(callbacks.refresh, 3600.0, revise=callbacks.revise, failed=callbacks.fail)
     refresher.revise()
-    assert told.revised.wait(TIMEOUT_S)
-    assert told.failed.wait(TIMEOUT_S)
-    assert told.calls == ["revise"]
+    assert callbacks.revised.wait(TIMEOUT_S)
+    assert callbacks.failed.wait(TIMEOUT_S)
+    assert callbacks.calls == ["revise"]
     refresher.wake()
-    assert told.refreshed.wait(TIMEOUT_S)
+    assert callbacks.refreshed.wait(TIMEOUT_S)
     refresher.close()
-    assert told.calls == ["revise", "refresh"]
+    assert callbacks.calls == ["revise", "refresh"]
 
 
 def test_revisions_do_not_put_off_the_refresh() -> None:
     """The refresh runs on time, however often revisions are requested."""
-    told = Told()
-    refresher = PeriodicThread(told.refresh, 0.05, revise=told.revise, failed=told.fail)
-    while not told.refreshed.wait(0.001):
+    callbacks = Callbacks()
+    refresher = PeriodicThread(callbacks.refresh, 0.05, revise=callbacks.revise, failed=callbacks.fail)
+    while not callbacks.refreshed.wait(0.001):
         refresher.revise()
     refresher.close()
-    assert "refresh" in told.calls
+    assert "refresh" in callbacks.calls

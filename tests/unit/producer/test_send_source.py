@@ -366,14 +366,14 @@ def test_a_plug_in_policy_that_fails_stops_the_run(bench: Bench, data: Path) -> 
         settings = {**bench.cluster.client, **bench.producer_settings}
         with RecordSender(bench.cluster, TOPIC, choice.create(Context()), settings) as producer:
             run = SendRun(producer, source, manifest, clock=monotonic)
-            with pytest.raises(PolicyFaultError) as told:
+            with pytest.raises(PolicyFaultError) as fault:
                 run.send(source.listing())
-    assert told.value.exit_code == 2
-    assert told.value.message == (
+    assert fault.value.exit_code == 2
+    assert fault.value.message == (
         "policy 'own': its pick gave 4 for a record, and the partitions are 0 to 3; "
         "2 records sent by this run, 0 already in the topic"
     )
-    assert "the same command" in (told.value.hint or "")
+    assert "the same command" in (fault.value.hint or "")
     bench.run(source)
     assert set(bench.topic().values()) == {1}
 
@@ -497,11 +497,11 @@ def test_the_largest_chunk_that_fits_is_reported(tmp_path: Path, chunk: int | No
     source = FolderSource(tmp_path / "data", chunk_bytes=chunk, key=key)
     with pytest.raises(InputFileError) as caught:
         check_sizes(source, source.listing().parts, 1_048_588)
-    told = re.match(r"split files with --chunk (\d+)KiB or less", caught.value.hint or "")
-    assert told
-    fitting = FolderSource(tmp_path / "data", chunk_bytes=int(told[1]) * 1024, key=key)
+    advised = re.match(r"split files with --chunk (\d+)KiB or less", caught.value.hint or "")
+    assert advised
+    fitting = FolderSource(tmp_path / "data", chunk_bytes=int(advised[1]) * 1024, key=key)
     check_sizes(fitting, fitting.listing().parts, 1_048_588)
-    assert int(told[1]) == 1023
+    assert int(advised[1]) == 1023
 
 
 def test_rows_that_are_too_large_are_not_to_be_split(tmp_path: Path) -> None:
@@ -517,12 +517,16 @@ def test_a_long_listing_of_sizes_is_reported_once(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("kafkabal.sources.text_rows._READ_BYTES", 2)
     (tmp_path / "a.txt").write_bytes(b"x\n" * 20 + b"x" * 10 + b"\n")
     now_s = itertools.count(0.0, 0.2)
-    told: list[float] = []
+    reported_at_s: list[float] = []
     source = RowSource(tmp_path / "a.txt")
     check_sizes(
-        source, source.listing().parts, 266, clock=lambda: next(now_s), takes_long=lambda: told.append(next(now_s))
+        source,
+        source.listing().parts,
+        266,
+        clock=lambda: next(now_s),
+        takes_long=lambda: reported_at_s.append(next(now_s)),
     )
-    assert told == [pytest.approx(1.4)]
+    assert reported_at_s == [pytest.approx(1.4)]
 
 
 def test_reading_back_sees_records_lost_and_deleted(bench: Bench, data: Path) -> None:

@@ -20,22 +20,24 @@ def test_short_slots_share_one_report_of_settled_bytes() -> None:
     router.show(view, 0)
     reports: list[tuple[int, Report]] = []
     sent = [0] * view.n_partitions
-    told = [0] * view.n_partitions
+    reported = [0] * view.n_partitions
     for _ in range(20_000):
         partition, report = router.route(None, 100, None)
         if report is not None:
             reports.append((partition, report))
-            told[partition] = sent[partition] + 100
+            reported[partition] = sent[partition] + 100
         sent[partition] += 100
     switches = router.status().switches
 
     assert len(reports) <= sum(sent) / BATCH_BYTES + view.n_partitions
     assert len(reports) < switches / 4
-    assert all(ours - tale <= BATCH_BYTES + 2500 for ours, tale in zip(sent, told, strict=True)), "a batch and a slot"
+    assert all(ours - theirs <= BATCH_BYTES + 2500 for ours, theirs in zip(sent, reported, strict=True)), (
+        "a batch and a slot"
+    )
     for _, report in reports:
         report(None, None)  # type: ignore[arg-type]
     router.begin_reading()
     router.show(view, 0)
     assert router.view is not None
     assert router.view.settled_bytes is not None
-    assert router.view.settled_bytes.tolist() == told
+    assert router.view.settled_bytes.tolist() == reported

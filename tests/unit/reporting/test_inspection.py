@@ -151,8 +151,8 @@ def test_a_balanced_cluster_needs_no_command() -> None:
 def one_broken(**changes: Any) -> list[BrokerRow]:
     """Three brokers with one log dir each, of which broker 2 is in a given state."""
     good = brokers(3)
-    told: dict[str, Any] = {"broker": 2, "log_dirs": good[1].log_dirs, **changes}
-    return [good[0], BrokerRow(**told), good[2]]
+    reported: dict[str, Any] = {"broker": 2, "log_dirs": good[1].log_dirs, **changes}
+    return [good[0], BrokerRow(**reported), good[2]]
 
 
 WORKING_DIR = LogDirRow(path="/d0", total_bytes=1000 * GB, usable_bytes=1000 * GB)

@@ -11,7 +11,7 @@ MIB = 2**20
 
 
 def run(surface: OutputCapabilities, *, hidden: bool = False, fail: bool = False) -> str:
-    """Move 100 MiB in 100 seconds, told every ten."""
+    """Move 100 MiB in 100 seconds, reported every ten."""
     stream, now = io.StringIO(), [0.0]
     progress = open_progress(
         "moving", 100 * MIB, surface=surface, stream=stream, monotonic=lambda: now[0], hidden=hidden
@@ -87,7 +87,7 @@ def test_quiet_shows_nothing() -> None:
 
 
 def test_instant_transfers_have_no_rate() -> None:
-    """A transfer that is done at its first look is not told to run at gigabytes a second."""
+    """A transfer that is done at its first report does not seem to run at gigabytes a second."""
     stream, now = io.StringIO(), [0.0]
     with open_progress(
         "moving", 7 * MIB, surface=OutputCapabilities(), stream=stream, monotonic=lambda: now[0]

@@ -133,11 +133,11 @@ def test_a_part_that_raises_is_named(
         "pick": (None, 1),
         "pick_batch": (mixed_records, np.empty(len(mixed_records), np.int32)),
     }
-    with pytest.raises(PolicyFaultError) as told:
+    with pytest.raises(PolicyFaultError) as caught:
         getattr(policy, part)(*given[part])
     said = f"{type(error).__name__}: {' '.join(str(error).split())}"
-    assert told.value.message == f"policy 'own': its {part} raised {said}"
-    assert told.value.hint == "see 'kafkabal help routing'"
+    assert caught.value.message == f"policy 'own': its {part} raised {said}"
+    assert caught.value.hint == "see 'kafkabal help routing'"
 
 
 def test_signals_and_errors_of_ours_reach_through(uneven_view: RoutingView) -> None:
@@ -154,9 +154,9 @@ def test_signals_and_errors_of_ours_reach_through(uneven_view: RoutingView) -> N
 def test_invalid_partitions_are_refused(uneven_view: RoutingView, picked: Any, said: str) -> None:
     """The error has the pick and the allowed values."""
     policy = fresh(uneven_view, pick=lambda *_: picked)
-    with pytest.raises(PolicyFaultError) as told:
+    with pytest.raises(PolicyFaultError) as caught:
         policy.pick(None, 1)
-    assert told.value.message == f"policy 'own': its pick gave {said} for a record, and the partitions are 0 to 7"
+    assert caught.value.message == f"policy 'own': its pick gave {said} for a record, and the partitions are 0 to 7"
 
 
 @pytest.mark.parametrize(
@@ -246,16 +246,16 @@ def test_kernels_are_guarded_where_they_are_simulated(
     workload = Workload(records=50, sizes=FixedSize(1000))
     view = view_over(brokers=4, partitions=8)
     message = in_machine_code if compiled else in_python
-    with pytest.raises(PolicyFaultError, match=f"policy 'own': its {message}") as told:
+    with pytest.raises(PolicyFaultError, match=f"policy 'own': its {message}") as caught:
         simulate(view, choice, workload, SimulationOptions(compiled=compiled))
-    assert len(told.value.message) < 400
+    assert len(caught.value.message) < 400
 
 
 @pytest.mark.parametrize("compiled", [False, NEEDS_NUMBA])
 def test_kernels_of_a_plug_in_are_simulated_like_others(
     view_over: Callable[..., RoutingView], *, compiled: bool
 ) -> None:
-    """Also one that learns nothing from what it is told."""
+    """Also one that learns nothing from its views."""
     choice = plug_in(Kernels, pick_kernel=staticmethod(pick_first))
     workload = Workload(records=50, sizes=FixedSize(1000))
     outcome = simulate(view_over(brokers=4, partitions=8), choice, workload, SimulationOptions(compiled=compiled))

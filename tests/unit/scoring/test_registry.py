@@ -141,7 +141,7 @@ def test_the_default_scores_compare_log_dirs_only_where_there_are_several(severa
     ],
 )
 def test_a_part_that_is_wrong_is_named(part: str, value: Any, message: str) -> None:
-    """A plug-in that returns nonsense is told which part of it, and where to read on."""
+    """A error of a plug-in that returns nonsense names the part, and where to read on."""
     score = type("Broken", (Heat,), {part: lambda self, cluster: value})()
     cluster = cluster_builders.cluster(cluster_builders.brokers(2), [cluster_builders.topic("t", [1, 2])])
     with pytest.raises(UsageError, match=message) as error:
@@ -160,10 +160,10 @@ def test_a_part_that_raises_is_named_in_one_line(part: str, error: BaseException
     cluster = cluster_builders.cluster(cluster_builders.brokers(2), [cluster_builders.topic("t", [1, 2])])
     score = type("Failing", (Heat,), {part: fail})()
     for asked in (parts_of, lambda score, cluster: getattr(plugin_score(score), part)(cluster)):
-        with pytest.raises(UsageError) as told:
+        with pytest.raises(UsageError) as caught:
             asked(score, cluster)
         said = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        assert told.value.message == f"score 'heat': its {part} raised {said}"
+        assert caught.value.message == f"score 'heat': its {part} raised {said}"
 
 
 def test_signals_reach_through_a_score() -> None:

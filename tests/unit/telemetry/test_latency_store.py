@@ -156,8 +156,8 @@ def queue(leader: int, *, waiting: int, in_flight: int, sent: int) -> dict[str, 
 
 def test_a_backlog_counts_before_it_is_measured() -> None:
     """The backlog counts before a response measures it; its start and its end are each reported once."""
-    table, told = LatencyTable(max_age_s=10, clock=Clock()), []
-    read = StatisticsReader(table, memory_s=1.0, backlogged=lambda: told.append(len(told)))
+    table, reported = LatencyTable(max_age_s=10, clock=Clock()), []
+    read = StatisticsReader(table, memory_s=1.0, backlogged=lambda: reported.append(len(reported)))
 
     def tell(at_s: float, waiting: int, done: int) -> None:
         text = json.loads(statistics(at_s, a=broker(1, rtt=1000.0, produced=10 + done, received=10 + done)))
@@ -166,13 +166,13 @@ def test_a_backlog_counts_before_it_is_measured() -> None:
 
     tell(0.0, 0, 0)
     tell(0.1, 0, 10)
-    assert (table.latencies_s(), told) == ({1: pytest.approx(0.001)}, [])
+    assert (table.latencies_s(), reported) == ({1: pytest.approx(0.001)}, [])
     tell(0.2, 1000, 20)
-    assert (table.latencies_s(), told) == ({1: pytest.approx(10.0)}, [0])
+    assert (table.latencies_s(), reported) == ({1: pytest.approx(10.0)}, [0])
     tell(0.3, 0, 30)
-    assert (table.latencies_s(), told) == ({1: pytest.approx(0.001)}, [0, 1])
+    assert (table.latencies_s(), reported) == ({1: pytest.approx(0.001)}, [0, 1])
     tell(0.4, 0, 40)
-    assert told == [0, 1]
+    assert reported == [0, 1]
 
 
 def test_times_are_averaged_over_the_memory() -> None:

@@ -125,8 +125,8 @@ def test_broker_that_keeps_its_replicas_dies_for_a_while(scene: Any) -> None:
     result = _run(scene)
     assert result.outcome is RunOutcome.COMPLETE
     assert any(e.reason == "broker 3 is dead" for e in scene.recorder.of(PartitionAside))
-    told = [e.done_bytes for e in scene.recorder.of(RunProgress)]
-    assert told == sorted(told)
+    reported = [e.done_bytes for e in scene.recorder.of(RunProgress)]
+    assert reported == sorted(reported)
     scene.assert_as_planned()
 
 
@@ -217,8 +217,8 @@ def test_only_copy_is_away_for_a_while(scene: Any) -> None:
     result = _run(scene)
     assert result.outcome is RunOutcome.COMPLETE
     assert "0:3" in listed[0].split(",")
-    told = [e.done_bytes for e in scene.recorder.of(RunProgress)]
-    assert told == sorted(told)
+    reported = [e.done_bytes for e in scene.recorder.of(RunProgress)]
+    assert reported == sorted(reported)
 
 
 def test_throttles_that_another_tool_clears_are_set_again(scene: Any) -> None:
@@ -446,8 +446,8 @@ def test_lower_rate_of_an_operator(scene: Any, override: bool) -> None:
     throttle = msgspec.structs.replace(scene.options.throttle, override=override)
     assert _run(scene, throttle=throttle).outcome is RunOutcome.COMPLETE
     assert seen == ({"3000000", "10000000"} if override else {"3000000"})
-    told = [w.message for w in scene.recorder.of(Warned) if "own lower throttle of 3 MB/s" in w.message]
-    assert [text.startswith("broker 2 keeps its") for text in told] == ([] if override else [True])
+    reported = [w.message for w in scene.recorder.of(Warned) if "own lower throttle of 3 MB/s" in w.message]
+    assert [text.startswith("broker 2 keeps its") for text in reported] == ([] if override else [True])
     assert scene.configs_now() == scene.configs
 
 
@@ -465,7 +465,7 @@ def _to_broker_2() -> Any:
     ],
 )
 def test_interrupted(scene: Any, policy: OnInterrupt, outcome: RunOutcome) -> None:
-    """A run told to stop leaves what was requested: nothing in flight, or moves with their throttle."""
+    """A run that is stopped leaves what was requested: nothing in flight, or moves with their throttle."""
     switch = StopSwitch()
     _at(scene, 4.0, switch.request, StopReason.INTERRUPT)
     options = msgspec.structs.replace(scene.options, on_interrupt=policy)
@@ -486,7 +486,7 @@ def test_interrupted(scene: Any, policy: OnInterrupt, outcome: RunOutcome) -> No
 
 @pytest.mark.parametrize("second", list(range(0, 20, 2)))
 def test_interrupted_at_any_time(scene: Any, second: int) -> None:
-    """Whenever a run is told to stop, it leaves no throttle and nothing in flight, and can be rolled back from
+    """Whenever a run is stopped, it leaves no throttle and nothing in flight, and can be rolled back from
     there."""
     switch = StopSwitch()
     _at(scene, float(second) + 0.5, switch.request, StopReason.TERMINATE)
@@ -513,7 +513,7 @@ def test_window(scene: Any) -> None:
 
 
 def test_two_hosts_at_once(scene: Any) -> None:
-    """The second host is told who is working; once the first has died, it continues after the session."""
+    """The second host reports who is working; once the first has died, it continues after the session."""
     other = scene.memory.connect("other")
     found: list[Any] = []
 
@@ -769,8 +769,8 @@ def test_two_wishes_at_once(scene: Any, without: tuple[Capability, ...]) -> None
     ):
         _at(scene, seconds, request_throttle, scene.environment(scene.memory), requested)
     assert _run(scene).outcome is RunOutcome.COMPLETE
-    told = [(e.bytes_per_s, e.log_dir_bytes_per_s) for e in scene.recorder.of(ThrottleChanged)]
-    assert told == [(40_000_000, 77_000_000)]
+    reported = [(e.bytes_per_s, e.log_dir_bytes_per_s) for e in scene.recorder.of(ThrottleChanged)]
+    assert reported == [(40_000_000, 77_000_000)]
 
 
 def test_throttle_made_automatic_on_the_way(scene: Any) -> None:
@@ -783,9 +783,9 @@ def test_throttle_made_automatic_on_the_way(scene: Any) -> None:
     own = scene.memory.kafka.parts.brokers[2].own_configs
     scene.faulty.before.append(lambda _: seen.add(own.get("replica.alter.log.dirs.io.max.bytes.per.second")))
     assert _run(scene).outcome is RunOutcome.COMPLETE
-    told = scene.recorder.of(ThrottleChanged)
-    assert (told[0].bytes_per_s, told[0].log_dir_bytes_per_s) == (10_000_000, 77_000_000)
-    assert told[1].bytes_per_s > 10_000_000
+    reported = scene.recorder.of(ThrottleChanged)
+    assert (reported[0].bytes_per_s, reported[0].log_dir_bytes_per_s) == (10_000_000, 77_000_000)
+    assert reported[1].bytes_per_s > 10_000_000
     assert "77000000" in seen
     scene.assert_as_planned()
 
@@ -855,10 +855,10 @@ def test_auto_rate_rises_and_falls(scene: Any) -> None:
 def test_progress_adds_up(scene: Any) -> None:
     """Reported progress never falls, and ends at the total to copy."""
     _run(scene)
-    told = scene.recorder.of(RunProgress)
-    done = [e.done_bytes for e in told]
+    reported = scene.recorder.of(RunProgress)
+    done = [e.done_bytes for e in reported]
     assert done == sorted(done)
-    assert done[-1] == told[-1].total_bytes == sum(told[-1].arriving_bytes.values())
+    assert done[-1] == reported[-1].total_bytes == sum(reported[-1].arriving_bytes.values())
 
 
 @pytest.mark.parametrize("host", ["one", "two"])

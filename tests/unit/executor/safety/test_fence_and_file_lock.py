@@ -35,11 +35,11 @@ class _Lock:
         self.released = 0
 
     def seconds_since_heartbeat(self) -> float:
-        """As told."""
+        """As given."""
         return self.age_s
 
     def is_held(self) -> bool:
-        """As told."""
+        """As given."""
         return self.holds
 
     def release(self) -> None:
@@ -178,8 +178,8 @@ def test_the_lock_is_waited_for_as_long_as_asked(scene: Any) -> None:
     lock = lock_cluster(scene.environment(), SESSION_S, wait_s=40.0)
     assert lock.is_held()
     assert scene.memory.kafka.clock.monotonic() == 21.0
-    (told,) = scene.recorder.of(LockAwaited)
-    assert told == LockAwaited(holder="cluster locked by kafkabal on two (process 9)", wait_s=40.0)
+    (reported,) = scene.recorder.of(LockAwaited)
+    assert reported == LockAwaited(holder="cluster locked by kafkabal on two (process 9)", wait_s=40.0)
 
 
 @pytest.mark.parametrize(("wait_s", "stops_at_s", "ends_at_s"), [(0.0, None, 0.0), (2.5, None, 2.5), (40.0, 3.5, 4.0)])

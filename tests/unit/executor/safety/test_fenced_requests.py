@@ -100,12 +100,12 @@ def test_reassignments() -> None:
     scene = _Scene(answer=lambda: next(answers))
     targets = {A: (1, 2), B: (2, 3), C: (3, 1)}
     assert scene.requests().reassign(targets, changes_replication_factor=True) == {A: FAULT, C: FAULT}
-    told, how = "NOT_CONTROLLER: ask another", {"allow_replication_factor_change": True}
+    reported, how = "NOT_CONTROLLER: ask another", {"allow_replication_factor_change": True}
     first, second = {"t-0": [1, 2], "t-1": [2, 3]}, {"t-2": [3, 1]}
     assert scene.happened == [
         ("placement", targets),
-        *_sent(7, EffectKind.REASSIGN, first, ("alter", {A: (1, 2), B: (2, 3)}, how), {"t-0": told}),
-        *_sent(8, EffectKind.REASSIGN, second, ("alter", {C: (3, 1)}, how), {"t-2": told}),
+        *_sent(7, EffectKind.REASSIGN, first, ("alter", {A: (1, 2), B: (2, 3)}, how), {"t-0": reported}),
+        *_sent(8, EffectKind.REASSIGN, second, ("alter", {C: (3, 1)}, how), {"t-2": reported}),
     ]
 
 
@@ -129,10 +129,10 @@ def test_log_dirs() -> None:
     scene = _Scene(answer=lambda: next(answers))
     assert scene.requests().move_log_dirs({one: "/a", two: "/b", three: "/c"}) == {one: FAULT, three: FAULT}
     first, second = {"t-0:1": "/a", "t-0:2": "/b"}, {"t-0:3": "/c"}
-    told = "NOT_CONTROLLER: ask another"
+    reported = "NOT_CONTROLLER: ask another"
     assert scene.happened == [
-        *_sent(7, EffectKind.LOG_DIRS, first, ("dirs", {one: "/a", two: "/b"}), {str(one): told}),
-        *_sent(8, EffectKind.LOG_DIRS, second, ("dirs", {three: "/c"}), {str(three): told}),
+        *_sent(7, EffectKind.LOG_DIRS, first, ("dirs", {one: "/a", two: "/b"}), {str(one): reported}),
+        *_sent(8, EffectKind.LOG_DIRS, second, ("dirs", {three: "/c"}), {str(three): reported}),
     ]
 
 

@@ -21,13 +21,13 @@ class Attempts:
     def __init__(self, *errors: OperationError) -> None:
         self.clock = FakeClock()
         self.at_s: list[float] = []
-        self.told: list[Trouble] = []
+        self.reported: list[Trouble] = []
         self.budget = RetryBudget(self.clock, _TIMEOUTS, self)
         self._errors = list(errors)
 
     def on_event(self, event: Any) -> None:
         """Keep it."""
-        self.told.append(event)
+        self.reported.append(event)
 
     def __call__(self) -> str:
         """One attempt."""
@@ -42,9 +42,9 @@ def test_pauses_double_up_to_a_quarter_of_a_minute() -> None:
     attempts = Attempts(*[UnreachableError("gone")] * 7)
     assert attempts.budget.until_success(attempts) == "done"
     assert attempts.at_s == [0.0, 1.0, 3.0, 7.0, 15.0, 30.0, 45.0, 60.0]
-    assert [t.next_try_s for t in attempts.told] == [1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0]
-    assert [t.since_s for t in attempts.told] == attempts.at_s[:-1]
-    assert {t.error for t in attempts.told} == {"gone"}
+    assert [t.next_try_s for t in attempts.reported] == [1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0]
+    assert [t.since_s for t in attempts.reported] == attempts.at_s[:-1]
+    assert {t.error for t in attempts.reported} == {"gone"}
 
 
 def test_a_cluster_that_stays_away_is_given_up() -> None:
@@ -56,8 +56,8 @@ def test_a_cluster_that_stays_away_is_given_up() -> None:
     assert attempts.budget.until_success(attempts) == "done"
     attempts._errors = [UnreachableError("again")]
     assert attempts.budget.until_success(attempts) == "done"
-    assert attempts.told[-1].since_s == 0.0
-    assert attempts.told[-1].next_try_s == 1.0
+    assert attempts.reported[-1].since_s == 0.0
+    assert attempts.reported[-1].next_try_s == 1.0
 
 
 def test_refusals_are_given_up_after_a_few_in_a_row() -> None:
@@ -79,4 +79,4 @@ def test_permanent_errors_are_raised_at_once(error: OperationError) -> None:
     attempts = Attempts(error)
     with pytest.raises(type(error)):
         attempts.budget.until_success(attempts)
-    assert (attempts.at_s, attempts.told) == ([0.0], [])
+    assert (attempts.at_s, attempts.reported) == ([0.0], [])

@@ -130,10 +130,10 @@ def test_damage_is_reported(store: _Store) -> None:
     for damaged in ({}, {"run/a/0": part[:-1]}, {"run/a/0": part[:-1] + b"x"}):
         del store.kept["run/a/0"]
         store.kept |= damaged
-        with pytest.raises(OperationError) as told:
+        with pytest.raises(OperationError) as caught:
             record.load()
-        assert str(told.value) == "the run record of a on the cluster is incomplete"
-        assert told.value.hint == "give its journal with --journal, or run 'kafkabal rebalance repair'"
+        assert str(caught.value) == "the run record of a on the cluster is incomplete"
+        assert caught.value.hint == "give its journal with --journal, or run 'kafkabal rebalance repair'"
         store.kept["run/a/0"] = part
     del store.kept["run/a/state"]
     assert record.load() == (_run("a"), RunState())

@@ -154,7 +154,7 @@ def test_two_states_of_a_run(local: tuple[int, str], recorded: tuple[int, str], 
 
 
 def test_record_that_may_not_be_read(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A principal that may not read it is told so; if there is none, or it may be read, nothing is reported."""
+    """A principal that may not read it gets an error; if there is none, or it may be read, nothing is reported."""
     assert refused_record(scene.memory) is None
     assert refused_record(InMemoryCluster(scene.memory.kafka, without=[Capability.RECORDS])) is None
     denied = NotAuthorizedError("not authorized")

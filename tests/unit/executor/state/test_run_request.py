@@ -16,7 +16,7 @@ _TOO_FEW = RefusedByClusterError("write to topic __kafkabal: NOT_ENOUGH_REPLICAS
 
 
 class _Store:
-    """Records of which reads and writes fail as told, and how long each may take."""
+    """Records whose reads and writes fail as scripted, and how long each may take."""
 
     def __init__(self) -> None:
         self.kept: dict[str, bytes] = {}

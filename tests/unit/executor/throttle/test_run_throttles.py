@@ -107,7 +107,7 @@ class _Kafka:
 
     def on_event(self, event: Any) -> None:
         """The listener."""
-        self.happened.append(("told", event.message))
+        self.happened.append(("reported", event.message))
 
     def new(self) -> list[Any]:
         """What happened since the last call."""
@@ -225,7 +225,7 @@ def test_throttles_set_by_an_operator(kafka: _Kafka) -> None:
         _rates((2, LEADER_RATE), (3, FOLLOWER_RATE)),
         [("topic t", LEADER_REPLICAS, "append", "0:2")],
     ]
-    # what is set meanwhile stays, and is told
+    # what is set meanwhile stays, and is reported
     kafka.own[_broker(3), FOLLOWER_RATE] = "77"
     kafka.own[TOPIC, LEADER_REPLICAS] += ",8:8"
     left = throttles.restore()
@@ -286,8 +286,8 @@ def test_a_rate_of_an_operator_that_another_tool_has_cleared(kafka: _Kafka) -> N
     kafka.new()
     throttles.cover([], [_running(MOVE)], EVERYWHERE)
     happened = kafka.new()
-    assert [said for said in happened if said[0] == "told"] == [
-        ("told", f"{LEADER_RATE} of broker {b}: earlier value {v} deleted by another tool; kept so")
+    assert [said for said in happened if said[0] == "reported"] == [
+        ("reported", f"{LEADER_RATE} of broker {b}: earlier value {v} deleted by another tool; kept so")
         for b, v in ((1, "900"), (2, "5000"))
     ]
     assert _rates((1, LEADER_RATE), (2, LEADER_RATE)) in happened
@@ -316,8 +316,8 @@ def test_a_rate_of_another_tool_is_reported_once(kafka: _Kafka) -> None:
     kafka.new()
     for _ in range(2):
         throttles.cover([], [_running(MOVE)], EVERYWHERE)
-    said = ("told", f"{FOLLOWER_RATE} of broker 3: set to 77 by another tool; kept so")
-    assert [what for what in kafka.new() if what[0] == "told"] == [said]
+    said = ("reported", f"{FOLLOWER_RATE} of broker 3: set to 77 by another tool; kept so")
+    assert [what for what in kafka.new() if what[0] == "reported"] == [said]
     assert throttles.restore().complaints == []
     kafka.own[_broker(3), FOLLOWER_RATE] = "78"
     assert throttles.restore().complaints == [f"{FOLLOWER_RATE} of broker 3: set to 78 by another tool; kept so"]

@@ -118,8 +118,8 @@ def test_a_run_that_failed_is_an_alert_for_a_day(receiver: Receiver) -> None:
     """Its command has ended and cannot post it again; the next run that completes resolves it."""
     for outcome in (RunOutcome.PARTIAL, RunOutcome.COMPLETE):
         url = receiver.url.replace("/hook", "/api/v2/alerts")
-        with RunNotifications(Notifier(url, "prod", print), "rebalance", lambda: 0.0) as told:
-            told.on_event(_finished(outcome))
+        with RunNotifications(Notifier(url, "prod", print), "rebalance", lambda: 0.0) as notifications:
+            notifications.on_event(_finished(outcome))
     ((failed,), (over,)) = receiver.bodies
     assert failed["labels"] == over["labels"]
     assert (failed["startsAt"], failed["endsAt"]) == ("1970-01-01T00:00:00+00:00", "1970-01-02T00:00:00+00:00")
@@ -150,10 +150,10 @@ def test_forms_of_people() -> None:
 def test_a_run_is_posted(receiver: Receiver) -> None:
     """Its start, its warnings, and its end."""
     warnings: list[str] = []
-    with RunNotifications(Notifier(receiver.url, "prod", warnings.append), "rebalance", lambda: 0.0) as told:
-        told.on_event(_started())
-        told.on_event(Warned(message="one replica is out of sync"))
-        told.on_event(_finished(RunOutcome.COMPLETE))
+    with RunNotifications(Notifier(receiver.url, "prod", warnings.append), "rebalance", lambda: 0.0) as notifications:
+        notifications.on_event(_started())
+        notifications.on_event(Warned(message="one replica is out of sync"))
+        notifications.on_event(_finished(RunOutcome.COMPLETE))
     assert [body["event"] for body in receiver.bodies] == ["run-started", "run-warning", "run-completed"]
     assert receiver.bodies[0]["message"] == "run r started: 2 partitions, 4.88 KiB"
     assert receiver.bodies[2]["message"] == "run r complete: 2 of 2 partitions, 4.88 KiB in 3 s"
@@ -165,9 +165,9 @@ def test_a_refusal_is_posted_once(receiver: Receiver) -> None:
     """An error before a run has started is posted; one that only repeats how the run ended is not."""
 
     def run(*events: Event) -> None:
-        with RunNotifications(Notifier(receiver.url, "prod", print), "rebalance", lambda: 0.0) as told:
+        with RunNotifications(Notifier(receiver.url, "prod", print), "rebalance", lambda: 0.0) as notifications:
             for event in events:
-                told.on_event(event)
+                notifications.on_event(event)
             raise DriftError("the cluster has changed")
 
     with pytest.raises(DriftError):

@@ -60,11 +60,11 @@ def test_a_run_that_has_sent_something_cleans_up_aloud() -> None:
     ]
 
 
-@pytest.mark.parametrize(("predicted_s", "told"), [(None, False), (0.07, False), (90.0, True)])
-def test_a_prediction_of_less_than_the_rest_of_a_run_is_not_reported(predicted_s: float | None, told: bool) -> None:
+@pytest.mark.parametrize(("predicted_s", "reported"), [(None, False), (0.07, False), (90.0, True)])
+def test_a_prediction_of_less_than_the_rest_of_a_run_is_not_reported(predicted_s: float | None, reported: bool) -> None:
     """A run of a few bytes takes seconds all the same."""
     (line,) = _said(_started(predicted_s=predicted_s))
-    assert ("about" in line) is told
+    assert ("about" in line) is reported
 
 
 def test_a_throttle_is_reported_as_it_was_written() -> None:

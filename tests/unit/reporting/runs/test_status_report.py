@@ -58,8 +58,8 @@ def test_bytes_that_were_cancelled_give_no_negative_rate() -> None:
 def test_an_unknown_lock_holder_is_reported() -> None:
     """Before the advice to resume a run, a note says that a process may be working on it."""
     report = status_report(replace(_status(200), holder=None, why_holder_unknown="no coordinator"))
-    told = [note.startswith("unknown whether a process works on it: no coordinator") for note in report.notes]
-    assert told.index(True) < len(told) - 1
+    reported = [note.startswith("unknown whether a process works on it: no coordinator") for note in report.notes]
+    assert reported.index(True) < len(reported) - 1
 
 
 @pytest.mark.parametrize(

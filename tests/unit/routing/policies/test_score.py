@@ -165,15 +165,15 @@ def test_log_dirs_that_are_read_one_after_the_other_are_no_imbalance(view_over: 
     """Broker 1 reported its bytes early, the others late: the difference may be own records, so nobody gets more."""
     view = view_over(brokers=4, existing_bytes=10**7)
     policy, sent = after_sending(view)
-    told = sent * np.array([0.3, 0.8, 0.9, 0.9])
+    written_bytes = sent * np.array([0.3, 0.8, 0.9, 0.9])
     settled = sent * 0.25
 
-    policy.refresh(replace(grown(view, told, at_s=1.0), settled_bytes=settled))
+    policy.refresh(replace(grown(view, written_bytes, at_s=1.0), settled_bytes=settled))
     assert share_of_first(policy) == pytest.approx(0.25, rel=0.01)
 
-    more = told + np.array([0, 4e7, 4e7, 4e7])
+    more = written_bytes + np.array([0, 4e7, 4e7, 4e7])
     policy.refresh(replace(grown(view, more, at_s=2.0), settled_bytes=settled))
-    assert share_of_first(policy) > 0.3, "what nobody of us has sent was sent by others"
+    assert share_of_first(policy) > 0.3, "bytes that we did not send were sent by others"
 
 
 def after_sending(view: RoutingView) -> tuple[ScoreWeighted, F64]:
@@ -185,14 +185,14 @@ def after_sending(view: RoutingView) -> tuple[ScoreWeighted, F64]:
     return policy, np.asarray(np.bincount(out, minlength=4) * 20_000, np.float64)
 
 
-def grown(view: RoutingView, told: F64, *, at_s: float) -> RoutingView:
-    """A later view, in which the log dirs tell so many bytes more."""
+def grown(view: RoutingView, written_bytes: F64, *, at_s: float) -> RoutingView:
+    """A later view, in which the log dirs report so many bytes more."""
     return replace(
         view,
         at_s=at_s,
-        partition_bytes=view.partition_bytes + told,
-        used_bytes=view.used_bytes + told,
-        marginal_loads=tuple(p.after(told, view.replica_partition) for p in view.marginal_loads),
+        partition_bytes=view.partition_bytes + written_bytes,
+        used_bytes=view.used_bytes + written_bytes,
+        marginal_loads=tuple(p.after(written_bytes, view.replica_partition) for p in view.marginal_loads),
     )
 
 
