@@ -3,51 +3,24 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.prometheus_server import prometheus_server
+
 SNAPSHOT = Path(__file__).parent / "snapshots" / "even.jsonl"
 VALUES = {1: 1.0, 2: 2.0, 3: 3.0}
-
-
-class _Prometheus(BaseHTTPRequestHandler):
-    """Responds to every query with one value per broker."""
-
-    def do_GET(self) -> None:
-        """Respond."""
-        self._answer()
-
-    def do_POST(self) -> None:
-        """Respond."""
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self._answer()
-
-    def _answer(self) -> None:
-        found = [{"metric": {"broker": f"kafka-{b}"}, "value": [0, str(value)]} for b, value in VALUES.items()]
-        body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": found}}).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Log nothing."""
 
 
 @pytest.fixture
 def prometheus() -> Iterator[str]:
     """Address of a server that responds like Prometheus."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Prometheus) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with prometheus_server({f"kafka-{b}": value for b, value in VALUES.items()}) as address:
+        yield address
 
 
 def test_inspect_shows_the_queried_score(run_cli: Callable[..., Any], prometheus: str) -> None:

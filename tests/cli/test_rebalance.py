@@ -23,6 +23,11 @@ from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, t
 from tests.cli.simulated import simulate
 
 
+def _apply(plan_file: Path, snapshot: Path) -> tuple[str, ...]:
+    """The words of a command that applies a plan to a snapshot."""
+    return ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
+
+
 def _replicas(path: Path) -> list[list[int]]:
     state = read_snapshot(path)
     ids = state.brokers.id[state.replicas.broker].tolist()
@@ -33,7 +38,7 @@ def _replicas(path: Path) -> list[list[int]]:
 def test_apply_status_rollback(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
     """A plan is applied, reported as done, and rolled back; the snapshot follows."""
     before = _replicas(snapshot)
-    done = run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
+    done = run_cli(*_apply(plan_file, snapshot))
     assert (done.code, done.out.count("2 of 2 partitions moved")) == (0, 1)
     assert _replicas(snapshot) == [[3, 2], [3, 1], [1, 2]]
 
@@ -85,7 +90,7 @@ def test_a_move_waits_for_the_one_that_makes_room(run_cli: Callable[..., Any], t
 
 def test_apply_again_has_nothing_to_do(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
     """A plan that is already in place is not an error, and changes nothing."""
-    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
+    words = _apply(plan_file, snapshot)
     run_cli(*words)
     again = run_cli(*words)
     assert (again.code, again.out) == (0, "")
@@ -213,7 +218,7 @@ def test_another_throttle(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, words: tuple[str, ...], said: str
 ) -> None:
     """An interrupted run uses the new rate once resumed; requesting no change is a usage error."""
-    run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
+    run_cli(*_apply(plan_file, snapshot))
     _crash(tmp_path)
     asked = run_cli("rebalance", "throttle", *words, "--snapshot", str(snapshot))
     assert "no process holds the lock of the cluster now" in asked.err
@@ -229,7 +234,7 @@ def test_another_throttle_while_the_lock_cannot_be_read(
     def no_coordinator(_: Any) -> tuple[None, str]:
         return None, "coordinator of group g not available"
 
-    run_cli("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
+    run_cli(*_apply(plan_file, snapshot))
     _crash(tmp_path)
     monkeypatch.setattr("kafkabal.executor.current_holder", no_coordinator)
     asked = run_cli("rebalance", "throttle", "8MiB", "--snapshot", str(snapshot))
@@ -240,19 +245,7 @@ def test_another_throttle_while_the_lock_cannot_be_read(
 
 def test_jsonl(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
     """Every line is an object: the first is the envelope, the last the end."""
-    done = run_cli(
-        "rebalance",
-        "apply",
-        str(plan_file),
-        "--snapshot",
-        str(snapshot),
-        "--save",
-        str(snapshot),
-        "--yes",
-        "-o",
-        "jsonl",
-        "-q",
-    )
+    done = run_cli(*_apply(plan_file, snapshot), "-o", "jsonl", "-q")
     lines = [json.loads(line) for line in done.out.splitlines()]
     assert lines[0] == {"kafkabal": {"command": "rebalance apply", "version": 1}}
     assert [lines[1]["event"], lines[-1]["event"]] == ["phase", "finished"]
@@ -262,19 +255,7 @@ def test_jsonl(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> 
 
 def test_json(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
     """One document with what was done and where the journal is."""
-    done = run_cli(
-        "rebalance",
-        "apply",
-        str(plan_file),
-        "--snapshot",
-        str(snapshot),
-        "--save",
-        str(snapshot),
-        "--yes",
-        "-o",
-        "json",
-        "-q",
-    )
+    done = run_cli(*_apply(plan_file, snapshot), "-o", "json", "-q")
     document = json.loads(done.out)
     assert (document["outcome"], document["done_partitions"], document["left_throttles"]) == ("complete", 2, [])
 
@@ -326,7 +307,7 @@ def test_drift(run_cli: Callable[..., Any], tmp_path: Path, plan_file: Path) -> 
     """A plan that no longer matches is refused with exit 4, naming the partition; the rest can be applied."""
     path = tmp_path / "changed.jsonl"
     write_snapshot(cluster(brokers(3, dirs=2), [topic("t", [1, 2], [1, 2], [1, 2])]), path)
-    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(path), "--save", str(path), "--yes")
+    words = _apply(plan_file, path)
     refused = run_cli(*words)
     assert refused.code == 4
     assert "t-1 was on brokers 2, 1, is now on 1, 2" in refused.err
@@ -339,7 +320,7 @@ def test_other_cluster(run_cli: Callable[..., Any], snapshot: Path, plan_file: P
     plan = read_plan(plan_file)
     other = tmp_path / "other.json"
     write_plan(Plan(partitions=plan.partitions, cluster_id="elsewhere"), other)
-    words = ("rebalance", "apply", str(other), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes", "--force")
+    words = (*_apply(other, snapshot), "--force")
     refused = run_cli(*words)
     assert refused.code == 4
     assert "the plan is for cluster elsewhere, this is simulated" in refused.err
@@ -361,10 +342,7 @@ def test_plain_kafka_plan(run_cli: Callable[..., Any], snapshot: Path, tmp_path:
     foreign = tmp_path / "reassign.json"
     entries = [{"topic": "t", "partition": 2, "replicas": [3, 1]}]
     foreign.write_text(json.dumps({"version": 1, "partitions": entries}))
-    assert (
-        run_cli("rebalance", "apply", str(foreign), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes").code
-        == 0
-    )
+    assert run_cli(*_apply(foreign, snapshot)).code == 0
     assert _replicas(snapshot)[2] == [3, 1]
 
 
@@ -504,7 +482,7 @@ def test_an_unwritable_textfile_does_not_stop_the_run(
         raise OutputError(f"{path}: cannot write: disk full")
 
     monkeypatch.setattr("kafkabal.reporting.textfile_writer.replacing", refuse)
-    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
+    words = _apply(plan_file, snapshot)
     outcome = run_cli(*words, "--textfile", str(tmp_path / "run.prom"))
     assert outcome.code == 0, outcome.err
     assert outcome.err.count("disk full") == 1

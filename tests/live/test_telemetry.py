@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -22,6 +21,7 @@ from kafkabal.sandbox.java_programs import java_binary, java_command, run_java
 from kafkabal.sandbox.sandbox_home import default_cache
 from kafkabal.telemetry.broker_plugin.build_jar import REPORTER_CLASS, build_plugin
 from tests.live.conftest import MakeSandbox
+from tests.prometheus_server import prometheus_server
 
 VERSION = "4.1.2"
 TOO_LARGE = 20
@@ -142,31 +142,8 @@ def test_pushed_metrics_are_read_back(
 @pytest.fixture
 def prometheus() -> Iterator[str]:
     """Address of a server that reports three times the value of broker 1 for broker 2."""
-
-    class Answer(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self._answer()
-
-        def do_POST(self) -> None:
-            self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            self._answer()
-
-        def _answer(self) -> None:
-            found = [{"metric": {"broker": str(b)}, "value": [0, str(v)]} for b, v in ((1, 1.0), (2, 3.0))]
-            body = json.dumps({"status": "success", "data": {"resultType": "vector", "result": found}}).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-            """Log nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
+    with prometheus_server({"1": 1.0, "2": 3.0}) as address:
+        yield address
 
 
 def test_leaders_move_to_brokers_with_low_measured_load(make_sandbox: MakeSandbox, prometheus: str) -> None:

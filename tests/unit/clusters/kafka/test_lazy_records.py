@@ -6,17 +6,15 @@ import random
 
 import numpy as np
 import pytest
-from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.clusters.kafka.lazy_records import BatchHead
 from kafkabal.clusters.kafka.record_batches import BatchReader, unpack_headers
 from kafkabal.errors import RefusedByClusterError
+from tests.unit.clusters.kafka.pack_batch import RecordFields, pack_batch
 
 
-def _drawn(
-    randomness: random.Random, count: int
-) -> list[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes]]]]:
+def _drawn(randomness: random.Random, count: int) -> list[RecordFields]:
     def text(most: int) -> bytes | None:
         return None if randomness.random() < 0.2 else randomness.randbytes(randomness.choice((0, 1, 60, 70, most)))
 
@@ -31,23 +29,6 @@ def _drawn(
     ]
 
 
-def _batch(base: int, records: list[tuple[int, bytes | None, bytes | None, list[tuple[str, bytes]]]]) -> bytes:
-    builder = DefaultRecordBatchBuilder(
-        magic=2,
-        compression_type=0,
-        is_transactional=False,
-        producer_id=-1,
-        producer_epoch=0,
-        base_sequence=0,
-        batch_size=10**8,
-    )
-    for number, (stamp, key, value, headers) in enumerate(records):
-        builder.append(number, stamp, key, value, headers)
-    packed = bytearray(builder.build())
-    packed[0:8] = base.to_bytes(8, "big")
-    return bytes(packed)
-
-
 def test_drawn_records_come_back() -> None:
     """Keys, values and headers of every length, or absent, in batches of one response and of several."""
     randomness = random.Random(7)
@@ -55,7 +36,7 @@ def test_drawn_records_come_back() -> None:
     found = LazyRecords()
     base, expected = 2**40, []
     for records in drawn:
-        more, _ = BatchReader(3).records(memoryview(_batch(base, records)), base, base + len(records))
+        more, _ = BatchReader(3).records(memoryview(pack_batch(base, records)), base, base + len(records))
         found.extend(more)
         expected += [(base + i, *record) for i, record in enumerate(records)]
         base += len(records)
@@ -105,9 +86,9 @@ def test_bytes_that_are_no_record_are_refused_or_read_within_it() -> None:
 
 def test_a_record_that_reaches_into_the_next_batch_is_refused() -> None:
     """A length beyond its batch, but within the received bytes."""
-    first = bytearray(_batch(0, [(0, None, b"x" * 20, [])]))
+    first = bytearray(pack_batch(0, [(0, None, b"x" * 20, [])]))
     assert first[61] < 0x80
     first[61] += 20
-    packed = bytes(first) + _batch(1, [(0, None, b"y" * 40, [])])
+    packed = bytes(first) + pack_batch(1, [(0, None, b"y" * 40, [])])
     with pytest.raises(RefusedByClusterError, match="ends after its batch"):
         BatchReader(0).records(memoryview(packed), 0, 2)

@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from kafkabal.clusters.kafka import range_fetcher
 from kafkabal.clusters.kafka.buffer_pool import BufferPool
@@ -15,21 +14,7 @@ from kafkabal.clusters.kafka.fetch_response import PartitionResponse
 from kafkabal.clusters.kafka.overfetched_batch_cache import BatchSpan, OverfetchedBatches
 from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
 from kafkabal.config import ConnectionSettings
-
-
-def _batch(base: int, values: list[bytes]) -> bytes:
-    builder = DefaultRecordBatchBuilder(
-        magic=2,
-        compression_type=0,
-        is_transactional=False,
-        producer_id=-1,
-        producer_epoch=0,
-        base_sequence=0,
-        batch_size=10**7,
-    )
-    for number, value in enumerate(values):
-        builder.append(number, 1000, None, value, [])
-    return base.to_bytes(8, "big") + bytes(builder.build())[8:]
+from tests.unit.clusters.kafka.pack_batch import pack_batch
 
 
 class Log:
@@ -42,7 +27,9 @@ class Log:
         at = 0
         while at < records:
             count = min(records - at, randomness.randrange(1, largest))
-            self.batches.append((at, at + count - 1, _batch(at, [b"%d" % o * 20 for o in range(at, at + count)])))
+            self.batches.append(
+                (at, at + count - 1, pack_batch(at, [(1000, None, b"%d" % o * 20, ()) for o in range(at, at + count)]))
+            )
             at += count
 
     def call_broker(self, _: int, request: Any, in_place: Any = None) -> PartitionResponse:

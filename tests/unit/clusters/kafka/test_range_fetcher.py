@@ -6,12 +6,12 @@ import statistics
 from typing import Any
 
 import pytest
-from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from kafkabal.clusters.kafka import range_fetcher
 from kafkabal.clusters.kafka.fetch_response import PartitionResponse
 from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
 from kafkabal.config import ConnectionSettings
+from tests.unit.clusters.kafka.pack_batch import pack_batch
 
 RECORDS = 400
 RECORD_BYTES = 10_000
@@ -27,7 +27,8 @@ class ThrottlingBroker:
         """With every response that is held back."""
         self.asked: list[int] = []
         self.empty = 0
-        self._batches = [_batch(offset) for offset in range(RECORDS)]
+        record = (1000, None, bytes(RECORD_BYTES - 75), ())
+        self._batches = [pack_batch(offset, [record]) for offset in range(RECORDS)]
 
     def call_broker(self, _: int, request: Any, in_place: Any = None) -> PartitionResponse:
         """Respond, or throttle the connection."""
@@ -40,20 +41,6 @@ class ThrottlingBroker:
             return PartitionResponse(0, memoryview(b""), throttle_ms=100)
         self.left_bytes -= len(packed)
         return PartitionResponse(0, memoryview(packed))
-
-
-def _batch(offset: int) -> bytes:
-    builder = DefaultRecordBatchBuilder(
-        magic=2,
-        compression_type=0,
-        is_transactional=False,
-        producer_id=-1,
-        producer_epoch=0,
-        base_sequence=0,
-        batch_size=10**7,
-    )
-    builder.append(0, 1000, None, bytes(RECORD_BYTES - 75), [])
-    return offset.to_bytes(8, "big") + bytes(builder.build())[8:]
 
 
 @pytest.fixture

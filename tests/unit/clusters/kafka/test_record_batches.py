@@ -8,11 +8,11 @@ from uuid import UUID
 import cramjam
 import pytest
 from kafka.protocol.consumer import FetchResponse
-from kafka.record.default_records import DefaultRecordBatchBuilder
 
 from kafkabal.clusters.kafka.fetch_response import fetch_response
 from kafkabal.clusters.kafka.record_batches import BatchReader, unpack_headers
 from kafkabal.errors import MissingCapabilityError, RefusedByClusterError
+from tests.unit.clusters.kafka.pack_batch import RecordFields, pack_batch
 
 HEADERS = [("path", b"a/b"), ("path", None), ("é", b"")]
 
@@ -20,20 +20,10 @@ HEADERS = [("path", b"a/b"), ("path", None), ("é", b"")]
 def _batch(
     base: int, values: list[bytes | None], *, producer: int = -1, control: bytes | None = None, aborts: bool = False
 ) -> bytes:
-    builder = DefaultRecordBatchBuilder(
-        magic=2,
-        compression_type=0,
-        is_transactional=producer >= 0,
-        producer_id=producer,
-        producer_epoch=0,
-        base_sequence=0,
-        batch_size=10**7,
-    )
-    for number, value in enumerate(values):
-        key = control if control is not None else b"key%d" % number
-        builder.append(number, 1000 + number, key, value, HEADERS)
-    packed = bytearray(builder.build())
-    packed[0:8] = base.to_bytes(8, "big")
+    records: list[RecordFields] = [
+        (1000 + n, control if control is not None else b"key%d" % n, value, HEADERS) for n, value in enumerate(values)
+    ]
+    packed = bytearray(pack_batch(base, records, producer=producer))
     if control is not None:
         packed[22] |= 0x20
     return bytes(packed)
