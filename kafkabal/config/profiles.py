@@ -139,9 +139,9 @@ def _of_top(top: Mapping[str, YamlNode], path: Path) -> Mapping[str, Profile]:
         return {}
     if _SEVERAL not in top:
         return {DEFAULT_PROFILE: _profile(DEFAULT_PROFILE, path, YamlNode(top, Place(str(path), 1)))}
-    stray = next((node for key, node in top.items() if key not in (_SEVERAL, _USE)), None)
-    if stray is not None:
-        raise stray.error(f"setting outside {_SEVERAL!r}: put it into one of the profiles")
+    misplaced = next((node for key, node in top.items() if key not in (_SEVERAL, _USE)), None)
+    if misplaced is not None:
+        raise misplaced.error(f"setting outside {_SEVERAL!r}: put it into one of the profiles")
     several = mapping(top[_SEVERAL])
     return {name: _profile(name, path, node) for name, node in several.items()}
 

@@ -30,8 +30,8 @@ def with_topics(state: ClusterState, topics: Sequence[TopicRow]) -> ClusterState
         raise InvalidClusterError(f"topic {taken[0]} already exists")
     new = build_cluster(header_row(state), list(broker_rows(state)), topics)
     if len(new.brokers) > len(state.brokers):
-        stranger = next(iter(set(new.brokers.id.tolist()) - set(state.brokers.id.tolist())))
-        raise InvalidClusterError(f"new topic on an unknown broker: {stranger}")
+        unknown = next(iter(set(new.brokers.id.tolist()) - set(state.brokers.id.tolist())))
+        raise InvalidClusterError(f"new topic on an unknown broker: {unknown}")
     return _merged(state, new)
 
 

@@ -100,8 +100,8 @@ def _broker_tables(rows: Sequence[BrokerRow], replica_ids: I64) -> tuple[Brokers
             raise InvalidClusterError(f"negative broker id: {row.broker}", broker_row=i)
         _check_dirs(row, i)
         by_id[row.broker] = row
-    for stranger in np.unique(replica_ids):
-        by_id.setdefault(int(stranger), BrokerRow(broker=int(stranger), state="dead"))
+    for unregistered in np.unique(replica_ids):
+        by_id.setdefault(int(unregistered), BrokerRow(broker=int(unregistered), state="dead"))
     ordered = [by_id[i] for i in sorted(by_id)]
     racks = tuple(sorted({row.rack for row in ordered if row.rack is not None}))
     rack_index = {rack: i for i, rack in enumerate(racks)}
@@ -260,9 +260,9 @@ def _leaders(
     leads = brokers.id[replicas.broker] == leader_id[replicas.partition]
     leader = np.full(len(leader_id), -1, np.int32)
     leader[replicas.partition[leads]] = replicas.broker[leads]
-    stranger = np.flatnonzero((leader_id >= 0) & (leader < 0))
-    if stranger.size:
-        at = int(stranger[0])
+    unregistered = np.flatnonzero((leader_id >= 0) & (leader < 0))
+    if unregistered.size:
+        at = int(unregistered[0])
         raise fault(int(first[at]), f"is led by broker {leader_id[at]}, not among its replicas")
     return leader
 

@@ -167,10 +167,10 @@ def _named(named: _Lists, replicas: _Lists, what: str, fault: Callable[[int, str
         return np.ones(len(replicas.value), np.bool_)
     ids = np.unique(np.concatenate((named.value, replicas.value)))
     named_key, key = (x.owner * len(ids) + np.searchsorted(ids, x.value) for x in (named, replicas))
-    stranger = ~np.isin(named_key, key)
-    if stranger.any():
-        at = int(named.owner[stranger][0])
-        raise fault(at, f"{what} {_ids(named.value[stranger & (named.owner == at)])}, not among its replicas")
+    unknown = ~np.isin(named_key, key)
+    if unknown.any():
+        at = int(named.owner[unknown][0])
+        raise fault(at, f"{what} {_ids(named.value[unknown & (named.owner == at)])}, not among its replicas")
     return np.isin(key, named_key)
 
 

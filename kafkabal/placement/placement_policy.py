@@ -22,7 +22,7 @@ class Layout(StrEnum):
     """Leaders drawn from a binomial distribution over the brokers, by id."""
 
 
-_EVEN_ODDS = 0.5
+_DEFAULT_PROBABILITY = 0.5
 """The ids in the middle lead most, symmetrically; any other value favours one end."""
 
 
@@ -31,7 +31,7 @@ class PlacementPolicy:
     """A layout and its parameters; equal policies place equally."""
 
     layout: Layout = Layout.SCORE
-    probability: float = _EVEN_ODDS
+    probability: float = _DEFAULT_PROBABILITY
     """Parameter of the binomial distribution, 0 to 1: near 0 the lowest ids lead most."""
     seed: int = 0
 
@@ -57,7 +57,7 @@ def parse_policy(text: str) -> PlacementPolicy:
             if not 0 <= probability <= 1:
                 raise ValueError
         else:
-            probability = _EVEN_ODDS
+            probability = _DEFAULT_PROBABILITY
         if len(given) > (layout in (Layout.BROKERS_PLUS_2, Layout.BINOMIAL)):
             raise ValueError
         return PlacementPolicy(

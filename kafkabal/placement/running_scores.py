@@ -60,8 +60,8 @@ class RunningScores:
             return [_Track(draft, is_new, s, tolerance, rules) for s in chosen if s.score.grain is Grain.BROKER]
 
         self._tracks = tracks(leaders_by_measurement(scores))
-        heeded = any(track.heeds_leaders for track in self._tracks)
-        self._leadership = None if heeded else tracks(load_scores(["leaders"]))[0]
+        counts_leaders = any(track.counts_leaders for track in self._tracks)
+        self._leadership = None if counts_leaders else tracks(load_scores(["leaders"]))[0]
 
     def rise(self, partition: int, *, leads: bool) -> tuple[F64, F64]:
         """The effect of one more replica of a partition (a row of the draft) on each broker.
@@ -120,7 +120,7 @@ class _Track:
         self._counted = counted_holders(weighted.score, draft)
         parts = parts_of(weighted.score, draft)
         self._leader_load = parts.leader_load
-        self.heeds_leaders = bool(parts.leader_load.any())
+        self.counts_leaders = bool(parts.leader_load.any())
         self._base = np.where(self._counted, parts.base_load, 0.0)
         self._within = np.zeros(len(self._base), np.int32) if parts.holder_group is None else parts.holder_group
         first = draft.partitions.first[:-1]

@@ -92,10 +92,10 @@ def _by_score(
     tolerance: float,
 ) -> list[tuple[I32, I32]]:
     """Place the largest partitions first: the small ones then compensate for what imbalance remains."""
-    anyhow = PlacementPolicy(layout=Layout.EVEN)
+    any_layout = PlacementPolicy(layout=Layout.EVEN)
     nowhere = [np.full((r.partitions, r.replication_factor), -1, np.int32) for r in requests]
     drafts = [
-        _row(state, r, place_by_layout(r, sites, anyhow), dirs) for r, dirs in zip(requests, nowhere, strict=True)
+        _row(state, r, place_by_layout(r, sites, any_layout), dirs) for r, dirs in zip(requests, nowhere, strict=True)
     ]
     draft = with_topics(state, drafts)
     row_of = {name: i for i, name in enumerate(draft.topics.name)}

@@ -19,7 +19,7 @@ class Traffic:
 
     target: I64
     """shape (copies,): broker that receives each copy."""
-    gives_up: I64
+    source: I64
     """shape (copies,): broker that gives up its replica in exchange; ``NO_BROKER`` if the copy is an additional one."""
     bytes: I64
     """shape (copies,)"""
@@ -44,7 +44,7 @@ class Traffic:
         leaver, leaver_owner = leaver[traded], leaver_owner[traded]
         return Traffic(
             target=target,
-            gives_up=_partner(owner, leaver_owner, leaver),
+            source=_partner(owner, leaver_owner, leaver),
             bytes=each[owner],
             leaver=leaver,
             leaver_bytes=each[leaver_owner],

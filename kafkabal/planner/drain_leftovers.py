@@ -58,7 +58,7 @@ def _topics(state: ClusterState, partitions: I64) -> str:
 
 def _in_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
     options = problem.options
-    if not problem.has_score(LOG_DIR.name) or not options.mode.evens_log_dirs:
+    if not problem.has_score(LOG_DIR.name) or not options.mode.balances_log_dirs:
         return
     found = evaluate(LOG_DIR, after, tolerance=options.tolerance, drained=problem.leaves, rules=problem.rules)
     brokers = np.unique(after.log_dirs.broker[found.outside])

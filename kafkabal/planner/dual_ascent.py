@@ -70,8 +70,8 @@ def ascend(relaxation: Relaxation, most_evaluations: int, enough: float) -> Asce
     best = Ascent(x, max(0.0, point.value))
     rows = np.flatnonzero(relaxation.rows)
     stretch, gradient, length = _stretch(relaxation, rows, most_evaluations), point.gradient[rows], _FIRST_STEP
-    left, in_vain = most_evaluations, 0
-    while left > 0 and in_vain < _GIVE_UP_AFTER and best.value < enough and length > _SHORTEST:
+    left, without_gain = most_evaluations, 0
+    while left > 0 and without_gain < _GIVE_UP_AFTER and best.value < enough and length > _SHORTEST:
         along = _times(stretch.T, gradient)
         norm = _length(along)
         if norm <= 0:
@@ -82,7 +82,7 @@ def ascend(relaxation: Relaxation, most_evaluations: int, enough: float) -> Asce
             x = x.copy()
             x[rows] += length * direction
             point = relaxation.evaluate(x)
-            in_vain = 0 if point.value > best.value else in_vain + 1
+            without_gain = 0 if point.value > best.value else without_gain + 1
             best = max(best, Ascent(x, point.value), key=lambda found: found.value)
             steps, left = steps + 1, left - 1
             length *= _LONGER if steps % _LONGER_AFTER == 0 else 1.0

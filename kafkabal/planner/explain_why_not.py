@@ -10,7 +10,7 @@ import numpy as np
 from kafkabal.errors import UsageError
 from kafkabal.model import ClusterState, TopicPartition, has_readable_copy, is_reassigned
 from kafkabal.plan import partition_rows
-from kafkabal.planner.plan_listener import SILENT
+from kafkabal.planner.plan_listener import NO_LISTENER
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_scope import chosen_topics
 from kafkabal.planner.problem import build_problem
@@ -48,7 +48,7 @@ def why_not(state: ClusterState, partition: TopicPartition, broker: int, options
     target = state.brokers.index_of(broker)
     if target < 0:
         raise UsageError(f"unknown broker: {broker}", hint="see 'kafkabal inspect'")
-    solution = search(Solution(build_problem(state, options)), SILENT).solution
+    solution = search(Solution(build_problem(state, options)), NO_LISTENER).solution
     if (solution.placement[row] == target).any():
         return WhyNot(partition, broker, holds=True, rules=(), effects=())
     rules = (*_of_broker(solution, target), *_of_partition(solution, row))

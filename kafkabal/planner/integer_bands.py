@@ -13,7 +13,7 @@ from kafkabal.scoring import SHARE_EPSILON, CountBand
 
 # half of what a score forgives, so that rounding in either direction never matters
 _SLACK = SHARE_EPSILON / 2
-_FORGIVEN = 1e-4
+_NEGLIGIBLE = 1e-4
 """Fraction of a fair load: bytes that all brokers may hold beyond their bands before a plan moves anything for it. A
 plan fills brokers up to the edge; what a run writes to its own topic, or a consumer to its offsets, must not require
 another plan. It is less than tables show."""
@@ -33,10 +33,10 @@ class Bands:
     high_count: I64
     low_leaders: I64
     high_leaders: I64
-    fewest_even_leaders: I64
-    """Lower edge for an even count of leaders, within the band."""
-    most_even_leaders: I64
-    """Upper edge for an even count of leaders."""
+    lowest_fair_leaders: I64
+    """Lower edge for leaders that are spread as evenly as whole numbers allow, within the band."""
+    highest_fair_leaders: I64
+    """The upper one."""
     topic_replicas: F64
     """shape (n_topics,): replicas of each topic; infinite if their spread does not matter."""
     topic_kind: I32
@@ -63,13 +63,13 @@ def make_bands(problem: Problem, due: DueLoads, total_bytes: int, used_before: I
         Draw in the edges of bytes by this fraction of the fair load.
     """
     low_bytes, high_bytes = _byte_edges(problem, due.bytes, total_bytes, narrowed)
-    low_bytes, high_bytes = _forgive(problem, low_bytes, high_bytes, used_before)
+    low_bytes, high_bytes = _ignore_negligible(problem, low_bytes, high_bytes, used_before)
     low_count, high_count = _count_edges(
         problem, "replicas", due.count, _staying_positions(problem), problem.options.tolerance
     )
     led, tolerance = _staying_leaders(problem), problem.options.tolerance
     low_leaders, high_leaders = _count_edges(problem, "leaders", due.leaders, led, tolerance)
-    fewest_even_leaders, most_even_leaders = _count_edges(problem, "leaders", due.leaders, led, 0.0)
+    lowest_fair_leaders, highest_fair_leaders = _count_edges(problem, "leaders", due.leaders, led, 0.0)
     replicas, fraction = _topic_edges(problem, due)
     high_bytes = np.minimum(high_bytes, problem.asked_bytes)
     high_count = np.minimum(high_count, problem.limit_replicas)
@@ -83,8 +83,8 @@ def make_bands(problem: Problem, due: DueLoads, total_bytes: int, used_before: I
         high_count=high_count,
         low_leaders=low_leaders,
         high_leaders=high_leaders,
-        fewest_even_leaders=np.clip(fewest_even_leaders, low_leaders, high_leaders),
-        most_even_leaders=np.clip(most_even_leaders, low_leaders, high_leaders),
+        lowest_fair_leaders=np.clip(lowest_fair_leaders, low_leaders, high_leaders),
+        highest_fair_leaders=np.clip(highest_fair_leaders, low_leaders, high_leaders),
         topic_replicas=replicas,
         topic_kind=due.topic_kind,
         topic_fraction=fraction,
@@ -108,10 +108,10 @@ def _byte_edges(problem: Problem, due: F64, total_bytes: int, narrowed: float) -
     return np.maximum(low, 0), high
 
 
-def _forgive(problem: Problem, low: I64, high: I64, used: I64) -> tuple[I64, I64]:
-    """Widen edges so that brokers stay as they are if none is outside by more than :data:`_FORGIVEN`."""
+def _ignore_negligible(problem: Problem, low: I64, high: I64, used: I64) -> tuple[I64, I64]:
+    """Widen edges so that brokers stay as they are if none is outside by more than :data:`_NEGLIGIBLE`."""
     rows = problem.weighed & (high < UNLIMITED)
-    slack = np.where(rows, (low // 2 + high // 2) * _FORGIVEN, 0.0)
+    slack = np.where(rows, (low // 2 + high // 2) * _NEGLIGIBLE, 0.0)
     if problem.options.below is not None or ((used > high + slack) | (used < low - slack))[rows].any():
         return low, high
     return np.where(rows, np.minimum(low, used), low), np.where(rows, np.maximum(high, used), high)

@@ -103,12 +103,12 @@ class MoveReasons:
                 f"replicas: broker {self.ids[target]} holds {self.before.count[target]}, at least {b.low_count[target]}"
             )
         if is_empty:
-            return self._evened_count(previous, target)
+            return self._reason_of_count(previous, target)
         if self._additional:
             return f"{self._additional}, or frees space on broker {self.ids[previous]} for replicas from another broker"
         return f"frees space on broker {self.ids[previous]} for replicas from another broker"
 
-    def _evened_count(self, previous: int, target: int) -> str:
+    def _reason_of_count(self, previous: int, target: int) -> str:
         """The reason for an empty replica, which takes no disk space and only counts."""
         held, ids = self.before.count, self.ids
         if held[previous] > held[target]:

@@ -10,4 +10,4 @@ class PlanListener:
         """A step begins."""
 
 
-SILENT = PlanListener()
+NO_LISTENER = PlanListener()

@@ -39,7 +39,7 @@ class Mode(StrEnum):
         return self not in {Mode.LEADERS_ONLY, Mode.LOG_DIRS_ONLY}
 
     @property
-    def evens_log_dirs(self) -> bool:
+    def balances_log_dirs(self) -> bool:
         """Whether the log dirs of a broker are balanced."""
         return self in {Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW}
 

@@ -10,7 +10,7 @@ from kafkabal.planner.budgeted_part import instalment
 from kafkabal.planner.drain_leftovers import remains_of
 from kafkabal.planner.lower_bound import bound_bytes
 from kafkabal.planner.move_reasons import LoadsBefore, MoveReasons
-from kafkabal.planner.plan_listener import SILENT, PlanListener
+from kafkabal.planner.plan_listener import NO_LISTENER, PlanListener
 from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_short_of_bands import falls_short, may_lead, persist
 from kafkabal.planner.problem import Problem, build_problem
@@ -25,7 +25,7 @@ from kafkabal.planner.solution_to_state import solution_to_state
 from kafkabal.scoring import Evaluation, evaluate
 
 
-def make_plan(state: ClusterState, options: PlanOptions | None = None, listener: PlanListener = SILENT) -> Plan:
+def make_plan(state: ClusterState, options: PlanOptions | None = None, listener: PlanListener = NO_LISTENER) -> Plan:
     """Make a plan.
 
     Raises

@@ -74,7 +74,7 @@ class Problem:
     """shape (n_partitions,): whether the partition may be moved, for balance or only for repair."""
     lost: Bools
     """shape (n_partitions, width): whether the copy is in an offline log dir of a live broker, and has to leave it."""
-    loose: Bools
+    movable_positions: Bools
     """shape (n_partitions, width): whether the position may leave its broker for balance alone, without a rule."""
     leader: I32
     """shape (n_partitions,): the leader, or the broker of the first position if there is none."""
@@ -156,10 +156,12 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
         positions, previous, held = _refactored(positions, previous, held, balanced, options.replication_factor)
     lost = np.pad(lost, ((0, 0), (0, previous.shape[1] - lost.shape[1])))
     size_known, leader, rack = each >= 0, _leaders(state), _racks(state)
-    loose = (balanced & size_known)[:, None] & ~_in_positions(state, kept_replicas(state, options.keep_moved), previous)
+    movable_positions = (balanced & size_known)[:, None] & ~_in_positions(
+        state, kept_replicas(state, options.keep_moved), previous
+    )
     if options.max_leader_changes is not None:
         # followers move instead of leaders, if there are any
-        loose &= (previous != leader[:, None]) | (positions == 1)[:, None]
+        movable_positions &= (previous != leader[:, None]) | (positions == 1)[:, None]
     return Problem(
         state=state,
         options=options,
@@ -172,7 +174,7 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
         topic=state.partitions.topic,
         movable=movable,
         lost=lost,
-        loose=loose,
+        movable_positions=movable_positions,
         leader=leader,
         electable=_electable(state, previous),
         counted=counted,

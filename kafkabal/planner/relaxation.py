@@ -261,8 +261,8 @@ class Relaxation:
 
     def _count_left(self, charged: F64) -> I64:
         """How many charged replicas each broker must shed once all free ones are gone."""
-        gratis = self.for_count & (charged <= 0)
-        free = np.bincount(self.broker[gratis], minlength=self.problem.n_brokers)
+        uncharged = self.for_count & (charged <= 0)
+        free = np.bincount(self.broker[uncharged], minlength=self.problem.n_brokers)
         return np.asarray(np.maximum(self.count_need - free, 0)[self.broker])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kafkabal.model import ClusterState
-from kafkabal.planner.plan_listener import SILENT, PlanListener
+from kafkabal.planner.plan_listener import NO_LISTENER, PlanListener
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 
@@ -33,7 +33,7 @@ def frontier(
     state: ClusterState,
     options: PlanOptions,
     tolerances: Sequence[float] = FRONTIER_TOLERANCES,
-    listener: PlanListener = SILENT,
+    listener: PlanListener = NO_LISTENER,
 ) -> tuple[FrontierPoint, ...]:
     """Plan for each tolerance.
 

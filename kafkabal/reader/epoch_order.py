@@ -113,9 +113,9 @@ def epoch_order(blocks: Blocks, lanes: int, seed: int | None, epoch: int) -> Epo
     """
     count = len(blocks)
     natural = np.arange(count, dtype=np.uint64)
-    dealt = natural if seed is None else keys(count, seed, epoch, _DEAL)
+    order_in_block = natural if seed is None else keys(count, seed, epoch, _DEAL)
     sizes = blocks.samples if seed is not None else np.zeros(count, np.int64)
-    sorted_ = np.lexsort((dealt, sizes, blocks.partition))
+    sorted_ = np.lexsort((order_in_block, sizes, blocks.partition))
     row, lane = np.divmod(np.arange(count), lanes)
     turn = row
     if seed is not None:

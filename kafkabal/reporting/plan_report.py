@@ -79,11 +79,11 @@ def _nothing(plan: Plan) -> str:
 def _pairs(traffic: Traffic) -> Table:
     """Moves by losing and receiving broker; an additional copy comes from no broker."""
     span = int(traffic.target.max(initial=0)) + 1
-    codes = traffic.gives_up * span + traffic.target
+    codes = traffic.source * span + traffic.target
     pairs, owner, replicas = np.unique(codes, return_inverse=True, return_counts=True)
     sizes = _sums(owner, traffic.bytes, len(pairs))
     order = np.argsort(-sizes, kind="stable")
-    gives_up, target = np.divmod(pairs[order], span)
+    source, target = np.divmod(pairs[order], span)
     return Table(
         key="traffic",
         title="traffic",
@@ -93,7 +93,7 @@ def _pairs(traffic: Traffic) -> Table:
                 key="from_broker",
                 title="from broker",
                 kind=ValueKind.NUMBER,
-                values=[None if b == NO_BROKER else b for b in gives_up.tolist()],
+                values=[None if b == NO_BROKER else b for b in source.tolist()],
                 label=True,
             ),
             Column(key="to_broker", title="to broker", kind=ValueKind.NUMBER, values=target.tolist(), label=True),

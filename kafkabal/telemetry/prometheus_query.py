@@ -101,22 +101,22 @@ class PrometheusQuery:
         except httpx.HTTPError as error:
             raise UnreachableError(f"no response from Prometheus at {self._url}: {error}") from error
         except msgspec.DecodeError as error:
-            raise self._stranger(f"HTTP {response.status_code}") from error
+            raise self._not_prometheus(f"HTTP {response.status_code}") from error
 
     def _series(self, answer: _Response) -> list[_Series]:
         try:
             return msgspec.convert(answer.data.result, list[_Series])
         except msgspec.ValidationError as error:
-            raise self._stranger(decoding_fault(error)) from error
+            raise self._not_prometheus(decoding_fault(error)) from error
 
     def _value(self, series: _Series) -> float:
         text = series.value[1]
         try:
             return float(text)
         except ValueError as error:
-            raise self._stranger(f"not a number: {text!r}") from error
+            raise self._not_prometheus(f"not a number: {text!r}") from error
 
-    def _stranger(self, why: str) -> OperationError:
+    def _not_prometheus(self, why: str) -> OperationError:
         return OperationError(f"not a Prometheus server: {self._url}: {why}", hint="check the URL")
 
     def _broker(self, series: _Series) -> int:

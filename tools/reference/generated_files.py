@@ -34,7 +34,7 @@ def generated_files() -> Mapping[str, str]:
 
 def write_all(files: Mapping[str, str], root: Path) -> None:
     """Write the files, and remove those generated for removed commands."""
-    for path in _strays(files, root):
+    for path in _obsolete(files, root):
         (root / path).unlink()
     for name, text in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -45,9 +45,9 @@ def write_all(files: Mapping[str, str], root: Path) -> None:
 def outdated(files: Mapping[str, str], root: Path) -> list[str]:
     """Paths whose content differs, is missing, or should not exist."""
     changed = [n for n, text in files.items() if not (root / n).is_file() or (root / n).read_text() != text]
-    return sorted([*changed, *_strays(files, root)])
+    return sorted([*changed, *_obsolete(files, root)])
 
 
-def _strays(files: Mapping[str, str], root: Path) -> list[str]:
+def _obsolete(files: Mapping[str, str], root: Path) -> list[str]:
     there = [path for folder in _FOLDERS for path in (root / folder).glob("*")]
     return [name for path in there if (name := str(path.relative_to(root))) not in files]

@@ -97,8 +97,8 @@ class ZookeeperLock:
 
     def is_held(self) -> bool:
         """False once the znode is gone, or ZooKeeper has not responded for a session."""
-        silent_s = self.seconds_since_heartbeat()
-        return not self._lost and silent_s < self._session_s
+        since_heartbeat_s = self.seconds_since_heartbeat()
+        return not self._lost and since_heartbeat_s < self._session_s
 
     def release(self) -> None:
         """Remove the znode, so that the next process need not wait; does nothing if it is already gone."""

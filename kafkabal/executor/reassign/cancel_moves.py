@@ -86,8 +86,8 @@ def _turn(
     # a cancelled move leaves the old replicas in another order, which auto leader rebalancing would follow
     refused = context.effects.reassign(disordered, changes_replication_factor=False)
     # Kafka refuses an order that names a broker unregistered since; nothing is in flight for that partition
-    hopeless = {name for name, fault in refused.items() if fault.name == _NOT_REGISTERED}
-    touched = {t.name for t in moving} | {(r.topic, r.partition) for r in copying} | (disordered.keys() - hopeless)
+    ended = {name for name, fault in refused.items() if fault.name == _NOT_REGISTERED}
+    touched = {t.name for t in moving} | {(r.topic, r.partition) for r in copying} | (disordered.keys() - ended)
     return [t for t in tasks if t.name in touched], faults
 
 

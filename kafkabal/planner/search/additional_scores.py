@@ -202,7 +202,7 @@ def _best_swap(solution: Solution, loads: AdditionalLoads, broker: int, least: f
 
 def _cells(solution: Solution, loads: AdditionalLoads, broker: int) -> _Cells:
     problem = solution.problem
-    p, k = np.nonzero(problem.loose & (solution.placement == broker))
+    p, k = np.nonzero(problem.movable_positions & (solution.placement == broker))
     leads = loads.leader[p] == broker
     led = np.where(leads, loads.led[:, p], 0.0)
     here = loads.of_positions(p, k, np.full(len(p), broker)) + led

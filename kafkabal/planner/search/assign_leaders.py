@@ -43,15 +43,15 @@ def assign_leaders(solution: Solution) -> I32:
     leadership.free &= solution.problem.rules.movable & ~solution.keeps_dead()
     if solution.problem.options.mode in {Mode.FULL, Mode.LEADERS_ONLY, Mode.ONLY_TO_NEW}:
         bands = solution.bands
-        _even_counts(leadership, bands.low_leaders, bands.high_leaders)
+        _balance_counts(leadership, bands.low_leaders, bands.high_leaders)
         if not additional_scores_of(solution.problem):
             # an election copies nothing; additional scores may need the width of the band
-            _even_counts(leadership, bands.fewest_even_leaders, bands.most_even_leaders)
+            _balance_counts(leadership, bands.lowest_fair_leaders, bands.highest_fair_leaders)
         balance_by_leadership(leadership, AdditionalLoads(solution, leadership.leader.copy()))
     return leadership.leader
 
 
-def _even_counts(leadership: Leadership, low: I64, high: I64) -> None:
+def _balance_counts(leadership: Leadership, low: I64, high: I64) -> None:
     for _ in range(_MOST_ROUNDS):
         if not _hand_over(leadership, high, low):
             break

@@ -94,7 +94,7 @@ def choose_log_dirs(solution: Solution) -> tuple[I32, I64]:
     """
     assignment = LogDirAssignment(solution)
     left = _assign_arrivals(assignment)
-    if solution.problem.has_score("log-dir") and solution.problem.options.mode.evens_log_dirs:
+    if solution.problem.has_score("log-dir") and solution.problem.options.mode.balances_log_dirs:
         balance_log_dirs(assignment)
     moved = solution.moved()
     assignment.dir[moved & (assignment.has_offline_dir[solution.placement] | ~assignment.is_choosable[:, None])] = NONE

@@ -64,7 +64,7 @@ class _MovableReplicas:
     def __init__(self, solution: Solution, free: Bools) -> None:
         problem = solution.problem
         self.width = solution.width
-        cell = np.flatnonzero(free & problem.loose)
+        cell = np.flatnonzero(free & problem.movable_positions)
         p, k = cell // self.width, cell % self.width
         broker = solution.placement[p, k]
         bytes_ = solution.load(p, k, broker)
@@ -183,9 +183,9 @@ def move_in_bulk(
     idle = turn = 0
     while idle < _MOST_IDLE_ROUNDS and len(movable):
         tried, done = _round(solution, movable, targets, receivers, zone, turn, pace)
-        poor = done <= tried * _LEAST_YIELD
-        turn += int(poor)
-        idle += int(poor and done < _WORTH_A_ROUND)
+        is_low_yield = done <= tried * _LEAST_YIELD
+        turn += int(is_low_yield)
+        idle += int(is_low_yield and done < _WORTH_A_ROUND)
 
 
 def _round(

@@ -46,7 +46,7 @@ _MOST_ROUNDS = 12
 after at most four, and only three here."""
 _LEAST_SAVING = 1e-4
 """Fraction of the bytes moved; a round that saves less is not followed by another."""
-_DEAREST = 0.3
+_HIGHEST_PRICE = 0.3
 """Highest price per byte copied at which a replica that has not moved is tried: of two plans of 12 brokers by all
 scores one is the same without this limit, the other moves 0.04 % more."""
 _MOST_TURNS = 3
@@ -60,7 +60,7 @@ _MOST_TOGETHER = 10
 same; with 1 twelve brokers in four racks take 1.012 x the linear program, nearly all of it in eight partitions."""
 _RATES_TRIED = 48
 """How many of the cheapest per byte are considered: some are taken, or belong to a partition that moves already."""
-_MOST_IN_VAIN = 500
+_MOST_FAILURES = 500
 """Chains refused in a row that end a round: of 12 plans of six clusters all are within 1.009 x the bound, with 1000 one
 is at 1.012; with 200 some are beyond 1.01."""
 _NEVER = 2.0**60
@@ -199,7 +199,7 @@ def _round(solution: Solution, guidance: Guidance, value: F64) -> int:
     roots = _roots(solution, value)
     p, target, current = roots.p, roots.target, roots.current
     loads, given_up = solution.load(p, roots.k, target), solution.load(p, roots.other, current)
-    worth = (solution.moved() | (solution.stays() & (guidance.price <= _DEAREST))) & problem.loose
+    worth = (solution.moved() | (solution.stays() & (guidance.price <= _HIGHEST_PRICE))) & problem.movable_positions
     room = np.where(solution.count < bands.high_count, bands.high_bytes - solution.used, -1)
     spare = np.where(solution.count > bands.low_count, solution.used - bands.low_bytes, -1)
     arriving = problem.arriving_bytes[p]
@@ -207,7 +207,9 @@ def _round(solution: Solution, guidance: Guidance, value: F64) -> int:
         problem.previous[p, roots.other] == current
     )
     saving = saving - value[target] * loads + value[current] * given_up
-    leaving = {b: _leaving(solution, b, problem.loose, room, value) for b in sorted_distinct(target).tolist()}
+    leaving = {
+        b: _leaving(solution, b, problem.movable_positions, room, value) for b in sorted_distinct(target).tolist()
+    }
     crowds = ~solution.topics_allow(p, target)
     for b, others in leaving.items():
         rows = np.flatnonzero((target == b) & (crowds | (loads > room[b])))
@@ -223,7 +225,7 @@ def _round(solution: Solution, guidance: Guidance, value: F64) -> int:
     chains = _Chains(solution, value, leaving, coming)
     for root in order[saving[order] > 0].tolist():
         chains.try_root(*(int(column[root]) for column in roots))
-        if chains.in_vain >= _MOST_IN_VAIN:
+        if chains.failures >= _MOST_FAILURES:
             break
     return chains.saved
 
@@ -247,9 +249,9 @@ def _roots(solution: Solution, value: F64) -> _Roots:
     one that was there before and then gets a copy where the other one was.
     """
     problem = solution.problem
-    free = solution.moved() & (problem.previous >= 0) & problem.loose & problem.size_known[:, None]
+    free = solution.moved() & (problem.previous >= 0) & problem.movable_positions & problem.size_known[:, None]
     alike = free & (solution.why < MoveCause.RACK)
-    there = solution.stays() & problem.loose & ~problem.lost & problem.size_known[:, None]
+    there = solution.stays() & problem.movable_positions & ~problem.lost & problem.size_known[:, None]
     given_up = (alike | there) if value.any() else alike
     own = free[:, :, None] & np.eye(solution.width, dtype=np.bool_)
     p, k, other = np.nonzero(own | (alike[:, :, None] & given_up[:, None, :]))
@@ -287,7 +289,7 @@ class _Chains:
     ) -> None:
         problem, bands = solution.problem, solution.bands
         self.solution, self.leaving, self.coming = solution, leaving, coming
-        self.saved, self.in_vain = 0, 0
+        self.saved, self.failures = 0, 0
         self.value: list[float] = value.tolist()
         self.least_gain = _LEAST_GAIN if value.any() else 0.0
         self.used, self.count = solution.used.tolist(), solution.count.tolist()
@@ -301,7 +303,7 @@ class _Chains:
         solution, problem = self.solution, self.solution.problem
         if solution.placement.item(p, other) != current or solution.placement.item(p, k) == target:
             return
-        self.in_vain += 1
+        self.failures += 1
         arriving, previous = problem.arriving_bytes.item(p), problem.previous
         load = problem.held_bytes.item(p, k) if previous.item(p, k) == target else arriving
         given_up = problem.held_bytes.item(p, other) if previous.item(p, other) == current else arriving
@@ -316,7 +318,7 @@ class _Chains:
             (some[b], rows) for some, b, rows in ((self.leaving, target, away), (self.coming, current, back)) if rows
         ]
         if self._apply(root, [move for some, rows in further for move in some.moves(rows)]):
-            self.in_vain = 0
+            self.failures = 0
             for some, rows in further:
                 some.take(rows)
 

@@ -173,7 +173,7 @@ def _crowded(solution: Solution) -> tuple[I64, I64]:
     problem = solution.problem
     if solution.topic_count is None:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    free = (solution.placement >= 0) & (solution.why != MoveCause.TOPIC) & problem.loose
+    free = (solution.placement >= 0) & (solution.why != MoveCause.TOPIC) & problem.movable_positions
     p, k = np.nonzero(free)
     broker, topic = solution.placement[p, k], problem.topic[p]
     surplus = (solution.topic_count[topic, broker] - solution.bands.topic_most(topic, broker)).astype(np.int64)

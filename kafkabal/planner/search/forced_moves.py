@@ -64,7 +64,7 @@ def _force(solution: Solution, random: np.random.Generator) -> tuple[I64, I64] |
     """Move one replica off a broker that is outside its bands; returns its position, or None if no replica can move."""
     problem = solution.problem
     outside = Violation(solution).now() > 0
-    p, k = np.nonzero((solution.placement >= 0) & problem.loose & outside[solution.placement])
+    p, k = np.nonzero((solution.placement >= 0) & problem.movable_positions & outside[solution.placement])
     load = solution.load(p, k, solution.placement[p, k])
     if not load.any():
         return None
@@ -82,9 +82,9 @@ def _force(solution: Solution, random: np.random.Generator) -> tuple[I64, I64] |
 def _search_beside(solution: Solution, p: I64, k: I64) -> None:
     """Search while the position stays where it is, then once more with all positions."""
     problem = solution.problem
-    loose = problem.loose.copy()
-    loose[p, k] = False
-    solution.problem = replace(problem, loose=loose)
+    movable_positions = problem.movable_positions.copy()
+    movable_positions[p, k] = False
+    solution.problem = replace(problem, movable_positions=movable_positions)
     search_locally(solution)
     solution.problem = problem
     search_locally(solution)

@@ -113,7 +113,7 @@ def _send_back(solution: Solution, chosen: Bools) -> None:
 
 def _move_any(solution: Solution, random: np.random.Generator) -> None:
     """Move a replica that is still on its previous broker to any broker that may receive it."""
-    p, k = np.nonzero(solution.stays() & solution.problem.loose & ~solution.must_leave())
+    p, k = np.nonzero(solution.stays() & solution.problem.movable_positions & ~solution.must_leave())
     if not p.size:
         return
     one = int(random.random() * len(p))

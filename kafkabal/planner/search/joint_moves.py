@@ -4,7 +4,7 @@ With a few replicas a broker, sending one back alone overfills its previous brok
 moves elsewhere may pay for it. All pairs are tried, and chains that begin with the pairs that leave least outside::
 
     repeat
-        for each replica that has moved, the dearest first:
+        for each replica that has moved, the most expensive first:
             send it back (or anywhere where it costs less)
             look for one further move after which every broker is inside its bands
             else go on from each of those that leave least outside, always with the move that leaves least then
@@ -140,7 +140,7 @@ def _outside_after(used: I64, number: I64, end: _End, first: int) -> F64:
 
 def _all_moves(solution: Solution, edges: _Edges) -> _Moves:
     problem = solution.problem
-    p, k = np.nonzero((solution.placement >= 0) & problem.loose)
+    p, k = np.nonzero((solution.placement >= 0) & problem.movable_positions)
     allowed = solution.may_go_anywhere(p, k)
     cell, target = np.nonzero(allowed)
     p, k = p[cell], k[cell]

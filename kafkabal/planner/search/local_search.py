@@ -283,7 +283,7 @@ def _may_exchange_any(
 def _may_go(solution: Solution, p: I64, k: I64, target: I64) -> tuple[Bools, Bools]:
     """Whether each position may go to its target, and whether it may if one of its topic leaves that in return."""
     ruled = solution.rules_allow(p, k, target)
-    return ruled & solution.topics_allow(p, target), ruled & solution.topics_allow(p, target, forgiven=1)
+    return ruled & solution.topics_allow(p, target), ruled & solution.topics_allow(p, target, leaving=1)
 
 
 def _loads(solution: Solution, p: I64, k: I64, current: I64 | int, target: I64 | int) -> tuple[I64, I64]:
@@ -303,5 +303,5 @@ def may_exchange(solution: Solution, p1: I64, k1: I64, p2: I64, k2: I64) -> Bool
     same_topic = solution.problem.topic[p1] == solution.problem.topic[p2]
     most = np.where(same_topic, 1, 0)
     return np.asarray(
-        (p1 != p2) & solution.may_go(p1, k1, b2, forgiven=most) & solution.may_go(p2, k2, b1, forgiven=most)
+        (p1 != p2) & solution.may_go(p1, k1, b2, leaving=most) & solution.may_go(p2, k2, b1, leaving=most)
     )

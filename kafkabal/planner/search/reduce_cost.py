@@ -91,7 +91,7 @@ def _positions_from(solution: Solution, brokers: Bools) -> dict[int, tuple[I64, 
 def _positions_on(solution: Solution, brokers: Bools) -> dict[int, tuple[I64, I64]]:
     """Positions on each broker that may move, by size."""
     problem = solution.problem
-    p, k = np.nonzero((solution.placement >= 0) & brokers[solution.placement] & problem.loose)
+    p, k = np.nonzero((solution.placement >= 0) & brokers[solution.placement] & problem.movable_positions)
     broker = solution.placement[p, k]
     load = solution.load(p, k, broker)
     order = stable_order(SizeKeys(load).of(broker, load))
@@ -250,5 +250,5 @@ def _allowed(solution: Solution, trades: _Trade) -> Bools:
     exchanged = trades.other_p >= 0
     other_p, other_k = np.maximum(trades.other_p, 0), np.maximum(trades.other_k, 0)
     same_topic = np.where(exchanged & (problem.topic[trades.p] == problem.topic[other_p]), 1, 0)
-    good = solution.may_go(trades.p, trades.k, previous, forgiven=same_topic)
-    return np.asarray(good & (~exchanged | solution.may_go(other_p, other_k, current, forgiven=same_topic)))
+    good = solution.may_go(trades.p, trades.k, previous, leaving=same_topic)
+    return np.asarray(good & (~exchanged | solution.may_go(other_p, other_k, current, leaving=same_topic)))

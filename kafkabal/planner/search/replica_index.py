@@ -30,7 +30,7 @@ class ReplicaIndex:
     def __init__(self, solution: Solution) -> None:
         problem = solution.problem
         self.solution = solution
-        p, k = np.nonzero((solution.placement >= 0) & problem.loose)
+        p, k = np.nonzero((solution.placement >= 0) & problem.movable_positions)
         broker = solution.placement[p, k].astype(np.int64)
         bytes_ = solution.load(p, k, broker)
         self.keys = SizeKeys(bytes_)

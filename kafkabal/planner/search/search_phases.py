@@ -69,7 +69,7 @@ def balance(solution: Solution, listener: PlanListener, pace: float) -> None:
     if not mode.moves_replicas:
         return
     if mode is not Mode.REPAIR_ONLY and is_outside(solution):
-        _even(solution, listener, pace)
+        _balance(solution, listener, pace)
 
 
 def _mark_new(solution: Solution) -> None:
@@ -85,7 +85,7 @@ def _relieve_topics(solution: Solution) -> None:
         _return(solution, assign_unplaced(solution))
 
 
-def _even(solution: Solution, listener: PlanListener, pace: float) -> None:
+def _balance(solution: Solution, listener: PlanListener, pace: float) -> None:
     listener.step("balance")
     narrowed = 0.0 if solution.sizes_agree() else _NARROWED
     solution.refresh_bands(narrowed)

@@ -71,24 +71,24 @@ class Solution:
 
     def copy(self) -> Solution:
         """A copy of the placement that can be changed independently."""
-        twin = copy(self)
-        twin.ascent_found = None
+        clone = copy(self)
+        clone.ascent_found = None
         for name in ("placement", "is_position", "why", "used", "count"):
-            setattr(twin, name, getattr(self, name).copy())
+            setattr(clone, name, getattr(self, name).copy())
         if self.topic_count is not None:
-            twin.topic_count = self.topic_count.copy()
-        return twin
+            clone.topic_count = self.topic_count.copy()
+        return clone
 
     def with_equal_copies(self) -> Solution:
         """The same placement in a cluster in which every copy of a partition is as large as a new one."""
         problem = self.problem
         same = (problem.previous >= 0) & problem.size_known[:, None]
         held = np.where(same, problem.arriving_bytes[:, None], problem.held_bytes)
-        twin = Solution(replace(problem, held_bytes=held))
-        twin.placement, twin.is_position, twin.why = self.placement.copy(), self.is_position.copy(), self.why.copy()
-        twin._recount()
-        twin.refresh_bands()
-        return twin
+        clone = Solution(replace(problem, held_bytes=held))
+        clone.placement, clone.is_position, clone.why = self.placement.copy(), self.is_position.copy(), self.why.copy()
+        clone._recount()
+        clone.refresh_bands()
+        return clone
 
     def _recount(self) -> None:
         problem = self.problem
@@ -206,15 +206,15 @@ class Solution:
         rows[np.arange(len(p)), k] = NONE
         return rows
 
-    def may_go(self, p: I64, k: I64, target: I32 | I64, forgiven: I64 | int = 0) -> Bools:
+    def may_go(self, p: I64, k: I64, target: I32 | I64, leaving: I64 | int = 0) -> Bools:
         """bool, shape (n,): whether the rules let each position go to its target.
 
         Parameters
         ----------
-        forgiven
+        leaving
             How many replicas of the same topic leave the target in return.
         """
-        return self.rules_allow(p, k, target) & self.topics_allow(p, target, forgiven)
+        return self.rules_allow(p, k, target) & self.topics_allow(p, target, leaving)
 
     def rules_allow(self, p: I64, k: I64, target: I32 | I64) -> Bools:
         """bool, shape (n,): whether all rules except those of topics let each position go to its target."""
@@ -225,12 +225,12 @@ class Solution:
         allowed = (problem.takes[target] | returns) & ~any_of_row((others == column) | (previous == column))
         return np.asarray(allowed & self._may_enter(p, others, target))
 
-    def topics_allow(self, p: I64, target: I32 | I64, forgiven: I64 | int = 0) -> Bools:
+    def topics_allow(self, p: I64, target: I32 | I64, leaving: I64 | int = 0) -> Bools:
         """bool, shape (n,): whether the target may hold one more replica of the topic."""
         if self.topic_count is None:
             return np.ones(len(p), np.bool_)
         topic = self.problem.topic[p]
-        return np.asarray(self.topic_count[topic, target] < self.bands.topic_most(topic, target) + forgiven)
+        return np.asarray(self.topic_count[topic, target] < self.bands.topic_most(topic, target) + leaving)
 
     def may_return(self, p: I64, k: I64, instead_of: I64) -> Bools:
         """bool, shape (n,): whether each position may return once another is gone, by all rules but those of topics."""

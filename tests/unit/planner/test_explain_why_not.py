@@ -23,7 +23,7 @@ def test_why_an_empty_broker_does_not_get_one_more(each_holds: int, ends_with: s
     stays = min(set(range(3 * each_holds)) - moved)
     found = why_not(state, TopicPartition("img", stays), 4, PlanOptions())
     assert (found.holds, found.rules) == (False, ())
-    copies, gives_up, last = found.effects[0], found.effects[-2], found.effects[-1]
+    copies, source, last = found.effects[0], found.effects[-2], found.effects[-1]
     assert copies == "nothing forbids it; it would copy 954 MiB"
-    assert gives_up == f"the broker that gives up its replica ({1 + stays % 3}) would fall below its disk band"
+    assert source == f"the broker that gives up its replica ({1 + stays % 3}) would fall below its disk band"
     assert last.startswith(ends_with)

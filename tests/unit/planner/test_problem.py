@@ -94,15 +94,15 @@ def test_movable_partitions_and_replicas() -> None:
     made = _built()
     assert _of(made, made.movable) == [True, True, True]
     assert _of(made, made.movable, "__b") == [True, False]
-    assert _of(made, made.loose.all(1)) == [True, True, False]
-    assert _of(made, made.loose.any(1), "__b") == [False, False]
+    assert _of(made, made.movable_positions.all(1)) == [True, True, False]
+    assert _of(made, made.movable_positions.any(1), "__b") == [False, False]
     assert _of(made, made.rules.movable) == [True] * 3
     assert _of(made, made.rules.movable, "__b") == [False] * 2
     assert _of(made, made.rules.aside) == [False] * 3
     assert _of(made, made.rules.aside, "__b") == [True] * 2
     made = _built(include_internal=True)
     assert made.movable.all()
-    assert _of(made, made.loose.all(1), "__b") == [True, True]
+    assert _of(made, made.movable_positions.all(1), "__b") == [True, True]
     assert not made.rules.aside.any()
     made = _built(exclude_topics=("a",))
     assert _of(made, made.movable) == [False] * 3
@@ -185,7 +185,7 @@ def test_another_replication_factor() -> None:
     assert _of(made, made.positions, "__b") == [2, 2]
     assert _of(made, made.previous) == [[0, 1, -1, -1], [4, 2, 0, -1], [3, 1, -1, -1]]
     assert _of(made, made.held_bytes)[1] == [6 * GB, 6 * GB, 6 * GB, 0]
-    assert made.lost.shape == made.loose.shape == (5, 4)
+    assert made.lost.shape == made.movable_positions.shape == (5, 4)
     assert made.rules.factor.tolist() == made.positions.tolist()
     made = _built(replication_factor=1)
     assert (made.width, _of(made, made.positions)) == (3, [1, 1, 1])
@@ -203,7 +203,7 @@ def test_leaders_stay_where_their_changes_are_limited() -> None:
     """With a limit on leader changes followers move instead, if there are any."""
     rows = [partition(0, [1, 2]), _with(partition(1, [1, 2]), leader=2), partition(2, [1])]
     made = _built(cluster(brokers(3), [TopicRow(topic="a", partitions=rows)]), max_leader_changes=5)
-    assert made.loose[:, :2].tolist() == [[False, True], [True, False], [True, True]]
+    assert made.movable_positions[:, :2].tolist() == [[False, True], [True, False], [True, True]]
 
 
 def test_replicas_moved_by_earlier_plans_stay() -> None:
@@ -212,7 +212,7 @@ def test_replicas_moved_by_earlier_plans_stay() -> None:
     change = PartitionChange(topic="a", partition=0, replicas=(1, 2), log_dirs=("any", "any"), previous=previous)
     state = cluster(brokers(3), [TopicRow(topic="a", partitions=[partition(0, [1, 2]), partition(1, [1, 2])])])
     made = _built(state, keep_moved=(Plan(partitions=(change,)),))
-    assert made.loose.tolist() == [[False, True], [True, True]]
+    assert made.movable_positions.tolist() == [[False, True], [True, True]]
 
 
 def _names(problem: Problem) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.model import ClusterState
-from kafkabal.planner.plan_listener import SILENT
+from kafkabal.planner.plan_listener import NO_LISTENER
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.solution import Solution
@@ -30,9 +30,9 @@ def test_two_plans_are_taken_as_one() -> None:
     """The combined plan ends where the second does, and each new copy is as large as the leader it is copied from."""
     world = make_world(UNEQUAL_COPIES)
     problem = build_problem(world, PlanOptions(tolerance=0.2))
-    candidate = search(Solution(problem), SILENT)
+    candidate = search(Solution(problem), NO_LISTENER)
     between = candidate.to_state()
-    later = search(Solution(build_problem(between, PlanOptions(tolerance=0.02))), SILENT).to_state()
+    later = search(Solution(build_problem(between, PlanOptions(tolerance=0.02))), NO_LISTENER).to_state()
     after = candidate.adopt(later).to_state()
 
     held = dict(zip(_replicas(world), world.replicas.size_bytes.tolist(), strict=True))
@@ -47,4 +47,4 @@ def test_a_cluster_without_topics_needs_no_search() -> None:
     """Without positions to assign even the search of the smallest clusters ends."""
     start = Solution(build_problem(cluster(brokers(3, racks=3), []), PlanOptions()))
 
-    assert not search(start, SILENT).solution.placement.size
+    assert not search(start, NO_LISTENER).solution.placement.size

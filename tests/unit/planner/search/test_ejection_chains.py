@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kafkabal.planner.lower_bound import guidance_of
-from kafkabal.planner.plan_listener import SILENT
+from kafkabal.planner.plan_listener import NO_LISTENER
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search import ejection_chains
@@ -20,8 +20,8 @@ def balanced(seed: int, jitter: float) -> Solution:
     solution = Solution(build_problem(make_world(world), PlanOptions()))
     if jitter:
         solution.guidance = guidance_of(solution)
-    repair(solution, SILENT)
-    balance(solution, SILENT, USUAL_PACE)
+    repair(solution, NO_LISTENER)
+    balance(solution, NO_LISTENER, USUAL_PACE)
     return solution
 
 
