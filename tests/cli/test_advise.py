@@ -90,7 +90,7 @@ def test_unknown_capacity_still_gives_the_other_half(run_cli: Callable[..., Any]
         (["--plan-for", "7d"], "no history of this cluster"),
     ],
 )
-def test_wrong_words(run_cli: Callable[..., Any], words: list[str], message: str) -> None:
+def test_invalid_arguments(run_cli: Callable[..., Any], words: list[str], message: str) -> None:
     """Bad usage gives one clear line."""
     refused = run_cli("advise", "--snapshot", LOPSIDED, *words)
     assert refused.code in (1, 2)

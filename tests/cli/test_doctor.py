@@ -43,7 +43,7 @@ def test_hints_are_printed_below_the_table(run_cli: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize("words", [("--for", "produce"), ("--snapshot", "x.jsonl"), ("-b", "nonsense")])
-def test_wrong_words(run_cli: Callable[..., Any], words: tuple[str, ...]) -> None:
+def test_invalid_arguments(run_cli: Callable[..., Any], words: tuple[str, ...]) -> None:
     """Usage errors end like those of other commands."""
     assert run_cli("doctor", *words).code == ExitCode.USAGE
 

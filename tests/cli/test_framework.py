@@ -205,7 +205,7 @@ def test_a_misspelt_option_is_named_with_a_guess(run_cli: Callable[..., Any], op
         (["bare", "outer"], {}, "unknown command: kafkabal bare outer"),
     ],
 )
-def test_wrong_words_are_one_line_and_exit_2(
+def test_invalid_arguments_give_one_line_and_exit_2(
     run_cli: Callable[..., Any], words: list[str], environ: dict[str, str], message: str
 ) -> None:
     """A usage error is one line with at most one hint, and stdout stays empty."""

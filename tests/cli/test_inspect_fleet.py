@@ -226,7 +226,9 @@ def test_incompatible_options_are_refused(
     assert message in refused.err
 
 
-def test_variables_that_name_one_cluster_are_ignored_aloud(run_cli: Callable[..., Any], profiles: Path) -> None:
+def test_variables_that_name_one_cluster_are_ignored_with_a_warning(
+    run_cli: Callable[..., Any], profiles: Path
+) -> None:
     """KAFKABAL_SNAPSHOT in the environment must not make all profiles refer to the same cluster."""
     shown = run_cli(
         "inspect", "--all-profiles", "-o", "json", environ={"KAFKABAL_SNAPSHOT": str(SNAPSHOTS / "even.jsonl")}

@@ -172,7 +172,7 @@ def test_a_crashed_run_of_another_host_is_not_resumed(
 
 
 @pytest.mark.parametrize("words", [(), ("apply",), ("resume",), ("cancel",), ("rollback",), ("repair",)], ids=str)
-def test_commands_that_put_throttles_back_take_controllers(run_cli: Callable[..., Any], words: tuple[str, ...]) -> None:
+def test_commands_that_restore_throttles_take_controllers(run_cli: Callable[..., Any], words: tuple[str, ...]) -> None:
     """The configs of a dead broker are changed through controllers: all these commands accept their addresses."""
     assert "--bootstrap-controller" in run_cli("rebalance", *words, "--help").out
 
@@ -404,7 +404,7 @@ def test_textfile(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, 
 
 
 @pytest.mark.parametrize("is_dry", [False, True])
-def test_a_night_with_nothing_to_do_refreshes_the_textfile(
+def test_a_run_with_nothing_to_do_updates_the_textfile(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path, is_dry: bool
 ) -> None:
     """Monitoring sees a run that has just completed instead of an earlier failure; a dry run is not a run."""

@@ -123,7 +123,7 @@ def test_why_not_for_a_move_that_no_rule_forbids(snapshot: str, run_cli: Cli) ->
         assert found["holds"] or found["rules"] or found["effects"]
 
 
-def test_wrong_words_of_why_not(snapshot: str, run_cli: Cli) -> None:
+def test_invalid_arguments_of_why_not(snapshot: str, run_cli: Cli) -> None:
     """An invalid or unknown partition or broker is refused in one line."""
     for words in (("img", "4"), ("img-3", "x"), ("img-99", "4"), ("img-3", "99")):
         done = run_cli("rebalance", "explain", "--why-not", *words, "--snapshot", snapshot)

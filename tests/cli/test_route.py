@@ -125,7 +125,7 @@ def test_once_next_to_another_publisher_is_busy(run_cli: Callable[..., Any], pub
     assert "published by kafkabal on other" in done.err
 
 
-def test_it_publishes_until_it_is_stopped(run_cli: Callable[..., Any], publisher: Publisher) -> None:
+def test_weights_are_published_until_the_command_is_stopped(run_cli: Callable[..., Any], publisher: Publisher) -> None:
     """Every refresh prints a line per record; at the end a line says what producers will do."""
     done = run_cli("route", "images", *SNAPSHOT, "--publish", "-o", "jsonl", sleep=stop_after(2))
     assert done.code == ExitCode.INTERRUPTED
@@ -137,7 +137,7 @@ def test_it_publishes_until_it_is_stopped(run_cli: Callable[..., Any], publisher
     ]
 
 
-def test_a_second_publisher_stands_by(run_cli: Callable[..., Any], publisher: Publisher) -> None:
+def test_a_second_publisher_is_on_standby(run_cli: Callable[..., Any], publisher: Publisher) -> None:
     """A second publisher reports once that it waits, and publishes when the first has ended."""
     other = {"images": BusyError("weights of topic images are published by kafkabal on other")}
     publisher.others = [other, other]

@@ -45,7 +45,7 @@ def home(tmp_path: Path) -> Path:
         (["down", "--name", "other"], "unknown sandbox: other"),
     ],
 )
-def test_wrong_words(words: list[str], message: str, run_cli: RunCli, home: Path) -> None:
+def test_invalid_arguments(words: list[str], message: str, run_cli: RunCli, home: Path) -> None:
     """A mistake is reported with its option, before anything is started."""
     outcome = run_cli("sandbox", *words)
     assert (outcome.code, outcome.out) == (ExitCode.USAGE, "")

@@ -35,7 +35,7 @@ def snapshot(tmp_path: Path) -> Callable[..., str]:
     return make
 
 
-def test_a_cluster_that_is_well(run_cli: Callable[..., Any], snapshot: Callable[..., str]) -> None:
+def test_a_healthy_cluster(run_cli: Callable[..., Any], snapshot: Callable[..., str]) -> None:
     """No findings: exit 0 and a sentence that says so."""
     found = run_cli("watch", "--once", "--snapshot", snapshot())
 

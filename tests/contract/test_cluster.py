@@ -124,7 +124,7 @@ def test_a_topic_that_is_not_there_has_no_partitions(subject: Any) -> None:
     assert subject.cluster.partition_status([subject.topic()]) == {}
 
 
-def test_a_reassignment_gets_where_it_should(subject: Any) -> None:
+def test_a_reassignment_reaches_its_target(subject: Any) -> None:
     """In the end the replicas are the target, and no reassignment is in flight."""
     name = TopicPartition(_create(subject, (1, 2)), 0)
     assert subject.cluster.alter_reassignments({name: (3, 2)}) == {}

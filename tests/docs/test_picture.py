@@ -14,7 +14,7 @@ PICTURE = ROOT / "docs" / "demo.svg"
 PLAN = ROOT / "tests" / "cli" / "snapshots" / "lopsided-plan.json"
 
 
-def test_it_fits_a_screen_and_loads_nothing() -> None:
+def test_the_picture_fits_a_screen_and_loads_nothing() -> None:
     """A page shows it completely, at once, with the browser's fonts."""
     text = PICTURE.read_text()
     root = ET.fromstring(text)

@@ -23,7 +23,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
     assert condition()
 
 
-def test_it_records_until_it_is_left(tmp_path: Path) -> None:
+def test_history_is_recorded_until_the_block_ends(tmp_path: Path) -> None:
     """A moment is recorded at each interval, and none after the block."""
     state = cluster(brokers(2), [topic("t", [1, 2])])
     folder, clock = HistoryFolder(tmp_path, state.cluster_id), iter(range(1_700_000_000, 1_800_000_000, 3600))

@@ -35,7 +35,7 @@ def test_topics_are_created_as_placed() -> None:
     assert status[TopicPartition("b", 0)].replicas == (1,)
 
 
-def test_log_dirs_are_wished_for_before_the_topic_exists() -> None:
+def test_log_dirs_are_chosen_before_the_topic_exists() -> None:
     """A log dir is requested before the topic exists, so that nothing is copied; none is requested if none is
     chosen."""
     target = two_dirs()

@@ -136,7 +136,7 @@ def test_invalid_plans_are_refused(tmp_path: Path, content: Any, message: str) -
 @pytest.mark.parametrize(
     "data", [b"\xff\xfe{", gzip.compress(b'{"partitions":[]}', mtime=0)[:-9], b"\x1f\x8b\x08\x00" + b"x" * 50]
 )
-def test_a_spoilt_file_is_refused(tmp_path: Path, data: bytes) -> None:
+def test_a_corrupt_file_is_refused(tmp_path: Path, data: bytes) -> None:
     """Bytes that are not text, a truncated compressed file, and one that cannot be unpacked."""
     (tmp_path / "p").write_bytes(data)
     with pytest.raises(InputFileError):

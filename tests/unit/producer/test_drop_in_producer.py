@@ -120,7 +120,7 @@ def test_every_record_arrives_and_every_callback_is_called_once(brokers: MockClu
     assert sum(sent(brokers, 1500).values()) == 1500
 
 
-def test_the_report_of_the_configuration_hears_of_all(brokers: MockCluster) -> None:
+def test_the_configured_callback_gets_all_delivery_reports(brokers: MockCluster) -> None:
     """The router's own delivery reports do not replace the configured callback."""
     received: list[Any] = []
     with Producer({**brokers.client, "on_delivery": lambda error, _: received.append(error)}) as producer:

@@ -117,7 +117,7 @@ def test_a_full_queue_holds_the_caller_up(mock_cluster: MockCluster) -> None:
         assert producer.flush().acknowledged == 1000
 
 
-def test_callers_and_policies_hear_of_acknowledgements(mock_cluster: MockCluster) -> None:
+def test_callers_and_policies_are_notified_of_acknowledgements(mock_cluster: MockCluster) -> None:
     """The caller receives each delivery once; a learning policy gets partition, bytes and seconds of each record."""
     policy = Learning(3)
     heard: list[Acknowledged] = []

@@ -48,7 +48,7 @@ def at_once(task: Callable[[], None]) -> None:
     task()
 
 
-def test_it_warns_once_and_only_where_time_is_short() -> None:
+def test_expiring_samples_are_warned_of_once() -> None:
     """Ten seconds are retained, five and twenty are needed: the second check warns, the third does not again."""
     guard = RetentionGuard("images", lambda: 110.0, lambda: 100.0, at_once)
     guard.check(50, 10)

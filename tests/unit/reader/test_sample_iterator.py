@@ -176,7 +176,7 @@ def _until(done: Callable[[], bool]) -> bool:
     return done()
 
 
-def test_a_broker_that_is_held_back_keeps_no_thread_from_another(topic: MemoryTopic) -> None:
+def test_a_throttled_broker_keeps_no_thread_from_another(topic: MemoryTopic) -> None:
     """One thread waits for the first broker, and the other loads from the second; the order is kept."""
     brokers = _BrokersOnHold(topic, held=0)
     with brokers.prefetch(topic, 10**6) as prefetch:

@@ -66,7 +66,7 @@ def test_a_document_has_the_shape_that_is_published(report: Report) -> None:
     check_csv(render(report, "csv", OutputCapabilities()), report.command)
 
 
-def test_a_key_too_many_or_too_few_is_noticed() -> None:
+def test_extra_and_missing_keys_are_noticed() -> None:
     """The schemas are strict: a forgotten key and an unknown one both fail."""
     document = json.loads(render(nothing_report("rebalance"), "json", OutputCapabilities()))
     with pytest.raises(ValidationError, match="extra"):

@@ -88,7 +88,7 @@ def test_a_client_that_produced_nothing_gives_no_latency(overall: float, push: C
     assert produce_latencies_s(read_samples(push({1: 249.0}, overall=overall))) == {}
 
 
-def test_without_the_overall_figure_nodes_are_believed(push: Callable[..., bytes]) -> None:
+def test_without_a_total_the_figures_of_nodes_are_used(push: Callable[..., bytes]) -> None:
     """If only node latencies are subscribed to, they are used without the mean."""
     assert produce_latencies_s(read_samples(push({1: 249.0}, overall=None))) == {1: pytest.approx(0.249)}
 
@@ -114,7 +114,7 @@ def test_pushes_of_two_clients_are_averaged(push: Callable[..., bytes]) -> None:
     assert table.latencies_s() == {1: pytest.approx(0.02), 2: pytest.approx(0.001)}
 
 
-def test_the_table_is_bounded() -> None:
+def test_the_latency_table_is_bounded() -> None:
     """Beyond the limit the client with the oldest push is forgotten."""
     table = LatencyTable(max_age_s=60, clock=lambda: 0.0, max_clients=2)
     for client, latency in (("a", 1.0), ("b", 2.0), ("a", 3.0), ("c", 5.0)):

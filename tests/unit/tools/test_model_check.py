@@ -70,7 +70,7 @@ def test_run_without_an_end_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyP
         Search(Progress.at_first(0), tmp_path).run()
 
 
-def test_states_taken_for_one_another_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_states_mistaken_for_one_another_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A fingerprint that omits relevant state is detected, since it would hide states."""
     monkeypatch.setattr(fingerprint._Freezer, "freeze", lambda *_: 0)
     with pytest.raises(LossyFingerprintError):

@@ -108,7 +108,7 @@ def _until(condition: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def test_it_is_held_as_long_as_heartbeats_are_answered(cluster: Any, coordinator: Coordinator) -> None:
+def test_a_lock_is_held_as_long_as_heartbeats_are_answered(cluster: Any, coordinator: Coordinator) -> None:
     """Longer than a session, with a heartbeat never older than half a session."""
     lock = _take(cluster)
     _until(lambda: len(cluster.asked("Heartbeat")) > 12)
@@ -133,7 +133,7 @@ def test_the_first_lock_of_a_cluster_waits_until_groups_have_a_coordinator(
         GroupLock(cluster.settings(request_timeout_s=30.0, connect_timeout_s=0.3), clock, "me", _SESSION_S)
 
 
-def test_the_second_one_hears_who_holds_it(cluster: Any, coordinator: Coordinator) -> None:
+def test_the_second_one_gets_the_name_of_the_holder(cluster: Any, coordinator: Coordinator) -> None:
     """The holder's name is reported."""
     lock = _take(cluster, "alice on host-a")
     with pytest.raises(BusyError, match="cluster locked by alice on host-a"):

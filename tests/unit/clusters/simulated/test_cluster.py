@@ -48,7 +48,7 @@ def test_reassignment_goes_through_the_stages_of_kip_455(memory: InMemoryCluster
     assert (status.replicas, status.leader, set(status.isr)) == ((4, 2, 3), 4, {2, 3, 4})
 
 
-def test_cancel_gives_the_set_back_in_another_order(memory: InMemoryCluster) -> None:
+def test_cancel_restores_the_replicas_in_another_order(memory: InMemoryCluster) -> None:
     """A cancelled reassignment leaves the original set, in the order of the list in flight."""
     memory.alter_reassignments({T0: (4, 2, 3)})
     memory.kafka.clock.sleep(1.0)

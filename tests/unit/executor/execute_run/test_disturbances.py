@@ -649,7 +649,7 @@ def test_drift_is_refused_and_can_be_skipped(scene: Any) -> None:
     assert scene.memory.partition_status(["a"])[A2].replicas == (2, 3, 1)
 
 
-def test_unfinished_run_is_not_run_over(scene: Any) -> None:
+def test_an_unfinished_run_is_not_overwritten(scene: Any) -> None:
     """A new plan is refused while an earlier run is open."""
     environment = scene.crash_at(40)
     with pytest.raises(UnsafeError, match=r"is unfinished \(phase: moving\)"):
@@ -759,7 +759,7 @@ def test_requests_to_an_automatic_or_missing_throttle() -> None:
 
 
 @pytest.mark.parametrize("without", [(), (Capability.RECORDS,)], ids=["cluster", "file"])
-def test_two_wishes_at_once(scene: Any, without: tuple[Capability, ...]) -> None:
+def test_a_second_request_is_combined_with_the_first(scene: Any, without: tuple[Capability, ...]) -> None:
     """A request made before an earlier one was taken is added to it."""
     scene.memory = InMemoryCluster(scene.memory.kafka, without=without)
     scene.faulty.inner = scene.memory

@@ -56,7 +56,7 @@ def test_stage_of_log_dirs(log: ReplicaLog | None, expected: Stage) -> None:
     assert observation_of((4, 2, 3), logs={4: log} if log else {}).stage(wanted) is expected
 
 
-def test_stage_on_the_way_back() -> None:
+def test_stage_during_a_rollback() -> None:
     """A rollback sees a reassignment towards the plan as one of its own in the wrong direction."""
     wanted = target_of(planned_partition((1, 2, 3), (4, 2, 3)), Goal.ROLL_BACK, by_steps=False)
     going = Reassignment(replicas=(4, 2, 3, 1), adding=(4,), removing=(1,))

@@ -112,7 +112,7 @@ def test_full_log_dir_holds_up_its_copies(path: str, is_held_up: bool) -> None:
     assert (task in batch.starting) is not is_held_up
 
 
-def test_way_back_leads_to_the_start() -> None:
+def test_steps_of_a_rollback_lead_to_the_start() -> None:
     """The target of a rollback is the previous placement, including log dirs."""
     target = target_of(_planned(0, (1, 2), (3, 2), {}), Goal.ROLL_BACK, by_steps=True)
     assert (target.replicas, dict(target.log_dirs), target.by_steps) == ((1, 2), {1: "/d0", 2: "/d0"}, True)

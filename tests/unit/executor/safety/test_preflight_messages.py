@@ -89,7 +89,7 @@ def checks(tmp_path: Path) -> _Checks:
     return _Checks(tmp_path)
 
 
-def test_everything_as_it_should_be(checks: _Checks) -> None:
+def test_a_cluster_without_findings(checks: _Checks) -> None:
     """Each check reports its success, in a fixed order."""
     found = checks(options=RunOptions(throttle=Throttle(bytes_per_s=10**7)))
     assert list(found.items()) == [

@@ -77,7 +77,7 @@ def test_single_copies_are_exchanged_with_their_leadership() -> None:
     assert set(outside(after, scores).values()) == {0}
 
 
-def test_leaders_only_evens_rates_without_a_byte() -> None:
+def test_leaders_only_balances_rates_without_moving_bytes() -> None:
     """Changing leaders alone brings the rates closer to balance."""
     state, scores = rated(1), (*USUAL, *load_scores(["leader-bytes-in"]))
     plan = make_plan(state, PlanOptions(scores=scores, tolerance=TOLERANCE, mode=Mode.LEADERS_ONLY))

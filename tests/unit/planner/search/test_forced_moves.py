@@ -21,7 +21,7 @@ def few_large_partitions() -> ClusterState:
     return make_world(world)
 
 
-def test_two_large_partitions_are_parted() -> None:
+def test_two_large_partitions_are_separated() -> None:
     """If a plan of whole replicas inside all bands exists, it is found."""
     assert make_plan(few_large_partitions()).warnings == ()
 

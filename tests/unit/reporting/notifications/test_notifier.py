@@ -147,7 +147,7 @@ def test_forms_of_people() -> None:
     }
 
 
-def test_a_run_is_posted(receiver: Receiver) -> None:
+def test_notifications_of_a_run(receiver: Receiver) -> None:
     """Its start, its warnings, and its end."""
     warnings: list[str] = []
     with RunNotifications(Notifier(receiver.url, "prod", warnings.append), "rebalance", lambda: 0.0) as notifications:

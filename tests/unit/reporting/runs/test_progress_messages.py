@@ -49,7 +49,7 @@ def test_outside_its_window_a_run_reports_when_it_continues() -> None:
     assert said[1:] == ["outside the time window: paused, continues in 7 h 2 min"]
 
 
-def test_a_run_that_has_sent_something_cleans_up_aloud() -> None:
+def test_a_run_that_has_sent_requests_reports_its_cleanup() -> None:
     """The end of a window, or a request, finds moves in flight and throttles."""
     sent = Submitted(effect=1, kind=EffectKind.REASSIGN, items=2, failed=0)
     said = _said(_started(), sent, *_phases(Phase.CANCELLING, Phase.RESTORING, Phase.PAUSED))

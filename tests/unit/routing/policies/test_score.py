@@ -84,7 +84,9 @@ def test_widely_differing_sizes_are_balanced(view_over: Callable[..., RoutingVie
     assert simulate(view_over(brokers=6, partitions=12), load_policy("score"), workload, options).max_over_mean < 1.01
 
 
-def test_calm_weights_are_left_alone(view_over: Callable[..., RoutingView], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_balanced_weights_are_not_changed(
+    view_over: Callable[..., RoutingView], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """While a topic grows evenly from 50 MB to ten times that, weights change five times at most."""
     given: list[float] = []
     follow = ByteStride.set_weights
@@ -107,7 +109,7 @@ def test_calm_weights_are_left_alone(view_over: Callable[..., RoutingView], monk
     assert np.bincount(out) / len(out) == pytest.approx([1 / 3, 1 / 6, 1 / 6, 1 / 6, 1 / 6], abs=0.002)
 
 
-def test_a_topic_at_ease_is_not_weighed_again(
+def test_a_balanced_topic_is_not_weighed_again(
     view_over: Callable[..., RoutingView], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Own records of equal size keep brokers balanced by themselves; widely different sizes are tracked."""
