@@ -122,7 +122,7 @@ def parse_profiles(text: str, path: Path) -> Mapping[str, Profile]:
     InputFileError
         If it is malformed.
     """
-    return _of_top(_checked(parse_yaml(text, str(path))), path)
+    return _profiles_of(_checked(parse_yaml(text, str(path))), path)
 
 
 def _is_file(chosen: str) -> bool:
@@ -131,10 +131,10 @@ def _is_file(chosen: str) -> bool:
 
 def _profiles(path: Path) -> Mapping[str, Profile]:
     """Profiles of a file by name; a single unnamed one is called ``default``."""
-    return _of_top(_top(path), path)
+    return _profiles_of(_top(path), path)
 
 
-def _of_top(top: Mapping[str, YamlNode], path: Path) -> Mapping[str, Profile]:
+def _profiles_of(top: Mapping[str, YamlNode], path: Path) -> Mapping[str, Profile]:
     if not top:
         return {}
     if _SEVERAL not in top:

@@ -54,7 +54,7 @@ def with_capacity(state: ClusterState, capacity: Mapping[int | Default, int | Ma
         If it names an unknown log dir.
     """
     dirs = state.log_dirs
-    stated = {**dict(_fills(state, capacity)), **dict(stated_of_dirs(state, _of_dirs(capacity), "capacity"))}
+    stated = {**dict(_fills(state, capacity)), **dict(stated_of_dirs(state, _capacity_of_dirs(capacity), "capacity"))}
     rows = np.fromiter(stated, np.int64, len(stated))
     total, usable, volume = dirs.total_bytes.copy(), dirs.usable_bytes.copy(), dirs.volume.copy()
     total[rows] = np.fromiter(stated.values(), np.int64, len(stated))
@@ -74,7 +74,7 @@ def _fills(state: ClusterState, capacity: Mapping[int | Default, int | Mapping[s
             yield from ((row, given // len(own)) for row in own if dirs.total_bytes[row] < 0)
 
 
-def _of_dirs(
+def _capacity_of_dirs(
     capacity: Mapping[int | Default, int | Mapping[str, int]],
 ) -> Mapping[int | Default, Mapping[str, int]]:
     return {broker: {} if isinstance(given, int) else given for broker, given in capacity.items()}

@@ -42,9 +42,9 @@ def placement_requests(
     for spec in specs:
         _check_name(spec.name, names)
         names.add(spec.name)
-    takers = int(sites.takes.sum())
+    n_eligible = int(sites.takes.sum())
     mean = mean_partition_bytes(sites.state)
-    requests = tuple(_request(spec, takers, policy, mean) for spec in specs)
+    requests = tuple(_request(spec, n_eligible, policy, mean) for spec in specs)
     replicas = sum(request.partitions * request.replication_factor for request in requests)
     if replicas > MOST_REPLICAS:
         raise UsageError(
@@ -71,32 +71,32 @@ def _check_name(name: str, taken: set[str]) -> None:
             raise UsageError(f"topic {name} collides with {rival}: Kafka treats '.' and '_' as equal in metric names")
 
 
-def _request(spec: TopicSpec, takers: int, policy: PlacementPolicy, mean_bytes: int) -> PlacementRequest:
-    partitions = _partitions(spec, takers, policy)
+def _request(spec: TopicSpec, n_eligible: int, policy: PlacementPolicy, mean_bytes: int) -> PlacementRequest:
+    partitions = _partitions(spec, n_eligible, policy)
     factor = spec.replication_factor
     if factor is None:
         raise UsageError(f"topic {spec.name}: no replication factor given", hint="add -r 3 or a preset")
-    if factor > takers:
+    if factor > n_eligible:
         raise UsageError(
-            f"topic {spec.name}: replication factor {factor} needs as many brokers; {_few(takers)} new replicas"
+            f"topic {spec.name}: replication factor {factor} needs as many brokers; {_few(n_eligible)} new replicas"
         )
     expected = mean_bytes if spec.partition_bytes is None else spec.partition_bytes
     return PlacementRequest(spec=spec, partitions=partitions, replication_factor=factor, partition_bytes=expected)
 
 
-def _partitions(spec: TopicSpec, takers: int, policy: PlacementPolicy) -> int:
+def _partitions(spec: TopicSpec, n_eligible: int, policy: PlacementPolicy) -> int:
     if policy.layout is Layout.BROKERS_PLUS_2:
-        if spec.partitions not in (None, takers + 2):
+        if spec.partitions not in (None, n_eligible + 2):
             raise UsageError(
-                f"topic {spec.name}: placement {policy.layout} creates {takers + 2} partitions on this cluster, "
+                f"topic {spec.name}: placement {policy.layout} creates {n_eligible + 2} partitions on this cluster, "
                 f"not {spec.partitions}",
                 hint="omit the number of partitions",
             )
-        return takers + 2
+        return n_eligible + 2
     if spec.partitions is None:
         raise UsageError(f"topic {spec.name}: no number of partitions given", hint="add -p 12 or a preset")
     return spec.partitions
 
 
-def _few(takers: int) -> str:
-    return {0: "no broker accepts", 1: "only 1 broker accepts"}.get(takers, f"only {takers} brokers accept")
+def _few(n_eligible: int) -> str:
+    return {0: "no broker accepts", 1: "only 1 broker accepts"}.get(n_eligible, f"only {n_eligible} brokers accept")

@@ -76,7 +76,7 @@ def instalment(start: Solution, full: Candidate, listener: PlanListener) -> tupl
         The part that is affordable, and the cluster once it is applied.
     """
     parts = _Parts(start, full, listener)
-    best = parts.that_stays(0)
+    best = parts.lasting_part(0)
     if not is_outside(full.solution):
         best = _better_one(parts, best)
     elif not is_worth_it(
@@ -96,7 +96,7 @@ def _better_one(parts: _Parts, best: _Part) -> _Part:
         for number in range(1, _PARTS_TRIED):
             if not best.again.size and best.total_bytes <= full_bytes * (1 + _CLOSE):
                 break
-            best = min(best, parts.that_stays(number), key=lambda part: (len(part.again), part.total_bytes))
+            best = min(best, parts.lasting_part(number), key=lambda part: (len(part.again), part.total_bytes))
     return best
 
 
@@ -106,7 +106,7 @@ class _Parts:
     def __init__(self, start: Solution, full: Candidate, listener: PlanListener) -> None:
         self.start, self.full, self.listener = start, full, listener
 
-    def that_stays(self, number: int) -> _Part:
+    def lasting_part(self, number: int) -> _Part:
         """A part without partitions that the plan for the rest would move again, as far as looking ahead shows."""
         barred = self.none_barred()
         part = self.affordable(number, barred)

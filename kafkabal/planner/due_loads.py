@@ -61,15 +61,15 @@ def due_loads(problem: Problem, placement: I32, *, bytes_agree: bool) -> DueLoad
     n = problem.n_brokers
     ones = np.ones(n)
     of_bytes = (
-        _of_bytes(problem, placement) if problem.has_score("disk") and problem.weighed.any() else problem.capacity
+        _due_bytes(problem, placement) if problem.has_score("disk") and problem.weighed.any() else problem.capacity
     )
-    of_counts = _of_counts(problem) if problem.has_score("replicas") else ones
+    of_counts = _due_counts(problem) if problem.has_score("replicas") else ones
     count_capacity = _capacity(problem, "replicas") if problem.has_score("replicas") else ones
-    kinds, kind = _of_topics(problem)
+    kinds, kind = _due_of_topics(problem)
     return DueLoads(
         bytes=of_bytes,
         count=of_counts,
-        leaders=_of_leaders(problem) if problem.has_score("leaders") else ones,
+        leaders=_due_leaders(problem) if problem.has_score("leaders") else ones,
         topic_kind=kind,
         of_topics=kinds,
         byte_weight=_not_nothing(of_bytes, problem.capacity),
@@ -82,7 +82,7 @@ def bytes_due(problem: Problem, placement: I32, due: DueLoads) -> DueLoads:
     """The same for another placement."""
     if not due.follows_bytes:
         return due
-    of_bytes = _of_bytes(problem, placement)
+    of_bytes = _due_bytes(problem, placement)
     return replace(due, bytes=of_bytes, byte_weight=_not_nothing(of_bytes, problem.capacity))
 
 
@@ -91,7 +91,7 @@ def _not_nothing(due: F64, capacity: F64) -> F64:
     return np.maximum(due, _LEAST * capacity)
 
 
-def _of_bytes(problem: Problem, placement: I32) -> F64:
+def _due_bytes(problem: Problem, placement: I32) -> F64:
     rules, rows = problem.rules, problem.weighed
     on_counted = np.append(rows, False)[placement]
     coming = (placement < 0) & (np.arange(problem.width) < problem.positions[:, None]) | np.append(
@@ -116,7 +116,7 @@ def _of_bytes(problem: Problem, placement: I32) -> F64:
     return _due(problem, problem.capacity, rows, _each(sums, int(rows.sum())), fixed, most, nothing)
 
 
-def _of_counts(problem: Problem) -> F64:
+def _due_counts(problem: Problem) -> F64:
     rules, rows = problem.rules, problem.counted
     fixed = np.where(rows, _on_brokers(problem, ~rules.movable & ~rules.aside), 0.0)
     on_top = np.where(rows, _on_brokers(problem, rules.aside), 0.0)
@@ -127,7 +127,7 @@ def _of_counts(problem: Problem) -> F64:
     return _due(problem, _capacity(problem, "replicas"), rows, each, fixed, most, on_top)
 
 
-def _of_leaders(problem: Problem) -> F64:
+def _due_leaders(problem: Problem) -> F64:
     rules, rows = problem.rules, problem.counted
     fixed = np.where(rows, _led_on_brokers(problem, ~rules.movable & ~rules.aside), 0.0)
     on_top = np.where(rows, _led_on_brokers(problem, rules.aside), 0.0)
@@ -142,7 +142,7 @@ def _led_on_brokers(problem: Problem, partitions: Bools) -> F64:
     return np.bincount(leader[partitions & (leader >= 0)], minlength=problem.n_brokers).astype(np.float64)
 
 
-def _of_topics(problem: Problem) -> tuple[F64, I32]:
+def _due_of_topics(problem: Problem) -> tuple[F64, I32]:
     """One row per replication factor of topics, and one for topics that may not move."""
     capacity = _capacity(problem, "topic-spread") if problem.has_score("topic-spread") else np.ones(problem.n_brokers)
     if not problem.has_score("topic-spread"):

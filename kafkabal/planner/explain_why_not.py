@@ -51,18 +51,18 @@ def why_not(state: ClusterState, partition: TopicPartition, broker: int, options
     solution = search(Solution(build_problem(state, options)), NO_LISTENER).solution
     if (solution.placement[row] == target).any():
         return WhyNot(partition, broker, holds=True, rules=(), effects=())
-    rules = (*_of_broker(solution, target), *_of_partition(solution, row))
+    rules = (*_reasons_of_broker(solution, target), *_reasons_of_partition(solution, row))
     effects: tuple[str, ...] = ()
     if not rules:
-        rules = tuple(_of_positions(solution, row, target))
+        rules = tuple(_reasons_of_positions(solution, row, target))
     if not rules:
-        rules = tuple(_of_room(solution, row, target))
+        rules = tuple(_reasons_of_room(solution, row, target))
     if not rules:
         effects = tuple(_effects(solution, row, target))
     return WhyNot(partition, broker, holds=False, rules=rules, effects=effects)
 
 
-def _of_broker(solution: Solution, b: int) -> Iterator[str]:
+def _reasons_of_broker(solution: Solution, b: int) -> Iterator[str]:
     problem = solution.problem
     broker, options = problem.state.brokers.id[b], problem.options
     if not problem.state.brokers.is_live[b]:
@@ -75,7 +75,7 @@ def _of_broker(solution: Solution, b: int) -> Iterator[str]:
         yield f"broker {broker} takes nothing: no log dir of it is known to be online and not cordoned, or the mode"
 
 
-def _of_partition(solution: Solution, row: int) -> Iterator[str]:
+def _reasons_of_partition(solution: Solution, row: int) -> Iterator[str]:
     problem = solution.problem
     state, options = problem.state, problem.options
     topic = int(problem.topic[row])
@@ -94,7 +94,7 @@ def _of_partition(solution: Solution, row: int) -> Iterator[str]:
         yield f"no replica may move (--{options.mode})"
 
 
-def _of_positions(solution: Solution, row: int, b: int) -> Iterator[str]:
+def _reasons_of_positions(solution: Solution, row: int, b: int) -> Iterator[str]:
     """Rules that hold for every replica that could make way."""
     positions = np.flatnonzero(solution.is_position[row])
     p = np.full(len(positions), row)
@@ -115,7 +115,7 @@ def _of_positions(solution: Solution, row: int, b: int) -> Iterator[str]:
             yield f"broker {broker} holds {counted_noun(held, 'replica')} of {name}; its band allows {most:.0f}"
 
 
-def _of_room(solution: Solution, row: int, b: int) -> Iterator[str]:
+def _reasons_of_room(solution: Solution, row: int, b: int) -> Iterator[str]:
     problem = solution.problem
     arriving, broker = int(problem.arriving_bytes[row]), problem.state.brokers.id[b]
     if solution.used[b] + arriving > problem.limit_bytes[b]:
@@ -137,14 +137,14 @@ def _effects(solution: Solution, row: int, b: int) -> Iterator[str]:
             f"broker {broker} would hold {counted_noun(solution.count[b] + 1, 'replica')}; "
             f"its band allows {bands.high_count[b]}"
         )
-    yield from _of_donors(solution, row, b)
+    yield from _reasons_of_donors(solution, row, b)
     if (solution.used[b] >= bands.low_bytes[b]) and (solution.count[b] >= bands.low_count[b]):
         yield f"broker {broker} is inside its bands without it, so that the bytes would buy nothing"
     elif arrivals := _arrivals(solution, b):
         yield f"the plan brings it {first_of(arrivals)} instead"
 
 
-def _of_donors(solution: Solution, row: int, b: int) -> Iterator[str]:
+def _reasons_of_donors(solution: Solution, row: int, b: int) -> Iterator[str]:
     """That each broker whose replica could give way would miss it."""
     problem, bands = solution.problem, solution.bands
     positions = np.flatnonzero(solution.is_position[row])

@@ -51,7 +51,7 @@ def plan_report(plan: Plan, command: str, shown_moves: int | None = FIRST_MOVES)
             ),
         ),
         tables=(moves_table(plan.partitions, shown_moves), _pairs(traffic), _brokers(traffic), _scores(plan)),
-        notes=(*plan.warnings, *_on_rounding(plan)),
+        notes=(*plan.warnings, *_notes_on_rounding(plan)),
         charts=partial(_charts, plan),
     )
 
@@ -131,7 +131,7 @@ def _sums(group: I64, value: I64, n_groups: int) -> I64:
     return sums
 
 
-def _on_rounding(plan: Plan) -> tuple[str, ...]:
+def _notes_on_rounding(plan: Plan) -> tuple[str, ...]:
     """Which scores count as balanced although a share exceeds the tolerance."""
     tolerance = float(plan.options.get("tolerance", DEFAULT_PLAN_TOLERANCE))
     after = {name: change.after for name, change in plan.scores.items()}

@@ -270,7 +270,7 @@ def _notes(simulated: PolicyComparison) -> Iterator[str]:
     first = simulated.policies[0].runs[0]
     if not first.capacity_known:
         yield "broker capacities unknown, assumed equal"
-    yield _what_bytes_are(simulated.workload)
+    yield _bytes_note(simulated.workload)
     breaking = [runs.label for runs in simulated.policies if not runs.about.keeps_key_order]
     if simulated.workload.keys is not None and breaking:
         yield f"policies that do not keep key order: {', '.join(breaking)}"
@@ -281,7 +281,7 @@ def _notes(simulated: PolicyComparison) -> Iterator[str]:
         yield "latencies are modelled (batches, connections, queues): use for comparison only"
 
 
-def _what_bytes_are(workload: Workload) -> str:
+def _bytes_note(workload: Workload) -> str:
     headers = f"headers of {format_bytes(workload.header_bytes)} per record" if workload.header_bytes else "no headers"
     compression = workload.log.compression
     left = f"compressed to {compression:.0%}" if compression < 1 else "not compressed"

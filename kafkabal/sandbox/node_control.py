@@ -45,7 +45,7 @@ class NodeControl:
 
     def stats(self) -> dict[int, ProcessStats]:
         """Statistics of the running processes, by node id."""
-        stats = ((node_id, self._table.look_at(process)) for node_id, process in self.processes().items())
+        stats = ((node_id, self._table.stats_of(process)) for node_id, process in self.processes().items())
         return {node_id: each for node_id, each in stats if each is not None}
 
     def send(self, nodes: Collection[Node], which: signal.Signals) -> None:

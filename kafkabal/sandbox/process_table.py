@@ -109,7 +109,7 @@ class ProcessTable:
             except self._psutil.NoSuchProcess:
                 continue
 
-    def look_at(self, process: Any) -> ProcessStats | None:
+    def stats_of(self, process: Any) -> ProcessStats | None:
         """Statistics of a process found earlier; None if it has exited since."""
         try:
             is_paused = process.status() == self._psutil.STATUS_STOPPED

@@ -133,7 +133,7 @@ def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: H
     common = PlanOptions(tolerance=policy.inner_tolerance, max_bytes=left, keep_moved=ledger.plans_of_day(at_s))
     if healing.kind is HealKind.DRAIN:
         return make_plan(state, replace(common, mode=Mode.REPAIR_ONLY, drain=healing.brokers))
-    if healing.kind is HealKind.FILL and _hold_nothing(state, healing):
+    if healing.kind is HealKind.FILL and _are_empty(state, healing):
         plan = _filling(state, common, policy)
     else:
         plan = _balancing(state, common, policy, ledger.repaired_of_day(at_s).difference(_live(state)))
@@ -170,7 +170,7 @@ def _filling(state: ClusterState, common: PlanOptions, policy: HealPolicy) -> Pl
     return any_moves if outside_after(any_moves, state, policy) < outside else only_to_new
 
 
-def _hold_nothing(state: ClusterState, healing: Healing) -> bool:
+def _are_empty(state: ClusterState, healing: Healing) -> bool:
     """Whether the new brokers hold no replica; a broker with earlier ones keeps replicas of internal topics."""
     held = np.bincount(state.replicas.broker, minlength=len(state.brokers))
     return not held[np.isin(state.brokers.id, list(healing.brokers))].any()

@@ -29,7 +29,7 @@ specs = st.lists(
 )
 
 
-def takers(cluster: ClusterState) -> set[int]:
+def eligible(cluster: ClusterState) -> set[int]:
     """Brokers that may get replicas: live, with an open dir, or all live ones if none reports its dirs."""
     live = {int(b) for b, is_live in zip(cluster.brokers.id, cluster.brokers.is_live, strict=True) if is_live}
     working, is_open = set(), set()
@@ -55,18 +55,18 @@ def test_no_rule_is_broken(cluster: ClusterState, wanted: list[TopicSpec], polic
     if "brokers" in str(policy):
         wanted = [topic_spec(s.name, replication_factor=s.replication_factor) for s in wanted]
     placed = place(cluster, wanted, policy)
-    can_take = takers(cluster)
+    eligible_brokers = eligible(cluster)
     rack = {
         int(b): int(r) if r >= 0 else f"alone {b}"
         for b, r in zip(cluster.brokers.id, cluster.brokers.rack, strict=True)
     }
-    n_racks = len({rack[b] for b in can_take})
+    n_racks = len({rack[b] for b in eligible_brokers})
     added: Counter[int] = Counter()
     for topic, spec in zip(placed.topics, wanted, strict=True):
-        assert len(topic.assignment) == (spec.partitions or len(can_take) + 2)
+        assert len(topic.assignment) == (spec.partitions or len(eligible_brokers) + 2)
         for replicas, dirs in zip(topic.assignment, topic.log_dirs, strict=True):
             assert len(set(replicas)) == len(replicas) == len(dirs) == spec.replication_factor
-            assert set(replicas) <= can_take
+            assert set(replicas) <= eligible_brokers
             assert len({rack[b] for b in replicas}) == min(len(replicas), n_racks)
     names = {t.name for t in placed.topics}
     for row in topic_rows(placed.state):

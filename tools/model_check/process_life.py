@@ -237,7 +237,7 @@ class Life:
         self.world.kafka.clock.sleep(SESSION_S + 1.0)
         ending = self._run(Command.RESUME, host)
         self.trail.append(f"{host}: {ending.error or ending.result or 'died'}")
-        process.client.go_on()
+        process.client.resume_process()
 
     def _die(self, process: Process) -> None:
         process.is_dead = True

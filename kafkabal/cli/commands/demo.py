@@ -59,7 +59,7 @@ def demo(
         story.run("sandbox", "up", "--name", _SANDBOX, "--brokers", "6", "--racks", "3", "--log-dirs", "2", "-q")
         cluster = story.on_sandbox()
         before = _fill(cluster, Path(cleaning.enter_context(tempfile.TemporaryDirectory())))
-        after = _put_right(cluster)
+        after = _show_rebalance(cluster)
         if keep:
             context.say(f"\n{_NEXT}")
     context.say(
@@ -152,7 +152,7 @@ def _fill(story: _Story, folder: Path) -> float:
     return skew
 
 
-def _put_right(story: _Story) -> float:
+def _show_rebalance(story: _Story) -> float:
     """Rebalance, show the result, and return the skew of the disks."""
     story.tell("Rebalance, with a throttle")
     story.run("rebalance", "--yes", "--throttle", "4MB/s")

@@ -60,7 +60,7 @@ def describe_configs(
     faults: dict[ConfigResource, Fault] = {}
 
     def ask(group: Sequence[ConfigResource], deadline: Deadline) -> Any:
-        return _put_question(client, group, _describe_request(group, keys), deadline)
+        return _ask_one_group(client, group, _describe_request(group, keys), deadline)
 
     for group, response in _ask_owners(client, resources, ask, deadline):
         if isinstance(response, KafkabalError):
@@ -147,7 +147,7 @@ def _ask_owners(
     return run_all({group: partial(ask, group, deadline) for group in groups}, deadline).items()
 
 
-def _put_question(client: KafkaClient, group: Sequence[ConfigResource], request: Any, deadline: Deadline) -> Any:
+def _ask_one_group(client: KafkaClient, group: Sequence[ConfigResource], request: Any, deadline: Deadline) -> Any:
     if group[0].kind is ResourceKind.BROKER:
         return client.call_broker(int(group[0].name), request, deadline)
     return client.call_any(request, deadline)

@@ -107,7 +107,7 @@ class GroupLock:
             await_coordinator(self._client, self._group, self._client.deadline())
             self._join_anew()
         except BaseException:
-            self._let_go()
+            self._leave_group()
             self._client.close()
             raise
         self._thread = threading.Thread(target=self._keep, name="kafkabal-lock", daemon=True)
@@ -136,10 +136,10 @@ class GroupLock:
             # it may still count as a member, for example because it could not join again in time
             self._abandoned.add(self._member)
         else:
-            self._let_go()
+            self._leave_group()
         self._client.close()
 
-    def _let_go(self) -> None:
+    def _leave_group(self) -> None:
         """Leave the group; if that does not get through, the next lock of this process removes the member."""
         if not self._member:
             return

@@ -109,7 +109,7 @@ class InMemoryCluster(ClosingContext):
         memory_lock.beat_all(self.kafka)
         self._is_stopped = True
 
-    def go_on(self) -> None:
+    def resume_process(self) -> None:
         """Simulate that its process continues; a lock whose session has expired stays lost."""
         memory_lock.drop_expired(self.kafka, self)
         self._is_stopped = False

@@ -49,10 +49,10 @@ def prove_safe_to_stop(cluster: Cluster, state: ClusterState, brokers: Collectio
         The current state of the cluster, read after the last move.
     """
     voters = cluster.quorum_voters()
-    return tuple(_of(state, broker, voters) for broker in sorted(brokers))
+    return tuple(_safe_to_stop(state, broker, voters) for broker in sorted(brokers))
 
 
-def _of(state: ClusterState, broker: int, voters: frozenset[int] | None) -> SafeToStop:
+def _safe_to_stop(state: ClusterState, broker: int, voters: frozenset[int] | None) -> SafeToStop:
     rows = list(_partitions_on(state, broker))
     names = tuple(str(state.topic_partition(row)) for row in rows[:_NAMED])
     return SafeToStop(broker, len(rows), names, None if voters is None else broker in voters)

@@ -158,7 +158,7 @@ class Fence:
         began_s, refused_s = self._clock.monotonic(), None
         while self._clock.monotonic() - began_s < self._give_up_s:
             if not self._lock.is_held():
-                refused_s = self._take_again(refused_s)
+                refused_s = self._try_to_retake(refused_s)
             if self.is_fresh():
                 raise LockRegainedError("the lock was not confirmed for a while; re-reading the cluster")
             self._clock.sleep(1.0)
@@ -168,7 +168,7 @@ class Fence:
         """Whether a request may pass now, without waiting."""
         return is_fresh(self._lock, self._session_s)
 
-    def _take_again(self, refused_s: float | None) -> float | None:
+    def _try_to_retake(self, refused_s: float | None) -> float | None:
         """Try once to take the lock; returns since when it has been refused, None if it was not refused.
 
         It may be refused for up to a session because this process was a member before. A new coordinator starts that

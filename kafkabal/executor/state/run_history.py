@@ -28,7 +28,7 @@ def run_history(environment: RunEnvironment, since_s: float | None = None) -> tu
     """
     folder = environment.folder(environment.cluster.cluster_id())
     latest: dict[str, RunSummary] = {}
-    for found in (*_of_journals(folder), *_of_cluster(environment)):
+    for found in (*_runs_with_journals(folder), *_recorded_runs(environment)):
         known = latest.get(found.run_id)
         if known is None or found.last_at > known.last_at:
             latest[found.run_id] = found
@@ -45,7 +45,7 @@ def _has_begun_since(run: RunSummary, since_s: float) -> bool:
     return (began if began.tzinfo else began.replace(tzinfo=UTC)).timestamp() >= since_s
 
 
-def _of_journals(folder: Path) -> Iterator[RunSummary]:
+def _runs_with_journals(folder: Path) -> Iterator[RunSummary]:
     for path in sorted(folder.glob("*.jsonl")):
         try:
             content = read_journal(path)
@@ -55,7 +55,7 @@ def _of_journals(folder: Path) -> Iterator[RunSummary]:
             yield summary_of(content.record, content.state)
 
 
-def _of_cluster(environment: RunEnvironment) -> Iterable[RunSummary]:
+def _recorded_runs(environment: RunEnvironment) -> Iterable[RunSummary]:
     record = open_cluster_record(environment.cluster)
     if record is None:
         return ()

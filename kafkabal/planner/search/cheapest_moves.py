@@ -79,7 +79,7 @@ def _return_left(solution: Solution, chosen: Bools, left: I64) -> None:
     again[p[barred]] = True
     q, j = np.nonzero(chosen & solution.moved() & again[:, None])
     solution.lift(q, j, MoveCause.NOTHING)
-    _put_back(solution, np.concatenate((q, p)), np.concatenate((j, k)))
+    _return(solution, np.concatenate((q, p)), np.concatenate((j, k)))
 
 
 def _return_excess(solution: Solution, chosen: Bools) -> None:
@@ -100,8 +100,8 @@ def _return_excess(solution: Solution, chosen: Bools) -> None:
     may &= is_first(problem.topic[p].astype(np.int64) * problem.n_brokers + previous)
     p, k = p[may], k[may]
     solution.lift(p, k, MoveCause.NOTHING)
-    _put_back(solution, p, k)
+    _return(solution, p, k)
 
 
-def _put_back(solution: Solution, p: I64, k: I64) -> None:
+def _return(solution: Solution, p: I64, k: I64) -> None:
     solution.put(p, k, solution.problem.previous[p, k])

@@ -261,10 +261,10 @@ def _roots(solution: Solution, value: F64) -> _Roots:
     returns = _Roots(p, k, home, other, solution.placement[p, other].astype(np.int64))
     if not value.any():
         return returns
-    return _Roots(*map(np.concatenate, zip(returns, _to_where_worth_least(solution, free | there, value), strict=True)))
+    return _Roots(*map(np.concatenate, zip(returns, _to_cheapest_broker(solution, free | there, value), strict=True)))
 
 
-def _to_where_worth_least(solution: Solution, free: Bools, value: F64) -> _Roots:
+def _to_cheapest_broker(solution: Solution, free: Bools, value: F64) -> _Roots:
     """Replicas that gain from another broker, each with the one where taking its bytes away is worth least."""
     problem = solution.problem
     p, k = np.nonzero(free)

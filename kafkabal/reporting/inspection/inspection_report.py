@@ -103,9 +103,9 @@ def inspection_report(
         tables=(table, score_table(inspection), _rack_table(small), traffic, consumer_group_table(inspection.state)),
         notes=(
             *_notes(inspection, command),
-            *_on_racks(small),
-            *_on_traffic(shown.state, by),
-            *_on_consumers(consumer_racks),
+            *_notes_on_racks(small),
+            *_notes_on_traffic(shown.state, by),
+            *_notes_on_consumers(consumer_racks),
         ),
         charts=partial(inspection_charts, inspection),
         metric_labels={"cluster": cluster_label or inspection.state.cluster_id},
@@ -170,7 +170,7 @@ def _rack_table(small: Sequence[SmallRack]) -> Table:
     )
 
 
-def _on_racks(small: Sequence[SmallRack]) -> Iterator[str]:
+def _notes_on_racks(small: Sequence[SmallRack]) -> Iterator[str]:
     """The effect of the racks, and what would help."""
     yield from (str(rack) for rack in small[:_MOST_RACKS])
     if len(small) > _MOST_RACKS:
@@ -191,7 +191,7 @@ def _full_facts(full_s: float | None) -> tuple[Fact, Fact]:
     )
 
 
-def _on_traffic(state: ClusterState, by: Grouping) -> Iterator[str]:
+def _notes_on_traffic(state: ClusterState, by: Grouping) -> Iterator[str]:
     """What the figures across racks mean, or what they require."""
     if by is not Grouping.RACK or len(state.racks) < 2:
         return
@@ -201,7 +201,7 @@ def _on_traffic(state: ClusterState, by: Grouping) -> Iterator[str]:
     yield "* if clients are spread evenly over the racks: brokers do not know where producers are"
 
 
-def _on_consumers(racks: ConsumerRacks | None) -> Iterator[str]:
+def _notes_on_consumers(racks: ConsumerRacks | None) -> Iterator[str]:
     """Which consumers may be reading from another rack unnecessarily."""
     if racks is None:
         return
@@ -252,7 +252,7 @@ def _moving(inspection: Inspection) -> int:
     return int(is_reassigned(inspection.state).sum())
 
 
-def _on_sizes(state: ClusterState) -> Iterator[str]:
+def _notes_on_sizes(state: ClusterState) -> Iterator[str]:
     """How many sizes are unknown, and how they are estimated."""
     lost = int(np.count_nonzero(unknown_sizes(state)))
     estimated, of_all = (
@@ -265,7 +265,7 @@ def _on_sizes(state: ClusterState) -> Iterator[str]:
         yield f"~ {lost:,} {of_all}: size unknown, counted as 0"
 
 
-def _on_remote_storage(state: ClusterState) -> Iterator[str]:
+def _notes_on_remote_storage(state: ClusterState) -> Iterator[str]:
     """Data that brokers keep elsewhere: it uses no disk, and moves do not copy it."""
     remote = state.partitions.remote_bytes
     held = int(remote[remote > 0].sum())
@@ -298,8 +298,8 @@ def _notes(inspection: Inspection, command: str) -> Iterator[str]:
             yield TWO_TOLERANCES
     yield from rounding_note(_rounded(inspection), inspection.tolerance)
     yield from inspection.unavailable
-    yield from _on_sizes(state)
-    yield from _on_remote_storage(state)
+    yield from _notes_on_sizes(state)
+    yield from _notes_on_remote_storage(state)
     moving = _moving(inspection)
     if moving:
         yield f"{counted_noun(moving, 'partition')} being reassigned: old and new replicas are both counted"

@@ -78,9 +78,9 @@ class ProgressMessages:
             case Finished():
                 self.close()
             case _:
-                self._tell(event)
+                self._write(event)
 
-    def _tell(self, event: Event) -> None:
+    def _write(self, event: Event) -> None:
         match event:
             case PartitionAside():
                 self._say(f"{event.partition} waits: {event.reason}")

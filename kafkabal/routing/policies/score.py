@@ -297,10 +297,10 @@ class ScoreWeighted(PolicyBase):
         leaves other producers' bytes as they were: own bytes mistaken for theirs would be made up for elsewhere.
         """
         n = view.n_partitions
-        own = _of_length(sent, n)
+        own = _fitted_to(sent, n)
         # the previous policy may have asked for this view
         settled = own if view.settled_bytes is None else np.minimum(view.settled_bytes, own)
-        seen: F64 = np.clip(view.partition_bytes - _of_length(self._others_bytes, n), settled, own)
+        seen: F64 = np.clip(view.partition_bytes - _fitted_to(self._others_bytes, n), settled, own)
         self._others_bytes = view.partition_bytes - seen
         return seen
 
@@ -334,8 +334,8 @@ class ScoreWeighted(PolicyBase):
         n, sent = fair.view.n_partitions, self._stride.sent_bytes
         self._horizon_bytes = self._bytes_ahead()
         # the stride itself corrects what partitions are ahead of their weights: new weights must not correct it again
-        ahead = _of_length(self._stride.ahead_bytes, n)
-        written = _of_length(sent, n) - ahead - _of_length(self._seen, n) + _of_length(self._others_unseen_bytes, n)
+        ahead = _fitted_to(self._stride.ahead_bytes, n)
+        written = _fitted_to(sent, n) - ahead - _fitted_to(self._seen, n) + _fitted_to(self._others_unseen_bytes, n)
         if fair.view.unseen_bytes is not None:
             written += fair.view.unseen_bytes
         weights = fair.weights(written, self._horizon_bytes, *self._bounds(fair), close_enough)
@@ -403,7 +403,7 @@ def _held_bytes(view: RoutingView) -> float:
     return float(view.used_bytes[holds].sum()) / copies
 
 
-def _of_length(column: I64 | F64, n: int) -> F64:
+def _fitted_to(column: I64 | F64, n: int) -> F64:
     """float64, shape (n,): a column by partition, fitted to another number of partitions."""
     result = np.zeros(n)
     result[: len(column)] = column[:n]

@@ -54,15 +54,15 @@ def racks_of(cluster: ClusterState) -> dict[int, object]:
     }
 
 
-def check_rules(placed: PlacedTopics, specs: list[TopicSpec], takers: set[int], racks: dict[int, object]) -> None:
+def check_rules(placed: PlacedTopics, specs: list[TopicSpec], eligible: set[int], racks: dict[int, object]) -> None:
     """Every partition has its replicas, distinct, on brokers that take some, on as many racks as can be."""
-    n_racks = len({racks[b] for b in takers})
+    n_racks = len({racks[b] for b in eligible})
     assert [t.name for t in placed.topics] == [s.name for s in specs]
     for topic, wanted in zip(placed.topics, specs, strict=True):
         assert wanted.partitions in (None, len(topic.assignment))
         for replicas in topic.assignment:
             assert len(set(replicas)) == len(replicas) == wanted.replication_factor
-            assert set(replicas) <= takers
+            assert set(replicas) <= eligible
             assert len({racks[b] for b in replicas}) == min(len(replicas), n_racks)
 
 

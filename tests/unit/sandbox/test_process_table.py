@@ -61,7 +61,7 @@ def test_paused_and_resumed(tmp_path: Path, table: ProcessTable) -> None:
     for which in (signal.SIGSTOP, signal.SIGCONT):
         table.signal([process], which)
         time.sleep(0.05)
-        view = table.look_at(process)
+        view = table.stats_of(process)
         assert view is not None
         assert view.rss_bytes > 0
         seen.append(view.is_paused)
@@ -76,7 +76,7 @@ def test_processes_that_do_not_stop_are_killed(code: str, tmp_path: Path, table:
     assert not table.has_ended(process)
     table.end([process], signal.SIGTERM, grace_s=0.2)
     assert table.has_ended(process)
-    assert table.look_at(process) is None
+    assert table.stats_of(process) is None
     assert table.find(tmp_path / "box") == {}
     assert not psutil.pid_exists(process.pid)
 

@@ -67,7 +67,7 @@ class Stage:
         )  # type: ignore[arg-type]
         return Watcher(self.memory, options, self.clock, self, healer, self.ledger)
 
-    def go_on(self, watcher: Watcher, hours: float, every_s: float = LOOK_S) -> None:
+    def run_for(self, watcher: Watcher, hours: float, every_s: float = LOOK_S) -> None:
         """Observe every ten seconds, also during a healing."""
         ends_at_s = self.clock.monotonic() + hours * 3600
 
@@ -92,7 +92,7 @@ def stage(tmp_path: Path) -> Stage:
 
 def test_a_long_run_is_planned_again_every_hour(stage: Stage) -> None:
     """Copies in flight complete, the rest is planned for the current cluster, and no byte is copied in vain."""
-    stage.go_on(stage.watcher(replan_after_s=900.0), hours=2)
+    stage.run_for(stage.watcher(replan_after_s=900.0), hours=2)
 
     assert "planned again after 15 min" in stage.messages(EventKind.HEALING_STOPPED)[0]
     assert len(stage.messages(EventKind.HEALED)) == 1
@@ -101,7 +101,7 @@ def test_a_long_run_is_planned_again_every_hour(stage: Stage) -> None:
 
 def test_a_window_that_closes_stops_a_run(stage: Stage) -> None:
     """Outside the window no reassignment is in flight, and no throttle is left."""
-    stage.go_on(stage.watcher(window=TimeWindow.parse("00:00-00:20")), hours=0.5)
+    stage.run_for(stage.watcher(window=TimeWindow.parse("00:00-00:20")), hours=0.5)
 
     assert "the window 00:00-00:20 has closed" in stage.messages(EventKind.HEALING_STOPPED)[0]
     assert not stage.memory.kafka.catch_up().moving
@@ -112,7 +112,7 @@ def test_a_broker_that_dies_during_a_run_is_repaired(stage: Stage) -> None:
     """The run yields although it cannot restore the dead broker's throttle, and the repair proceeds."""
     stage.clock.at(600.0, lambda: stage.memory.kafka.kill(1))
 
-    stage.go_on(stage.watcher(dead_after_s=300.0), hours=2)
+    stage.run_for(stage.watcher(dead_after_s=300.0), hours=2)
 
     assert "a repair comes first: broker 1 is dead" in stage.messages(EventKind.HEALING_STOPPED)[0]
     assert not [p.name for p in stage.memory.kafka.catch_up().partitions() if 1 in p.replicas]
@@ -120,7 +120,7 @@ def test_a_broker_that_dies_during_a_run_is_repaired(stage: Stage) -> None:
     (repaired,) = [m for m in stage.messages(EventKind.HEALED) if m.startswith("repair: ")]
     assert "not restored: replication rates of broker 1" in repaired
     stage.memory.kafka.start(1)
-    stage.go_on(stage.watcher(), hours=1)
+    stage.run_for(stage.watcher(), hours=1)
     assert not any(b.own_configs for b in stage.memory.kafka.parts.brokers.values())
 
 
@@ -128,13 +128,13 @@ def test_a_watch_that_ends_during_a_run_leaves_nothing_in_flight(stage: Stage) -
     """On SIGTERM reassignments in flight are cancelled and throttles restored, and the next watch starts clean."""
     watcher = stage.watcher()
     stage.clock.at(600.0, watcher.end)
-    stage.go_on(watcher, hours=0.17)
+    stage.run_for(watcher, hours=0.17)
 
     assert "the watch ends" in stage.messages(EventKind.HEALING_STOPPED)[0]
     assert not stage.memory.kafka.catch_up().moving
     assert not any(b.own_configs for b in stage.memory.kafka.parts.brokers.values())
     stage.events.clear()
-    stage.go_on(stage.watcher(), hours=2)
+    stage.run_for(stage.watcher(), hours=2)
     assert stage.messages(EventKind.HEALING)[0].startswith("fill: ")
     assert stage.messages(EventKind.HEALED)[0].startswith("fill: ")
 
@@ -147,14 +147,14 @@ def test_a_watch_that_was_killed_resumes_its_run(stage: Stage) -> None:
 
     stage.clock.at(600.0, crash)
     with pytest.raises(Crash):
-        stage.go_on(stage.watcher(), hours=1)
+        stage.run_for(stage.watcher(), hours=1)
     assert stage.memory.kafka.parts.moving
     stage.clock.sleep(60.0)
 
     follower = Stage(stage.folder)
     follower.clock, follower.memory = stage.clock, stage.memory.connect("again")
     stage.memory.kafka.parts.locks.clear()
-    follower.go_on(follower.watcher(), hours=2)
+    follower.run_for(follower.watcher(), hours=2)
 
     assert follower.messages(EventKind.HEALING)[0].startswith("resume: run ")
     assert follower.messages(EventKind.HEALED)[0].startswith("resume: ")
@@ -168,12 +168,12 @@ def test_a_watch_that_was_killed_before_its_run_began_heals_at_once_when_it_is_b
             raise Crash
 
     with pytest.raises(Crash):
-        stage.go_on(stage.watcher(healer_type=Killed, max_actions_per_day=1), hours=1)
+        stage.run_for(stage.watcher(healer_type=Killed, max_actions_per_day=1), hours=1)
     assert [e.succeeded for e in read_ledger(stage.ledger).entries] == [False]
 
     follower = Stage(stage.folder)
     follower.clock, follower.memory = stage.clock, stage.memory
-    follower.go_on(follower.watcher(max_actions_per_day=1), hours=0.05)
+    follower.run_for(follower.watcher(max_actions_per_day=1), hours=0.05)
 
     assert follower.messages(EventKind.HEALING)[0].startswith("fill: ")
 
@@ -199,7 +199,7 @@ def test_a_run_of_another_command_is_waited_for(tmp_path: Path) -> None:
     with pytest.raises(Crash):
         apply(cron, Plan(partitions=(move,)), RunOptions(throttle=Throttle(bytes_per_s=100_000)))
     stage.memory.kafka.kill(3)
-    stage.go_on(stage.watcher(dead_after_s=60.0), hours=0.3)
+    stage.run_for(stage.watcher(dead_after_s=60.0), hours=0.3)
 
     assert not stage.messages(EventKind.HEALING_FAILED)
     assert not stage.messages(EventKind.HEALING)
@@ -208,7 +208,7 @@ def test_a_run_of_another_command_is_waited_for(tmp_path: Path) -> None:
     cron.cluster.stop()
     stage.clock.sleep(60.0)
     resume(replace(cron, cluster=stage.memory.connect("cron again")))
-    stage.go_on(stage.watcher(dead_after_s=60.0), hours=0.3)
+    stage.run_for(stage.watcher(dead_after_s=60.0), hours=0.3)
     assert stage.messages(EventKind.HEALED)[0].startswith("repair: ")
 
 
@@ -219,11 +219,11 @@ def test_a_full_disk_stops_healing_not_watching(stage: Stage) -> None:
     stage.clock.at(300.0, lambda: stage.memory.kafka.pause(2))
     stage.clock.at(305.0, lambda: stage.memory.kafka.start(2))
 
-    stage.go_on(watcher, hours=0.15)
+    stage.run_for(watcher, hours=0.15)
     assert len(stage.messages(EventKind.NOT_SAVED)) == 1
     assert not stage.messages(EventKind.HEALING)
     stage.ledger.parent.unlink()
-    stage.go_on(watcher, hours=0.05)
+    stage.run_for(watcher, hours=0.05)
 
     assert stage.messages(EventKind.SAVED)
     assert stage.messages(EventKind.HEALING)
@@ -236,7 +236,7 @@ def test_unreachable_goals_are_named(tmp_path: Path) -> None:
     stage.memory = InMemoryCluster.of(cluster(brokers(3), rows), stage.clock)
     stage.clock.at(60.0, lambda: stage.memory.kafka.kill(3))
 
-    stage.go_on(stage.watcher(dead_after_s=60.0), hours=1)
+    stage.run_for(stage.watcher(dead_after_s=60.0), hours=1)
 
     (unmet,) = [text for text in stage.messages(EventKind.UNMET) if text.startswith("repair")]
     assert "no broker can take" in unmet
@@ -247,12 +247,12 @@ def test_a_day_leaves_nothing_behind(stage: Stage) -> None:
     rows = [(b % 4 + 1, (b + 1) % 4 + 1) for b in range(16)]
     stage.memory = InMemoryCluster.of(cluster(brokers(4), [topic("t", *rows)]), stage.clock)
     watcher = stage.watcher(state_every_s=600.0)
-    stage.go_on(watcher, hours=1)
+    stage.run_for(watcher, hours=1)
     process = psutil.Process()
     tracemalloc.start()
     files, (bytes_before, _) = process.num_fds(), tracemalloc.get_traced_memory()
 
-    stage.go_on(watcher, hours=24, every_s=60.0)
+    stage.run_for(watcher, hours=24, every_s=60.0)
 
     bytes_after, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

@@ -48,7 +48,7 @@ class Scene:
         options = WatchOptions(policy=HealPolicy(**policy))  # type: ignore[arg-type]
         return Watcher(self.memory, options, self.clock, self, healer, self.folder / "ledger.json")
 
-    def go_on(self, watcher: Watcher, minutes: float) -> None:
+    def run_for(self, watcher: Watcher, minutes: float) -> None:
         """Observe every five seconds for this long."""
         for _ in range(int(minutes * 12)):
             watcher.observe()
@@ -81,7 +81,7 @@ def test_a_balanced_cluster_is_not_changed(make_scene: Callable[[], Scene]) -> N
     """A day on a steady cluster causes no event and no action."""
     scene = make_scene()
 
-    scene.go_on(scene.watcher(level=HealLevel.ALL), minutes=24 * 60 / 12)
+    scene.run_for(scene.watcher(level=HealLevel.ALL), minutes=24 * 60 / 12)
 
     assert scene.events == []
 
@@ -90,14 +90,14 @@ def test_a_dead_broker_is_reported_then_repaired(make_scene: Callable[[], Scene]
     """A dead broker is reported within 35 s, and repaired once --dead-after has passed, not before and only once."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=600.0)
-    scene.go_on(watcher, minutes=2)
+    scene.run_for(watcher, minutes=2)
     scene.memory.kafka.kill(4)
 
-    scene.go_on(watcher, minutes=35 / 60 + 0.2)
+    scene.run_for(watcher, minutes=35 / 60 + 0.2)
     assert EventKind.BROKER_DEAD in scene.kinds()
-    scene.go_on(watcher, minutes=8)
+    scene.run_for(watcher, minutes=8)
     assert scene.held()[3] == 8
-    scene.go_on(watcher, minutes=10)
+    scene.run_for(watcher, minutes=10)
 
     assert scene.held() == pytest.approx([11, 11, 10, 0], abs=1)
     healed = [e.message for e in scene.events if e.event is EventKind.HEALED]
@@ -108,12 +108,12 @@ def test_a_broker_that_returns_keeps_its_replicas(make_scene: Callable[[], Scene
     """A broker that is away for half of --dead-after keeps its replicas: no plan is made from readings without it."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=1800.0)
-    scene.go_on(watcher, minutes=2)
+    scene.run_for(watcher, minutes=2)
     scene.memory.kafka.kill(4)
-    scene.go_on(watcher, minutes=15.25)
+    scene.run_for(watcher, minutes=15.25)
     scene.memory.kafka.start(4)
 
-    scene.go_on(watcher, minutes=6)
+    scene.run_for(watcher, minutes=6)
 
     assert EventKind.BROKER_BACK in scene.kinds()
     assert read_ledger(scene.folder / "ledger.json").bytes_of_day(scene.clock.utc_now().timestamp()) == 0
@@ -123,10 +123,10 @@ def test_without_heal_nothing_changes(make_scene: Callable[[], Scene]) -> None:
     """By default findings are only reported."""
     scene = make_scene()
     watcher = scene.watcher(dead_after_s=0.0)
-    scene.go_on(watcher, minutes=1)
+    scene.run_for(watcher, minutes=1)
     scene.memory.kafka.kill(4)
 
-    scene.go_on(watcher, minutes=10)
+    scene.run_for(watcher, minutes=10)
 
     assert EventKind.BROKER_DEAD in scene.kinds()
     assert EventKind.HEALING not in scene.kinds()
@@ -137,18 +137,18 @@ def test_a_slow_broker_loses_leadership_and_gets_it_back(make_scene: Callable[[]
     """A slow broker leads nothing within a minute, and leads as before ten minutes after it recovers; no byte moves."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.LEADERS)
-    scene.go_on(watcher, minutes=3)
+    scene.run_for(watcher, minutes=3)
     led_before = scene.memory.read(ReadRequest()).state.partitions.leader.tolist()
     slow = scene.memory.kafka.parts.brokers[2]
     slow.response_s = 0.2
-    scene.go_on(watcher, minutes=1)
+    scene.run_for(watcher, minutes=1)
     state = scene.memory.read(ReadRequest()).state
     assert state.brokers.index_of(2) not in state.partitions.leader.tolist()
 
     slow.response_s = 0.002
-    scene.go_on(watcher, minutes=5)
+    scene.run_for(watcher, minutes=5)
     assert scene.memory.read(ReadRequest()).state.partitions.leader.tolist() != led_before
-    scene.go_on(watcher, minutes=10)
+    scene.run_for(watcher, minutes=10)
 
     assert scene.memory.read(ReadRequest()).state.partitions.leader.tolist() == led_before
     assert read_ledger(scene.folder / "ledger.json").bytes_of_day(scene.clock.utc_now().timestamp()) == 0
@@ -158,17 +158,17 @@ def test_the_leadership_of_a_slow_broker_does_not_go_to_one_that_was_slow(make_s
     """Broker 3 slows down before 2 has been healthy for ten minutes: 2 leads nothing until those have passed."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.LEADERS)
-    scene.go_on(watcher, minutes=2)
+    scene.run_for(watcher, minutes=2)
     parts = scene.memory.kafka.parts.brokers
     parts[2].response_s = 0.2
-    scene.go_on(watcher, minutes=2)
+    scene.run_for(watcher, minutes=2)
     parts[2].response_s = 0.002
-    scene.go_on(watcher, minutes=2)
+    scene.run_for(watcher, minutes=2)
 
     parts[3].response_s = 0.2
-    scene.go_on(watcher, minutes=7)
+    scene.run_for(watcher, minutes=7)
     assert scene.led()[1:3] == [0, 4]
-    scene.go_on(watcher, minutes=4)
+    scene.run_for(watcher, minutes=4)
 
     assert scene.led()[1:3] == [4, 0]
 
@@ -177,11 +177,11 @@ def test_two_brokers_that_vanish_at_once_stop_it(make_scene: Callable[[], Scene]
     """Two brokers vanishing at once is a network problem: nothing is copied, and it is reported once."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=60.0)
-    scene.go_on(watcher, minutes=1)
+    scene.run_for(watcher, minutes=1)
     scene.memory.kafka.kill(3)
     scene.memory.kafka.kill(4)
 
-    scene.go_on(watcher, minutes=10)
+    scene.run_for(watcher, minutes=10)
 
     assert EventKind.HEALING not in scene.kinds()
     assert scene.kinds().count(EventKind.HELD_BACK) == 1
@@ -191,9 +191,9 @@ def test_healed_findings_are_remembered(make_scene: Callable[[], Scene]) -> None
     """A restarted watch knows the actions of the day."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0)
-    scene.go_on(watcher, minutes=1)
+    scene.run_for(watcher, minutes=1)
     scene.memory.kafka.kill(4)
-    scene.go_on(watcher, minutes=3)
+    scene.run_for(watcher, minutes=3)
 
     ledger = read_ledger(scene.folder / "ledger.json")
 
@@ -208,7 +208,7 @@ def test_a_damaged_ledger_stops_healing_not_reporting(make_scene: Callable[[], S
 
     watcher = scene.watcher()
     scene.memory.kafka.kill(4)
-    scene.go_on(watcher, minutes=2)
+    scene.run_for(watcher, minutes=2)
     assert EventKind.BROKER_DEAD in scene.kinds()
     assert (scene.folder / "ledger.json").read_bytes() == b"\0" * 40
     with pytest.raises(InputFileError, match=r"ledger\.json, line 1: not a ledger of kafkabal watch"):
@@ -219,12 +219,12 @@ def test_a_cluster_that_cannot_be_read_is_reported_once(make_scene: Callable[[],
     """An unreadable cluster is reported once, and so is its return."""
     scene = make_scene()
     watcher = scene.watcher()
-    scene.go_on(watcher, minutes=1)
+    scene.run_for(watcher, minutes=1)
     for b in (1, 2, 3, 4):
         scene.memory.kafka.kill(b)
-    scene.go_on(watcher, minutes=1)
+    scene.run_for(watcher, minutes=1)
     for b in (1, 2, 3, 4):
         scene.memory.kafka.start(b)
-    scene.go_on(watcher, minutes=2)
+    scene.run_for(watcher, minutes=2)
 
     assert [k for k in scene.kinds() if k in {EventKind.BLIND, EventKind.SEEING}] == [EventKind.BLIND, EventKind.SEEING]

@@ -86,10 +86,10 @@ def finish_drain(
     settings, context, cluster = command.settings, command.context, command.cluster
     drained = sorted((planning.drain or frozenset()) - gone)
     again = replace(planning, repair_only=True, only_to_new=False)
-    at_first = _on(before, drained)
+    at_first = _partitions_on(before, drained)
     for _ in range(_MOST_ROUNDS):
         state = read_cluster(cluster, settings, context).state
-        now = _on(state, drained)
+        now = _partitions_on(state, drained)
         if not now or (at_first and at_first <= now):
             break  # nothing is left there; or nothing was moved, for example because the answer was no
         plan = make_plan(state, plan_options(settings, again, gone))
@@ -106,7 +106,7 @@ def finish_drain(
         _refuse_leftovers(found, settings)
 
 
-def _on(state: "ClusterState", brokers: list[int]) -> "frozenset[TopicPartition]":
+def _partitions_on(state: "ClusterState", brokers: list[int]) -> "frozenset[TopicPartition]":
     """Partitions that have a replica on one of the brokers."""
     rows = [row for row in map(state.brokers.index_of, brokers) if row >= 0]
     held = {p for row in rows for p in state.replicas.partition[state.replicas.broker == row].tolist()}

@@ -195,7 +195,7 @@ def test_lock(memory: InMemoryCluster) -> None:
     memory.stop()
     memory.kafka.clock.sleep(31.0)
     taken = other.lock("two", 30.0)
-    memory.go_on()
+    memory.resume_process()
     assert not lock.is_held()
     assert taken.is_held()
 

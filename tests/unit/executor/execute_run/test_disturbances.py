@@ -541,7 +541,7 @@ def test_stopped_and_continued_process(scene: Any) -> None:
             first.stop()
             first.kafka.clock.sleep(40.0)
             roll_back(scene.environment(other, host="two"))
-            first.go_on()
+            first.resume_process()
             effects.append(len(scene.faulty.calls))
 
     effects: list[int] = []
@@ -564,7 +564,7 @@ def test_entries_of_the_process_that_took_over_are_not_taken_for_those_of_others
             with pytest.raises(scene.Crash):
                 resume(scene.environment(dying, host="two"))
             dying.inner.stop()
-            first.go_on()
+            first.resume_process()
 
     def die(call: Any) -> None:
         if call.method == "alter_reassignments":

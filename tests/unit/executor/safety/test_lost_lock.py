@@ -31,7 +31,7 @@ def _stand_still_at(scene: Any, method: str, number: int, meanwhile: Callable[[]
             first.stop()
             first.kafka.clock.sleep(_LONGER_THAN_A_SESSION_S)
             meanwhile()
-            first.go_on()
+            first.resume_process()
 
     scene.faulty.before.append(stand_still)
 
