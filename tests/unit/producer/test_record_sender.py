@@ -491,12 +491,13 @@ def test_records_that_are_given_up_or_refused_do_not_wait_for_ever(mock_cluster:
 
 
 def test_a_new_policy_does_not_count_the_records_of_the_one_before(mock_cluster: MockCluster) -> None:
-    """Records queued by a replaced policy are settled for that policy alone."""
+    """Records queued by a replaced policy wait in the first view of the new one, and are settled for the old alone."""
     before, after = Asking(0), Asking(0)
     lagging = {**mock_cluster.client, "linger.ms": 60_000}
     with RecordSender(mock_cluster, TOPIC, before, lagging, refresh_s=60) as producer:
         send(producer, bytes(100))
         producer.reload(policy=after)
+        assert after.views[0].waiting_records == 1
         send(producer, bytes(10))
         producer.flush()
         view = after.next_view(producer)
