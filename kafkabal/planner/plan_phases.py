@@ -51,6 +51,8 @@ def make_plan(state: ClusterState, options: PlanOptions | None = None, listener:
     candidate, after = _with_log_dirs_that_stay(candidate, after, listener)
     if candidate is not found:
         warnings = _warnings(candidate)
+    if options.mode in {Mode.FULL, Mode.ONLY_TO_NEW} and _moves_what_is_only_repaired(candidate):
+        warnings = _warnings(candidate, judged=Solution(build_problem(after, options)))
     unrepaired = unrepaired_of(candidate.solution, candidate.unplaced)
     if exceeds_budget(candidate.solution):
         listener.step("budget")
@@ -77,8 +79,17 @@ def make_plan(state: ClusterState, options: PlanOptions | None = None, listener:
     )
 
 
-def _warnings(candidate: Candidate) -> tuple[str, ...]:
-    return warnings_of(candidate.solution, candidate.leader, candidate.unplaced)
+def _warnings(candidate: Candidate, judged: Solution | None = None) -> tuple[str, ...]:
+    return warnings_of(candidate.solution, candidate.leader, candidate.unplaced, judged or candidate.solution)
+
+
+def _moves_what_is_only_repaired(candidate: Candidate) -> bool:
+    """Whether partitions move that may not move for balance, such as those of internal topics on a drained broker.
+
+    Bands count their replicas and leaders on top of a broker's fair share, so they are known only once these arrived.
+    """
+    problem = candidate.solution.problem
+    return bool((candidate.solution.moved().any(1) & problem.movable & ~problem.rules.movable).any())
 
 
 def _with_leaders_that_stay(
@@ -91,8 +102,7 @@ def _with_leaders_that_stay(
     leadership on.
     """
     problem = candidate.solution.problem
-    repaired = problem.movable & ~problem.rules.movable
-    if problem.options.mode is not Mode.FULL or not (candidate.solution.moved().any(1) & repaired).any():
+    if problem.options.mode is not Mode.FULL or not _moves_what_is_only_repaired(candidate):
         return candidate, after
     listener.step("leaders again")
     leader = assign_leaders(Solution(build_problem(after, problem.options)))

@@ -75,16 +75,22 @@ def refuse_endless_drain(solution: Solution) -> None:
         )
 
 
-def warnings_of(solution: Solution, leader: I32, unplaced: I64) -> tuple[str, ...]:
-    """One line for each rule or band that the plan does not satisfy."""
+def warnings_of(solution: Solution, leader: I32, unplaced: I64, judged: Solution) -> tuple[str, ...]:
+    """One line for each rule or band that the plan does not satisfy.
+
+    Parameters
+    ----------
+    judged
+        The same placement with the bands that apply to it: those of the solution, or of the cluster after the plan.
+    """
     mode = solution.problem.options.mode
     lines = [*unrepaired_of(solution, unplaced), *_narrow(solution)]
     if mode is Mode.FULL:
-        lines += [*_bytes_outside(solution), *_counts_outside(solution), *_topics_outside(solution)]
+        lines += [*_bytes_outside(judged), *_counts_outside(judged), *_topics_outside(judged)]
     if mode in {Mode.FULL, Mode.LEADERS_ONLY}:
-        lines += [*_leaders_outside(solution, leader), *_additional_outside(solution, leader)]
+        lines += [*_leaders_outside(judged, leader), *_additional_outside(judged, leader)]
     if mode is Mode.ONLY_TO_NEW:
-        lines += _filled_outside(solution, leader)
+        lines += _filled_outside(judged, leader)
     return tuple(lines)
 
 

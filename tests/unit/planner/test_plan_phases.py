@@ -12,8 +12,13 @@ from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, PartitionRow, Topi
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.plan import Action, Plan
 from kafkabal.plan.planned_state import apply_plan
+from kafkabal.planner.plan_listener import NO_LISTENER
 from kafkabal.planner.plan_options import BrokerLimit, Mode, PlanOptions
 from kafkabal.planner.plan_phases import make_plan
+from kafkabal.planner.problem import build_problem
+from kafkabal.planner.search.search_phases import is_reached
+from kafkabal.planner.search.solution import Solution
+from kafkabal.planner.search_for_placement import search
 from kafkabal.planner.tolerance_frontier import frontier
 from kafkabal.planner.what_if import NewBroker, parse_what_if, with_brokers
 from kafkabal.scoring.registry import load_scores
@@ -301,9 +306,8 @@ def test_a_drain_that_is_repeated_hands_on_no_leader(seed: int) -> None:
     assert make_plan(after, options).partitions == ()
 
 
-@pytest.mark.parametrize("broker", [2, 5])
-def test_a_drain_short_of_its_bands_hands_on_no_leader_either(broker: int) -> None:
-    """The last broker of a rack gets all of an internal topic there, beyond its band; its leaders are final."""
+def _with_internal_topic_in_each_rack() -> ClusterState:
+    """Six brokers in three racks; an internal topic has a replica of each partition in every rack."""
     random, rows = Random(7), []
     for p in range(48):
         held = random.sample(range(1, 7), 2)
@@ -311,10 +315,25 @@ def test_a_drain_short_of_its_bands_hands_on_no_leader_either(broker: int) -> No
     of_each_rack = [[1 + p % 3 + 3 * random.randrange(2), 1 + (p + 1) % 3, 4 + (p + 2) % 3] for p in range(50)]
     offsets = [partition(p, held, 0) for p, held in enumerate(of_each_rack)]
     topics = [TopicRow(topic="img", partitions=rows), TopicRow(topic="offsets", partitions=offsets, internal=True)]
-    state, options = cluster(brokers(6, racks=3), topics), PlanOptions(drain=frozenset({broker}))
+    return cluster(brokers(6, racks=3), topics)
+
+
+@pytest.mark.parametrize("broker", [2, 5])
+def test_a_drain_short_of_its_bands_hands_on_no_leader_either(broker: int) -> None:
+    """The last broker of a rack gets all of an internal topic there, beyond its band; its leaders are final."""
+    state, options = _with_internal_topic_in_each_rack(), PlanOptions(drain=frozenset({broker}))
+    assert not is_reached(search(Solution(build_problem(state, options)), NO_LISTENER).solution)
     plan = make_plan(state, options)
-    assert any("replicas" in warning for warning in plan.warnings)
     assert make_plan(apply_plan(state, plan), options).partitions == ()
+
+
+@pytest.mark.parametrize("broker", [2, 5])
+def test_a_drain_warns_of_no_band_that_the_drained_cluster_keeps(broker: int) -> None:
+    """Bands count an internal topic where the drain puts it, as the scores after the plan do: nothing is outside."""
+    state, options = _with_internal_topic_in_each_rack(), PlanOptions(drain=frozenset({broker}))
+    plan = make_plan(state, options)
+    assert [change.after["outside"] for change in plan.scores.values()] == [0] * len(plan.scores)
+    assert plan.warnings == ()
 
 
 def test_an_unknown_broker_is_refused() -> None:
