@@ -15,7 +15,7 @@ Given: TypeAlias = "str | bool | Sequence[str] | None"
 
 PROFILE_VARIABLE = "KAFKABAL_PROFILE"
 _LIVE_KEYS = ("bootstrap_servers", "zookeeper")
-_CONNECTION_KEYS = ("command_config", "bootstrap_controllers")
+_CONNECTION_KEYS = ("command_config", "bootstrap_controllers", "broker_timeout")
 
 
 def resolve(flags: Mapping[str, Given], *, environ: Mapping[str, str], profiles_file: Path) -> Settings:
@@ -82,7 +82,7 @@ def _expect_something(node: YamlNode) -> None:
     if isinstance(content, tuple):
         for item in content:
             _expect_something(item)
-    if content in ((), None) or (isinstance(content, str) and not content.strip()):
+    if not (content.strip() if isinstance(content, str) else content):
         raise node.error("empty value", hint="leave it out, or see whether a variable in it is set")
 
 
@@ -90,14 +90,18 @@ def _check_one_cluster(level: Mapping[str, YamlNode]) -> None:
     live = next((key for key in _LIVE_KEYS if key in level), None)
     unused = next((key for key in _CONNECTION_KEYS if key in level), None)
     if live is None and unused is not None and "snapshot" in level:
-        raise UsageError(
-            f"{level[unused].place} has no effect: {level['snapshot'].place} names a snapshot", hint="give one of them"
-        )
+        names = [_origin(key, level[key].place) for key in (unused, "snapshot")]
+        raise UsageError(f"{names[0]} has no effect: {names[1]} names a snapshot", hint="give one of them")
     if live is not None and "snapshot" in level:
         raise UsageError(
             f"both a snapshot ({level['snapshot'].place}) and a live cluster ({level[live].place}) given",
             hint="give one of them",
         )
+
+
+def _origin(key: str, place: Place) -> str:
+    """An option or variable, which names the key, or the key and its line in a profile."""
+    return str(place) if place.line is None else f"{key} ({place})"
 
 
 def _is_hidden(key: str, stronger: Mapping[str, YamlNode]) -> bool:

@@ -43,10 +43,11 @@ def movable_partitions(state: ClusterState, options: PlanOptions, broken: Bools)
     """Partitions that may move for balance, and those that may only be repaired: broken ones of internal topics."""
     _check_patterns(state, options)
     chosen = chosen_topics(state, options)
-    if options.topics and not chosen.any():
+    if not chosen.any() and (options.topics or not state.topics.internal.all()):
         # a plan without any topic in scope would report a balanced cluster
+        excluded = "all that --topics selects" if options.topics else "all topics"
         raise UsageError(
-            "no topic in scope: --exclude-topics excludes all that --topics selects",
+            f"no topic in scope: --exclude-topics excludes {excluded}",
             hint="'kafkabal config show' shows whether a profile excludes them",
         )
     topics = chosen[state.partitions.topic]

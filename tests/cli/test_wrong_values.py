@@ -33,6 +33,7 @@ LONG = "a" * 5000
         # patterns without a match
         ((*PLAN, "--topics", "imagse"), "--topics: unknown topic: 'imagse'"),
         ((*PLAN, "--exclude-topics", "imagse"), "--exclude-topics: unknown topic: 'imagse'"),
+        ((*PLAN, "--exclude-topics", "*"), "no topic in scope: --exclude-topics excludes all topics"),
         ((*PLAN, "--exclude-brokers", "77"), "unknown broker"),
         ((*PLAN, "--keep-moved", "no/such/plan.json"), "no/such/plan.json: cannot"),
         ((*PLAN, "--keep-moved", str(Path(__file__).parent)), "no plan (*.json) in this folder"),
@@ -65,6 +66,11 @@ LONG = "a" * 5000
         (("inspect", "--zookeeper", f"{'x' * 300}:2181"), "--zookeeper: invalid address"),
         # values without effect
         (("inspect", "--snapshot", SNAPSHOT, "--command-config", "/nope"), "--command-config has no effect"),
+        (("inspect", "--snapshot", SNAPSHOT, "--broker-timeout", "5s"), "--broker-timeout has no effect"),
+        (
+            ("inspect", "--snapshot", SNAPSHOT, "--prometheus-label", "id"),
+            "--prometheus-label requires --prometheus and",
+        ),
         (("inspect", "--snapshot", SNAPSHOT, "-q", "-v"), "--quiet and --verbose cannot be combined"),
         (("rebalance", "--snapshot", SNAPSHOT, "--exit-code", "--yes"), "--exit-code requires --dry-run"),
         (("sandbox", "up", "--class-path", "/nope"), "--class-path: no such file or folder: /nope"),
@@ -106,6 +112,7 @@ def test_a_wrong_variable_is_named(run_cli: Callable[..., Any], environ: dict[st
         ("scores: [ruplicas]\n", ("inspect", "--snapshot", SNAPSHOT), "p.yaml, line 1: unknown score: 'ruplicas'"),
         ("\nexclude_topics: [imagse]\n", PLAN, "p.yaml, line 2: unknown topic: 'imagse'"),
         ("exclude_brokers: [77]\n", PLAN, "p.yaml, line 1: unknown broker: 77"),
+        ("\nscores: {}\n", PLAN, "p.yaml, line 2: empty value"),
         ("\ncapacity: {1: {/nope: 1TB}}\n", ("inspect", "--snapshot", SNAPSHOT), "p.yaml, line 2: capacity"),
     ],
 )
@@ -116,6 +123,15 @@ def test_a_wrong_name_in_a_profile_is_named_by_its_line(
     (tmp_path / "p.yaml").write_text(profile)
     refused = run_cli(*words, "--profile", str(tmp_path / "p.yaml"))
     assert (refused.code, message in refused.err) == (2, True), refused.err
+
+
+def test_a_setting_without_effect_in_a_profile_is_named(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Settings may share a line, so that the line alone does not tell which one is meant."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text(f"{{snapshot: {SNAPSHOT}, broker_timeout: 5s}}\n")
+    refused = run_cli("inspect", "--profile", str(profile))
+    assert refused.code == 2
+    assert f"broker_timeout ({profile}, line 1) has no effect: snapshot ({profile}, line 1)" in refused.err
 
 
 def test_an_empty_folder_holds_no_earlier_plan_yet(run_cli: Callable[..., Any], tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _MEASUREMENTS = "Measurements"
 _TOPIC = "topic"
+_DEFAULT_LABEL: Final = "broker"
 _TELEMETRY_AGE_S = 60.0
 """Six pushes at the default interval: a lost one changes nothing, and old loads do not count."""
 _COLLECTING_S: Final = 15.0
@@ -62,14 +63,14 @@ class MeasurementOptions:
         ),
     ] = None
     prometheus_label: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--prometheus-label",
             metavar="LABEL",
-            help="Label whose value ends in the broker id.",
+            help="Label whose value ends in the broker id. [default: broker]",
             rich_help_panel=_MEASUREMENTS,
         ),
-    ] = "broker"
+    ] = None
 
     def check_plans_leaders(self, *, is_leaders_only: bool) -> None:
         """Refuse measured scores for a plan that would do more than change leaders.
@@ -91,15 +92,17 @@ class MeasurementOptions:
         Raises
         ------
         UsageError
-            If only the URL or only the query is given.
+            If only the URL or only the query is given, or only a label.
         """
         if (self.prometheus is None) != (self.prometheus_query is None):
             raise UsageError("--prometheus and --prometheus-query must be given together")
         if self.prometheus is None or self.prometheus_query is None:
+            if self.prometheus_label is not None:
+                raise UsageError("--prometheus-label requires --prometheus and --prometheus-query")
             return None
         from kafkabal.telemetry import PrometheusQuery
 
-        return PrometheusQuery(self.prometheus, self.prometheus_query, self.prometheus_label)
+        return PrometheusQuery(self.prometheus, self.prometheus_query, self.prometheus_label or _DEFAULT_LABEL)
 
     @contextmanager
     def latencies(
