@@ -874,7 +874,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal read' -l readers -r -f -d 'Proce
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -l prefetch -r -f -d 'Memory of each reader for blocks. [default: 256MiB]'
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -l cache -r -F -d 'Keep blocks in this folder.'
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -l cache-bytes -r -f -d 'Limit of the cache. [default: 100GB]'
-complete -c kafkabal -n '__kafkabal_at kafkabal read' -l out -r -F -d 'Write rates and record size to FILE, for \'route-simulate --training\'.'
+complete -c kafkabal -n '__kafkabal_at kafkabal read' -l out -r -F -d 'Write rates and record size to FILE, for \'route-simulate --storage measured --training FILE\'.'
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal read' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'

@@ -5,6 +5,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -115,7 +116,7 @@ class MeasureOptions:
             "--out",
             metavar="FILE",
             parser=check_replaceable,
-            help="Write rates and record size to FILE, for 'route-simulate --training'.",
+            help="Write rates and record size to FILE, for 'route-simulate --storage measured --training FILE'.",
             rich_help_panel=_MEASURING,
         ),
     ] = None
@@ -210,6 +211,8 @@ def _measure(
 
         with replacing(measuring.out) as file:
             file.write(yaml.safe_dump(training_file(measured), sort_keys=False).encode())
+        use = f"kafkabal route-simulate --storage measured --training {quote(str(measuring.out))}"
+        context.say(f"wrote {measuring.out}, for '{use}'")
     show_report(measurement_report(topic, manifest, measured), output, context)
 
 

@@ -136,7 +136,10 @@ class TrainingOptions:
 
         if not self.storage:
             if self.training is not None:
-                raise UsageError("--training requires --storage", hint="add --storage NAME")
+                raise UsageError(
+                    "--training requires --storage",
+                    hint="add --storage measured for a file of 'kafkabal read --out', or the name of another profile",
+                )
             return {}
         return load_trainings(self.storage, self.training)
 
