@@ -49,9 +49,11 @@ def resolve(flags: Mapping[str, Given], *, environ: Mapping[str, str], profiles_
     for node in (node for level in levels for node in level.values()):
         _expect_something(node)
     for level in levels:
-        _check_one_cluster(level)
         nodes = {key: node for key, node in nodes.items() if not _is_hidden(key, level)} | dict(level)
-    return _settings(nodes, profile)
+    settings = _settings(nodes, profile)
+    for level in levels:
+        _check_one_cluster(level)
+    return settings
 
 
 def _from_profile(profile: Profile | None) -> Mapping[str, YamlNode]:
