@@ -80,6 +80,11 @@ LONG = "a" * 5000
         (("policies", "score:floor=nan"), "floor"),
         (("policies", "power-of-d:d=2,d=3"), "option 'd' is given twice"),
         (("policies", "power-of-d:d=1_0"), "d=1_0"),
+        (
+            ("route-simulate", "--snapshot", SNAPSHOT, "--topic", "images", "--policy", "sticky", "--policy", "sticky"),
+            "--policy: duplicate policy: 'sticky'",
+        ),
+        (("monitoring", "--out", "m", "--full", "0"), "--full: must be above 0% and below 100%: '0'"),
         # limits that cannot be met
         ((*PLAN, "--replication-factor", "100"), "--replication-factor 100 needs as many brokers"),
     ],

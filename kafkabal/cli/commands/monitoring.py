@@ -21,7 +21,7 @@ _ADDRESSES = "Addresses"
 def _parse_full(text: str) -> float:
     fraction = parse_percent(text)
     if not 0 < fraction < 1:
-        raise UsageError(f"must be between 0% and 100%: {text!r}")
+        raise UsageError(f"must be above 0% and below 100%: {text!r}")
     return fraction
 
 

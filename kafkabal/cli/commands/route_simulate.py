@@ -16,7 +16,7 @@ from kafkabal.errors import UsageError
 from kafkabal.units import parse_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from kafkabal.model import ClusterState
     from kafkabal.routing import RoutingView
@@ -203,6 +203,7 @@ def route_simulate(
     from kafkabal.simulator import PolicyComparison, SimulationOptions, compare
 
     choices = [load_policy(text) for text in policy or policy_names()]
+    _expect_once([choice.label for choice in choices])
     workload_file, training = workload_options.load(), training_options.load()
     view = _view(workload_file, topic, state, settings, context)
     _expect_rack(training_options.rack, view)
@@ -244,6 +245,13 @@ def _view(
         return view_of(build_workload_cluster(workload_file.cluster), TOPIC, scores, supplied=[Need.TELEMETRY])
     state = state or _read_state(settings, context)
     return view_of(state, topic or _only_topic(state), scores, supplied=[Need.TELEMETRY])
+
+
+def _expect_once(labels: "Sequence[str]") -> None:
+    twice = [label for i, label in enumerate(labels) if label in labels[:i]]
+    if twice:
+        # two equal rows of a table tell nothing; --seeds repeats a simulation
+        raise UsageError(f"--policy: duplicate policy: {twice[0]!r}")
 
 
 def _expect_rack(rack: str | None, view: "RoutingView") -> None:
