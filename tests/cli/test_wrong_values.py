@@ -74,6 +74,10 @@ LONG = "a" * 5000
         (("inspect", "--snapshot", SNAPSHOT, "-q", "-v"), "--quiet and --verbose cannot be combined"),
         (("rebalance", "--snapshot", SNAPSHOT, "--exit-code", "--yes"), "--exit-code requires --dry-run"),
         (("sandbox", "up", "--class-path", "/nope"), "--class-path: no such file or folder: /nope"),
+        (
+            ("sandbox", "up", "--listener", "x"),
+            "--listener: invalid listener: 'x'\nkafkabal: hint: write it like TLS=SSL",
+        ),
         # options of policies
         (("policies", "power-of-d:d=0"), "d must be 1 to 100"),
         (("policies", "round-robin:over=moon"), "over"),

@@ -70,7 +70,9 @@ def parse_listener(text: str) -> "KafkaListener":
     """
     from kafkabal.sandbox import KafkaListener
 
-    name, protocol = parse_assignment(text)
+    name, equals, protocol = (part.strip() for part in text.partition("="))
+    if not name or not equals:
+        raise UsageError(f"invalid listener: {text!r}", hint="write it like TLS=SSL")
     return KafkaListener(name=name, protocol=protocol)  # type: ignore[arg-type]  # it checks its protocol itself
 
 
