@@ -11,6 +11,7 @@ from kafkabal.planner.integer_bands import Bands
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.search.additional_loads import additional_scores_of
 from kafkabal.planner.search.solution import Solution
+from kafkabal.scoring import fair_shares
 from kafkabal.wording import counted_noun
 
 
@@ -38,7 +39,10 @@ class MoveReasons:
         problem = solution.problem
         self.solution, self.before, self.leader = solution, before, leader
         self.ids: list[int] = problem.state.brokers.id.tolist()
-        self.share: F64 = solution.due.byte_shares(before.used, problem.weighed)
+        # of what brokers are due after the plan, as in their bands: the bytes of a drained or dead broker come on top
+        due = solution.due
+        mean_bytes = due.mean_bytes(solution.used, problem.weighed) or 1.0
+        self.share: F64 = fair_shares(before.used, due.byte_weight, mean_bytes)
         self._additional = ", ".join(w.score.name for w in additional_scores_of(problem))
 
     def __call__(self, partitions: I64) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from random import Random
 
 import msgspec
@@ -304,6 +305,17 @@ def test_a_drain_that_is_repeated_hands_on_no_leader(seed: int) -> None:
     after = apply_plan(state, make_plan(state, options))
     assert not (after.replicas.broker == after.brokers.index_of(broker)).any()
     assert make_plan(after, options).partitions == ()
+
+
+@pytest.mark.parametrize("seed", [6, 10])
+def test_a_move_that_mends_a_disk_names_a_share_outside_its_band(seed: int) -> None:
+    """With a drain, brokers are due the bytes of the drained one too; a share of the bytes before would look fair."""
+    state, broker = _with_internal_topic(seed)
+    plan = make_plan(state, PlanOptions(drain=frozenset({broker})))
+    shares = [re.search(r"disk: broker \d+ at ([\d.]+)x", change.reason) for change in plan.partitions]
+    named = [float(share[1]) for share in shares if share]
+    assert named
+    assert all(abs(share - 1) >= 0.09 for share in named)
 
 
 def _with_internal_topic_in_each_rack() -> ClusterState:
