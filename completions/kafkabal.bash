@@ -133,8 +133,8 @@ _kafkabal_spec() {
         "kafkabal rebalance --throttle") spec="words auto none" ;;
         "kafkabal rebalance --log-dir-throttle") spec="value" ;;
         "kafkabal rebalance --window") spec="value" ;;
-        "kafkabal rebalance --topics") spec="names topics" ;;
-        "kafkabal rebalance --exclude-topics") spec="names topics" ;;
+        "kafkabal rebalance --topics") spec="list names topics" ;;
+        "kafkabal rebalance --exclude-topics") spec="list names topics" ;;
         "kafkabal rebalance --exclude-brokers") spec="list names brokers" ;;
         "kafkabal rebalance --drain") spec="list names brokers" ;;
         "kafkabal rebalance --below") spec="value" ;;
@@ -175,8 +175,8 @@ _kafkabal_spec() {
         "kafkabal rebalance plan --max-duration") spec="value" ;;
         "kafkabal rebalance plan --dead-after") spec="value" ;;
         "kafkabal rebalance plan --throttle") spec="words auto none" ;;
-        "kafkabal rebalance plan --topics") spec="names topics" ;;
-        "kafkabal rebalance plan --exclude-topics") spec="names topics" ;;
+        "kafkabal rebalance plan --topics") spec="list names topics" ;;
+        "kafkabal rebalance plan --exclude-topics") spec="list names topics" ;;
         "kafkabal rebalance plan --exclude-brokers") spec="list names brokers" ;;
         "kafkabal rebalance plan --drain") spec="list names brokers" ;;
         "kafkabal rebalance plan --below") spec="value" ;;
@@ -214,8 +214,8 @@ _kafkabal_spec() {
         "kafkabal rebalance explain --max-leader-changes") spec="value" ;;
         "kafkabal rebalance explain --max-duration") spec="value" ;;
         "kafkabal rebalance explain --dead-after") spec="value" ;;
-        "kafkabal rebalance explain --topics") spec="names topics" ;;
-        "kafkabal rebalance explain --exclude-topics") spec="names topics" ;;
+        "kafkabal rebalance explain --topics") spec="list names topics" ;;
+        "kafkabal rebalance explain --exclude-topics") spec="list names topics" ;;
         "kafkabal rebalance explain --exclude-brokers") spec="list names brokers" ;;
         "kafkabal rebalance explain --drain") spec="list names brokers" ;;
         "kafkabal rebalance explain --below") spec="value" ;;
@@ -652,8 +652,8 @@ _kafkabal_spec() {
         "kafkabal config show --throttle") spec="words auto none" ;;
         "kafkabal config show --log-dir-throttle") spec="value" ;;
         "kafkabal config show --window") spec="value" ;;
-        "kafkabal config show --topics") spec="names topics" ;;
-        "kafkabal config show --exclude-topics") spec="names topics" ;;
+        "kafkabal config show --topics") spec="list names topics" ;;
+        "kafkabal config show --exclude-topics") spec="list names topics" ;;
         "kafkabal config show --exclude-brokers") spec="list names brokers" ;;
         "kafkabal config show -o" | "kafkabal config show --output") spec="words table json yaml csv" ;;
         "kafkabal config show --output-file") spec="files" ;;

@@ -162,6 +162,7 @@ ONE = [
     ("kafkabal inspect --score topic", "--score topic-spread"),
     ("kafkabal rebalance --profile prod --topics im", "--topics images"),
     ("kafkabal rebalance --profile=prod --topics im", "--topics images"),
+    ("kafkabal rebalance --profile prod --topics images,la", "--topics images,labels"),
     ("kafkabal rebalance --snapshot broken.jsonl --topics arch", "--topics archive"),
     ("kafkabal create new --preset tr", "--preset training"),
     ("kafkabal route-simulate --workload ima", "--workload images"),

@@ -103,10 +103,10 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
     "log_dir_throttle": SettingOption("Throttle for moves between log dirs of one broker.", "RATE", SAFETY_SECTION),
     "window": SettingOption("Only move data in this time window, local time.", "01:00-05:00", SAFETY_SECTION),
     "topics": SettingOption(
-        "Only topics that match this glob pattern. Repeatable.", "PATTERN", SCOPE_SECTION, repeated=True
+        "Only topics that match this glob pattern. Repeatable.", "PATTERN[,...]", SCOPE_SECTION, repeated=True
     ),
     "exclude_topics": SettingOption(
-        "Do not move topics that match this glob pattern. Repeatable.", "PATTERN", SCOPE_SECTION, repeated=True
+        "Do not move topics that match this glob pattern. Repeatable.", "PATTERN[,...]", SCOPE_SECTION, repeated=True
     ),
     "exclude_brokers": SettingOption("Brokers that receive no replicas or leaders.", "ID[,...]", SCOPE_SECTION),
     "include_internal": SettingOption("Also balance internal topics.", section=SCOPE_SECTION),
