@@ -266,6 +266,7 @@ def test_dry_run(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--dry-run")
     shown = run_cli(*words)
     assert shown.code == 0
+    assert "other hosts" not in shown.err, "a snapshot has no others"
     assert "AlterPartitionReassignments t-0: 3,2" in shown.out
     assert "AlterReplicaLogDirs t-0 on broker 3: /d1" in shown.out
     assert snapshot.read_bytes() == before

@@ -338,6 +338,8 @@ def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[
 
 
 def _scope(has: frozenset[Capability]) -> PreflightCheck:
+    if Capability.OFFSETS not in has:
+        return PreflightCheck("other hosts", CheckVerdict.OK, "a snapshot is a file of this host")
     missing = [c.value for c in (Capability.LOCK, Capability.RECORDS) if c not in has]
     if missing:
         message = "runs from other hosts are not blocked, or cannot resume this one: not supported or not authorized: "
