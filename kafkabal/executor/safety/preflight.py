@@ -338,7 +338,7 @@ def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[
 
 
 def _scope(has: frozenset[Capability]) -> PreflightCheck:
-    if Capability.OFFSETS not in has:
+    if not has & {Capability.CONFIGS, Capability.LOCK, Capability.RECORDS}:
         return PreflightCheck("other hosts", CheckVerdict.OK, "a snapshot is a file of this host")
     missing = [c.value for c in (Capability.LOCK, Capability.RECORDS) if c not in has]
     if missing:
