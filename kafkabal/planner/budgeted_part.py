@@ -134,7 +134,7 @@ class _Parts:
         """As much as the budget pays for, and what is left then; see :func:`trim_to_budget`."""
         problem, solution = self.start.problem, self.full.solution.copy()
         trim_to_budget(self.start, solution, barred, self._lot(number), crowd=crowd)
-        candidate = finish(solution, self.full.unplaced, self.listener)
+        candidate = finish(solution, self.full.unplaced, self.listener, room=False)
         after = candidate.to_state()
         rest = search(
             Solution(build_problem(after, problem.options)), self.listener, once=is_outside(self.full.solution)

@@ -6,10 +6,13 @@
     balance: bulk moves, local search, reduce cost                       (search_phases.py)
     in a tiny cluster: joint moves                                       (joint_moves.py)
     additional scores: exchanges                                        (additional_scores.py)
-    log dirs, then leaders                                               (assign_log_dirs.py, assign_leaders.py)
+    what keeps a replica on a dead broker stays as it is                 (leave_unrepaired.py)
+    log dirs, then room for what found no place                          (assign_log_dirs.py, make_room.py)
+    leaders                                                              (assign_leaders.py)
     in a small cluster whose plan is not close to the bound: the same at other paces of the bulk moves
     in a tiny one: forced moves where that is outside its bands          (forced_moves.py)
                    iterated search from the best of them                 (iterated_search.py)
+    if something found no place: repairs alone, where that places more
 """
 
 from __future__ import annotations
@@ -27,13 +30,15 @@ from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.additional_loads import AdditionalLoads, additional_scores_of
 from kafkabal.planner.search.additional_scores import balance_by_exchanges
 from kafkabal.planner.search.assign_leaders import assign_leaders
-from kafkabal.planner.search.assign_log_dirs import choose_log_dirs
+from kafkabal.planner.search.assign_log_dirs import LogDirAssignment, assign_arrivals, final_log_dirs
 from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, USUAL_PACE
 from kafkabal.planner.search.forced_moves import force_into_bands
 from kafkabal.planner.search.iterated_search import CLOSE, FEW_CELLS, search_iteratively
 from kafkabal.planner.search.joint_moves import MOST_CELLS, move_jointly
 from kafkabal.planner.search.keep_within_budget import send_back
-from kafkabal.planner.search.search_phases import balance, exchange_in_chains, is_outside, repair
+from kafkabal.planner.search.leave_unrepaired import leave_unrepaired
+from kafkabal.planner.search.make_room import make_room
+from kafkabal.planner.search.search_phases import balance, exchange_in_chains, is_outside, repair, repair_alone
 from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.shortfall import refuse_endless_drain, refuse_if_infeasible, shortfall
 from kafkabal.planner.solution_to_state import solution_to_state
@@ -85,6 +90,18 @@ def search(start: Solution, listener: PlanListener, *, once: bool = False) -> Ca
     InfeasibleError
         If a requested hard rule cannot be met.
     """
+    best = _search(start, listener, once=once)
+    if best.unplaced.size:
+        # bands decide where replicas go, and so which of them find no place in a full cluster
+        alone = start.copy()
+        unplaced = repair_alone(alone, listener)
+        best = min(best, finish(alone, unplaced, listener), key=_merit)
+    refuse_if_infeasible(best.solution, best.unplaced)
+    refuse_endless_drain(best.solution)
+    return best
+
+
+def _search(start: Solution, listener: PlanListener, *, once: bool) -> Candidate:
     problem = start.problem
     if not once and problem.options.mode is Mode.FULL and not start.sizes_agree():
         listener.step("potentials")
@@ -150,50 +167,45 @@ def _is_tiny(solution: Solution) -> bool:
     )
 
 
-def finish(solution: Solution, unplaced: I64, listener: PlanListener) -> Candidate:
-    """Choose log dirs and leaders for a placement."""
-    _leave_unrepaired(solution)
+def finish(solution: Solution, unplaced: I64, listener: PlanListener, *, room: bool = True) -> Candidate:
+    """Choose log dirs and leaders for a placement.
+
+    Parameters
+    ----------
+    room
+        Whether other replicas may move to make room for what found no place.
+    """
+    leave_unrepaired(solution)
     listener.step("log dirs")
-    log_dir, left = _log_dirs(solution)
-    unplaced = np.concatenate((unplaced, left))
-    refuse_if_infeasible(solution, unplaced)
-    refuse_endless_drain(solution)
+    assignment, unplaced = _assign_log_dirs(solution, unplaced)
+    if room and unplaced.size:
+        listener.step("make room")
+        unplaced = make_room(assignment, unplaced)
+    log_dir = final_log_dirs(assignment)
     listener.step("leaders")
     return Candidate(solution, assign_leaders(solution), log_dir, unplaced)
 
 
-def _leave_unrepaired(solution: Solution) -> None:
-    """Leave partitions unchanged that would keep a replica on a dead broker or in an offline log dir.
-
-    Kafka completes a reassignment once all replicas of its target are in sync, so it would complete none of these; and
-    the copy that moves may be the last.
-    """
-    rows = np.flatnonzero(solution.keeps_offline())
-    now, before = solution.placement[rows], solution.problem.previous[rows]
-    row, k = np.nonzero((now >= 0) & (now != before))
-    if row.size:
-        send_back(solution, rows[row], k)
-
-
-def _merit(candidate: Candidate) -> tuple[float, int, int]:
-    """What is outside the bands, then bytes, then moves: less is better."""
+def _merit(candidate: Candidate) -> tuple[int, float, int, int]:
+    """What found no place, then what is outside the bands, then bytes, then moves: less is better."""
     return (
+        len(candidate.unplaced),
         shortfall(candidate.solution, candidate.leader),
         candidate.solution.moved_bytes(),
         int(candidate.solution.moved().sum()),
     )
 
 
-def _log_dirs(solution: Solution) -> tuple[I32, I64]:
-    """Log dirs of all positions, and cells that should have left their broker but for which no dir has room."""
-    unplaced = [np.empty(0, np.int64)]
-    log_dir, left = choose_log_dirs(solution)
+def _assign_log_dirs(solution: Solution, unplaced: I64) -> tuple[LogDirAssignment, I64]:
+    """Put arriving replicas into log dirs, and send back those that fit into none; returns all that found no place."""
+    assignment, left = assign_arrivals(solution)
     while left.size:
         p, k = left // solution.width, left % solution.width
-        unplaced.append(left[solution.why[p, k] >= MoveCause.RACK])
+        unplaced = np.concatenate((unplaced, left[solution.why[p, k] >= MoveCause.RACK]))
         send_back(solution, p, k)
-        log_dir, left = choose_log_dirs(solution)
-    return log_dir, np.concatenate(unplaced)
+        leave_unrepaired(solution)
+        assignment, left = assign_arrivals(solution)
+    return assignment, np.unique(unplaced)
 
 
 def _log_dirs_in(state: ClusterState, placement: I32) -> I32:

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkabal.errors import InfeasibleError
+from kafkabal.model import move_bytes, offline_replicas
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.planned_state import apply_plan
-from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.plan_checker import check_plan
@@ -134,6 +135,36 @@ def test_dead_brokers_are_left(seed: int) -> None:
     plan = make_plan(cluster)
 
     assert check_plan(cluster, plan, tolerance=0.09).faults == []
+
+
+def _nearly_full(world: SyntheticWorld, fullness: float) -> ClusterState:
+    """The world with a dead broker and disks so small that replicas of the dead one fill the others this far."""
+    cluster = make_world(replace(world, dead=1))
+    dirs = cluster.log_dirs
+    total = float(dirs.total_bytes[cluster.brokers.is_live[dirs.broker]].sum())
+    # made worlds count all copies, those on the dead broker included
+    held = float(move_bytes(cluster)[cluster.replicas.partition].clip(min=0).sum())
+    return cluster.replace(
+        log_dirs=replace(dirs, total_bytes=(dirs.total_bytes * (held / total / fullness)).astype(int))
+    )
+
+
+@_few
+@given(worlds(), st.sampled_from([0.6, 0.7, 0.8]))
+def test_a_looser_tolerance_repairs_no_less(world: SyntheticWorld, fullness: float) -> None:
+    """In a nearly full cluster as many replicas leave a dead broker at 30 % as at 2 %, and no fewer than by repairs
+    alone."""
+    cluster = _nearly_full(replace(world, cordoned=0), fullness)
+    left = [
+        int(offline_replicas(apply_plan(cluster, make_plan(cluster, options))).sum())
+        for options in (
+            PlanOptions(tolerance=0.02),
+            PlanOptions(tolerance=0.30),
+            PlanOptions(mode=Mode.REPAIR_ONLY),
+        )
+    ]
+
+    assert left[0] == left[1] <= left[2]
 
 
 def test_the_order_of_the_input_does_not_matter() -> None:

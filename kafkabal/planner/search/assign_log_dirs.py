@@ -69,6 +69,32 @@ class LogDirAssignment:
         np.add.at(self.load, target, bytes_)
         self._take_room(target, bytes_)
 
+    def take_out(self, p: int, k: int, bytes_: int) -> None:
+        """Take a replica out of its dir; a replica on a dead broker is in none."""
+        current = int(self.dir[p, k])
+        self.dir[p, k] = NONE
+        if current >= 0:
+            self.load[current] -= bytes_
+            self._take_room(np.array([current]), np.array([-bytes_]))
+
+    def emptiest(self, broker: I32 | I64, bytes_: I64) -> I64:
+        """Dir of each broker that is least full after receiving the bytes; -1 if none has room."""
+        column = np.arange(int(self.n_dirs.max()))
+        dirs = np.minimum(self.first[broker][:, None] + column, len(self.load) - 1)
+        there = (column < self.n_dirs[broker][:, None]) & self.is_open[dirs]
+        there &= self.room[dirs] >= bytes_[:, None]
+        fullness = np.where(there, (self.load[dirs] + bytes_[:, None]) / self.capacity[dirs], np.inf)
+        best = fullness.argmin(1)
+        rows = np.arange(len(broker))
+        return np.where(there[rows, best], dirs[rows, best], NONE)
+
+    def most_room(self) -> I64:
+        """int64, shape (n_brokers,): bytes of the largest replica that a dir of each broker can take."""
+        room = np.zeros(len(self.n_dirs), np.int64)
+        rows = np.flatnonzero(self.is_open)
+        np.maximum.at(room, self.solution.problem.state.log_dirs.broker[rows], self.room[rows])
+        return room
+
     def shift(self, p: int, k: int, target: int, bytes_: int) -> None:
         """Move a replica to another dir of its broker."""
         current = int(self.dir[p, k])
@@ -92,17 +118,24 @@ def choose_log_dirs(solution: Solution) -> tuple[I32, I64]:
     int64, shape (n,)
         Cells of arriving replicas for which no dir of their broker has room.
     """
-    assignment = LogDirAssignment(solution)
-    left = _assign_arrivals(assignment)
-    if solution.problem.has_score("log-dir") and solution.problem.options.mode.balances_log_dirs:
+    assignment, left = assign_arrivals(solution)
+    return final_log_dirs(assignment), left
+
+
+def final_log_dirs(assignment: LogDirAssignment) -> I32:
+    """Balance the log dirs of each broker if the plan is meant to; returns what :func:`choose_log_dirs` does."""
+    problem, moved = assignment.solution.problem, assignment.solution.moved()
+    if problem.has_score("log-dir") and problem.options.mode.balances_log_dirs:
         balance_log_dirs(assignment)
-    moved = solution.moved()
-    assignment.dir[moved & (assignment.has_offline_dir[solution.placement] | ~assignment.is_choosable[:, None])] = NONE
-    return assignment.dir, left
+    chosen = assignment.dir.copy()
+    is_refused = assignment.has_offline_dir[assignment.solution.placement] | ~assignment.is_choosable[:, None]
+    chosen[moved & is_refused] = NONE
+    return chosen
 
 
-def _assign_arrivals(assignment: LogDirAssignment) -> I64:
-    solution = assignment.solution
+def assign_arrivals(solution: Solution) -> tuple[LogDirAssignment, I64]:
+    """Put arriving replicas into dirs; also returns the cells for which no dir of their broker has room."""
+    assignment = LogDirAssignment(solution)
     p, k = np.nonzero(solution.moved())
     broker = solution.placement[p, k]
     bytes_ = solution.problem.arriving_bytes[p]
@@ -116,23 +149,11 @@ def _assign_arrivals(assignment: LogDirAssignment) -> I64:
     ends = np.cumsum(np.bincount(turn)) if len(turn) else np.empty(0, np.int64)
     left = []
     for now in np.split(order, ends[:-1]) if len(order) else []:
-        target = _emptiest(assignment, broker[now], bytes_[now])
+        target = assignment.emptiest(broker[now], bytes_[now])
         found = target >= 0
         assignment.put(p[now][found], k[now][found], target[found], bytes_[now][found])
         left.append((p[now] * solution.width + k[now])[~found])
-    return np.concatenate(left) if left else np.empty(0, np.int64)
-
-
-def _emptiest(assignment: LogDirAssignment, broker: I32, bytes_: I64) -> I64:
-    """Dir of each broker that is least full after receiving the bytes; -1 if none has room."""
-    column = np.arange(int(assignment.n_dirs.max()))
-    dirs = np.minimum(assignment.first[broker][:, None] + column, len(assignment.load) - 1)
-    there = (column < assignment.n_dirs[broker][:, None]) & assignment.is_open[dirs]
-    there &= assignment.room[dirs] >= bytes_[:, None]
-    fullness = np.where(there, (assignment.load[dirs] + bytes_[:, None]) / assignment.capacity[dirs], np.inf)
-    best = fullness.argmin(1)
-    rows = np.arange(len(broker))
-    return np.where(there[rows, best], dirs[rows, best], NONE)
+    return assignment, np.concatenate(left) if left else np.empty(0, np.int64)
 
 
 def balance_log_dirs(assignment: LogDirAssignment) -> None:

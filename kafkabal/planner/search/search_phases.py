@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kafkabal.config import DEFAULT_PLAN_TOLERANCE
 from kafkabal.model import I64
 from kafkabal.planner.integer_bands import excess
 from kafkabal.planner.move_cause import MoveCause
@@ -51,15 +52,22 @@ def repair(solution: Solution, listener: PlanListener) -> I64:
     if not mode.moves_replicas:
         return np.empty(0, np.int64)
     listener.step("repair")
-    drop_surplus(solution)
-    _mark_new(solution)
-    lift_leaving(solution)
-    lift_for_racks(solution)
+    _lift_broken(solution)
     if mode is not Mode.REPAIR_ONLY:
         lift_for_topics(solution)
     unplaced = _return(solution, assign_unplaced(solution))
     if mode is not Mode.REPAIR_ONLY:
         _relieve_topics(solution)
+    return unplaced
+
+
+def repair_alone(solution: Solution, listener: PlanListener) -> I64:
+    """Repair what breaks a rule, the same at every tolerance; returns what :func:`repair` does."""
+    listener.step("repair alone")
+    solution.refresh_bands(tolerance=DEFAULT_PLAN_TOLERANCE)
+    _lift_broken(solution)
+    unplaced = _return(solution, assign_unplaced(solution))
+    solution.refresh_bands()
     return unplaced
 
 
@@ -70,6 +78,13 @@ def balance(solution: Solution, listener: PlanListener, pace: float) -> None:
         return
     if mode is not Mode.REPAIR_ONLY and is_outside(solution):
         _balance(solution, listener, pace)
+
+
+def _lift_broken(solution: Solution) -> None:
+    drop_surplus(solution)
+    _mark_new(solution)
+    lift_leaving(solution)
+    lift_for_racks(solution)
 
 
 def _mark_new(solution: Solution) -> None:

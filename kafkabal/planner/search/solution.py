@@ -133,10 +133,19 @@ class Solution:
         rows = np.array(sorted(target), np.int64)
         self.put(np.full(len(rows), p), rows, np.array([target[k] for k in rows.tolist()], np.int64))
 
-    def refresh_bands(self, narrowed: float = 0.0) -> None:
-        """Update the bands to the total, which changes if copies of a partition differ in size: :func:`make_bands`."""
-        self.due = bytes_due(self.problem, self.placement, self.due)
-        self.bands = make_bands(self.problem, self.due, self._total_bytes(), self.used_before, narrowed)
+    def refresh_bands(self, narrowed: float = 0.0, tolerance: float | None = None) -> None:
+        """Update the bands to the total, which changes if copies of a partition differ in size: :func:`make_bands`.
+
+        Parameters
+        ----------
+        tolerance
+            Instead of the one that the options ask for.
+        """
+        problem = self.problem
+        self.due = bytes_due(problem, self.placement, self.due)
+        if tolerance is not None:
+            problem = replace(problem, options=replace(problem.options, tolerance=tolerance))
+        self.bands = make_bands(problem, self.due, self._total_bytes(), self.used_before, narrowed)
 
     # -- questions ---------------------------------------------------------------------------------------------
 

@@ -1,0 +1,57 @@
+"""Leaves partitions unchanged that would keep a replica on a dead broker or in an offline log dir.
+
+::
+
+    repeat until nothing changes
+        send back all replicas of partitions that keep an offline replica
+        send back arrivals from brokers that this fills beyond their limits, those for balance first, then the largest
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafkabal.model import I64, Bools
+from kafkabal.planner.move_cause import MoveCause
+from kafkabal.planner.search.grouped_array_operations import running_count, running_sum
+from kafkabal.planner.search.keep_within_budget import send_back
+from kafkabal.planner.search.solution import Solution
+
+
+def leave_unrepaired(solution: Solution) -> None:
+    """Send back what must not move because its partition stays broken, and what no longer has room then.
+
+    Kafka completes a reassignment once all replicas of its target are in sync, so it would complete none of these; and
+    the copy that moves may be the last.
+    """
+    p, k = _in_vain(solution)
+    while p.size:
+        send_back(solution, p, k)
+        p, k = _in_vain(solution)
+        if not p.size:
+            p, k = _beyond_limits(solution)
+
+
+def _in_vain(solution: Solution) -> tuple[I64, I64]:
+    """Moved replicas of partitions that keep an offline replica."""
+    rows = np.flatnonzero(solution.keeps_offline())
+    row, k = np.nonzero(solution.moved()[rows])
+    return rows[row], k
+
+
+def _beyond_limits(solution: Solution) -> tuple[I64, I64]:
+    """Arrivals that fill their broker beyond its limits, and beyond what it held before."""
+    problem = solution.problem
+    held = problem.previous[problem.previous >= 0]
+    bytes_over = solution.used - np.maximum(problem.limit_bytes, solution.used_before)
+    count_over = solution.count - np.maximum(problem.limit_replicas, np.bincount(held, minlength=problem.n_brokers))
+    full: Bools = (bytes_over > 0) | (count_over > 0)
+    p, k = np.nonzero(solution.moved())
+    over = full[solution.placement[p, k]]
+    p, k = p[over], k[over]
+    broker, bytes_ = solution.placement[p, k], problem.arriving_bytes[p]
+    order = np.lexsort((p, -bytes_, solution.why[p, k] >= MoveCause.RACK, broker))
+    p, k, broker, bytes_ = p[order], k[order], broker[order], bytes_[order]
+    before = running_sum(broker, bytes_) - bytes_
+    needed = (before < bytes_over[broker]) | (running_count(broker) < count_over[broker])
+    return p[needed], k[needed]
