@@ -39,7 +39,7 @@ drawn clusters."""
 def falls_short(candidate: Candidate, warnings: tuple[str, ...]) -> bool:
     """Whether the search went as far as it could and still left something outside its band, by the warnings."""
     options = candidate.solution.problem.options
-    if options.mode is not Mode.FULL or options.replication_factor is not None:
+    if options.mode is not Mode.FULL:
         return False
     return bool(warnings) or _differs_once_applied(candidate)
 

@@ -186,9 +186,10 @@ def finish(solution: Solution, unplaced: I64, listener: PlanListener, *, room: b
     return Candidate(solution, assign_leaders(solution), log_dir, unplaced)
 
 
-def _merit(candidate: Candidate) -> tuple[int, float, int, int]:
-    """What found no place, then what is outside the bands, then bytes, then moves: less is better."""
+def _merit(candidate: Candidate) -> tuple[int, int, float, int, int]:
+    """What stays broken or found no place, then what is outside the bands, then bytes, then moves: less is better."""
     return (
+        int(candidate.solution.keeps_offline().sum()) if candidate.unplaced.size else 0,
         len(candidate.unplaced),
         shortfall(candidate.solution, candidate.leader),
         candidate.solution.moved_bytes(),
@@ -205,6 +206,11 @@ def _assign_log_dirs(solution: Solution, unplaced: I64) -> tuple[LogDirAssignmen
         send_back(solution, p, k)
         leave_unrepaired(solution)
         assignment, left = assign_arrivals(solution)
+    if solution.problem.options.mode.moves_replicas:
+        # what has no room once others stay was returned as well
+        missing = np.flatnonzero(solution.must_leave() | ((solution.why == MoveCause.NEW) & ~solution.is_position))
+        is_named = np.isin(missing // solution.width, unplaced // solution.width)
+        unplaced = np.concatenate((unplaced, missing[~is_named]))
     return assignment, np.unique(unplaced)
 
 

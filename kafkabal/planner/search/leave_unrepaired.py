@@ -24,12 +24,15 @@ def leave_unrepaired(solution: Solution) -> None:
     Kafka completes a reassignment once all replicas of its target are in sync, so it would complete none of these; and
     the copy that moves may be the last.
     """
-    p, k = _in_vain(solution)
+    p, k = _to_return(solution)
     while p.size:
         send_back(solution, p, k)
-        p, k = _in_vain(solution)
-        if not p.size:
-            p, k = _beyond_limits(solution)
+        p, k = _to_return(solution)
+
+
+def _to_return(solution: Solution) -> tuple[I64, I64]:
+    p, k = _in_vain(solution)
+    return (p, k) if p.size else _beyond_limits(solution)
 
 
 def _in_vain(solution: Solution) -> tuple[I64, I64]:

@@ -2,10 +2,11 @@
 
 ::
 
-    for each partition with such replicas, the largest first
+    twice, with replicas in the way that arrive with this plan, then with all that may move
+      for each partition with such replicas, the largest first
         for each of these replicas
             put it onto the emptiest broker that may take it and has room for it in one log dir
-            or onto one where the smallest replica that is in its way can go elsewhere, arrivals before others
+            or onto one where the smallest replica that is in its way can go elsewhere
         if one of them finds no place: undo what was done for this partition
 
 Brokers are compared by how full they are, not by bands: what can be repaired does not depend on the tolerance.
@@ -56,24 +57,27 @@ def make_room(assignment: LogDirAssignment, unplaced: I64) -> I64:
         Cells that still found no place.
     """
     solution = assignment.solution
-    room = _Room(assignment)
-    partition = unplaced // solution.width
-    rows = np.unique(partition)
-    rows = rows[np.argsort(-solution.problem.arriving_bytes[rows], kind="stable")]
-    left = [unplaced[partition == p] for p in rows.tolist() if not room.place_all(p, unplaced[partition == p])]
-    return np.sort(np.concatenate(left)) if left else np.empty(0, np.int64)
+    # what moves only to make room takes room elsewhere, so that it comes last
+    for others in (False, True) if solution.problem.options.mode is Mode.FULL else (False,):
+        room = _Room(assignment, others=others)
+        partition = unplaced // solution.width
+        rows = np.unique(partition)
+        rows = rows[np.argsort(-solution.problem.arriving_bytes[rows], kind="stable")]
+        left = [unplaced[partition == p] for p in rows.tolist() if not room.place_all(p, unplaced[partition == p])]
+        unplaced = np.sort(np.concatenate(left)) if left else np.empty(0, np.int64)
+    return unplaced
 
 
 class _Room:
     """Brokers and log dirs with what they can still take, and the steps of the current partition."""
 
-    def __init__(self, assignment: LogDirAssignment) -> None:
+    def __init__(self, assignment: LogDirAssignment, *, others: bool) -> None:
         self.assignment = assignment
         self.solution: Solution = assignment.solution
         problem = self.solution.problem
         self.cells_left = _MOST_CELLS_LOOKED_AT
         may_move = problem.movable_positions & problem.movable[:, None] & ~problem.lost
-        self.may_move: Bools = may_move if problem.options.mode is Mode.FULL else np.zeros_like(may_move)
+        self.may_move: Bools = may_move if others else np.zeros_like(may_move)
         """shape (n_partitions, width): whether the replica may move although it has not arrived with this plan."""
         self.must_leave: Bools = self.solution.must_leave()
         self.narrow: Bools = self.solution.narrow()

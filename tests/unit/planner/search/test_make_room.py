@@ -85,3 +85,16 @@ def test_what_stays_broken_pushes_arrivals_off_its_broker() -> None:
     solution.move(np.array([1]), np.array([0]), np.array([2]))
     leave_unrepaired(solution)
     assert not solution.moved().any()
+
+
+def test_an_arrival_beyond_the_limit_of_its_broker_returns() -> None:
+    """What moved in place of a replica that stays after all leaves no broker above its limit."""
+    one = brokers(2, dirs=1)
+    rows = [_sized(one[0], 1000, (50,)), _sized(one[1], 100, (80,))]
+    parts = [partition(0, [1], 50 * GB), partition(1, [2], 80 * GB)]
+    solution = Solution(
+        build_problem(cluster(rows, [TopicRow(topic="t", partitions=parts)]), PlanOptions(drain=frozenset({1})))
+    )
+    solution.move(np.array([0]), np.array([0]), np.array([1]))
+    leave_unrepaired(solution)
+    assert not solution.moved().any()
