@@ -11,7 +11,8 @@
     │   ├── UnreachableError          1   no response
     │   │   └── NoResponseError       1   a request was sent, its response never came
     │   ├── RefusedByClusterError     1   the cluster said no
-    │   │   └── NotAuthorizedError    1   the principal lacks a permission
+    │   │   ├── NotAuthorizedError    1   the principal lacks a permission
+    │   │   └── TemporaryRefusalError 1   the cluster cannot do it until brokers are back
     │   ├── MissingCapabilityError    1   this kind of cluster cannot do that
     │   ├── OutputError               1   a result could not be written
     │   └── PartialFailureError       1   some items failed, the others are done
@@ -153,6 +154,10 @@ class RefusedByClusterError(OperationError):
 
 class NotAuthorizedError(RefusedByClusterError):
     """The principal lacks a permission."""
+
+
+class TemporaryRefusalError(RefusedByClusterError):
+    """The cluster cannot do it now, as long as too few replicas are in sync or a leader or controller is missing."""
 
 
 class MissingCapabilityError(OperationError):

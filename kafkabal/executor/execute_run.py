@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from kafkabal.clusters import Capability, ClusterLock, ConfigResource, ResourceKind
-from kafkabal.errors import BusyError
+from kafkabal.errors import BusyError, KafkabalError
 from kafkabal.executor.begin_run import begin_run
 from kafkabal.executor.observe.observation import Stage, observe
 from kafkabal.executor.reassign.cancel_moves import cancel_in_flight, copies_between_dirs, ends_of_copies
@@ -24,6 +24,7 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Finished
 from kafkabal.executor.run_options import OnInterrupt, RunOptions
 from kafkabal.executor.run_result import RunResult
+from kafkabal.executor.safety.retry import PASSING_ERRORS
 from kafkabal.executor.safety.stop_request import HardStop, StopReason
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome
 from kafkabal.executor.throttle.leftover_throttles import remove_found_throttles
@@ -31,6 +32,7 @@ from kafkabal.executor.throttle.run_throttles import Leftovers
 from kafkabal.model import MIN_INSYNC_REPLICAS, TopicPartition
 from kafkabal.plan import Plan
 
+_RESUME = "continue with 'kafkabal rebalance resume'"
 _LONGEST_NAP_S = 1.0
 """A stop, or a request to continue, takes effect within this time during a pause."""
 
@@ -165,11 +167,13 @@ class _Run:
         except BusyError:
             # another process has the lock: a cleanup now would cancel its moves and unset its throttles
             raise
-        except Exception:
+        except Exception as error:
             # if the way out has begun, a second attempt could cancel what the first one decided to leave running
             if not self._is_ending:
                 self._wind_down()
             self._context.fence.release()
+            if isinstance(error, PASSING_ERRORS):
+                _hint_at_resume(error)
             raise
 
     def restore_only(self, in_flight: Collection[TopicPartition]) -> RunResult:
@@ -325,6 +329,12 @@ class _Run:
         )
         context.listener.on_event(_finished(result))
         return result
+
+
+def _hint_at_resume(error: KafkabalError) -> None:
+    """Say how the run continues, after whatever else the error advises."""
+    if _RESUME not in (error.hint or ""):
+        error.hint = f"{error.hint}; then {_RESUME}" if error.hint else _RESUME
 
 
 def _is_undone(task: PartitionTask) -> bool:

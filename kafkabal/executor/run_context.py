@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kafkabal.clusters import Clock, Cluster
 from kafkabal.config import TimeWindow
-from kafkabal.errors import OperationError
+from kafkabal.errors import OperationError, TemporaryRefusalError
 from kafkabal.executor.reassign.target_placement import TargetPlacement, targets_of_run
 from kafkabal.executor.run_events import PhaseEntered, RunListener, StopRequested, Warned
 from kafkabal.executor.run_options import RunOptions
@@ -71,9 +71,19 @@ class RunContext:
         """Enter a phase, and record it before doing anything in it."""
         # the journal first, then the cluster: this host can resume even if the cluster never learned of the phase
         if self.store.enter(goal, phase):
-            self.retries.until_success(self.store.update_cluster_record)
+            self.retries.until_success(lambda: self._record_phase(phase))
         closed_s = self.seconds_until_window() if phase is Phase.PAUSED and not self.is_paused else 0.0
         self.listener.on_event(PhaseEntered(phase=phase, opens_in_s=closed_s or None))
+
+    def _record_phase(self, phase: Phase) -> None:
+        try:
+            self.store.update_cluster_record()
+        except TemporaryRefusalError as error:
+            if phase not in (Phase.CANCELLING, Phase.RESTORING):
+                raise
+            # the way out waits for no record: leftover moves and throttles are worse; the end of the run is recorded
+            # once more
+            self.warn(f"cannot update the run record on the cluster: {error}")
 
     def close(self, outcome: RunOutcome, pending: list[str], problems: dict[str, str]) -> None:
         """Record the end of the run, here and on the cluster.

@@ -105,6 +105,8 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=
     error: str
     since_s: float
     next_try_s: float
+    give_up_s: float
+    """Longest time from the first failure to the last attempt."""
 
 
 class StopRequested(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="stop-requested"):

@@ -26,7 +26,7 @@ from kafkabal.clusters.kafka.error_mapping import (
 from kafkabal.clusters.kafka.kafka_client import KafkaClient, KnownBroker, pauses
 from kafkabal.clusters.kafka.leader_and_group_offsets import leader_offsets
 from kafkabal.clusters.kafka.metadata import partition_status
-from kafkabal.errors import RefusedByClusterError, UnreachableError
+from kafkabal.errors import RefusedByClusterError, TemporaryRefusalError, UnreachableError
 from kafkabal.model import CLEANUP_POLICY, MAX_MESSAGE_BYTES, MIN_INSYNC_REPLICAS, TopicPartition
 
 RECORDS_TOPIC = "__kafkabal"
@@ -76,7 +76,7 @@ class CompactedTopicStore:
 
         Raises
         ------
-        UnreachableError
+        UnreachableError, TemporaryRefusalError
             If the record cannot be written in time.
         NotAuthorizedError
             If the principal may not create or write the topic.
@@ -102,7 +102,7 @@ class CompactedTopicStore:
 
         Raises
         ------
-        UnreachableError
+        UnreachableError, TemporaryRefusalError
             If the topic cannot be read in time.
         NotAuthorizedError
             If the principal may not read the topic.
@@ -115,7 +115,7 @@ class CompactedTopicStore:
                 if leader is not None:
                     self._read_on(leader, attempt)
                 break
-            except UnreachableError:
+            except (UnreachableError, TemporaryRefusalError):
                 if deadline.remaining_s < pause_s:
                     raise
             self._client.clock.sleep(pause_s)

@@ -20,6 +20,7 @@ from kafkabal.errors import (
     NoResponseError,
     NotAuthorizedError,
     RefusedByClusterError,
+    TemporaryRefusalError,
     UnreachableError,
 )
 
@@ -62,12 +63,26 @@ TIMEOUT = "timeout"
 REFUSED = "refused"
 """Name of the fault of an item whose request was refused as a whole."""
 
+# what brokers answer until a leader, a controller, a coordinator or enough followers are there; Kafka calls many other
+# errors retriable, such as an unknown topic, but waiting for brokers does not help with those
+_WHILE_BROKERS_ARE_AWAY = (
+    foreign.NotEnoughReplicasError,
+    foreign.NotEnoughReplicasAfterAppendError,
+    foreign.NotControllerError,
+    foreign.LeaderNotAvailableError,
+    foreign.NotLeaderForPartitionError,
+    foreign.CoordinatorLoadInProgressError,
+    foreign.CoordinatorNotAvailableError,
+    foreign.NotCoordinatorError,
+)
+
 # in this order: the first match decides
 _BECOMES: tuple[tuple[type[Exception], type[KafkabalError]], ...] = (
     (foreign.AuthorizationError, NotAuthorizedError),
     (foreign.UnsupportedVersionError, MissingCapabilityError),
     (foreign.RequestTimedOutError, NoResponseError),
     (foreign.NetworkExceptionError, NoResponseError),
+    *((kind, TemporaryRefusalError) for kind in _WHILE_BROKERS_ARE_AWAY),
     (foreign.BrokerResponseError, RefusedByClusterError),
     (foreign.KafkaTimeoutError, NoResponseError),
     (foreign.KafkaConnectionError, UnreachableError),
@@ -165,4 +180,6 @@ def _becomes(error: type[Exception]) -> type[KafkabalError]:
 def _hint(kind: type[KafkabalError]) -> str | None:
     if kind is NotAuthorizedError:
         return _PERMISSIONS_PAGE
+    if kind is TemporaryRefusalError:
+        return "'kafkabal inspect' shows which brokers are dead; try again once they are back"
     return None

@@ -6,7 +6,13 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from kafkabal.clusters import Clock
-from kafkabal.errors import NotAuthorizedError, OperationError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import (
+    NotAuthorizedError,
+    OperationError,
+    RefusedByClusterError,
+    TemporaryRefusalError,
+    UnreachableError,
+)
 from kafkabal.executor.run_events import RunListener, Trouble
 from kafkabal.executor.run_options import Timeouts
 
@@ -35,7 +41,8 @@ class RetryBudget:
         now = self._clock.monotonic()
         self._since_s = now if self._since_s is None else self._since_s
         self._tries += 1
-        self._refusals += isinstance(error, RefusedByClusterError)
+        # what is refused only until brokers are back is waited for as if they did not respond
+        self._refusals += isinstance(error, RefusedByClusterError) and not isinstance(error, TemporaryRefusalError)
         if (
             isinstance(error, NotAuthorizedError)
             or self._refusals >= self._timeouts.refusals
@@ -44,7 +51,14 @@ class RetryBudget:
             self.reset()
             raise error
         pause_s = min(self._timeouts.poll_s * 2 ** (self._tries - 1), _LONGEST_PAUSE_S)
-        self._listener.on_event(Trouble(error=str(error), since_s=now - self._since_s, next_try_s=pause_s))
+        self._listener.on_event(
+            Trouble(
+                error=str(error),
+                since_s=now - self._since_s,
+                next_try_s=pause_s,
+                give_up_s=self._timeouts.unreachable_s,
+            )
+        )
         self._clock.sleep(pause_s)
 
     def reset(self) -> None:

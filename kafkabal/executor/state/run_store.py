@@ -8,6 +8,7 @@ that any host can resume it or clean up; writing it is a request like any other,
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
 from kafkabal.clusters import Clock
@@ -147,10 +148,20 @@ class RunStore:
         self.update_if_changed()
 
     def update_if_changed(self) -> None:
-        """Update the record on the cluster if the run has changed; after a failure the next call tries again."""
-        if self._is_changed:
+        """Update the record on the cluster if the run has changed; after a failure the next call tries again.
+
+        On the way out a failure ends nothing: what is restored then is in the record already.
+        """
+        if not self._is_changed:
+            return
+        if not self._journal.is_tolerant:
             self.update_cluster_record()
             self._is_changed = False
+        elif self.cluster_record is not None:
+            self._fence.check()
+            with suppress(OperationError):
+                self._write_cluster_record(self.cluster_record, within_s=_SHARE_WITHIN_S)
+                self._is_changed = False
 
     def update_cluster_record(self) -> None:
         """Write the state of the run to its record on the cluster; fenced like every request.
@@ -186,7 +197,8 @@ class RunStore:
         self._is_ahead = False
 
     def tolerate_gaps(self) -> None:
-        """From now on a full disk ends nothing: leftover throttles are worse than a gap in the journal."""
+        """From now on neither a full disk nor a cluster that cannot write its record ends anything: leftover throttles
+        are worse than a gap in the journal."""
         self._journal.is_tolerant = True
 
     def close(self) -> None:

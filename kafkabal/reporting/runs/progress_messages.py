@@ -60,6 +60,7 @@ class ProgressMessages:
         self._warn = warn
         self._open_display = open_display
         self._doing = ""
+        self._awaited = ""
         self._has_submitted = False
         self._stack = ExitStack()
         self._display: Display | None = None
@@ -89,7 +90,7 @@ class ProgressMessages:
             case ThrottleChanged():
                 self._say(f"throttle: {_throttle(event)}, {event.reason}")
             case Trouble():
-                self._say(f"{event.error}; retrying in {format_duration(event.next_try_s)}")
+                self._wait(event)
             case LockAwaited():
                 self._say(f"{event.holder}; waiting up to {format_duration(event.wait_s)}")
             case StopRequested(reason=StopReason.CANCELLED):
@@ -110,6 +111,12 @@ class ProgressMessages:
             f"run {event.run_id}: {counted_noun(event.partitions, 'partition')}, "
             f"{format_bytes(event.copy_bytes)} between brokers{within}, {limit}{predicted}; lock: {event.lock_scope}"
         )
+
+    def _wait(self, event: Trouble) -> None:
+        """Say once what is waited for, and again only if the reason changes: a wait of minutes has many attempts."""
+        if event.since_s == 0.0 or event.error != self._awaited:
+            self._say(f"{event.error}; retrying for up to {format_duration(event.give_up_s)}")
+        self._awaited = event.error
 
     def _enter(self, event: PhaseEntered) -> None:
         if event.phase is Phase.PAUSED:

@@ -15,7 +15,7 @@ from kafka.record import MemoryRecords
 from kafkabal.clusters.kafka.broker_address import Address
 from kafkabal.clusters.kafka.compacted_topic_store import CompactedTopicStore, idle_first
 from kafkabal.clusters.kafka.kafka_client import KnownBroker
-from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import NotAuthorizedError, RefusedByClusterError, TemporaryRefusalError, UnreachableError
 
 _TOPIC = MetadataResponse.MetadataResponseTopic
 
@@ -182,10 +182,11 @@ def test_a_write_that_is_refused_is_reported(store: CompactedTopicStore, log: Lo
 
 
 def test_a_write_that_never_succeeds_ends_in_time(store: CompactedTopicStore, log: Log, cluster: Any) -> None:
-    """Too few in-sync replicas for the whole time is an error."""
+    """Too few in-sync replicas for the whole time is an error that passes with time."""
     log.codes = [19] * 1000
-    with pytest.raises(RefusedByClusterError, match="NOT_ENOUGH_REPLICAS"):
+    with pytest.raises(TemporaryRefusalError, match="NOT_ENOUGH_REPLICAS") as refused:
         store.put("a", b"1")
+    assert "kafkabal inspect" in (refused.value.hint or "")
 
 
 def test_a_reader_waits_for_a_new_leader(store: CompactedTopicStore, log: Log, cluster: Any, hang_up: object) -> None:
@@ -193,6 +194,20 @@ def test_a_reader_waits_for_a_new_leader(store: CompactedTopicStore, log: Log, c
     store.put("a", b"1")
     fetched, lost = log.fetch, iter([hang_up])
     cluster.answer("Fetch", lambda request: next(lost, None) or fetched(request))
+    assert store.get_all() == {"a": b"1"}
+
+
+def test_a_reader_waits_while_the_leader_changes(store: CompactedTopicStore, log: Log, cluster: Any) -> None:
+    """A broker that leads no more says so; the next metadata name the new leader."""
+    store.put("a", b"1")
+    fetched, codes = log.fetch, iter([6, 0])
+
+    def fetch(request: Any) -> Any:
+        answer = fetched(request)
+        answer.responses[0].partitions[0].error_code = next(codes)
+        return answer
+
+    cluster.answer("Fetch", fetch)
     assert store.get_all() == {"a": b"1"}
 
 

@@ -17,6 +17,7 @@ from kafkabal.errors import (
     NoResponseError,
     NotAuthorizedError,
     RefusedByClusterError,
+    TemporaryRefusalError,
     UnreachableError,
 )
 
@@ -52,6 +53,9 @@ def test_every_error_of_the_library_becomes_one_of_ours(kind: type[Exception]) -
         (foreign.KafkaConnectionError, UnreachableError),
         (foreign.KafkaConfigurationError, ConfigError),
         (foreign.PolicyViolationError, RefusedByClusterError),
+        (foreign.UnknownTopicOrPartitionError, RefusedByClusterError),
+        (foreign.NotEnoughReplicasError, TemporaryRefusalError),
+        (foreign.NotControllerError, TemporaryRefusalError),
         (foreign.KafkaError, RefusedByClusterError),
     ],
 )

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.simulated.fake_clock import FakeClock
-from kafkabal.errors import BusyError, NotAuthorizedError, OperationError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import (
+    BusyError,
+    NotAuthorizedError,
+    OperationError,
+    RefusedByClusterError,
+    TemporaryRefusalError,
+    UnreachableError,
+)
 from kafkabal.executor.run_events import Trouble
 from kafkabal.executor.run_options import Timeouts
 from kafkabal.executor.safety.retry import RetryBudget
@@ -44,7 +51,7 @@ def test_pauses_double_up_to_a_quarter_of_a_minute() -> None:
     assert attempts.at_s == [0.0, 1.0, 3.0, 7.0, 15.0, 30.0, 45.0, 60.0]
     assert [t.next_try_s for t in attempts.reported] == [1.0, 2.0, 4.0, 8.0, 15.0, 15.0, 15.0]
     assert [t.since_s for t in attempts.reported] == attempts.at_s[:-1]
-    assert {t.error for t in attempts.reported} == {"gone"}
+    assert {(t.error, t.give_up_s) for t in attempts.reported} == {("gone", 60.0)}
 
 
 def test_a_cluster_that_stays_away_is_given_up() -> None:
@@ -71,6 +78,15 @@ def test_refusals_are_given_up_after_a_few_in_a_row() -> None:
     assert len(attempts.at_s) == 3 + 4
     attempts._errors = [refusal, refusal]
     assert attempts.budget.until_success(attempts) == "done"
+
+
+def test_what_is_refused_until_brokers_are_back_is_waited_for_like_them() -> None:
+    """However often; it does not count as one of the few refusals either."""
+    attempts = Attempts(*[TemporaryRefusalError("too few replicas")] * 6, RefusedByClusterError("no"))
+    assert attempts.budget.until_success(attempts) == "done"
+    attempts._errors = [TemporaryRefusalError("too few replicas")] * 8
+    with pytest.raises(TemporaryRefusalError):
+        attempts.budget.until_success(attempts)
 
 
 @pytest.mark.parametrize("error", [NotAuthorizedError("denied"), BusyError("locked")])

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.executor import Event, Goal, Phase, PhaseEntered, Started, ThrottleChanged
+from kafkabal.executor import Event, Goal, Phase, PhaseEntered, Started, ThrottleChanged, Trouble
 from kafkabal.executor.run_events import Submitted
 from kafkabal.executor.state.journal_records import EffectKind
 from kafkabal.reporting.runs.progress_messages import ProgressMessages
@@ -72,3 +72,10 @@ def test_a_throttle_is_reported_as_it_was_written() -> None:
     changed = ThrottleChanged(bytes_per_s=20 * 2**20, reason="asked for")
     assert "at 50 MB/s per broker" in _said(_started())[0]
     assert _said(changed) == ["throttle: 20.0 MiB/s, asked for"]
+
+
+def test_a_wait_of_many_attempts_is_one_line() -> None:
+    """It says what is waited for and how long at most; another reason, and another wait, are new lines."""
+    waits = [("gone", 0.0), ("gone", 1.0), ("gone", 3.0), ("refused", 7.0), ("refused", 0.0)]
+    said = _said(*(Trouble(error=error, since_s=s, next_try_s=1.0, give_up_s=300.0) for error, s in waits))
+    assert said == [f"{error}; retrying for up to 5 min" for error in ("gone", "refused", "refused")]
