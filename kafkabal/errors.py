@@ -22,6 +22,7 @@
     │   ├── InfeasibleError           4   a hard rule that was asked for cannot be met
     │   └── LimitExceededError        4   a limit that was set would be exceeded
     ├── BusyError                    75   another kafkabal holds the lock of this cluster
+    │   └── UnnamedHolderError       75   the cluster does not say yet which one
     └── InterruptedRunError     130/143   stopped by a signal, in a state that resume continues
 
 The exit codes are a contract (``docs/exit-codes.md`` is generated from this module). A message is one line that names
@@ -212,6 +213,10 @@ class BusyError(KafkabalError):
     """Another kafkabal holds the lock of this cluster."""
 
     exit_code = ExitCode.BUSY
+
+
+class UnnamedHolderError(BusyError):
+    """The holder of the lock has just come, or died as it came: the cluster does not name it yet."""
 
 
 class InterruptedRunError(KafkabalError):

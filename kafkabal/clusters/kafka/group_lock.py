@@ -33,7 +33,7 @@ from kafkabal.clusters.kafka.group_coordinator import (
 )
 from kafkabal.clusters.kafka.kafka_client import KafkaClient, pauses
 from kafkabal.config import ConnectionSettings
-from kafkabal.errors import BusyError, KafkabalError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import BusyError, KafkabalError, RefusedByClusterError, UnnamedHolderError, UnreachableError
 
 LOCK_GROUP = "__kafkabal-lock"
 _PROTOCOL_TYPE = "kafkabal"
@@ -71,7 +71,7 @@ class GroupLock:
     Raises
     ------
     BusyError
-        If another process holds the lock; names the holder.
+        If another process holds the lock; names the holder, unless it is an UnnamedHolderError.
     NotAuthorizedError
         If the principal may not read the group.
     """
@@ -211,7 +211,7 @@ class GroupLock:
 
         The request names the member, so that a holder that came after the dead one is never removed.
         """
-        gone = [member.member_id for member in self._members() if self._is_known_gone(member)]
+        gone = [member.member_id for member in self._members() or () if self._is_known_gone(member)]
         for member_id in gone:
             self._leave(member_id, deadline)
         return bool(gone)
@@ -219,11 +219,12 @@ class GroupLock:
     def _is_known_gone(self, member: GroupMember) -> bool:
         return member.member_id in self._abandoned or self._is_gone(_owner_of(member))
 
-    def _members(self) -> list[GroupMember]:
+    def _members(self) -> list[GroupMember] | None:
+        """The members that the coordinator describes; None if it does not respond, or may not be asked."""
         try:
             return describe_group(self._client, self._group, self._client.deadline())
         except KafkabalError:
-            return []
+            return None
 
     def _ask_to_join(self, deadline: Deadline) -> Any:
         protocol = JoinGroupRequest.JoinGroupRequestProtocol(name=self._protocol, metadata=self._owner.encode())
@@ -241,11 +242,12 @@ class GroupLock:
 
     def _busy(self) -> BusyError:
         members = self._members()
-        names = list(map(_name, members))
-        return BusyError(
-            f"cluster locked by {' and '.join(names) or 'another kafkabal'}",
-            hint=f"wait for it to finish; if it crashed, its lock expires within {self._session_s:g} s",
-        )
+        expiry = f"if it crashed, its lock expires within {self._session_s:g} s"
+        if members is not None and not members:
+            # what the coordinator describes lags behind what it decides on, until its followers have it too
+            return UnnamedHolderError("cluster locked by a process that Kafka does not name yet", hint=expiry)
+        names = " and ".join(map(_name, members or ()))
+        return BusyError(f"cluster locked by {names or 'another kafkabal'}", hint=f"wait for it to finish; {expiry}")
 
     def _keep(self) -> None:
         """Send heartbeats until the lock is released or lost; retry a coordinator that is down for a while."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kafkabal.clusters import ClusterLock
-from kafkabal.errors import BusyError
+from kafkabal.errors import BusyError, UnnamedHolderError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import LockAwaited
 from kafkabal.executor.run_options import RunOptions
@@ -11,10 +11,16 @@ from kafkabal.executor.safety.cluster_lock import release_lock, take_lock
 
 _LOCK_POLL_S = 1.0
 """Longest delay before a released lock is taken; much less would keep its coordinator busy with requests."""
+_JOINING_S = 10.0
+"""How long a holder may have joined before its session begins, with a margin: ``group.initial.rebalance.delay.ms`` is
+3 s by default."""
 
 
 def lock_cluster(environment: RunEnvironment, session_s: float, *, wait_s: float = 0.0) -> ClusterLock:
     """Take the lock of the cluster, or one of this host if it has none.
+
+    A holder that is not named yet is waited for in any case, at most until its session has expired: it may have died as
+    it took the lock, and only its name tells.
 
     Parameters
     ----------
@@ -27,18 +33,19 @@ def lock_cluster(environment: RunEnvironment, session_s: float, *, wait_s: float
         If another process holds it, and still does after that time.
     """
     clock, path = environment.clock, environment.folder(environment.cluster.cluster_id()) / "lock"
-    give_up_at_s, is_reported = clock.monotonic() + wait_s, False
+    began_s, reported = clock.monotonic(), ""
     while True:
         try:
             return take_lock(environment.cluster, environment.owner, session_s, path)
         except BusyError as busy:
-            left_s = give_up_at_s - clock.monotonic()
+            longest_s = max(wait_s, session_s + _JOINING_S) if isinstance(busy, UnnamedHolderError) else wait_s
+            left_s = began_s + longest_s - clock.monotonic()
             # a signal while waiting must end the command: nothing is locked yet that would need a cleanup
             if left_s <= 0 or environment.stop.reason is not None:
                 raise
-            if not is_reported:
-                environment.listener.on_event(LockAwaited(holder=busy.message, wait_s=wait_s))
-                is_reported = True
+            if busy.message != reported:
+                environment.listener.on_event(LockAwaited(holder=busy.message, wait_s=longest_s))
+                reported = busy.message
             clock.sleep(min(left_s, _LOCK_POLL_S))
 
 

@@ -14,7 +14,13 @@ from kafka.protocol.metadata import FindCoordinatorResponse
 from kafkabal.clusters.clock import SystemClock
 from kafkabal.clusters.kafka.group_lock import GroupLock
 from kafkabal.clusters.simulated.fake_clock import FakeClock
-from kafkabal.errors import BusyError, NotAuthorizedError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import (
+    BusyError,
+    NotAuthorizedError,
+    RefusedByClusterError,
+    UnnamedHolderError,
+    UnreachableError,
+)
 
 _SESSION_S = 3.0
 
@@ -28,6 +34,7 @@ class Coordinator:
         self.owner = b""
         self.client_id = ""
         self.is_stable = True
+        self.is_described = True
         self.heartbeat_code = 0
         self.find_code = 0
         cluster.answer("FindCoordinator", lambda request: FindCoordinatorResponse(error_code=self.find_code, node_id=1))
@@ -78,7 +85,7 @@ class Coordinator:
                     group_state="Stable" if self.is_stable else "PreparingRebalance",
                     protocol_type="kafkabal",
                     protocol_data="",
-                    members=[member],
+                    members=[member] if self.is_described else [],
                 )
             ]
         )
@@ -168,6 +175,27 @@ def test_a_holder_that_died_is_put_out_while_its_group_rebalances(cluster: Any, 
     lock = GroupLock(settings, SystemClock(), "alice on host-a", _SESSION_S)
     coordinator.is_stable = False
     GroupLock(settings, SystemClock(), "bob", _SESSION_S, is_gone="alice on host-a".__eq__).release()
+    lock.release()
+
+
+def test_a_holder_that_is_not_described_yet_has_no_name(cluster: Any, coordinator: Coordinator) -> None:
+    """It has a name soon, or is gone after its session, so that it can be waited for."""
+    lock = _take(cluster, "alice on host-a")
+    coordinator.is_described = False
+    with pytest.raises(UnnamedHolderError, match="does not name yet"):
+        _take(cluster, "bob")
+    lock.release()
+
+
+def test_a_holder_that_cannot_be_asked_for_is_not_waited_for(
+    cluster: Any, coordinator: Coordinator, silence: object
+) -> None:
+    """A coordinator that does not describe its groups would give no name later either."""
+    lock = _take(cluster, "alice on host-a")
+    cluster.answer("DescribeGroups", lambda request: silence)
+    with pytest.raises(BusyError, match="cluster locked by another kafkabal") as busy:
+        _take(cluster, "bob")
+    assert type(busy.value) is BusyError
     lock.release()
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.simulated.fake_clock import FakeClock
-from kafkabal.errors import BusyError, UnreachableError
+from kafkabal.errors import BusyError, UnnamedHolderError, UnreachableError
 from kafkabal.executor.run_events import LockAwaited
 from kafkabal.executor.safety.cluster_lock import (
     Fence,
@@ -180,6 +180,38 @@ def test_the_lock_is_waited_for_as_long_as_asked(scene: Any) -> None:
     assert scene.memory.kafka.clock.monotonic() == 21.0
     (reported,) = scene.recorder.of(LockAwaited)
     assert reported == LockAwaited(holder="cluster locked by kafkabal on two (process 9)", wait_s=40.0)
+
+
+def _hide_holder(scene: Any, until_s: float) -> None:
+    """Let the cluster name no holder of the lock before this time."""
+
+    def refuse(call: Any) -> None:
+        if call.method == "lock" and scene.memory.kafka.clock.monotonic() < until_s:
+            raise UnnamedHolderError("cluster locked by a process that Kafka does not name yet")
+
+    scene.faulty.before.append(refuse)
+
+
+@pytest.mark.parametrize("named_after_s", [4.5, 35.0])
+def test_a_holder_without_a_name_is_waited_for_until_it_has_one(scene: Any, named_after_s: float) -> None:
+    """Without --wait too, at most for its session: a line says so, and a live holder with a name is busy at once."""
+    scene.memory.connect("other").lock("kafkabal on two (process 9)", SESSION_S)
+    _hide_holder(scene, named_after_s)
+    with pytest.raises(BusyError, match="process 9"):
+        lock_cluster(scene.environment(), SESSION_S)
+    assert scene.memory.kafka.clock.monotonic() == pytest.approx(named_after_s, abs=1.0)
+    (told,) = scene.recorder.of(LockAwaited)
+    assert (told.holder, told.wait_s) == ("cluster locked by a process that Kafka does not name yet", SESSION_S + 10.0)
+
+
+def test_a_holder_without_a_name_that_died_blocks_for_a_session_at_most(scene: Any) -> None:
+    """When its session has expired the lock is acquired; a holder that still has no name then is reported as busy."""
+    _hide_holder(scene, SESSION_S)
+    assert lock_cluster(scene.environment(), SESSION_S).is_held()
+    _hide_holder(scene, 1000.0)
+    with pytest.raises(UnnamedHolderError):
+        lock_cluster(scene.environment(), SESSION_S)
+    assert scene.memory.kafka.clock.monotonic() == pytest.approx(2 * SESSION_S + 10.0, abs=1.0)
 
 
 @pytest.mark.parametrize(("wait_s", "stops_at_s", "ends_at_s"), [(0.0, None, 0.0), (2.5, None, 2.5), (40.0, 3.5, 4.0)])
