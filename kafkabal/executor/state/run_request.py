@@ -1,8 +1,8 @@
 """Requests to an active run: another throttle, a pause, its end. Any host can send one; the run polls for them.
 
-A run recorded on the cluster receives requests through its record there; any other through a small file next to the
-journal, and so only on its own host. A request stays in place: a run takes each one once, and a run that was
-interrupted takes the latest when it is resumed.
+A run recorded on the cluster receives requests through its record there; any other, or one whose record is lost,
+through a small file next to the journal, and so only on its own host. A request stays in place: a run takes each one
+once, and a run that was interrupted takes the latest when it is resumed.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class RunRequests:
         OperationError
             If the cluster's record cannot be read in time.
         """
-        with suppress(OSError, msgspec.DecodeError):
+        with suppress(msgspec.DecodeError):
             packed = self._read(_POLL_WITHIN_S)
             return msgspec.json.decode(packed, type=RunRequest) if packed else None
         return None
@@ -155,9 +155,14 @@ class RunRequests:
         return False
 
     def _read(self, within_s: float) -> bytes | None:
-        if self._cluster_record is None:
-            return self._path.read_bytes()
-        return self._cluster_record.request(self._run_id, within_s=within_s)
+        record = self._cluster_record
+        packed = record.request(self._run_id, within_s=within_s) if record is not None else None
+        if packed is None:
+            # a command that finds no record of the run on the cluster, as after its topic was deleted, leaves its
+            # request in the file
+            with suppress(OSError):
+                return self._path.read_bytes()
+        return packed
 
 
 def request_throttle(environment: RunEnvironment, requested: ThrottleChange, *, journal: Path | None = None) -> str:

@@ -733,6 +733,15 @@ def test_rate_changed_on_the_way(scene: Any, without: tuple[Capability, ...], ho
     scene.assert_as_planned()
 
 
+def test_rate_changed_after_the_record_is_gone(scene: Any) -> None:
+    """Somebody deletes the topic with the run record: the run still follows requests from its own host."""
+    _at(scene, 2.0, scene.memory.kafka.parts.records.clear)
+    _at(scene, 3.0, request_throttle, scene.environment(scene.memory), ThrottleChange(bytes_per_s=40_000_000))
+    assert _run(scene).outcome is RunOutcome.COMPLETE
+    assert [e.bytes_per_s for e in scene.recorder.of(ThrottleChanged)] == [40_000_000]
+    scene.assert_as_planned()
+
+
 @pytest.mark.parametrize(
     ("requested", "then"),
     [
