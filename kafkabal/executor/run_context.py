@@ -71,18 +71,21 @@ class RunContext:
         """Enter a phase, and record it before doing anything in it."""
         # the journal first, then the cluster: this host can resume even if the cluster never learned of the phase
         if self.store.enter(goal, phase):
-            self.retries.until_success(lambda: self._record_phase(phase))
+            self.retries.until_success(lambda: self._record(phase))
         closed_s = self.seconds_until_window() if phase is Phase.PAUSED and not self.is_paused else 0.0
         self.listener.on_event(PhaseEntered(phase=phase, opens_in_s=closed_s or None))
 
-    def _record_phase(self, phase: Phase) -> None:
+    def _record(self, phase: Phase) -> None:
+        """Record a phase on the cluster; the way out waits for no record.
+
+        Leftover moves and throttles would be worse, and a process that was told to stop is soon killed.
+        """
         try:
             self.store.update_cluster_record()
         except TemporaryRefusalError as error:
-            if phase not in (Phase.CANCELLING, Phase.RESTORING):
+            is_told_to_stop = phase is Phase.CLOSED and self.stop.reason is not None
+            if phase not in (Phase.CANCELLING, Phase.RESTORING) and not is_told_to_stop:
                 raise
-            # the way out waits for no record: leftover moves and throttles are worse; the end of the run is recorded
-            # once more
             self.warn(f"cannot update the run record on the cluster: {error}")
 
     def close(self, outcome: RunOutcome, pending: list[str], problems: dict[str, str]) -> None:
@@ -97,7 +100,7 @@ class RunContext:
         self.retries.until_success(self.fence.check)
         self.store.close_run(outcome, pending, problems)
         try:
-            self.retries.until_success(self.store.update_cluster_record)
+            self.retries.until_success(lambda: self._record(Phase.CLOSED))
         except OperationError as error:
             self.warn(f"cannot update the run record on the cluster: {error}")
 

@@ -11,6 +11,7 @@ from kafkabal.errors import NoResponseError, OperationError, TemporaryRefusalErr
 from kafkabal.executor.execute_run import apply, cancel
 from kafkabal.executor.run_events import Trouble, Warned
 from kafkabal.executor.run_options import Throttle
+from kafkabal.executor.safety.stop_request import StopReason
 from kafkabal.executor.state.run_request import ThrottleChange, request_throttle
 from kafkabal.executor.state.run_states import RunOutcome
 
@@ -60,6 +61,19 @@ def test_a_throttle_that_can_never_be_recorded_ends_the_run(scene: Any, error: O
     with pytest.raises(type(error), match=error.message) as ended:
         apply(scene.environment(), scene.plan, scene.options)
     assert "kafkabal rebalance resume" in (ended.value.hint or "")
+    scene.assert_clean()
+
+
+def test_a_stop_does_not_wait_for_the_record(scene: Any) -> None:
+    """A signal ends the run within a few writes, with nothing in flight and every throttle restored."""
+    _ask_for_another_rate(scene, 1.0)
+    _refuse_writes(scene, 1.5)
+    environment, clock = scene.environment(), scene.memory.kafka.clock
+    clock.at(60.0, lambda: environment.stop.request(StopReason.TERMINATE))
+    result = apply(environment, scene.plan, scene.options)
+    assert result is not None
+    assert (result.outcome, result.pending) == (RunOutcome.STOPPED, [])
+    assert clock.monotonic() < 60.0 + 5 * _WRITE_S
     scene.assert_clean()
 
 
