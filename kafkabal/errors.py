@@ -5,6 +5,7 @@
     KafkabalError                     1
     ├── UsageError                    2   wrong words on the command line
     │   ├── ConfigError               2   wrong words in a profile or client.properties
+    │   ├── OptionError               2   an option whose value does not fit the cluster
     │   ├── InputFileError            2   a snapshot, plan, journal or topics file that cannot be read
     │   └── InvalidClusterError       2   the description of a cluster contradicts itself
     ├── OperationError                1   the operation failed
