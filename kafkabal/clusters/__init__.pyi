@@ -15,6 +15,7 @@ from .cluster_protocol import Reassignment as Reassignment
 from .cluster_protocol import RecordStore as RecordStore
 from .cluster_protocol import ReplicaLog as ReplicaLog
 from .cluster_protocol import ReplicaOn as ReplicaOn
+from .cluster_protocol import ResponseTime as ResponseTime
 from .cluster_protocol import TopicDescription as TopicDescription
 from .config_items import ConfigChange as ConfigChange
 from .config_items import ConfigOperation as ConfigOperation

@@ -159,6 +159,15 @@ class ConsumerRacks:
     """Groups whose members cannot report it."""
 
 
+class ResponseTime(NamedTuple):
+    """How long a broker took to respond."""
+
+    mean_s: float
+    lateness_s: float = 0.0
+    """By how much this process woke too late from the pauses between its requests, on average: on a host that is short
+    of processor time, responses are noticed about as late."""
+
+
 class FirstRecord(NamedTuple):
     """The first record of a partition at or after a time; -1 for both if there is none."""
 
@@ -252,8 +261,8 @@ class Cluster(Protocol):
     def quorum_voters(self) -> frozenset[int] | None:
         """Ids of the nodes that vote for the controller (KRaft); None if no such quorum is known."""
 
-    def response_times(self, deadline_s: float) -> Mapping[int, float | None]:
-        """Seconds that each registered broker took to respond, all contacted in parallel; None if it did not respond.
+    def response_times(self, deadline_s: float) -> Mapping[int, ResponseTime | None]:
+        """How long each registered broker took to respond, all contacted in parallel; None if it did not respond.
 
         Raises
         ------

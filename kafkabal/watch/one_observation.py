@@ -54,8 +54,10 @@ def check_once(
 def sample_brokers(cluster: Cluster, deadline_s: float) -> dict[int, BrokerSample]:
     """Ask every registered broker to respond, all at once, each with its own deadline."""
     return {
-        broker: BrokerSample(is_registered=True, response_s=response_s)
-        for broker, response_s in cluster.response_times(deadline_s).items()
+        broker: BrokerSample(is_registered=True, response_s=None)
+        if time is None
+        else BrokerSample(is_registered=True, response_s=time.mean_s, lateness_s=time.lateness_s)
+        for broker, time in cluster.response_times(deadline_s).items()
     }
 
 

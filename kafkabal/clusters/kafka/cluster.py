@@ -32,6 +32,7 @@ from kafkabal.clusters.cluster_protocol import (
     RecordStore,
     ReplicaLog,
     ReplicaOn,
+    ResponseTime,
     TopicDescription,
     nobody_is_gone,
 )
@@ -136,7 +137,7 @@ class KafkaCluster(ClosingContext):
         """Ids of the nodes that vote for the controller (KRaft); None if no such quorum is known."""
         return quorum_voters(self._client)
 
-    def response_times(self, deadline_s: float) -> Mapping[int, float | None]:
+    def response_times(self, deadline_s: float) -> Mapping[int, ResponseTime | None]:
         """Seconds that each registered broker took to respond to a request for no topic; None if it did not respond."""
         return response_times(self._client, self.broker_ids(), deadline_s)
 

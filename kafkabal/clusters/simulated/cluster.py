@@ -22,6 +22,7 @@ from kafkabal.clusters.cluster_protocol import (
     Reassignment,
     ReplicaLog,
     ReplicaOn,
+    ResponseTime,
     nobody_is_gone,
 )
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue, ResourceKind
@@ -84,6 +85,8 @@ class InMemoryCluster(ClosingContext):
         request_timeout_s: float = 5.0,
     ) -> None:
         self.kafka = kafka
+        self.lateness_s = 0.0
+        """How late this client wakes from its pauses; a test sets it to starve its host."""
         self._is_stopped = False
         self._name = name
         self._capabilities = frozenset(Capability) - frozenset(without)
@@ -161,12 +164,12 @@ class InMemoryCluster(ClosingContext):
         """The voters that a test has set."""
         return self.kafka.parts.quorum_voters
 
-    def response_times(self, deadline_s: float) -> Mapping[int, float | None]:  # noqa: ARG002
+    def response_times(self, deadline_s: float) -> Mapping[int, ResponseTime | None]:  # noqa: ARG002
         """A constant two milliseconds, or what a test has set; None for hanging brokers."""
         brokers = [b for b in self.kafka.catch_up().brokers.values() if b.registered]
         if not any(b.responds for b in brokers):
             raise UnreachableError("no broker responds")
-        return {b.id: b.response_s if b.responds else None for b in brokers}
+        return {b.id: ResponseTime(b.response_s, self.lateness_s) if b.responds else None for b in brokers}
 
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
         """Leader, replicas and ISR of every partition of these topics."""

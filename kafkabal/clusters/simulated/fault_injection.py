@@ -27,6 +27,7 @@ from kafkabal.clusters.cluster_protocol import (
     RecordStore,
     ReplicaLog,
     ReplicaOn,
+    ResponseTime,
     nobody_is_gone,
 )
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue
@@ -136,7 +137,7 @@ class FaultyCluster(ClosingContext):
         """See the protocol."""
         return self.call("quorum_voters", self.inner.quorum_voters)
 
-    def response_times(self, deadline_s: float) -> Mapping[int, float | None]:
+    def response_times(self, deadline_s: float) -> Mapping[int, ResponseTime | None]:
         """See the protocol."""
         return self.call("response_times", lambda: self.inner.response_times(deadline_s))
 

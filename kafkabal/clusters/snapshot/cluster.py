@@ -21,6 +21,7 @@ from kafkabal.clusters.cluster_protocol import (
     RecordStore,
     ReplicaLog,
     ReplicaOn,
+    ResponseTime,
     nobody_is_gone,
 )
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue
@@ -105,9 +106,9 @@ class SnapshotCluster:
         """None: a snapshot does not contain it."""
         return None
 
-    def response_times(self, deadline_s: float) -> Mapping[int, float | None]:  # noqa: ARG002
+    def response_times(self, deadline_s: float) -> Mapping[int, ResponseTime | None]:  # noqa: ARG002
         """Zero for all brokers: reading a file needs no response."""
-        return dict.fromkeys(self.broker_ids(), 0.0)
+        return dict.fromkeys(self.broker_ids(), ResponseTime(0.0))
 
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
         """Leader, replicas and ISR of every partition of these topics; an unknown topic has none."""

@@ -18,9 +18,11 @@ class Looks:
         self.at_s = 0.0
         self.changes: list[HealthChange] = []
 
-    def look(self, responses_s: dict[int, float | None]) -> None:
+    def look(self, responses_s: dict[int, float | None], *, lateness_s: float = 0.0) -> None:
         """One observation; brokers that are missing are not registered."""
-        samples = {b: BrokerSample(is_registered=True, response_s=r) for b, r in responses_s.items()}
+        samples = {
+            b: BrokerSample(is_registered=True, response_s=r, lateness_s=lateness_s) for b, r in responses_s.items()
+        }
         self.changes += self.monitor.update(samples, self.at_s)
         self.at_s += 5.0
 
@@ -62,6 +64,45 @@ def test_a_host_short_of_time_makes_no_broker_slow(looks: Looks) -> None:
     assert looks.changes == []
     for _ in range(3):
         looks.look({**dict.fromkeys(range(1, 5), 0.08), 1: 0.3})
+    assert [(c.broker, c.after) for c in looks.changes] == [(1, BrokerHealth.SLOW)]
+
+
+def late_responses_s(source: np.random.Generator) -> dict[int, float | None]:
+    """What a host with ten times too much work measures of healthy brokers: means of ten, most of them delayed."""
+    return {b: 0.002 + float(source.exponential(0.03, 10).mean() * source.uniform(0, 1)) for b in range(1, 5)}
+
+
+def test_a_host_that_becomes_busy_demotes_nobody() -> None:
+    """In none of 100 cases does a host that wakes us late make a healthy broker slow, from the first minute on."""
+    for seed in range(100):
+        looks, source = Looks(), np.random.default_rng(seed)
+        for _ in range(60):
+            looks.look({b: 0.002 * float(source.uniform(0.7, 1.3)) for b in range(1, 5)})
+        for _ in range(60):
+            looks.look(late_responses_s(source), lateness_s=0.03)
+        assert looks.changes == []
+
+
+def test_a_network_that_delays_all_brokers_makes_none_slow() -> None:
+    """In nine of ten cases, five minutes of random delays that this host does not cause make no broker slow either."""
+    alarms = 0
+    for seed in range(100):
+        looks, source = Looks(), np.random.default_rng(seed)
+        for _ in range(60):
+            looks.look({b: 0.002 * float(source.uniform(0.7, 1.3)) for b in range(1, 5)})
+        for _ in range(60):
+            looks.look(late_responses_s(source))
+        alarms += bool(looks.changes)
+    assert alarms <= 10
+
+
+def test_a_slow_broker_is_found_on_a_busy_host(looks: Looks) -> None:
+    """A broker that is later by more than twice our own lateness is slow, however busy the host is."""
+    for n in range(12):
+        looks.look({b: 0.04 + 0.004 * ((b + n) % 4) for b in range(1, 5)}, lateness_s=0.03)
+    for _ in range(3):
+        looks.look({**dict.fromkeys(range(1, 5), 0.04), 1: 0.3}, lateness_s=0.03)
+
     assert [(c.broker, c.after) for c in looks.changes] == [(1, BrokerHealth.SLOW)]
 
 

@@ -154,6 +154,20 @@ def test_a_slow_broker_loses_leadership_and_gets_it_back(make_scene: Callable[[]
     assert read_ledger(scene.folder / "ledger.json").bytes_of_day(scene.clock.utc_now().timestamp()) == 0
 
 
+def test_a_starved_host_demotes_no_broker(make_scene: Callable[[], Scene]) -> None:
+    """A host that suddenly wakes the watch late measures healthy brokers as slow, and no leadership moves."""
+    scene, source = make_scene(), np.random.default_rng(7)
+    watcher = scene.watcher(level=HealLevel.LEADERS)
+    scene.run_for(watcher, minutes=5)
+    scene.memory.lateness_s = 0.03
+    for _ in range(120):
+        for broker in scene.memory.kafka.parts.brokers.values():
+            broker.response_s = 0.002 + float(source.exponential(0.03, 10).mean() * source.uniform(0, 1))
+        scene.run_for(watcher, minutes=5 / 60)
+
+    assert scene.events == []
+
+
 def test_the_leadership_of_a_slow_broker_does_not_go_to_one_that_was_slow(make_scene: Callable[[], Scene]) -> None:
     """Broker 3 slows down before 2 has been healthy for ten minutes: 2 leads nothing until those have passed."""
     scene = make_scene()
