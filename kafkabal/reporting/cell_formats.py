@@ -12,6 +12,8 @@ from kafkabal.units import format_bytes, format_duration, format_moment, format_
 UNKNOWN = "-"
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 _FAIR_MARK = "┊"
+_EXACT_FLOAT = 2**53
+"""From here on the digits of a float mean nothing, and there may be three hundred of them."""
 
 
 def show_value(value: Any, kind: ValueKind) -> str:
@@ -34,7 +36,7 @@ def show_value(value: Any, kind: ValueKind) -> str:
         case ValueKind.MAP:
             return printable(", ".join(f"{key} {each}" for key, each in value.items())) or UNKNOWN
         case ValueKind.NUMBER:
-            return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+            return _show_number(value)
         case _:
             return _show_text(value)
 
@@ -59,6 +61,12 @@ def _bar(cells: float, mark: int | None, *, unicode: bool) -> str:
     if mark is None or len(drawn) > mark:
         return drawn
     return drawn.ljust(mark) + (_FAIR_MARK if unicode else "|")
+
+
+def _show_number(value: float) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.2f}" if abs(value) < _EXACT_FLOAT else f"{value:.3e}"
 
 
 def _show_text(value: Any) -> str:

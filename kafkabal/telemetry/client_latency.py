@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -13,6 +12,8 @@ _LIBRDKAFKA_ATTRIBUTE: Final = "node.id"
 _NODE_ATTRIBUTES: Final = (_LIBRDKAFKA_ATTRIBUTE, "node_id", "node-id")
 _NODE_PREFIX: Final = "node-"
 _MILLISECONDS: Final = 1e-3
+_LONGEST_MS: Final = 2.0**31
+"""The longest request timeout that a client can have."""
 _ID_DIGITS: Final = 10
 """Digits of the largest 32-bit number: a longer attribute is no broker id."""
 _LEAST_SHARE: Final = 0.05
@@ -74,7 +75,7 @@ def _of_produce_requests(by_broker: Mapping[int, float], overall_s: float) -> Ma
 
 
 def _is_measured(value: float) -> bool:
-    return math.isfinite(value) and value > 0
+    return 0 < value <= _LONGEST_MS
 
 
 def _broker(sample: MetricSample) -> int:

@@ -47,6 +47,8 @@ class TopicIntake(ClosingContext):
         """Number of payloads processed."""
         self.malformed = 0
         """Number of messages that are not metrics payloads."""
+        self.problem = ""
+        """Why a partition could last not be read; empty if all could."""
         self._table = table
         require_extra()
         own = {"group.id": "kafkabal", "enable.auto.commit": False, "enable.metrics.push": False}
@@ -82,8 +84,10 @@ class TopicIntake(ClosingContext):
     def _run(self) -> None:
         while not self._stop.is_set():
             for message in self._consumer.consume(_MESSAGES_A_POLL, _POLL_S):
-                if message.error() is None:
+                if (error := message.error()) is None:
                     self._take(message)
+                else:
+                    self.problem = error.str()
 
     def _take(self, message: Message) -> None:
         try:

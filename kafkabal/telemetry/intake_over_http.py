@@ -58,6 +58,9 @@ class HttpIntake(ClosingContext):
         If it cannot listen on the address, or the extra ``telemetry`` is not installed.
     """
 
+    problem: Final = ""
+    """Why something could not be received: never known, since a client that cannot post is not seen."""
+
     def __init__(self, table: PushReceiver, *, host: str = "127.0.0.1", port: int = DEFAULT_PORT) -> None:
         require_extra()
         try:
@@ -79,6 +82,11 @@ class HttpIntake(ClosingContext):
         """Number of posts accepted."""
         return self._server.payloads
 
+    @property
+    def malformed(self) -> int:
+        """Number of posts that were not metrics payloads."""
+        return self._server.malformed
+
     def close(self) -> None:
         """Stop listening."""
         self._server.shutdown()
@@ -94,6 +102,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
         self.table = table
         self.payloads = 0
+        self.malformed = 0
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -128,10 +137,14 @@ class _Handler(BaseHTTPRequestHandler):
         return HTTPStatus.REQUEST_ENTITY_TOO_LARGE if is_too_large else None
 
     def _take(self) -> HTTPStatus:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        length = int(self.headers["Content-Length"])
+        body = self.rfile.read(length)
         try:
+            if len(body) < length:
+                raise EOFError
             samples = read_samples(_decoded(body, self.headers.get("Content-Encoding", "identity")))
         except (MalformedPayloadError, OSError, EOFError, zlib.error):
+            self.server.malformed += 1
             return HTTPStatus.BAD_REQUEST
         for client, own in _by_client(samples).items():
             self.server.table.take(client, own)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Lock
@@ -12,6 +11,9 @@ from kafkabal.telemetry.subscriptions import TOPIC_ERRORS
 
 _MOST_SERIES = 100_000
 """Topics of clients: a thousand producers with a hundred topics each. Any beyond are ignored, and counted."""
+
+_MOST_RECORDS = 2.0**63
+"""Clients count in 64-bit numbers: a larger figure, or none at all, is not a count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class ProduceErrors:
         with self._lock:
             for sample in samples:
                 topic = sample.attributes.get("topic", "")
-                if sample.name == TOPIC_ERRORS and topic and math.isfinite(sample.value):
+                if sample.name == TOPIC_ERRORS and topic and abs(sample.value) <= _MOST_RECORDS:
                     self._add((topic, client), sample)
 
     def by_topic(self) -> list[TopicErrors]:

@@ -1,6 +1,8 @@
 """``kafkabal telemetry``: invalid durations are refused before any broker is contacted."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,3 +26,15 @@ def test_posted_metrics_are_shown_without_a_cluster(run_cli: Callable[..., Any])
     assert shown.code == ExitCode.DONE, shown.err
     assert "0 client pushes" in shown.out
     assert (refused.code, "no cluster given" in refused.err) == (ExitCode.USAGE, True)
+
+
+def test_what_cannot_be_read_is_reported(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Payloads that are no metrics, and partitions that may not be read, are warnings, not passed over in silence."""
+    intake = SimpleNamespace(payloads=1, malformed=2, problem="Broker: Topic authorization failed")
+    monkeypatch.setattr("kafkabal.cli.commands.telemetry.open_http_intake", lambda *_: nullcontext(intake))
+
+    shown = run_cli("telemetry", "show", "--listen", "0", "--for", "1ms")
+
+    assert shown.code == ExitCode.DONE
+    assert "2 payloads ignored: not OTLP metrics" in shown.err
+    assert "part of the topic could not be read: Broker: Topic authorization failed" in shown.err

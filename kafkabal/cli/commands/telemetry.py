@@ -316,7 +316,11 @@ def _collect(
     with opened as intake:
         context.say(f"collecting for {collecting.collect_s:g} s")
         context.sleep(collecting.collect_s)
-        return intake.payloads
+    if intake.malformed:
+        context.warn(f"{counted_noun(intake.malformed, 'payload')} ignored: not OTLP metrics")
+    if intake.problem:
+        context.warn(f"part of the topic could not be read: {intake.problem}")
+    return intake.payloads
 
 
 def _intake(

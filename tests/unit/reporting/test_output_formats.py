@@ -224,6 +224,7 @@ def test_bars_fit_and_keep_the_order(values: list[float | None], length: int, fa
         (1.2345, ValueKind.FAIR, "1.23x"),
         (12345, ValueKind.NUMBER, "12,345"),
         (0.5, ValueKind.NUMBER, "0.50"),
+        (1.7e308, ValueKind.NUMBER, "1.700e+308"),
         (90.0, ValueKind.DURATION, "1 min 30 s"),
         (True, ValueKind.TEXT, "yes"),
         (False, ValueKind.TEXT, ""),

@@ -32,7 +32,7 @@ def test_librdkafka_and_java_name_nodes_differently(
     assert found == {1: pytest.approx(0.0125), 3: pytest.approx(0.08)}
 
 
-@pytest.mark.parametrize("value", [0.0, math.nan, math.inf, -1.0])
+@pytest.mark.parametrize("value", [0.0, math.nan, math.inf, -1.0, 1.7e308])
 def test_a_broker_that_got_no_request_is_unknown(value: float, push: Callable[..., bytes]) -> None:
     """Latencies of a broker that a client did not write to are ignored, not taken for fast responses."""
     assert produce_latencies_s(read_samples(push({1: value, 2: 5.0}))) == {2: pytest.approx(0.005)}

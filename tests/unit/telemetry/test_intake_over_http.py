@@ -98,6 +98,19 @@ def test_a_bomb_does_not_grow_beyond_the_limit(post: httpx.Client, table: Latenc
     assert table.latencies_s() == {}
 
 
+def test_a_body_that_ends_too_early_is_refused(table: LatencyTable, push: Callable[..., bytes]) -> None:
+    """A connection that ends amid a body is no push, even if what has arrived can be parsed; it is counted."""
+    body = push({1: 10.0})
+    head = (
+        f"POST /v1/metrics HTTP/1.1\r\nContent-Type: application/x-protobuf\r\nContent-Length: {len(body) + 1}\r\n\r\n"
+    )
+    with HttpIntake(table, port=0) as intake, socket.create_connection(("127.0.0.1", intake.port), 5) as connection:
+        connection.sendall(head.encode() + body)
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(100).startswith(b"HTTP/1.1 400")
+    assert (intake.payloads, intake.malformed, table.latencies_s()) == (0, 1, {})
+
+
 def test_an_address_in_use_is_reported(table: LatencyTable) -> None:
     """A port that is already in use is reported."""
     with HttpIntake(table, port=0) as intake, pytest.raises(UsageError, match=f"cannot listen on .*{intake.port}"):

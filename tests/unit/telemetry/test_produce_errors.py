@@ -32,6 +32,17 @@ def test_pushes_of_all_clients_are_added_up() -> None:
     ]
 
 
+@pytest.mark.parametrize("records", [1.7e308, math.inf, -math.inf])
+def test_figures_that_are_no_counts_are_left_out(records: float) -> None:
+    """Figures beyond 64 bits, whose sum would be infinite, do not count."""
+    errors = ProduceErrors()
+    for client in "abc":
+        errors.take(client, [failed("images", records)])
+    errors.take("d", [failed("images", 2)])
+
+    assert errors.by_topic() == [TopicErrors("images", 2.0, 1)]
+
+
 def test_totals_count_from_the_second_on() -> None:
     """Failures before the first total are not recent; a client that restarts begins at zero."""
     errors = ProduceErrors()
