@@ -1,3 +1,4 @@
+from .broker_health import LEAST_GAP_S as LEAST_GAP_S
 from .broker_health import BrokerHealth as BrokerHealth
 from .broker_health import HealthRules as HealthRules
 from .heal import RunHealer as RunHealer

@@ -45,6 +45,10 @@ class BrokerSample:
     """How late the host woke us from our pauses meanwhile."""
 
 
+LEAST_GAP_S = 10.0
+"""An observation takes a second, and three while a broker hangs, however short the interval between them is."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthRules:
     """Limits that determine the health of a broker."""
@@ -63,7 +67,7 @@ class HealthRules:
     """Observations in a median: ten minutes of them at intervals of five seconds."""
     least_observations: int = 12
     """With fewer observations, the normal response time of a broker is unknown."""
-    longest_gap_s: float = 10.0
+    longest_gap_s: float = LEAST_GAP_S
     """Two intervals: a longer time without observations, as on a suspended host, counts as this much silence only."""
     jitter_s: float = 0.5
     """Observations are never exactly on time; without this allowance a death is found one observation later."""

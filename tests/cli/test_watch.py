@@ -15,10 +15,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kafkabal.cli.commands.watch_command_options import HealOptions, watch_options
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
+from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
+from kafkabal.watch.broker_health import BrokerHealth, BrokerSample, HealthMonitor
 
 
 @pytest.fixture
@@ -73,6 +76,18 @@ def test_invalid_combinations_of_options_are_refused(
 
     assert found.code == ExitCode.USAGE
     assert why in found.err
+
+
+@pytest.mark.parametrize("every_s", [0.001, 1.0, 5.0])
+def test_a_short_interval_finds_a_dead_broker_in_time(every_s: float) -> None:
+    """An observation takes three seconds while a broker hangs: a dead one is found within 35 s at any interval."""
+    options = watch_options(Settings(), HealOptions(), every_s, slow_fraction=0.2)
+    monitor = HealthMonitor(options.rules)
+    monitor.update({1: BrokerSample(is_registered=True, response_s=0.002)}, 0.0)
+    for observed_at_s in range(3, 36, 3):
+        monitor.update({}, float(observed_at_s))
+
+    assert monitor.in_health(BrokerHealth.DEAD) == {1}
 
 
 def test_ctrl_c_while_it_connects(tmp_path: Path) -> None:

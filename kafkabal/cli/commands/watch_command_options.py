@@ -137,7 +137,7 @@ def watch_options(settings: Settings, heal: HealOptions, every_s: float, slow_fr
         If it would rebalance what it calls balanced.
     """
     from kafkabal.config import DEFAULT_PLAN_TOLERANCE, TimeWindow
-    from kafkabal.watch import HealPolicy, HealthRules, WatchOptions
+    from kafkabal.watch import LEAST_GAP_S, HealPolicy, HealthRules, WatchOptions
 
     inner = DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance
     if inner >= heal.outer_tolerance:
@@ -148,7 +148,7 @@ def watch_options(settings: Settings, heal: HealOptions, every_s: float, slow_fr
     return WatchOptions(
         every_s=every_s,
         broker_timeout_s=settings.broker_timeout_s or WatchOptions().broker_timeout_s,
-        rules=HealthRules(slow_fraction=slow_fraction, longest_gap_s=2 * every_s),
+        rules=HealthRules(slow_fraction=slow_fraction, longest_gap_s=max(2 * every_s, LEAST_GAP_S)),
         policy=HealPolicy(
             level=heal.heal,
             dead_after_s=heal.dead_after_s,
