@@ -50,11 +50,14 @@ def test_growth_needs_something_recorded(run_cli: Callable[..., Any], tmp_path: 
 def test_an_unusable_history_is_reported_differently_from_a_missing_one(
     run_cli: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """History that is too recent, or older than the window, is not reported as missing."""
+    """History that is too recent, older than the window, or from before a clock was set back is not called missing."""
     run_cli("inspect", "--record", "-q", "--snapshot", snapshot(tmp_path, 4))
     at_once = run_cli("inspect", "--growth", "--snapshot", snapshot(tmp_path, 4))
     assert at_once.code == 1
     assert "the history of this cluster begins now" in at_once.err
+    set_back = run_cli("inspect", "--growth", "--snapshot", snapshot(tmp_path, 2))
+    assert set_back.code == 1
+    assert "the last record is dated 2 h ahead of this reading" in set_back.err
     before = run_cli("inspect", "--growth", "--over", "30m", "--snapshot", snapshot(tmp_path, 6))
     assert before.code == 1
     assert "in the last 30 min: the last was recorded 2 h ago" in before.err

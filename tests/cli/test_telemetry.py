@@ -29,7 +29,7 @@ def test_posted_metrics_are_shown_without_a_cluster(run_cli: Callable[..., Any])
 
 
 def test_what_cannot_be_read_is_reported(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Payloads that are no metrics, and partitions that may not be read, are warnings, not passed over in silence."""
+    """Foreign payloads, and partitions that may not be read, are warnings, not passed over in silence."""
     intake = SimpleNamespace(payloads=1, malformed=2, problem="Broker: Topic authorization failed")
     monkeypatch.setattr("kafkabal.cli.commands.telemetry.open_http_intake", lambda *_: nullcontext(intake))
 

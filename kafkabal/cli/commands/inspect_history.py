@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 DEFAULT_OVER_S = 7 * 86400.0
 """A week: training and retention follow days of the week, and less history would take a weekend for the trend."""
+_CLOCK_SKEW_S = 60.0
+"""Clocks of hosts that share a state folder differ by less, and a reading is recorded within it."""
 _SECTION = "History"
 
 
@@ -152,6 +154,11 @@ def no_history(state: "ClusterState", over_s: float, now_s: float, context: Comm
         return OperationError(what, hint=again)
     if before:
         return OperationError(f"{what}: the last was recorded {format_duration(now_s - before[-1])} ago", hint=again)
+    if (ahead_s := times[-1] - now_s) > _CLOCK_SKEW_S:
+        return OperationError(
+            f"{what}: the last record is dated {format_duration(ahead_s)} ahead of this reading",
+            hint="check the clock of this host: it may have been set back since",
+        )
     return OperationError(
         "the history of this cluster begins now: nothing was recorded before this reading",
         hint="repeat later, the longer the better: growth is what is written between a record and now",

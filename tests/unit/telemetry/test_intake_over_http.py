@@ -99,7 +99,7 @@ def test_a_bomb_does_not_grow_beyond_the_limit(post: httpx.Client, table: Latenc
 
 
 def test_a_body_that_ends_too_early_is_refused(table: LatencyTable, push: Callable[..., bytes]) -> None:
-    """A connection that ends amid a body is no push, even if what has arrived can be parsed; it is counted."""
+    """A connection that ends amid a body is not a push, even if what has arrived can be parsed; it is counted."""
     body = push({1: 10.0})
     head = (
         f"POST /v1/metrics HTTP/1.1\r\nContent-Type: application/x-protobuf\r\nContent-Length: {len(body) + 1}\r\n\r\n"
