@@ -24,7 +24,7 @@ from kafkabal.watch.simulation.simulation_case import (
 
 DAYS = 90.0
 CASES = 10
-SWEEP = 1000
+SWEEP = 1200
 
 
 def drawn_cluster(source: np.random.Generator) -> ClusterState:
