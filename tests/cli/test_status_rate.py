@@ -62,8 +62,8 @@ def test_a_rate_is_taken_once_something_has_arrived(
 ) -> None:
     """Two seconds without progress are not a rate of 0: the sample is extended to ten."""
     found = iter(looks)
-    monkeypatch.setattr(status_command, "_look", lambda *_: next(found))
-    seen = status_command._look_twice(session, None)
+    monkeypatch.setattr(status_command, "_read_status", lambda *_: next(found))
+    seen = status_command._read_status_twice(session, None)
 
     assert seen is not None
     assert seen.bytes_per_s == rate
@@ -72,7 +72,7 @@ def test_a_rate_is_taken_once_something_has_arrived(
 def test_watching_shows_the_mean_of_half_a_minute(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies that arrive in every other sample are not shown as stalled in between."""
     looks = iter([_status(500), _status(500), _status(1000), _status(1000), _status(1000, holder=None)])
-    monkeypatch.setattr(status_command, "_look", lambda *_: next(looks))
+    monkeypatch.setattr(status_command, "_read_status", lambda *_: next(looks))
     status_command._watch(session, None, _status(0))
 
     rates = [re.findall(r", (\d+) B/s", line) for line in session.said]

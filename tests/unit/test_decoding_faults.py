@@ -32,7 +32,7 @@ class _Row(msgspec.Struct, forbid_unknown_fields=True):
         (b"{}", "missing key: size"),
         (b'{"size":1,"sise":2}', "unknown key: sise"),
         (b"[]", "expected an object, not a list"),
-        (b'{"size":1}x', "invalid JSON: trailing characters (byte 10)"),
+        (b'{"size":1,}', "invalid JSON: trailing comma in object (byte 10)"),
         (b'{"size"', "invalid JSON: it ends too early"),
     ],
 )

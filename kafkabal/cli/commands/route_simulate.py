@@ -138,7 +138,7 @@ class TrainingOptions:
             if self.training is not None:
                 raise UsageError(
                     "--training requires --storage",
-                    hint="add --storage measured for a file of 'kafkabal read --out', or the name of another profile",
+                    hint="add --storage measured for a file that 'kafkabal read' wrote, or the name of another profile",
                 )
             return {}
         return load_trainings(self.storage, self.training)
