@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import msgspec
@@ -16,8 +17,9 @@ from msgspec.structs import replace
 
 from kafkabal.atomic_files import replacing
 from kafkabal.clusters import Clock
-from kafkabal.errors import NotAuthorizedError, OperationError, UsageError
+from kafkabal.errors import NoResponseError, NotAuthorizedError, OperationError, UsageError
 from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.run_events import RunListener, Trouble
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.find_run import FoundRun, find_run, open_cluster_record
@@ -31,6 +33,9 @@ _TRIES, _WRITE_WITHIN_S, _READ_WITHIN_S = 4, 4.0, 1.0
 """How often a request is written, and read back if the write is not acknowledged: 20 s in total. A broker that died is
 replaced as leader after 9 s, and no longer awaited as follower; what cannot be written by then has to wait for brokers
 to come back."""
+_TRIES_BESIDE_LIVE_LEADER = 10
+"""The same if the leader does not respond: 40 s or more. It waits for a follower that can store nothing, such as one
+whose log dir has failed, for ``replica.lag.time.max.ms``, 30 s by default."""
 _MAY_BE_STORED = (
     "'kafkabal inspect' shows which brokers are dead; the run may still follow the request once they are back"
 )
@@ -119,8 +124,13 @@ class RunRequests:
             return msgspec.json.decode(packed, type=RunRequest) if packed else None
         return None
 
-    def put(self, request: RunRequest) -> None:
+    def put(self, request: RunRequest, listener: RunListener | None = None) -> None:
         """Store a request, replacing the previous one.
+
+        Parameters
+        ----------
+        listener
+            Receives a ``Trouble`` once the first attempt has failed.
 
         Raises
         ------
@@ -132,7 +142,7 @@ class RunRequests:
             with replacing(self._path) as file:
                 file.write(packed)
             return
-        for tries_left in reversed(range(_TRIES)):
+        for failed in count(1):
             try:
                 self._cluster_record.put_request(self._run_id, packed, within_s=_WRITE_WITHIN_S)
             except NotAuthorizedError:
@@ -142,7 +152,11 @@ class RunRequests:
                 # reads too
                 if self._has(packed):
                     return
-                if not tries_left:
+                most = _TRIES_BESIDE_LIVE_LEADER if isinstance(error, NoResponseError) else _TRIES
+                if failed == 1 and listener is not None:
+                    longest_s = most * _WRITE_WITHIN_S
+                    listener.on_event(Trouble(error=error.message, since_s=0.0, next_try_s=0.0, give_up_s=longest_s))
+                if failed >= most:
                     raise OperationError(
                         f"cannot ask run {self._run_id}: {error.message}", hint=_MAY_BE_STORED
                     ) from error
@@ -238,7 +252,7 @@ def _replace_request(
         is_paused=before is not None and before.is_paused,
         asked_at=environment.clock.utc_now().isoformat(),
     )
-    requests.put(change(kept))
+    requests.put(change(kept), environment.listener)
     return found.record.run_id
 
 

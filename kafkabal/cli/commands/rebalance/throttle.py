@@ -49,9 +49,9 @@ def throttle(
 ) -> None:
     """Change the throttle of the active run, from any host.
 
-    The run uses it within seconds and keeps it when it is resumed. An interrupted run uses it once resumed. Exits 1 if
-    the request cannot be stored within 20 s, as where too few brokers are alive. If the cluster could not store the run
-    record, this works on the host of the run only.
+    The run uses it within seconds and keeps it when it is resumed. An interrupted run uses it once resumed. If the
+    request cannot be stored, as where too few brokers are alive, exits 1 after 20 s, or after 40 s if the leader waits
+    for a follower. If the cluster could not store the run record, this works on the host of the run only.
 
     Examples:
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kafkabal.clusters.simulated.fake_clock import FakeClock
-from kafkabal.errors import NotAuthorizedError, OperationError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import NoResponseError, NotAuthorizedError, OperationError, RefusedByClusterError, UnreachableError
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.run_request import RunRequest, RunRequests
 
@@ -75,6 +77,18 @@ def test_a_request_that_cannot_be_read_is_refused(
         requests.put(_FASTER)
     assert "the run may still follow" in (refused.value.hint or "")
     assert store.limits_s == [4.0, 1.0] * 4
+
+
+def test_a_leader_that_waits_for_a_follower_is_given_longer(requests: RunRequests, store: _Store) -> None:
+    """Kafka drops the follower after 30 s, beyond the usual 20 s; one line says how long the command tries."""
+    store.put_fails, store.appends = NoResponseError("b:1 did not respond within 4 s"), False
+    store.limits_s.clear()
+    said: list[Any] = []
+    listener = SimpleNamespace(on_event=said.append)
+    with pytest.raises(OperationError, match="did not respond"):
+        requests.put(_FASTER, listener)  # type: ignore[arg-type]
+    assert store.limits_s == [4.0, 1.0] * 10
+    assert [event.give_up_s for event in said] == [40.0]
 
 
 def test_a_request_without_permission_is_not_repeated(requests: RunRequests, store: _Store) -> None:
