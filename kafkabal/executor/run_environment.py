@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import getpass
-import hashlib
 import math
-import re
 import secrets
 import socket
 from collections.abc import Callable
@@ -15,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkabal.clusters import Clock, Cluster, ReadRequest, SystemClock
+from kafkabal.executor.journal_paths import journal_folder
 from kafkabal.executor.run_events import NullListener, RunListener
 from kafkabal.executor.safety.lock_holder import LockHolder
 from kafkabal.executor.safety.stop_request import StopSwitch
@@ -22,8 +21,6 @@ from kafkabal.isolated_listeners import IsolatedListener
 
 if TYPE_CHECKING:  # commands that only ask about runs need not wait for numpy
     from kafkabal.model import ClusterState
-
-_PLAIN_ID = re.compile(r"[\w-][\w.-]{0,99}", re.ASCII)
 
 _ID_TIME = "%Y%m%dT%H%M%S"
 _ONE_SECOND = timedelta(seconds=1)
@@ -103,10 +100,8 @@ class RunEnvironment:
         return str(self.holder or LockHolder.current(self.host))
 
     def folder(self, cluster_id: str) -> Path:
-        """Folder for the journals of one cluster; named by a hash if the id could lead to another folder."""
-        if _PLAIN_ID.fullmatch(cluster_id):
-            return self.state_dir / cluster_id
-        return self.state_dir / hashlib.sha256(cluster_id.encode(errors="surrogatepass")).hexdigest()
+        """Folder for the journals of one cluster."""
+        return journal_folder(self.state_dir, cluster_id)
 
     def journal_path(self, cluster_id: str, run_id: str) -> Path:
         """Path of a run's journal."""

@@ -81,6 +81,11 @@ def cluster_label(settings: Settings, context: CommandContext) -> str:
     return profile.name if profile is not None and is_own and profile.name != DEFAULT_PROFILE else ""
 
 
+def runs_folder(settings: Settings, context: CommandContext) -> Path:
+    """Folder for runs on this host; runs on snapshots have their own, since they are not runs of the cluster."""
+    return context.state_dir / ("snapshot-runs" if settings.snapshot else "runs")
+
+
 def names_cluster(settings: Settings) -> bool:
     """Whether flags, environment or profile name a cluster."""
     return bool(settings.bootstrap_servers or settings.command_config or settings.zookeeper or settings.snapshot)

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkabal.cli.framework.cluster_access import open_cluster
-from kafkabal.cli.framework.command_settings import cluster_label
+from kafkabal.cli.framework.command_settings import cluster_label, runs_folder
 from kafkabal.cli.framework.nonblocking_output import nonblocking_streams
 from kafkabal.errors import (
     BusyError,
@@ -124,7 +124,7 @@ def make_environment(
 
     return RunEnvironment(
         cluster=cluster,
-        state_dir=context.state_dir / ("snapshot-runs" if settings.snapshot else "runs"),
+        state_dir=runs_folder(settings, context),
         listener=listener,
         broker_timeout_s=settings.broker_timeout_s or ReadRequest().deadline_s,
         completed=partial(with_profile_disks, settings=settings),

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.command_settings import PROFILES_FILE, command_settings
+from kafkabal.cli.framework.command_settings import PROFILES_FILE, command_settings, runs_folder
 from kafkabal.errors import KafkabalError
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 # other characters could be special to a shell: such names must be typed
 _SAFE: Final = re.compile(r"[\w.:/@+-]+")
-# other ids are hashed for the name of the folder, which needs the executor
-_PLAIN_ID: Final = re.compile(r"[\w-][\w.-]{0,99}", re.ASCII)
 DEFAULT_SANDBOX: Final = "default"
 _FLAGS: Final = {
     "-b": "bootstrap_servers",
@@ -104,10 +102,9 @@ def _names(
 
 def _run_ids(cluster_id: str, context: CommandContext, settings: Settings) -> Iterable[str]:
     """Runs of this host on one cluster, from the names of their journals."""
-    if not _PLAIN_ID.fullmatch(cluster_id):
-        return ()
-    runs = "snapshot-runs" if settings.snapshot else "runs"
-    return sorted(path.stem for path in (context.state_dir / runs / cluster_id).glob("*.jsonl"))
+    from kafkabal.executor import journal_folder
+
+    return sorted(path.stem for path in journal_folder(runs_folder(settings, context), cluster_id).glob("*.jsonl"))
 
 
 def _sandbox_names(kind: CandidateKind, context: CommandContext, name: str) -> Iterable[str]:
