@@ -18,10 +18,17 @@ _LIMITS: Final = {">=": "at least", "<=": "at most", ">": "more than", "<": "les
 _PLACE: Final = re.compile(r"(?P<fault>.*?)(?: - at `(?P<key>(?:key in )?\$.*)`)?", re.DOTALL)
 _KIND: Final = re.compile(r"Expected `(?P<expected>[^`]+)`, got `(?P<got>[^`]+)`")
 _LIMIT: Final = re.compile(r"Expected `\w+` (?P<sign>[<>]=?) (?P<limit>\S+)")
-_LENGTH: Final = re.compile(r"Expected `array` (?P<length>of length .+)")
-_MISSING: Final = re.compile(r"Object missing required field `(?P<name>.+)`")
-_UNKNOWN: Final = re.compile(r"Object contains unknown field `(?P<name>.+)`")
-_MALFORMED: Final = re.compile(r"JSON is malformed: (?P<fault>.+)")
+_OTHERS: Final = (
+    (re.compile(r"Expected `array` (of length .+)"), r"expected a list \1"),
+    (re.compile(r"Object missing required field `(.+)`"), r"missing key: \1"),
+    (re.compile(r"Object contains unknown field `(.+)`"), r"unknown key: \1"),
+    (re.compile(r"JSON is malformed: (.+)"), r"invalid JSON: \1"),
+    (re.compile(r"Invalid enum value (.+)"), r"invalid value: \1"),
+    (re.compile(r"Input data was truncated"), "invalid JSON: it ends too early"),
+    (re.compile(r"Invalid (.+)"), r"invalid \1"),
+    (re.compile(r"Number (.+)"), r"number \1"),
+)
+"""Messages and their words; the first that matches counts."""
 
 
 def decoding_fault(error: Exception) -> str:
@@ -33,8 +40,12 @@ def decoding_fault(error: Exception) -> str:
         return "not UTF-8 text"
     found = _PLACE.fullmatch(str(error))
     assert found is not None  # matches any text
-    key = (found["key"] or "").removeprefix("key in ").removeprefix("$").removeprefix(".")
-    fault = _fault(found["fault"])
+    return fault_at((found["key"] or "").removeprefix("key in "), _fault(found["fault"]))
+
+
+def fault_at(path: str, fault: str) -> str:
+    """A fault with the key of its value, from a path such as ``$.partitions[0].replicas``; ``$`` is the whole text."""
+    key = path.removeprefix("$").removeprefix(".")
     return f"{key}: {fault}" if key else fault
 
 
@@ -44,19 +55,8 @@ def _fault(text: str) -> str:
         return f"expected {expected}, not {_kind(match['got'])}"
     if match := _LIMIT.fullmatch(text):
         return f"must be {_LIMITS[match['sign']]} {match['limit']}"
-    if match := _LENGTH.fullmatch(text):
-        return f"expected a list {match['length']}"
-    if match := _MISSING.fullmatch(text):
-        return f"missing key: {match['name']}"
-    if match := _UNKNOWN.fullmatch(text):
-        return f"unknown key: {match['name']}"
-    if match := _MALFORMED.fullmatch(text):
-        return f"invalid JSON: {match['fault']}"
-    if text.startswith("Invalid enum value "):
-        return f"invalid value: {text.removeprefix('Invalid enum value ')}"
-    if text == "Input data was truncated":
-        return "invalid JSON: it ends too early"
-    return text[:1].lower() + text[1:] if text.startswith(("Invalid ", "Number ")) else text
+    found = ((pattern.fullmatch(text), words) for pattern, words in _OTHERS)
+    return next((match.expand(words) for match, words in found if match), text)
 
 
 def _kind(name: str) -> str:

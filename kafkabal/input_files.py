@@ -23,7 +23,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeAlias
 
 import msgspec
 
-from kafkabal.decoding_faults import decoding_fault
+from kafkabal.decoding_faults import decoding_fault, fault_at
 from kafkabal.errors import InputFileError
 
 if TYPE_CHECKING:  # a module for type checkers only
@@ -255,9 +255,7 @@ def _check_integers(data: bytes, path: Path | str, line: int | None) -> None:
     value = msgspec.json.decode(data)
     for key, number in _integers(value, "$"):
         if abs(number) > _MOST_INTEGER:
-            place = key.removeprefix("$").removeprefix(".")
-            fault = "an integer of more than 63 bits"
-            raise InputFileError(_shown(path), f"{place}: {fault}" if place else fault, line=line)
+            raise InputFileError(_shown(path), fault_at(key, "an integer of more than 63 bits"), line=line)
 
 
 def _integers(value: Any, key: str) -> Iterator[tuple[str, int]]:
