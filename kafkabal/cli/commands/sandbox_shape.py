@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 _SECTION = "Shape"
 
 
-def parse_assignment(text: str) -> tuple[str, str]:
-    """Read ``KEY=VALUE``.
+def parse_assignment(text: str, what: str = "setting", example: str = "num.io.threads=8") -> tuple[str, str]:
+    """Read ``KEY=VALUE``; errors say what it should have been, and show an example.
 
     Raises
     ------
@@ -26,7 +26,7 @@ def parse_assignment(text: str) -> tuple[str, str]:
     """
     key, equals, value = text.partition("=")
     if not key.strip() or not equals:
-        raise UsageError(f"invalid setting: {text!r}", hint="write it like num.io.threads=8")
+        raise UsageError(f"invalid {what}: {text!r}", hint=f"write it like {example}")
     return key.strip(), value.strip()
 
 
@@ -70,9 +70,7 @@ def parse_listener(text: str) -> "KafkaListener":
     """
     from kafkabal.sandbox import KafkaListener
 
-    name, equals, protocol = (part.strip() for part in text.partition("="))
-    if not name or not equals:
-        raise UsageError(f"invalid listener: {text!r}", hint="write it like TLS=SSL")
+    name, protocol = parse_assignment(text, "listener", "TLS=SSL")
     return KafkaListener(name=name, protocol=protocol)  # type: ignore[arg-type]  # it checks its protocol itself
 
 
