@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from rich.console import Console, RenderableType
@@ -112,10 +112,12 @@ def table_grid(table: Table, surface: OutputCapabilities) -> tuple[RenderableTyp
         )
     for row in zip(*(each.cells for each in drawn), strict=True):
         grid.add_row(*row)
-    # a title such as "after" is clear only beside its neighbour
-    return grid, [
-        title if titles.count(title := each.column.title) == 1 else each.column.key.replace("_", " ") for each in hidden
-    ]
+    return grid, [_name_if_hidden(each.column, titles) for each in hidden]
+
+
+def _name_if_hidden(column: Column, titles: Sequence[str]) -> str:
+    """A title such as ``after`` is clear only beside its neighbour: if a table has it twice, the words of the key."""
+    return column.title if titles.count(column.title) == 1 else column.key.replace("_", " ")
 
 
 def _drawn_columns(table: Table, surface: OutputCapabilities) -> list[DrawnColumn]:

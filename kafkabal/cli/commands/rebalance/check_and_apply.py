@@ -185,14 +185,13 @@ class ApplyCommand:
 
     def _nothing_to_do(self, text: str, plan: Plan) -> None:
         """Report, in the chosen format, why no run starts."""
-        self.command.context.say(text)
-        if self.begin.dry_run:
-            from kafkabal.reporting.runs.dry_run_report import DryRun, dry_run_report
+        from kafkabal.reporting.runs.dry_run_report import DryRun, dry_run_report
 
-            if self._in_json:
-                self._show_as_json(dry_run_report(plan, DryRun()))
-        else:
+        self.command.context.say(text)
+        if not self.begin.dry_run:
             self.report_nothing()
+        elif self._in_json:
+            self._show_as_json(dry_run_report(plan, DryRun()))
 
     def report_nothing(self) -> None:
         """Write the JSON and the textfile of a command that started no run, if requested."""
