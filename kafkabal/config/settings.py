@@ -136,7 +136,7 @@ class Settings:
 
     @contextmanager
     def naming_options(self) -> Iterator[None]:
-        """Name the profile line or the variable, not the option, in errors about options that nobody typed."""
+        """Name the profile line or the variable in errors about options that were not on the command line."""
         try:
             yield
         except OptionError as error:

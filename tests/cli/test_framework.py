@@ -339,7 +339,7 @@ def test_only_a_yes_is_a_yes(run_cli: Callable[..., Any], answer: str, said: str
 
 
 def test_without_a_terminal_a_question_is_refused(run_cli: Callable[..., Any]) -> None:
-    """Without a terminal nobody can answer, so the error names the flag and nothing happens."""
+    """Without a terminal there is no prompt: the error names the flag, and nothing happens."""
     outcome = run_cli("asking")
 
     assert outcome.code == ExitCode.USAGE

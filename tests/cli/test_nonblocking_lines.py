@@ -42,7 +42,7 @@ def test_a_blocked_stream_does_not_block_the_writer() -> None:
 
 
 def test_a_stream_that_stays_blocked_is_abandoned() -> None:
-    """At the end nobody waits for a stream that is still blocked, and it is reported."""
+    """The command does not wait at its end for a stream that is still blocked, and reports it."""
     stream = Blocked()
     lines = NonblockingLines(stream)
     with lines:

@@ -90,7 +90,7 @@ def test_the_order_is_the_same_for_any_number_of_readers(samples: int, steps: li
 
 @given(st.integers(0, 60), st.integers(1, 8), st.sampled_from([Tail.DROP, Tail.REPEAT]))
 def test_all_readers_get_equally_many(samples: int, readers: int, tail: Tail) -> None:
-    """With drop nobody gets a sample twice, with repeat nobody misses one, and all readers get equally many."""
+    """With drop no sample is read twice, with repeat none is missed, and all readers get equally many."""
     got = [
         [p for piece in ReaderShard(r, readers, tail).positions(EpochProgress(), samples) for p in piece]
         for r in range(readers)

@@ -26,7 +26,7 @@ def _busy() -> BusyError:
 
 
 def test_lock_ends_with_the_process_that_held_it(tmp_path: Path) -> None:
-    """A lock held by another process is refused; once that is killed, its leftover file locks nobody out."""
+    """A lock held by another process is refused; once that is killed, its leftover file does not block others."""
     path = tmp_path / "below" / "lock"
     with subprocess.Popen(
         [sys.executable, "-c", _HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -52,7 +52,7 @@ CASE_VERSION: Final = 1
 MOST_DAYS: Final = 3650
 """Ten years; a typing error must not simulate for days."""
 _MOST_ENTRIES: Final = 1000
-"""Most entries of one list in a case; nobody writes more by hand."""
+"""Most entries of one list in a case, more than are written by hand."""
 _FOREVER: Final = "forever"
 
 

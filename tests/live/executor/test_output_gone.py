@@ -117,7 +117,7 @@ def test_output_that_fails_at_every_event(stage: Stage, tmp_path: Path, code: in
 
 
 def test_reader_that_is_stopped(stage: Stage, tmp_path: Path) -> None:
-    """A run completes although nobody reads its output, another host gets the lock, and the lines arrive when read."""
+    """A run whose output is not read completes, another host gets the lock, and the lines arrive once they are read."""
     path = tmp_path / "plan.json"
     write_plan(stage.plan, path)
     words = stage.command_line("apply", str(path), "--yes", "--force", "--throttle", "50MB")

@@ -18,7 +18,7 @@ def test_held_ports_are_not_given_twice() -> None:
 
 
 def test_ports_to_avoid_are_avoided() -> None:
-    """A port that another sandbox has recorded is not taken, even while nobody listens on it."""
+    """A port that another sandbox has recorded is not taken, even if its broker is stopped."""
     with held_ports(1, (), random.Random(11)) as (first,):
         pass
     with held_ports(1, {first}, random.Random(11)) as (second,):
