@@ -36,7 +36,7 @@ from kafkabal.executor.reassign.target_placement import TargetPlacement
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.safety.fenced_requests import FencedRequests
-from kafkabal.executor.state.cluster_record import ClusterRecord
+from kafkabal.executor.state.cluster_record import ClusterRecord, is_state_key
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.read_journal import JournalContent
 from kafkabal.executor.state.run_record import RunPartition, RunRecord
@@ -69,7 +69,7 @@ _EXECUTOR = "kafkabal.executor"
 _NUMBERS = frozenset({"effects"})
 """Variables that count requests, which appear only in the journal."""
 _LEFT_OUT = frozenset(
-    {"at", "asked_at", "began_s", "not_before_s", "_left_at", "_ours", "_originals", "__dict__", "__weakref__"}
+    {"at", "asked_at", "began_s", "not_before_s", "_state_key", "_ours", "_originals", "__dict__", "__weakref__"}
 )
 """When something was written or started, and what follows from the plan or from the record of the run."""
 _Frozen = Any
@@ -104,10 +104,7 @@ def _hash(plain: _Frozen) -> bytes:
 
 def _latest_written(records: Mapping[str, bytes]) -> tuple[int, str]:
     """How often the run was reopened, and when that was written, by its record on the cluster."""
-    for key, value in records.items():
-        if key.endswith("/state"):
-            return _state_in(value)[1:]
-    return 0, ""
+    return max((_state_in(value)[1:] for key, value in records.items() if is_state_key(key)), default=(0, ""))
 
 
 def _handled_errors() -> tuple[str, ...]:
@@ -138,7 +135,7 @@ def cluster(world: World) -> tuple[_Frozen, ...]:
         tuple([_sorted(t.configs) for t in parts.topics.values()]),
         tuple([_partition(p) for p in world.partitions()]),
         tuple([_lock(lock, now_s) for lock in parts.locks.values()]),
-        tuple([(key, _record(key, value)) for key, value in sorted(parts.records.items())]),
+        _records(parts.records),
         world.is_disk_full,
         world.is_output_gone,
         tuple(sorted(map(str, world.touched))),
@@ -160,8 +157,11 @@ def _lock(lock: SimulatedLock, now_s: float) -> _Frozen:
     return lock.owner, lock.client.is_stopped, now_s - lock.heartbeat_s if lock.client.is_stopped else 0.0
 
 
-def _record(key: str, value: bytes) -> _Frozen:
-    return _state_in(value)[0] if key.endswith("/state") else value
+def _records(records: Mapping[str, bytes]) -> _Frozen:
+    """The records; of the states that several openings of the run have written, only the latest is ever believed."""
+    states = [_state_in(value) for key, value in records.items() if is_state_key(key)]
+    latest = max(states, key=lambda state: state[1:], default=((),))[0]
+    return latest, tuple([(key, value) for key, value in sorted(records.items()) if not is_state_key(key)])
 
 
 @lru_cache(maxsize=1000)
@@ -366,7 +366,7 @@ _SPECIAL: dict[type, Callable[[_Freezer, Any], _Frozen]] = {
     WatchedSwitch: lambda _, switch: str(switch.asked),
     JournalContent: _journal,
     RunState: _run_state,
-    ClusterRecord: lambda freezer, record: freezer.latest[1] in record._left_at,  # noqa: SLF001
+    ClusterRecord: lambda freezer, record: freezer.latest[0] - record._opening[1],  # noqa: SLF001
     RunRequests: lambda freezer, requests: min(freezer.now_s - requests._polled_s, POLL_EVERY_S),  # noqa: SLF001
     # its view of the cluster is already part of the fingerprint
     MemoryLock: lambda freezer, lock: (lock._is_ours(), freezer.freeze(lock._lock)),  # noqa: SLF001

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.executor.state.cluster_record import is_state_key
 from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_states import RunState
 from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, TopicPartition
@@ -57,7 +58,7 @@ def _known_rates(world: World, folder: Path) -> set[str]:
     """Rates named in the record on the cluster, or in a journal."""
     known: set[str] = set()
     for key, value in world.kafka.parts.records.items():
-        if key.endswith("/state"):
+        if is_state_key(key):
             known |= msgspec.json.decode(value, type=RunState).rates
     for path in folder.rglob("*.jsonl"):
         known |= {

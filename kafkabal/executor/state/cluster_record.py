@@ -2,6 +2,10 @@
 
 Records are small (a broker accepts 1 MB by default), so the compressed run is split into parts. The head is written
 last and names the parts: until it is there, the new run does not exist, and the previous one still does.
+
+Whoever reopens a run writes its state under a key of its own, and the state of the latest opening counts. Kafka cannot
+make a write depend on what is there: a process that was suspended just before a write sends it when it wakes up, and
+under a shared key an old state would replace the progress of whoever has continued the run since.
 """
 
 from __future__ import annotations
@@ -21,6 +25,7 @@ from kafkabal.executor.state.run_summary import RunSummary, summary_of
 
 _HEAD = "run"
 _HISTORY = "history"
+_STATE = "state"
 _MOST_SUMMARIES = 500
 """Summaries of earlier runs that the cluster keeps: more than a year of one run a day."""
 _PART_BYTES = 256 * 1024
@@ -42,8 +47,10 @@ class ClusterRecord:
         self._store = store
         self._confirm: Callable[[], None] = _nothing
         """Called before every write."""
-        self._left_at: set[str] = set()
-        """Times of the states that this process wrote last; after an unacknowledged write, any of them may be there."""
+        self._opening = ("", 0)
+        """The run whose state this process writes, and how often that run had been reopened by then."""
+        self._state_key = ""
+        """Where it writes that state."""
 
     @contextmanager
     def confirming(self, confirm: Callable[[], None]) -> Iterator[None]:
@@ -101,14 +108,20 @@ class ClusterRecord:
 
     def update(self, run_id: str, state: RunState, *, within_s: float | None = None) -> None:
         """Record the state of the run."""
-        self._left_at.add(state.at)
-        self._put(f"{_HEAD}/{run_id}/state", msgspec.json.encode(state), within_s)
-        self._left_at = {state.at}
+        if self._opening != (run_id, state.openings):
+            self._opening = run_id, state.openings
+            self._state_key = _state_key(run_id, state)
+        self._put(self._state_key, msgspec.json.encode(state), within_s)
 
     def is_as_left(self, run_id: str) -> bool:
-        """Whether the recorded run is what this process wrote last, so that no other process has resumed it."""
-        known = self.load()
-        return known is not None and known[0].run_id == run_id and known[1].at in self._left_at
+        """Whether this process was the last to begin or reopen the recorded run, so that no other has continued it."""
+        records = self._store.get_all()
+        head = _head(records)
+        if head is None or (head.run_id, run_id) != (run_id, self._opening[0]):
+            return False
+        states = _states(records, run_id)
+        earlier = {key for key, state in states.items() if state.openings < self._opening[1]}
+        return states.keys() - earlier == {self._state_key}
 
     def put_request(self, run_id: str, packed: bytes, *, within_s: float | None = None) -> None:
         """Store a request for the host that works on the run."""
@@ -154,8 +167,25 @@ def _load(records: Mapping[str, bytes], head: _Head) -> tuple[RunRecord, RunStat
     if hashlib.sha256(packed).hexdigest() != head.sha256:
         return None
     record = msgspec.json.decode(zlib.decompress(packed), type=RunRecord)
-    state = records.get(f"{_HEAD}/{head.run_id}/state")
-    return record, msgspec.json.decode(state, type=RunState) if state else RunState()
+    states = _states(records, head.run_id).values()
+    return record, max(states, key=lambda state: (state.openings, state.at), default=RunState())
+
+
+def is_state_key(key: str) -> bool:
+    """Whether a record is the state of a run, as an opening of it has left it."""
+    return key.split("/")[2:3] == [_STATE]
+
+
+def _states(records: Mapping[str, bytes], run_id: str) -> dict[str, RunState]:
+    """The state that each opening of a run has recorded last, by key."""
+    keys = [key for key in records if key.startswith(f"{_HEAD}/{run_id}/") and is_state_key(key)]
+    return {key: msgspec.json.decode(records[key], type=RunState) for key in keys}
+
+
+def _state_key(run_id: str, state: RunState) -> str:
+    """Where an opening of a run records its state: two that follow the same one differ by time."""
+    key = f"{_HEAD}/{run_id}/{_STATE}"
+    return f"{key}/{state.openings}/{state.at}" if state.openings else key
 
 
 def _request_key(run_id: str) -> str:

@@ -154,6 +154,43 @@ def test_stopped_process_whose_run_another_has_ended_as_it_began(later: Any, num
     later.assert_as_planned()
 
 
+def _roll_back_meanwhile(scene: Any, run_states: list[Any]) -> Callable[[], None]:
+    other = scene.memory.connect("other")
+
+    def undo_it() -> None:
+        roll_back(scene.environment(other, host="two"))
+        run_states.append(_recorded_state(scene, other))
+
+    return undo_it
+
+
+def _recorded_state(scene: Any, memory: Any) -> Any:
+    return find_run(scene.environment(memory, host="three")).state  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("number", [4, 5], ids=["of a rate", "of the end"])
+def test_stopped_process_that_was_writing_when_another_rolled_its_run_back(scene: Any, number: int) -> None:
+    """Its write arrives late, and neither hides that the run has been rolled back nor starts its moves again."""
+    states: list[Any] = []
+    undo_it = _roll_back_meanwhile(scene, states)
+    _stand_still_at(scene, "records.put", number, undo_it)
+    with pytest.raises(BusyError, match="was resumed by another process"):
+        apply(scene.environment(), scene.plan, scene.options)
+    assert states == [_recorded_state(scene, scene.memory.connect("another"))]
+    assert (states[0].goal, states[0].outcome) == (Goal.ROLL_BACK, RunOutcome.COMPLETE)
+    scene.assert_as_at_start()
+
+
+def test_stopped_process_that_was_reopening_a_run_that_another_rolled_back(scene: Any) -> None:
+    """The same holds if its late write is the one with which it reopens the run: the other has reopened it too."""
+    environment, states = scene.crash_before("elect_preferred_leaders"), list[Any]()
+    _stand_still_at(scene, "records.put", 1, _roll_back_meanwhile(scene, states))
+    with pytest.raises(BusyError, match="was resumed by another process"):
+        resume(environment)
+    assert states == [_recorded_state(scene, scene.memory.connect("another"))]
+    scene.assert_as_at_start()
+
+
 @pytest.mark.parametrize("answer", [CallOutcome.TIMEOUT, CallOutcome.RESPONSE_LOST])
 @pytest.mark.parametrize("number", [4, 5], ids=["of a rate", "of the end"])
 def test_stopped_process_whose_record_was_not_acknowledged(scene: Any, number: int, answer: CallOutcome) -> None:

@@ -161,32 +161,55 @@ def test_earlier_runs(store: _Store, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (last.planned_bytes, last.outcome, last.phase) == (20, None, Phase.PREPARED)
 
 
-def test_last_writer(store: _Store) -> None:
-    """A record written by another process is not as we left it; of writes without a response, any may be there."""
+def test_last_opening(store: _Store) -> None:
+    """A run that another process has reopened is not as we left it, even if our own write arrives after theirs."""
     one, two = ClusterRecord(store), ClusterRecord(store)
     one.begin(_run("a"), RunState(at="1"))
     assert one.is_as_left("a")
     assert not one.is_as_left("b")
     assert not two.is_as_left("a")
-    two.update("a", RunState(at="2"))
+    two.update("a", RunState(at="2", openings=1, goal=Goal.ROLL_BACK))
+    one.update("a", RunState(at="3"))
     assert two.is_as_left("a")
     assert not one.is_as_left("a")
-    one.update("a", RunState(at="3"))
-    put = store.put
+    known = one.load()
+    assert known is not None
+    assert known[1] == RunState(at="2", openings=1, goal=Goal.ROLL_BACK)
+
+
+def test_two_openings_that_follow_the_same_one(store: _Store) -> None:
+    """Neither is as its process left it, whichever write arrived first, and the later one counts."""
+    first, one, two = (ClusterRecord(store) for _ in range(3))
+    first.begin(_run("a"), RunState(at="1"))
+    two.update("a", RunState(at="3", openings=1, phase=Phase.MOVING))
+    one.update("a", RunState(at="2", openings=1))
+    two.update("a", RunState(at="4", openings=1, phase=Phase.CLOSED))
+    assert not one.is_as_left("a")
+    known = first.load()
+    assert known is not None
+    assert known[1] == RunState(at="4", openings=1, phase=Phase.CLOSED)
+
+
+def test_writes_without_a_response(store: _Store) -> None:
+    """Whether or not it arrived, nobody else has reopened the run; but a run of which nothing arrived is not ours."""
+    one, two, put = ClusterRecord(store), ClusterRecord(store), store.put
+    one.begin(_run("a"), RunState(at="1"))
 
     def lose_the_answer(key: str, value: bytes | None, *, within_s: float | None = None) -> None:
         put(key, value)
         raise OperationError("no answer")
 
-    for lost in (lose_the_answer, lambda *_, within_s: lose_the_answer("elsewhere", b"")):
+    def lose_the_request(key: str, value: bytes | None, *, within_s: float | None = None) -> None:
+        raise OperationError("no answer")
+
+    for lost in (lose_the_request, lose_the_answer):
         store.put = lost  # type: ignore[method-assign]
         with pytest.raises(OperationError):
-            one.update("a", RunState(at="4"))
+            one.update("a", RunState(at="2"))
         assert one.is_as_left("a")
-    store.put = put  # type: ignore[method-assign]
-    one.update("a", RunState(at="5"))
-    store.kept["run/a/state"] = b'{"at": "4"}'
-    assert not one.is_as_left("a")
+        with pytest.raises(OperationError):
+            two.update("a", RunState(at="3", openings=1))
+        assert two.is_as_left("a") is (lost is lose_the_answer)
 
 
 def test_every_write_is_confirmed(store: _Store) -> None:
@@ -259,9 +282,9 @@ def test_a_state_of_an_earlier_version_is_read(store: _Store) -> None:
 
 
 def test_an_earlier_version_reads_a_state(store: _Store) -> None:
-    """All that it knows of is there, under the same names."""
-    record, state = ClusterRecord(store), RunState(at="1", openings=1, phase=Phase.MOVING, rates={"5"}, batches=3)
+    """All that it knows of is there, under the same names, as long as the run was not reopened."""
+    record, state = ClusterRecord(store), RunState(at="1", phase=Phase.MOVING, rates={"5"}, batches=3)
     record.begin(_run("a"), state)
     read = msgspec.json.decode(store.kept["run/a/state"], type=_EarlierState)
-    assert read == _EarlierState(at="1", openings=1, phase=Phase.MOVING, rates={"5"})
+    assert read == _EarlierState(at="1", phase=Phase.MOVING, rates={"5"})
     assert set(_EarlierState.__struct_fields__) < set(RunState.__struct_fields__)
