@@ -40,6 +40,7 @@ _WHOLE: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER: Final = re.compile(r"[+-]?(\d{1,400}(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _SHOWN: Final = 40
 """Characters of an invalid text that an error shows, so that the message stays one line."""
+_SIZE_HINT = "write it like 500MB, 10GiB or 4096"
 _RATE_HINT: Final = "write it like 50MB/s or 20MiB/s"
 _DURATION_HINT: Final = "write it like 10s, 5m or 1h30m"
 _Number = TypeVar("_Number", int, float)
@@ -53,7 +54,18 @@ def parse_bytes(text: str) -> int:
     UsageError
         If the text is not such a size.
     """
-    return _parse_bytes(text, text, "size", "write it like 500MB, 10GiB or 4096")
+    return _parse_bytes(text, text, "size", _SIZE_HINT)
+
+
+def parse_positive_bytes(text: str) -> int:
+    """Parse a number of bytes as :func:`parse_bytes` does, where 0 makes no sense.
+
+    Raises
+    ------
+    UsageError
+        If the text is not such a size, or 0.
+    """
+    return _above_zero(parse_bytes(text), "size", text, _SIZE_HINT)
 
 
 def parse_rate(text: str) -> int:

@@ -83,7 +83,7 @@ def one_of(*choices: str) -> Callable[[YamlNode], str]:
     def read(node: YamlNode) -> str:
         given = text(node)
         if given not in choices:
-            raise node.error(f"invalid value: {given!r} (choose from {', '.join(choices)})")
+            raise node.error(f"unknown value: {given!r}", hint=f"choose from: {', '.join(choices)}")
         return given
 
     return read

@@ -37,7 +37,9 @@ def only_entry(node: YamlNode, known: Collection[str], what: str) -> tuple[str, 
     """
     entries = value_parsers.check_keys(node, known, what)
     if len(entries) != 1:
-        raise node.error(f"choose from: {', '.join(sorted(known))}")
+        raise node.error(
+            f"{what}: expected one entry, not {len(entries)}", hint=f"choose from: {', '.join(sorted(known))}"
+        )
     return next(iter(entries.items()))
 
 

@@ -30,7 +30,7 @@ def check_plot(path: Path) -> None:
         If the folder is missing or not writable.
     """
     if path.suffix.lower() not in _FORMS:
-        raise UsageError(f"unsupported plot format: {path.name} (choose from {', '.join(_FORMS)})")
+        raise UsageError(f"unsupported plot format: {path.name}", hint=f"choose from: {', '.join(_FORMS)}")
     if find_spec("matplotlib") is None:
         raise UsageError("plots require matplotlib", hint="pip install 'kafkabal[plots]'")
     check_replaceable(path)

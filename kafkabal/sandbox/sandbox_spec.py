@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, get_args
 
-from kafkabal.errors import UsageError
+from kafkabal.errors import OptionError, UsageError
 from kafkabal.sandbox.pinned_jars import locked_versions
 from kafkabal.wording import counted_noun
 
@@ -164,29 +164,32 @@ class SandboxSpec:
 
     def _check_counts(self) -> None:
         if not 1 <= self.brokers <= _MAX_BROKERS:
-            raise UsageError(f"brokers must be 1 to {_MAX_BROKERS}, not {self.brokers}")
+            raise OptionError("--brokers", f"must be between 1 and {_MAX_BROKERS}: {self.brokers}")
         if self.racks is not None and not 0 <= self.racks <= self.brokers:
-            raise UsageError(
-                f"more racks than brokers: {counted_noun(self.racks, 'rack')}, {counted_noun(self.brokers, 'broker')}"
-            )
+            raise OptionError("--racks", f"must be between 0 and the number of brokers ({self.brokers}): {self.racks}")
         if not 1 <= self.log_dirs <= _MAX_LOG_DIRS:
-            raise UsageError(f"log dirs must be 1 to {_MAX_LOG_DIRS}, not {self.log_dirs}")
+            raise OptionError("--log-dirs", f"must be between 1 and {_MAX_LOG_DIRS}: {self.log_dirs}")
         if self.log_dir_capacity_bytes < 1:
-            raise UsageError("capacity must be above 0")
+            raise OptionError("--capacity", "must be above 0")
         if self.heap_bytes is not None and self.heap_bytes < _MIN_HEAP_BYTES:
-            raise UsageError("heap must be at least 128 MiB")
+            raise OptionError("--heap", f"must be at least 128 MiB: {self.heap_bytes}")
         if self.controllers not in _CONTROLLERS:
-            raise UsageError(f"unsupported number of controllers: {self.controllers}", hint="use 1, 3 or 5")
+            raise OptionError("--controllers", f"must be 1, 3 or 5: {self.controllers}")
 
     def _check_version(self) -> None:
         if self.version not in locked_versions():
-            raise UsageError(
-                f"unsupported Kafka version: {self.version}", hint=f"choose from: {', '.join(locked_versions())}"
+            raise OptionError(
+                "--kafka-version",
+                f"unknown version: {self.version}",
+                hint=f"choose from: {', '.join(locked_versions())}",
             )
         if self.zookeeper and self.version != ZOOKEEPER_KAFKA_VERSION:
-            raise UsageError(f"Kafka {self.version} does not support ZooKeeper; use {ZOOKEEPER_KAFKA_VERSION}")
+            raise UsageError(
+                f"--kafka-version {self.version} and --zookeeper cannot be combined",
+                hint=f"ZooKeeper needs Kafka {ZOOKEEPER_KAFKA_VERSION}: leave out --kafka-version",
+            )
         if self.zookeeper and self.controllers != 1:
-            raise UsageError("--controllers cannot be combined with --zookeeper")
+            raise UsageError("--controllers and --zookeeper cannot be combined", hint="leave out --controllers")
 
     def _check_properties(self) -> None:
         brokers = range(1, self.brokers + 1)

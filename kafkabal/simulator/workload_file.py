@@ -164,7 +164,7 @@ def _sizes(node: YamlNode) -> Sizes:
 def _keys(node: YamlNode) -> Keys | None:
     if isinstance(node.content, str) or node.content is None:
         if node.content not in ("none", None):
-            raise node.error(f"invalid value: {node.content!r} (choose from none, uniform, zipf)")
+            raise node.error(f"unknown value: {node.content!r}", hint="choose from: none, uniform, zipf")
         return None
     kind, value = only_entry(node, ("uniform", "zipf"), "keys")
     if kind == "uniform":
@@ -225,7 +225,7 @@ def _cluster(node: YamlNode) -> WorkloadCluster:
     cluster = WorkloadCluster(**found, existing_bytes=existing.get("default", 0), own_existing_bytes=own)
     strangers = [broker for broker in own if not 1 <= broker <= cluster.brokers]
     if strangers:
-        raise node.error(f"existing: unknown broker: {strangers[0]} (choose from 1 to {cluster.brokers})")
+        raise node.error(f"existing: unknown broker: {strangers[0]}", hint=f"choose from: 1 to {cluster.brokers}")
     return cluster
 
 

@@ -151,7 +151,7 @@ def test_brokers_plus_2_gives_every_broker_a_leader_and_two_of_them_more(
         (["t", "-p", "1000000000", "-r", "1"], 2, "partitions: 1,000,000,000 exceeds the limit of 100,000"),
         (["t", "-f", "topics.yaml"], 2, "--file cannot be combined"),
         (["-f", "no/such.yaml"], 2, "no/such.yaml: cannot read"),
-        (["t", "-p", "1", "-r", "1", "-o", "prometheus"], 2, "'prometheus' is not one of"),
+        (["t", "-p", "1", "-r", "1", "-o", "prometheus"], 2, "--output: unknown value: 'prometheus'"),
         (["t", "-p", "1", "-r", "1", "--output-file", "/no/such/f"], 1, "/no/such/f: cannot write"),
     ],
 )

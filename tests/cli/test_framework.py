@@ -193,7 +193,7 @@ def test_a_misspelt_option_is_named_with_a_guess(run_cli: Callable[..., Any], op
         (["probe", "--count", "x"], {}, "--count: not a whole number: 'x'"),
         (["probe", "--share", "9"], {}, "--share: ambiguous percentage: '9' (9% or 0.09?)"),
         (["probe", "--tolerance", "nan"], {}, "--tolerance: invalid percentage: 'nan'"),
-        (["probe", "-o", "csv"], {}, "'csv' is not one of 'json', 'table'"),
+        (["probe", "-o", "csv"], {}, "--output: unknown value: 'csv'"),
         (["probe", "--snapshot", "s", "-b", "h:1"], {}, "both a snapshot (--snapshot)"),
         (["probe"], {"KAFKABAL_COUNT": "x"}, "KAFKABAL_COUNT: "),
         (["probe"], {"KAFKABAL_TOLERANCE": "x"}, "KAFKABAL_TOLERANCE: invalid percentage: 'x'"),

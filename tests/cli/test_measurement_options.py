@@ -65,7 +65,9 @@ def test_leaders_are_planned_by_the_queried_score(run_cli: Callable[..., Any], p
     ("words", "says"),
     [
         (("--prometheus", "http://x"), "must be given together"),
-        (("--telemetry", "topic"), "--telemetry requires a live cluster"),
+        (("--telemetry", "topic"), "--telemetry requires a score that uses it"),
+        (("--prometheus", "http://x", "--prometheus-query", "q"), "--prometheus requires a score that uses it"),
+        (("--telemetry", "topic", "--score", "latency"), "--telemetry requires a live cluster"),
     ],
 )
 def test_unmeasurable_scores_are_refused(run_cli: Callable[..., Any], words: tuple[str, ...], says: str) -> None:

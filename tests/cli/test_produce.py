@@ -40,7 +40,7 @@ def data(tmp_path: Path) -> Path:
         ("rows.dat", [], "unknown file format"),
         ("rows.dat", ["--format", "xml"], "--format: unknown format: 'xml'"),
         ("rows.jsonl", ["--chunk", "1MB"], "--chunk applies to folders only"),
-        ("folder", ["--chunk", "0"], "--chunk must be above 0"),
+        ("folder", ["--chunk", "0"], "--chunk: size must be above 0: '0'"),
         ("folder", ["--chunk", "much"], "--chunk: invalid size: 'much'"),
         ("folder", ["--value", "v"], "--format, --value and --label apply to rows only"),
         ("folder", ["--key", "name"], "invalid key for files: 'name'"),

@@ -30,12 +30,14 @@ RunCli = Callable[..., Outcome]
     ("words", "message"),
     [
         (("--follow", "--to", "x"), "--follow and --to cannot be combined"),
-        (("--from-start",), "--from-start needs --follow"),
+        (("--from-start",), "--from-start requires --follow"),
         (("--to", "x", "--for", "1s"), "--for cannot be combined with --to"),
-        (("--to", "x", "--readers", "2"), "are for measuring"),
+        (("--to", "x", "--readers", "2"), "--to and --readers cannot be combined"),
         (("--follow", "-o", "csv"), "--follow prints records"),
         (("--for", "0s"), "duration must be above 0: '0s'"),
         (("--readers", "0"), "--readers"),
+        (("--prefetch", "0"), "--prefetch: size must be above 0: '0'"),
+        (("--cache", "x", "--cache-bytes", "0"), "--cache-bytes: size must be above 0: '0'"),
     ],
 )
 def test_options_that_do_not_go_together(run_cli: RunCli, words: tuple[str, ...], message: str) -> None:

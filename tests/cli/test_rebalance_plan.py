@@ -40,11 +40,11 @@ def test_the_plan_is_shown_and_written(snapshot: str, tmp_path: Path, run_cli: C
 def test_equal_clusters_give_equal_plans_whatever_the_rate(snapshot: str, run_cli: Cli) -> None:
     """The throttle does not affect a plan, nor its id; a tolerance does."""
 
-    def plan_id(*words: str) -> str:
-        out = run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", "json", *words).out
+    def plan_id(*words: str, **environ: str) -> str:
+        out = run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", "json", *words, environ=environ).out
         return str(json.loads(out)["plan_id"])
 
-    assert plan_id() == plan_id("--throttle", "50MB")
+    assert plan_id() == plan_id(KAFKABAL_THROTTLE="50MB")
     assert plan_id() != plan_id("--tolerance", "2%")
 
 
@@ -138,7 +138,7 @@ def test_below_can_be_combined_with_the_replicas_score(snapshot: str, run_cli: C
     """A permanent setting of how replicas count does not select a score."""
     words = ("rebalance", "plan", "--snapshot", snapshot, "--below", "60%")
 
-    assert run_cli(*words, "--count-capacity", "disk").code == run_cli(*words).code == 0
+    assert run_cli(*words, environ={"KAFKABAL_COUNT_CAPACITY": "disk"}).code == run_cli(*words).code == 0
 
 
 def test_supposed_brokers_are_planned_for_and_shown(snapshot: str, run_cli: Cli) -> None:

@@ -137,8 +137,11 @@ def test_order_at_risk_is_reported(run_cli: Callable[..., Any], snapshot: str) -
         (("--workload", "event"), "unknown workload: 'event'"),
         (("--topic", "nope"), "unknown topic: 'nope'"),
         (("--records", "5", "--bytes", "1GB"), "--records and --bytes cannot be combined"),
-        (("-o", "prometheus"), "'prometheus' is not one of 'table', 'json', 'yaml', 'csv'"),
-        (("--bytes", "0"), "--bytes must be above 0"),
+        (
+            ("-o", "prometheus"),
+            "unknown value: 'prometheus'\nkafkabal: hint: choose from: table, json, yaml, csv",
+        ),
+        (("--bytes", "0"), "--bytes: size must be above 0: '0'"),
         (("--storage", "floppy"), "unknown storage profile: 'floppy'"),
         (("--training", "t.yaml"), "--training requires --storage"),
         (("--rack", "r9", "--policy", "rack-local"), "unknown rack: 'r9'"),

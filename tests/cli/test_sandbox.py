@@ -31,7 +31,7 @@ def home(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["up", "--brokers", "0"], "brokers must be 1 to 50"),
+        (["up", "--brokers", "0"], "--brokers: must be between 1 and 50: 0"),
         (["up", "--name", "../x"], "invalid sandbox name"),
         (["up", "--property", "x"], "--property: invalid setting: 'x'"),
         (["up", "--broker-property", "x=y"], "--broker-property: invalid broker setting: 'x=y'"),

@@ -123,7 +123,16 @@ class TopicOptions:
         from kafkabal.config import read_topics, topic_spec
 
         if self.file is not None:
-            if any((self.topic, self.partitions, self.replication_factor, self.preset, self.config)):
+            if any(
+                (
+                    self.topic,
+                    self.partitions,
+                    self.replication_factor,
+                    self.preset,
+                    self.config,
+                    self.partition_bytes is not None,
+                )
+            ):
                 raise UsageError("--file cannot be combined with TOPIC or with options that describe a topic")
             return read_topics(self.file)
         if self.topic is None:
@@ -185,6 +194,7 @@ def create(
 
     if exit_code and not dry_run:
         raise UsageError("--exit-code requires --dry-run")
+    measurements.check_scores(settings, context)
     specs = topics.specs()
     tolerated = if_not_exists or topics.file is not None
     with open_cluster_to_change(settings, saving, context, dry_run=dry_run, yes=yes) as cluster:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -37,6 +37,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label, cluster_options
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.nagios_output import time_limit
+from kafkabal.cli.framework.options_without_effect import refuse_beside
 from kafkabal.cli.framework.selected_scores import inspection_of
 from kafkabal.cli.framework.shared_options import SEVERAL_CLUSTERS, Format, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
@@ -51,6 +52,18 @@ if TYPE_CHECKING:
     from kafkabal.inspection import Inspection, Member
     from kafkabal.model import ClusterState
     from kafkabal.reporting.report import Report
+
+
+_OF_ROWS: Final = ("--by", "--top", "--rack-level", "--price-per-gb")
+_OF_SCORES: Final = (
+    "--score",
+    "--tolerance",
+    "--telemetry",
+    "--prometheus",
+    "--prometheus-query",
+    "--prometheus-label",
+)
+"""What a forecast of disks does not ask for."""
 
 
 def inspect(
@@ -129,12 +142,13 @@ def inspect(
     options = _InspectOptions(
         by=by, top=top, sample_s=sample_s, save=save, history=history, racks=racks, measurements=measurements
     )
-    limit_s = _checked(options, output, checks)
+    limit_s = _checked(options, output, checks, context)
     if clusters.one is None:
         return _inspect_fleet(clusters, options.of_fleet(*fleet_only, limit_s), output, checks, context)
     if any(fleet_only):
         flag = "--topics" if fleet_only[0] else "--cluster-timeout"
         raise UsageError(f"{flag} requires several clusters", hint="add --all-profiles, or repeat --profile")
+    measurements.check_scores(clusters.one, context)
     with time_limit(limit_s):
         return _inspect_one(clusters.one, options, output, checks, context)
 
@@ -183,7 +197,9 @@ class _InspectOptions:
         )
 
 
-def _checked(options: _InspectOptions, output: OutputOptions, checks: CheckOptions) -> float | None:
+def _checked(
+    options: _InspectOptions, output: OutputOptions, checks: CheckOptions, context: CommandContext
+) -> float | None:
     """Check that the options can be combined; returns the timeout of ``--nagios`` in seconds."""
     checks.thresholds()
     options.history.check(nagios=checks.nagios)
@@ -192,6 +208,10 @@ def _checked(options: _InspectOptions, output: OutputOptions, checks: CheckOptio
         raise UsageError("--nagios and --check cannot be combined", hint="--nagios has exit codes of its own")
     if checks.nagios and (output.output is not Format.TABLE or output.output_file is not None):
         raise UsageError("--nagios has its own output format", hint="remove -o and --output-file")
+    if checks.nagios:
+        refuse_beside("--nagios", _OF_ROWS, context)
+    if options.history.growth and not checks.check:
+        refuse_beside("--growth", _OF_SCORES if options.save is not None else (*_OF_SCORES, "--sample"), context)
     return checks.limit_s(options.sample_s)
 
 

@@ -190,8 +190,6 @@ def _folder_source(store: "Path | FileStore", name: str, options: SourceOptions)
 
     if options.row_format or options.value or options.label:
         raise UsageError(f"--format, --value and --label apply to rows only: {name} is a folder")
-    if options.chunk_bytes == 0:
-        raise UsageError("--chunk must be above 0")
     return FolderSource(
         store,
         key=options.key,

@@ -8,7 +8,7 @@ import typer
 
 from kafkabal.config import DEFAULT_POLICY, LEAST_REFRESH_S, MOST_REFRESH_S
 from kafkabal.errors import UsageError
-from kafkabal.units import parse_bytes, parse_duration
+from kafkabal.units import parse_duration, parse_positive_bytes
 
 _SECTION = "Source"
 _MOST_READERS = 256
@@ -96,7 +96,7 @@ class SourceOptions:
         typer.Option(
             "--chunk",
             metavar="SIZE",
-            parser=parse_bytes,
+            parser=parse_positive_bytes,
             help="Split files into records of this size, headers and key excluded.",
             rich_help_panel=_SECTION,
         ),

@@ -13,13 +13,14 @@ import typer
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.open_transfer_textfile import open_textfile
+from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
 from kafkabal.cli.framework.shared_options import Format, Forms, OutputOptions, TransferOutput, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.config import Settings
 from kafkabal.errors import ConfigError, ExitCode, InterruptedRunError, PartialFailureError, UsageError, unknown_topic
 from kafkabal.printable import printable
-from kafkabal.units import parse_bytes, parse_duration
+from kafkabal.units import parse_duration, parse_positive_bytes
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class MeasureOptions:
         typer.Option(
             "--prefetch",
             metavar="SIZE",
-            parser=parse_bytes,
+            parser=parse_positive_bytes,
             help="Memory of each reader for blocks. [default: 256MiB]",
             rich_help_panel=_MEASURING,
         ),
@@ -105,7 +106,7 @@ class MeasureOptions:
         typer.Option(
             "--cache-bytes",
             metavar="SIZE",
-            parser=parse_bytes,
+            parser=parse_positive_bytes,
             help="Limit of the cache. [default: 100GB]",
             rich_help_panel=_MEASURING,
         ),
@@ -143,7 +144,7 @@ def read(
 
       kafkabal read events --follow -o json | jq .value
     """
-    _check(options, measuring, output)
+    _check(options, measuring, output, context)
     with open_textfile(output.textfile, "read", topic, settings, context) as written:
         if options.follow:
             _follow(topic, settings, options, output, written, context)
@@ -154,18 +155,18 @@ def read(
     return ExitCode.DONE
 
 
-def _check(options: ReadOptions, measuring: MeasureOptions, output: OutputOptions) -> None:
+def _check(options: ReadOptions, measuring: MeasureOptions, output: OutputOptions, context: CommandContext) -> None:
     if options.follow and options.to is not None:
         raise UsageError("--follow and --to cannot be combined")
-    if options.from_start and not options.follow:
-        raise UsageError("--from-start needs --follow")
+    if not options.follow:
+        refuse_without("--follow", ["--from-start"], context)
     if options.to is not None and options.seconds is not None:
         raise UsageError("--for cannot be combined with --to, which ends with the topic")
-    if (options.follow or options.to is not None) and measuring != MeasureOptions():
-        raise UsageError(
-            "--readers, --prefetch, --cache, --cache-bytes and --out are for measuring",
-            hint="leave out --to and --follow",
-        )
+    if options.follow or options.to is not None:
+        mode = "--follow" if options.follow else "--to"
+        refuse_beside(mode, ("--readers", "--prefetch", "--cache", "--cache-bytes", "--out"), context)
+    if measuring.cache is None:
+        refuse_without("--cache", ["--cache-bytes"], context)
     if options.follow and (output.output not in (Format.TABLE, Format.JSON) or output.output_file is not None):
         raise UsageError("--follow prints records to standard output, as they are or with -o json")
 

@@ -102,6 +102,7 @@ def route(
       kafkabal route images --publish --once --valid-for 3m
     """
     _check(publishing, output)
+    measurements.check_scores(settings, context)
     if publishing.publish:
         _check_live(settings)
     names = list(dict.fromkeys(topics))

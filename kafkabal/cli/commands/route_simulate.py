@@ -8,12 +8,13 @@ import typer
 
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.options_without_effect import refuse_beside
 from kafkabal.cli.framework.selected_scores import unchecked_scores
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import DEFAULT_ROUTED_SCORES, Settings
 from kafkabal.errors import UsageError
-from kafkabal.units import parse_bytes
+from kafkabal.units import parse_positive_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from kafkabal.routing import RoutingView
     from kafkabal.simulator import TrainingSetup, WorkloadFile
 
+_OF_CLUSTER = ("--bootstrap-server", "--command-config", "--profile", "--snapshot", "--zookeeper", "--broker-timeout")
 _WORKLOAD = "Workload"
 _TRAINING = "Training"
 # halving the confidence interval takes four times as many seeds; more would take hours
@@ -44,7 +46,9 @@ class WorkloadOptions:
     ] = None
     total_bytes: Annotated[
         int | None,
-        typer.Option("--bytes", metavar="SIZE", parser=parse_bytes, help="Bytes to write.", rich_help_panel=_WORKLOAD),
+        typer.Option(
+            "--bytes", metavar="SIZE", parser=parse_positive_bytes, help="Bytes to write.", rich_help_panel=_WORKLOAD
+        ),
     ] = None
     data: Annotated[
         Path | None,
@@ -78,8 +82,6 @@ class WorkloadOptions:
 
         if self.records is not None and self.total_bytes is not None:
             raise UsageError("--records and --bytes cannot be combined", hint="give one of them")
-        if self.total_bytes == 0:
-            raise UsageError("--bytes must be above 0")
         workload_file = load_workload(self.workload)
         workload = workload_file.workload
         if self.key is not None and (self.data is None or self.data.is_dir()):
@@ -205,6 +207,9 @@ def route_simulate(
     choices = [load_policy(text) for text in policy or policy_names()]
     _expect_once([choice.label for choice in choices])
     workload_file, training = workload_options.load(), training_options.load()
+    if topic is None and workload_file.cluster is not None:
+        hint = "it describes its own cluster: add --topic NAME for a topic of yours"
+        refuse_beside(f"--workload {workload_options.workload}", _OF_CLUSTER, context, hint)
     view = _view(workload_file, topic, state, settings, context)
     _expect_rack(training_options.rack, view)
     for each in training.values():

@@ -6,6 +6,7 @@ import typer
 
 from kafkabal.cli.commands.sandbox_shape import ShapeOptions
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.options_without_effect import refuse_beside
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.termination_signals import Terminated
@@ -71,6 +72,8 @@ def up(
     from kafkabal.sandbox import WaitLimit, cache_of, home_of
     from kafkabal.sandbox import up as bring_up
 
+    if shape.heap is not None:
+        refuse_beside("--heap", ["--replicas"], context)
     started_s = context.monotonic()
     try:
         sandbox = bring_up(

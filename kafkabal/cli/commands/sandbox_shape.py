@@ -8,7 +8,7 @@ import typer
 
 from kafkabal.atomic_files import parse_path
 from kafkabal.errors import UsageError
-from kafkabal.units import parse_bytes, parse_whole_number
+from kafkabal.units import parse_bytes, parse_positive_bytes, parse_whole_number
 
 if TYPE_CHECKING:
     from kafkabal.sandbox import KafkaListener, SandboxSpec
@@ -97,7 +97,7 @@ class ShapeOptions:
         typer.Option(
             "--capacity",
             metavar="SIZE",
-            parser=parse_bytes,
+            parser=parse_positive_bytes,
             help="Reported size of each log dir. [default: 10GiB]",
             rich_help_panel=_SECTION,
         ),

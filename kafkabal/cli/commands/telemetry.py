@@ -9,6 +9,7 @@ import typer
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label
+from kafkabal.cli.framework.options_without_effect import refuse_beside
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.telemetry_intake import open_http_intake, open_topic_intake
@@ -88,6 +89,17 @@ class CollectOptions:
             "--last", metavar="TIME", parser=parse_duration, help="Also include the preceding TIME. [default: 1m]"
         ),
     ] = None
+
+    def check(self, context: CommandContext) -> None:
+        """Check that the options can be combined.
+
+        Raises
+        ------
+        UsageError
+            If one of the topic is given with --listen.
+        """
+        if self.listen is not None:
+            refuse_beside("--listen", ("--topic", "--last"), context)
 
     @property
     def collect_s(self) -> float:
@@ -238,6 +250,7 @@ def latency(
     from kafkabal.reporting.client_telemetry_reports import latency_report
     from kafkabal.telemetry import LatencyTable
 
+    collecting.check(context)
     table = LatencyTable(max_age_s=collecting.collect_s + collecting.before_s, clock=context.monotonic)
     with _live(settings, context) as cluster:
         payloads = _collect(_intake(cluster, table, collecting, settings, context), collecting, context)
@@ -264,6 +277,7 @@ def errors(
     from kafkabal.reporting.client_telemetry_reports import errors_report
     from kafkabal.telemetry import ProduceErrors
 
+    collecting.check(context)
     table = ProduceErrors()
     with _live(settings, context) as cluster:
         payloads = _collect(_intake(cluster, table, collecting, settings, context), collecting, context)
@@ -298,8 +312,10 @@ def show_metrics(
     from kafkabal.reporting.client_telemetry_reports import metrics_report
     from kafkabal.telemetry import ClientMetrics
 
+    collecting.check(context)
     table = ClientMetrics()
     if collecting.listen is not None:  # posted metrics are shown as they are: no cluster is contacted
+        refuse_beside("--listen", ("--bootstrap-server", "--command-config", "--profile"), context)
         payloads = _collect(open_http_intake(collecting.listen, table), collecting, context)
     else:
         with _live(settings, context) as cluster:

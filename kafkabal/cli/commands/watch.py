@@ -75,7 +75,7 @@ def watch(
 
       kafkabal watch --once -o json
     """
-    check_options(settings, output, heal, once=once)
+    check_options(settings, output, heal, context, once=once)
     options = watch_options(settings, heal, every_s, slow_fraction)
     if once:
         return _observe_once(settings, context, output, options)

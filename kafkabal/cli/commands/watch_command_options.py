@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
 from kafkabal.cli.framework.shared_options import OUTPUT_SECTION, SAFETY_SECTION, NotifyOption, TextfileOption
 from kafkabal.config import DEFAULT_HEAL_DEAD_AFTER_S, Settings
 from kafkabal.errors import UsageError
@@ -14,6 +16,19 @@ from kafkabal.watch import HealLevel
 
 if TYPE_CHECKING:
     from kafkabal.watch import WatchOptions
+
+
+_OF_REPAIRS: Final = ("--dead-after", "--move-after", "--max-bytes-per-day")
+_OF_HEALING: Final = (
+    "--throttle",
+    "--window",
+    "--bootstrap-controller",
+    "--tolerance",
+    "--max-actions-per-day",
+    "--max-dead",
+)
+_OF_FOLLOWING: Final = ("--every", "--slow")
+"""One check has no interval, and no history to call a broker slow by."""
 
 
 class WatchFormat(StrEnum):
@@ -106,7 +121,9 @@ class WatchOutput:
     notify: NotifyOption = None
 
 
-def check_options(settings: Settings, output: WatchOutput, heal: HealOptions, *, once: bool) -> None:
+def check_options(
+    settings: Settings, output: WatchOutput, heal: HealOptions, context: CommandContext, *, once: bool
+) -> None:
     """Refuse what cannot be combined.
 
     Raises
@@ -124,6 +141,12 @@ def check_options(settings: Settings, output: WatchOutput, heal: HealOptions, *,
                 f"--once and {option} cannot be combined: one check sees no event",
                 hint="go by its exit code, or -o json",
             )
+    if once:
+        refuse_beside("--once", (*_OF_FOLLOWING, *_OF_REPAIRS, *_OF_HEALING), context)
+    if heal.heal is HealLevel.NONE:
+        refuse_without("--heal", _OF_HEALING, context, hint="add --heal leaders or --heal all")
+    if heal.heal is not HealLevel.ALL:
+        refuse_without("--heal all", _OF_REPAIRS, context)
     if settings.snapshot is not None and not once:
         raise UsageError("a snapshot does not change: it cannot be watched", hint="add --once to check it")
 

@@ -67,7 +67,10 @@ def _runner(function: CommandFunction) -> Callable[..., ExitCode]:
             return ExitCode.DONE
         sources = {name: ctx.get_parameter_source(name) for name in given}
         from_environment = {name for name, source in sources.items() if getattr(source, "name", "") == "DEFAULT_MAP"}
-        return _call(function, signature, ctx.find_root().obj, given, from_environment) or ExitCode.DONE
+        typed = {name for name, source in sources.items() if getattr(source, "name", "") == "COMMANDLINE"}
+        options = frozenset(leaf.title for leaf in leaves if leaf.is_option and leaf.name in typed)
+        context = replace(ctx.find_root().obj, given=options)
+        return _call(function, signature, context, given, from_environment) or ExitCode.DONE
 
     first = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     parameters = [first, *(leaf.parameter for leaf in leaves)]

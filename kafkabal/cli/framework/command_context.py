@@ -64,6 +64,8 @@ class CommandContext:
     quiet: bool = False
     verbosity: int = 0
     colour: Colour = Colour.AUTO
+    given: frozenset[str] = frozenset()
+    """Options on the command line, by their long form, such as ``--once``."""
     held: deque[str] = field(default_factory=lambda: deque(maxlen=_MOST_HELD))
     """Warnings held back by ``-q``: they are shown only if the command fails."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import traceback
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 _FAILURES_SHOWN = 20
 """If thousands fail alike, the first screen says enough."""
 _EXTRA = "Got unexpected extra argument(s) "
+_NOT_A_CHOICE = re.compile(
+    r"Invalid value for (?:'-\w' / )?'(?P<title>[^']+)': (?P<given>.*) is not one of (?P<choices>.*)"
+)
+"""Typer's words for a value that is not among the choices of an option."""
 _ELSEWHERE = {("inspect", "--watch"): "'kafkabal top' follows a cluster in the terminal"}
 """Options of other tools, or of an earlier version, and the command that does the same here."""
 _CLOSE = 0.75
@@ -86,9 +91,10 @@ def _usage_error(error: typer.TyperException) -> UsageError:
     if ctx is None:
         return UsageError(message[:1].lower() + message[1:], hint=hint or "see 'kafkabal --help'")
     if parameter is not None and getattr(ctx.get_parameter_source(parameter.name), "name", "") == "DEFAULT_MAP":
-        message = f"{environment_name(parameter)}: {message}"
+        message = f"{environment_name(parameter)}: {message.removeprefix(f'{parameter.opts[-1]}: ')}"
     else:
-        message = message[:1].lower() + message[1:]
+        # a metavar, such as SHELL, stays as it is
+        message = message if message[:2].isupper() else message[:1].lower() + message[1:]
     return UsageError(message, hint=hint or f"see '{ctx.command_path} --help'")
 
 
@@ -103,6 +109,9 @@ def _reworded(error: typer.TyperException) -> tuple[str, str]:
         near = get_close_matches(name, options, n=1, cutoff=_CLOSE)
         return error.message, f"did you mean {near[0]!r}?" if near else ""
     message = error.format_message().rstrip(".").replace("\n\t", " ").replace("\n", " ").replace("Value error, ", "")
+    if choice := _NOT_A_CHOICE.fullmatch(message):
+        choices = choice["choices"].replace("'", "")
+        return f"{choice['title'].strip('[]')}: unknown value: {choice['given']}", f"choose from: {choices}"
     if message.startswith(_EXTRA):
         message = f"too many arguments: {message.removeprefix(_EXTRA).strip('()')!r}"
     return message, ""

@@ -8,6 +8,7 @@ import typer
 
 from kafkabal.cli.framework.cluster_access import await_broker
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.options_without_effect import refuse_without
 from kafkabal.cli.framework.telemetry_intake import open_http_intake, open_topic_intake
 from kafkabal.errors import ConfigError, UsageError
 
@@ -85,6 +86,28 @@ class MeasurementOptions:
                 "--telemetry and --prometheus require --leaders-only",
                 hint="no replica carries what is measured of a broker, so that moving one would not even it",
             )
+
+    def check_scores(self, settings: "Settings", context: CommandContext) -> None:
+        """Check that a selected score uses what is measured.
+
+        Raises
+        ------
+        UsageError
+            If none does, so that it would be measured for nothing, or if options contradict each other.
+        """
+        self.query()
+        if not context.given & {"--telemetry", "--prometheus"}:
+            return
+        from kafkabal.cli.framework.selected_scores import unchecked_scores
+        from kafkabal.scoring import Need
+
+        needs = {need for weighted in unchecked_scores(settings) for need in weighted.score.needs}
+        for option, need, score in (
+            ("--telemetry", Need.TELEMETRY, "latency"),
+            ("--prometheus", Need.PROMETHEUS, "prometheus"),
+        ):
+            if need not in needs:
+                refuse_without("a score that uses it", [option], context, hint=f"add --score {score}")
 
     def query(self) -> "Callable[[], Mapping[int, float]] | None":
         """The Prometheus query, if one is given.

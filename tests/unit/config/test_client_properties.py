@@ -171,7 +171,7 @@ def test_credentials_are_read(write: Any, mechanism: str, jaas: str, sasl: SaslS
 @pytest.mark.parametrize(
     ("lines", "line", "message"),
     [
-        (["security.protocol=TLS"], 1, "invalid value: 'TLS' (choose from PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)"),
+        (["security.protocol=TLS"], 1, "unknown value: 'TLS'"),
         (["", "security.protocl=SSL"], 2, "unknown key: 'security.protocl'"),
         (["sasl.mechanisms=PLAIN"], 1, "unknown key: 'sasl.mechanisms'"),
         (
@@ -184,7 +184,7 @@ def test_credentials_are_read(write: Any, mechanism: str, jaas: str, sasl: SaslS
             2,
             "sasl.mechanism=AWS_MSK_IAM: authentication by AWS IAM is not supported",
         ),
-        (["security.protocol=SASL_SSL", "sasl.mechanism=MD5", "sasl.jaas.config=x"], 2, "(choose from PLAIN,"),
+        (["security.protocol=SASL_SSL", "sasl.mechanism=MD5", "sasl.jaas.config=x"], 2, "unknown value: 'MD5'"),
         (["security.protocol=SASL_SSL", "sasl.jaas.config=x"], None, "requires SASL: missing sasl.mechanism"),
         (
             ["security.protocol=SASL_SSL", "sasl.mechanism=PLAIN"],

@@ -139,7 +139,7 @@ def test_one_source_cannot_name_two_clusters(profiles: Path) -> None:
         ({}, {"KAFKABAL_TOLERANCE": "x"}, "KAFKABAL_TOLERANCE: invalid percentage: 'x'"),
         ({}, {"KAFKABAL_MAX_MOVES": "-1"}, "KAFKABAL_MAX_MOVES: must be at least 0: '-1'"),
         ({"exclude_brokers": ["a"]}, {}, "--exclude-brokers: not a broker id: 'a'"),
-        ({"count_capacity": "disks"}, {}, "--count-capacity: invalid value: 'disks' (choose from equal, disk)"),
+        ({"count_capacity": "disks"}, {}, "--count-capacity: unknown value: 'disks'"),
         ({"throttle": "fast"}, {}, "--throttle: invalid rate: 'fast'"),
         ({"window": "25:00-26:00"}, {}, "--window: invalid time window: '25:00-26:00'"),
         ({}, {"KAFKABAL_BROKER_TIMEOUT": "0s"}, "KAFKABAL_BROKER_TIMEOUT: duration must be above 0: '0s'"),

@@ -96,7 +96,7 @@ def test_unknown_workload_lists_near_ones() -> None:
         ("size: {lognormal: {mean: 1kB}}", "needs a mean and a sigma"),
         ("size: {gamma: 1}", "unknown key in size: 'gamma'"),
         ("keys: {zipf: {exponent: 1}}", "zipf needs a number of keys"),
-        ("keys: some", "invalid value: 'some' (choose from none, uniform, zipf)"),
+        ("keys: some", "unknown value: 'some'"),
         ("events: [{at: 1s, broker: 2}]", "event without 'becomes'"),
         ("log: {header: 40B}", "unknown key in log: 'header'"),
         ("log: {headers: many}", "invalid size: 'many'"),
@@ -104,15 +104,15 @@ def test_unknown_workload_lists_near_ones() -> None:
         ("log: {compression: 150%}", "at most 100%"),
         ("log: {compression: 0}", "above 0%"),
         ("events: {at: 1s}", "expected a list of events"),
-        ("events: [{at: 1s, broker: 2, becomes: tired}]", "invalid value: 'tired' (choose from slow, dead, added)"),
-        ("records: 5\ntransport: {acks: 2}", "invalid value: '2' (choose from all, 1)"),
+        ("events: [{at: 1s, broker: 2, becomes: tired}]", "unknown value: 'tired'"),
+        ("records: 5\ntransport: {acks: 2}", "unknown value: '2'"),
         ("events: [{at: 1s, broker: 2, becomes: slow}]", "needs 'factor', how many times slower"),
         (
             "events: [{at: 1s, broker: 2, becomes: dead, factor: 2}]",
             "'factor' applies to slow events only, not to dead",
         ),
-        ("cluster: {brokers: 3, existing: {4: 1GB}}", "existing: unknown broker: 4 (choose from 1 to 3)"),
-        ("cluster: {leaders: odd}", "invalid value: 'odd' (choose from even, brokers+2)"),
+        ("cluster: {brokers: 3, existing: {4: 1GB}}", "existing: unknown broker: 4"),
+        ("cluster: {leaders: odd}", "unknown value: 'odd'"),
     ],
 )
 def test_mistakes_are_named_with_their_line(text: str, message: str) -> None:

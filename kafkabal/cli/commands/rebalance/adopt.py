@@ -7,6 +7,7 @@ import typer
 
 from kafkabal.cli.commands.rebalance.run_command_options import (
     LIVE_RUN_CLUSTER,
+    OF_RUNS,
     RUN_SETTINGS,
     RunCommandOptions,
     RunFormat,
@@ -14,6 +15,7 @@ from kafkabal.cli.commands.rebalance.run_command_options import (
 )
 from kafkabal.cli.framework.cluster_access import expect_live_cluster
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.options_without_effect import refuse_without
 from kafkabal.cli.framework.shared_options import Format, OutputOptions, Uses, YesOption
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
@@ -58,8 +60,9 @@ def adopt(
     """
     if finish and cancel:
         raise UsageError("--finish and --cancel cannot be combined")
-    if remove_throttles and not (finish or cancel):
-        raise UsageError("--remove-throttles requires --finish or --cancel")
+    if not (finish or cancel):
+        unused = ("--remove-throttles", "--throttle", *OF_RUNS, "--textfile", "--notify", "--yes")
+        refuse_without("--finish or --cancel", unused, context, hint="without them, reassignments are only listed")
     expect_live_cluster(settings, "rebalance adopt")
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
 

@@ -8,6 +8,7 @@ import typer
 from kafkabal.cli.commands.rebalance.plan_command_options import PLAN_SETTINGS, PlanCommandOptions
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.options_without_effect import refuse_all_without
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
@@ -43,8 +44,10 @@ def explain(
       kafkabal rebalance explain --why-not img-3 4 --drain 2 --snapshot cluster.jsonl
     """
     if why_not:
+        command_options.check(context)
         _explain_why_not(first, second, settings, command_options, output, context)
     else:
+        refuse_all_without("--why-not", (), context, hint="a plan file is explained without them")
         _explain(Path(first), second, output, context)
 
 

@@ -13,6 +13,7 @@ from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_options
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
+from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
@@ -92,7 +93,13 @@ def plan(
     """
     if plan_file is not None and (frontier or what_if):
         raise UsageError("--what-if and --frontier cannot be combined with --out", hint="leave out --out")
+    command_options.check(context)
+    if frontier:
+        refuse_beside("--frontier", ("--tolerance", "--all"), context)
+    if settings.max_duration_s is None:
+        refuse_without("--max-duration", ["--throttle"], context)
     measurements.check_plans_leaders(is_leaders_only=command_options.leaders_only)
+    measurements.check_scores(settings, context)
     # millions of rows and changes, none of them in a reference cycle
     with cycle_collection_paused():
         present, later, gone = _state(settings, command_options, measurements, plan_for_s, context)

@@ -1,7 +1,7 @@
 """``kafkabal rebalance``: plan, show, ask, apply."""
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -20,6 +20,7 @@ from kafkabal.cli.commands.rebalance.show_and_diff import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
+from kafkabal.cli.framework.options_without_effect import refuse_all_beside, refuse_without
 from kafkabal.cli.framework.shared_options import SCOPE_SECTION, Format, OutputOptions, SaveOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
@@ -29,6 +30,15 @@ if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_session import RunSession
     from kafkabal.model import ClusterState
     from kafkabal.plan import Plan
+
+
+_OF_DRAIN_CHECK: Final = (
+    "--check",
+    "--drain",
+    "--exclude-brokers",
+    "--throttle",
+    *("--bootstrap-server", "--command-config", "--profile", "--snapshot", "--zookeeper", "--broker-timeout"),
+)
 
 
 def rebalance(
@@ -71,7 +81,13 @@ def rebalance(
 
       kafkabal rebalance --leaders-only --score latency --telemetry topic
     """
+    if check:
+        refuse_all_beside("--check", _OF_DRAIN_CHECK, context)
+    planning.check(context)
+    if not begin.yes:
+        refuse_without("--yes", ["--on-unfinished"], context)
     measurements.check_plans_leaders(is_leaders_only=planning.leaders_only)
+    measurements.check_scores(settings, context)
     if check:
         return check_of_drain(context, settings, planning.drain, output)
     from kafkabal.cli.commands.rebalance.await_healthy_cluster import await_healthy_cluster

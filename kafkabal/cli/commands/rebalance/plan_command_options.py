@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.options_without_effect import refuse_beside
 from kafkabal.cli.framework.selected_scores import unchecked_scores
 from kafkabal.cli.framework.shared_options import SAFETY_SECTION, SCOPE_SECTION
 from kafkabal.config import DEFAULT_PLAN_TOLERANCE, Settings
@@ -19,6 +21,22 @@ if TYPE_CHECKING:
     from kafkabal.plan import Plan
 
 _LIMIT_HINT: Final = "write it like 3:4000:2TiB or 3::2TiB"
+
+_OF_COPIES: Final = (
+    "--below",
+    "--broker-limit",
+    "--keep-moved",
+    "--max-bytes",
+    "--max-cross-rack-bytes",
+    "--max-duration",
+    "--max-moves",
+)
+"""They choose and limit what is copied to other brokers."""
+_WITHOUT_EFFECT: Final = {
+    Mode.REPAIR_ONLY: ("--below",),
+    Mode.LEADERS_ONLY: _OF_COPIES,
+    Mode.LOG_DIRS_ONLY: (*_OF_COPIES, "--exclude-brokers", "--max-leader-changes"),
+}
 
 PLAN_SETTINGS: Final = (
     "scores",
@@ -136,6 +154,20 @@ class PlanCommandOptions:
         if len(chosen) > 1:
             raise UsageError(f"--{chosen[0]} and --{chosen[1]} cannot be combined")
         return chosen[0] if chosen else Mode.FULL
+
+    def check(self, context: CommandContext) -> None:
+        """Check that every option has an effect in the chosen mode.
+
+        Raises
+        ------
+        UsageError
+            If one has none, or several modes are chosen.
+        """
+        mode = self.chosen_mode()
+        refuse_beside(f"--{mode}", _WITHOUT_EFFECT.get(mode, ()), context)
+        if self.below is not None:
+            # it sets the band itself, and goes by disks only
+            refuse_beside("--below", ("--tolerance", "--count-capacity"), context)
 
 
 def parse_broker_limits(texts: "Iterable[str]") -> dict[int, BrokerLimit]:

@@ -9,6 +9,7 @@ from kafkabal.cli.commands.rebalance.run_command_options import (
     RunCommandOptions,
     RunOutput,
     WaitOption,
+    check_reopening,
 )
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
@@ -45,6 +46,7 @@ def resume(
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import find_run, is_pause_requested, request_pause
 
+    check_reopening(context)
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_session("rebalance resume", settings, context, output, cluster, wait_s) as command:
         context = command.context

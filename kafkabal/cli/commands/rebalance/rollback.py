@@ -11,6 +11,7 @@ from kafkabal.cli.commands.rebalance.run_command_options import (
     RunCommandOptions,
     RunOutput,
     WaitOption,
+    check_reopening,
 )
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
@@ -52,6 +53,7 @@ def rollback(
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import Goal, find_run_by_id
 
+    check_reopening(context)
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_session("rebalance rollback", settings, context, output, cluster, wait_s) as command:
         command.lock.take()

@@ -8,6 +8,8 @@ from typing import Annotated, Final
 import typer
 
 from kafkabal.atomic_files import check_replaceable
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.options_without_effect import refuse_without
 from kafkabal.cli.framework.shared_options import (
     CLUSTER,
     LIVE_CLUSTER,
@@ -29,6 +31,18 @@ LIVE_RUN_CLUSTER: Final = (*LIVE_CLUSTER, "bootstrap_controllers")
 
 RUN_SETTINGS: Final = ("throttle", "log_dir_throttle", "window")
 """Settings that shape how data moves."""
+
+
+OF_RUNS: Final = (
+    "--log-dir-throttle",
+    "--window",
+    "--override-throttle",
+    "--on-interrupt",
+    "--max-runtime",
+    "--moves-per-broker",
+    "--one-replica-at-a-time",
+)
+"""The options of :data:`RUN_SETTINGS` and :class:`RunCommandOptions` other than ``--throttle``."""
 
 
 class RunFormat(StrEnum):
@@ -92,6 +106,18 @@ class RunCommandOptions:
         bool,
         typer.Option("--one-replica-at-a-time", help="Replace replicas one at a time.", rich_help_panel=SAFETY_SECTION),
     ] = False
+
+
+def check_reopening(context: CommandContext) -> None:
+    """Check the options of a command that reopens a run: without ``--throttle``, the run keeps all of its own.
+
+    Raises
+    ------
+    UsageError
+        If another option of runs is given without it.
+    """
+    if "--throttle" not in context.given:
+        refuse_without("--throttle", OF_RUNS, context, hint="without it, the run keeps its own options")
 
 
 class OnUnfinished(StrEnum):
