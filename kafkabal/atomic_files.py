@@ -69,11 +69,18 @@ def check_replaceable(path: Path | str) -> Path:
 
 
 def _behind_links(path: Path) -> Path:
-    """The target of symbolic links; raises OSError if they form a loop, for which Python may raise a RuntimeError."""
+    """The target of symbolic links; raises OSError if they form a loop.
+
+    For a loop, Python raises a RuntimeError up to 3.12, and later returns one of its links.
+    """
+    loop = OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     try:
-        return path.resolve()
+        target = path.resolve()
     except RuntimeError as error:
-        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
+        raise loop from error
+    if target.is_symlink():
+        raise loop
+    return target
 
 
 def _fault_of_folder(folder: Path) -> str:
