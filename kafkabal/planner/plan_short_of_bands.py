@@ -71,7 +71,8 @@ def persist(start: Solution, candidate: Candidate, listener: PlanListener) -> tu
     """
     problem = start.problem
     if not is_worth_it(start, candidate):
-        return candidate._replace(solution=start, leader=problem.leader), problem.state
+        # the search also knows which broken replicas found no place: the start does not
+        return candidate.adopt(problem.state)._replace(leader=problem.leader), problem.state
     after = candidate.to_state()
     been = {_placed(candidate): (candidate.solution.moved_bytes(), after)}
     for _ in range(_MOST_REPEATS):

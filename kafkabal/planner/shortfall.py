@@ -86,7 +86,10 @@ def warnings_of(solution: Solution, leader: I32, unplaced: I64, judged: Solution
     mode = solution.problem.options.mode
     lines = [*unrepaired_of(solution, unplaced), *_narrow(solution)]
     if mode is Mode.FULL:
-        lines += [*_bytes_outside(judged), *_counts_outside(judged), *_topics_outside(judged)]
+        # bands count replicas that found no place, so that brokers are below theirs by just these
+        is_whole = not unplaced.size
+        lines += [*_bytes_outside(judged, name_below=is_whole), *_counts_outside(judged, name_below=is_whole)]
+        lines += _topics_outside(judged)
     if mode in {Mode.FULL, Mode.LEADERS_ONLY}:
         lines += [*_leaders_outside(judged, leader), *_additional_outside(judged, leader)]
     if mode is Mode.ONLY_TO_NEW:
@@ -160,10 +163,10 @@ def _narrow(solution: Solution) -> Iterator[str]:
         yield f"no broker in another rack can take a replica of {_names(solution, narrow)}"
 
 
-def _bytes_outside(solution: Solution) -> Iterator[str]:
+def _bytes_outside(solution: Solution, *, name_below: bool) -> Iterator[str]:
     problem, bands = solution.problem, solution.bands
     above, below = excess(solution.used, bands.low_bytes, bands.high_bytes, problem.weighed)
-    rows = np.flatnonzero((above > 0) | (below > 0))
+    rows = np.flatnonzero((above > 0) | ((below > 0) & name_below))
     share = solution.due.byte_shares(solution.used, problem.weighed)
     crowded_out = _crowded_out(solution)
     for b in rows[:_NAMED].tolist():
@@ -238,9 +241,10 @@ def _largest(solution: Solution, broker: int) -> str:
     return f": its {number} largest partitions make up {load[:number].sum() / used:.0%} of it"
 
 
-def _counts_outside(solution: Solution) -> Iterator[str]:
+def _counts_outside(solution: Solution, *, name_below: bool) -> Iterator[str]:
     bands = solution.bands
-    yield from _outside(solution, solution.count, bands.low_count, bands.high_count, "replica")
+    low = bands.low_count if name_below else np.zeros_like(bands.low_count)
+    yield from _outside(solution, solution.count, low, bands.high_count, "replica")
 
 
 def _leaders_outside(solution: Solution, leader: I32) -> Iterator[str]:

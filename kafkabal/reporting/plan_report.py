@@ -66,7 +66,9 @@ def _headline(plan: Plan) -> str:
 
 
 def _nothing(plan: Plan) -> str:
-    """Why a plan is empty: all is balanced, or the imbalance is outside its scope, or nothing improves it."""
+    """Why a plan is empty: nothing can be repaired, or all is balanced, or no change within its scope improves it."""
+    if plan.unrepaired:
+        return "nothing to do: what is broken cannot be repaired now"
     outside = [name for name, change in plan.scores.items() if change.after.get("outside")]
     if not outside:
         return "nothing to do: all scores are inside their bands"

@@ -189,6 +189,16 @@ def test_a_partition_kept_on_a_dead_broker_is_not_balanced() -> None:
     assert {change.topic for change in plan.partitions if change.to_add} == {"whole"}
 
 
+@pytest.mark.parametrize("mode", [Mode.FULL, Mode.REPAIR_ONLY])
+def test_a_plan_that_moves_nothing_names_what_stays_broken(mode: Mode) -> None:
+    """Three brokers hold three replicas of each partition, and one is dead: that is all the plan has to say."""
+    rows = [msgspec.structs.replace(b, state="dead" if b.broker == 3 else "online") for b in brokers(3)]
+    plan = make_plan(cluster(rows, [topic("t", (1, 2, 3), (2, 3, 1))]), PlanOptions(mode=mode))
+
+    assert plan.partitions == ()
+    assert plan.unrepaired == plan.warnings == ("no broker can take the replicas on dead brokers of t-0, t-1",)
+
+
 def _with_failed_disk(n_brokers: int, dead: tuple[int, ...], topics: list[TopicRow]) -> ClusterState:
     """Broker 3 has a dir that is online and one that has failed, and reports no replica."""
     rows = [msgspec.structs.replace(b, state="dead" if b.broker in dead else "online") for b in brokers(n_brokers)]

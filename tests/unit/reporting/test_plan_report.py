@@ -24,6 +24,12 @@ def test_an_even_cluster_has_every_score_inside_its_band() -> None:
     assert _headline(0) == _headline(0, mode="repair-only") == "nothing to do: all scores are inside their bands"
 
 
+def test_an_empty_plan_of_a_broken_cluster_does_not_call_it_balanced() -> None:
+    """What stays broken comes first: bands leave out dead brokers, so all scores may be inside them."""
+    plan = Plan(partitions=(), scores={}, unrepaired=("no broker can take the replicas on dead brokers of t-0",))
+    assert plan_report(plan, "rebalance plan").headline == "nothing to do: what is broken cannot be repaired now"
+
+
 @pytest.mark.parametrize("options", [{"mode": "leaders-only"}, {"mode": "only-to-new"}, {"below": 0.85}])
 def test_results_for_some_topics_are_not_reported_for_the_cluster(options: dict[str, Any]) -> None:
     """If the plan was not to bring all scores into their bands, remaining ones are reported as out of scope."""
