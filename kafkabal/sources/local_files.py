@@ -48,7 +48,7 @@ class LocalFolder:
             return StoredFile(name, FileVersion(stat.st_size, stat.st_mtime_ns))
 
         entries = files_below(self._root, lambda path, why: left_out(printable(path[prefix:]), why))
-        for found in _mapped(described, entries, threads):
+        for found in mapped(described, entries, threads):
             if isinstance(found, StoredFile):
                 yield found
             else:
@@ -161,7 +161,8 @@ def why_unreadable(error: OSError) -> str:
     return f"cannot read: {(error.strerror or str(error)).lower()}"
 
 
-def _mapped(function: Callable[[Any], Any], items: Iterator[Any], threads: int) -> Iterator[Any]:
+def mapped(function: Callable[[Any], Any], items: Iterator[Any], threads: int) -> Iterator[Any]:
+    """Results in order; up to ``threads`` at once, in the calling thread if 0."""
     if not threads:
         yield from map(function, items)
         return

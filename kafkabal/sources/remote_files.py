@@ -11,6 +11,7 @@ from typing import IO, Any, Final, NamedTuple
 
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, OpenFile, StoredFile
+from kafkabal.sources.local_files import mapped, why_unreadable
 from kafkabal.sources.source_protocol import printable
 
 _READ_BYTES: Final = 1 << 18
@@ -39,14 +40,26 @@ class RemoteFolder:
         """See :meth:`FileStore.path`."""
         return printable(f"{self._url.rstrip('/')}/{name}".removesuffix("/"))
 
-    def files(self, left_out: LeftOut, threads: int) -> Iterator[StoredFile]:  # noqa: ARG002 - one request lists many
-        """See :meth:`FileStore.files`."""
+    def files(self, left_out: LeftOut, threads: int) -> Iterator[StoredFile]:
+        """See :meth:`FileStore.files`; one request lists many, but a web server tells sizes of single files only."""
         prefix = len(self._root.rstrip("/")) + 1
+
+        def described(entry: tuple[str, dict[str, Any]]) -> StoredFile | tuple[str, str]:
+            path, info = entry
+            try:
+                with _as_os_errors():
+                    return StoredFile(path[prefix:], _version(info if _has_size(info) else self._files.info(path)))
+            except OSError as error:
+                return path[prefix:], why_unreadable(error)
+
         with _plain_errors(self._url):
             found = self._files.find(self._root, detail=True)
-        for path, info in found.items():
-            if info.get("type") == "file":
-                yield StoredFile(path[prefix:], _version(info))
+        listed = ((path, info) for path, info in found.items() if info.get("type") == "file")
+        for each in mapped(described, listed, threads):
+            if isinstance(each, StoredFile):
+                yield each
+            else:
+                left_out(printable(each[0]), each[1])
 
     @contextmanager
     def open(self, name: str) -> Iterator[OpenFile]:
@@ -134,9 +147,13 @@ def _filesystem(url: str) -> tuple[Any, str]:
     return files, root
 
 
+def _has_size(info: dict[str, Any]) -> bool:
+    return info.get("size") is not None
+
+
 def _version(info: dict[str, Any]) -> FileVersion:
     """A file's version, from whichever key this store uses for it."""
-    keys = ("ETag", "etag", "md5Hash", "md5", "LastModified", "last_modified", "mtime", "updated")
+    keys = ("ETag", "etag", "md5Hash", "md5", "LastModified", "Last-Modified", "last_modified", "mtime", "updated")
     stamp = sha256("\0".join(f"{key}={info[key]}" for key in keys if info.get(key)).encode()).digest()
     return FileVersion(int(info.get("size") or 0), int.from_bytes(stamp[:7], "big"))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,30 @@ def test_a_file_that_changes_in_a_store_is_not_sent(url: str) -> None:
     fsspec.filesystem("memory").pipe("/set/cat/a.jpg", b"another")
     with pytest.raises(InputFileError, match="changed while it was being sent"):
         records_of(source, part)
+
+
+def test_a_listing_without_sizes_asks_for_each_file(url: str) -> None:
+    """A web server lists names alone: sizes come from its single files, and one that has gone is left out by name."""
+    memory = fsspec.get_filesystem_class("memory")
+
+    class WebServer(memory):  # type: ignore[misc, valid-type]
+        protocol = "listed"
+
+        @classmethod
+        def _strip_protocol(cls, path: str) -> str:
+            return str(super()._strip_protocol(path.removeprefix("listed:")))
+
+        def find(self, path: str, **options: Any) -> dict[str, dict[str, Any]]:
+            found: dict[str, dict[str, Any]] = super().find(path, **options)
+            return {name: {**info, "size": None} for name, info in found.items()} | {
+                "/set/gone.jpg": {"name": "/set/gone.jpg", "size": None, "type": "file"}
+            }
+
+    fsspec.register_implementation("listed", WebServer, clobber=True)
+    source = FolderSource(RemoteFolder("listed://set"))
+    listing = source.listing()
+    assert [r.value for part in listing.parts for r in records_of(source, part)] == [b"a", b"bb", b'{"k":1}\n{"k":2}\n']
+    assert listing.left_out == [("gone.jpg", "cannot read: no such file or folder")]
 
 
 def test_rows_of_a_store(url: str) -> None:
