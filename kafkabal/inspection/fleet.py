@@ -105,9 +105,13 @@ def cluster_figures(inspection: Inspection) -> ClusterFigures:
 
 
 def _worst(inspection: Inspection) -> Scored | None:
-    """The score with the largest skew among those outside their bands, or else among all."""
+    """The score with the largest skew among those outside their bands, or else among those that are not rounded.
+
+    A topic of a single partition has a skew of 100 % by ``topic-spread`` on every balanced cluster.
+    """
     outside = [s for s in inspection.scored if s.evaluation.outside.any()]
-    return max(outside or inspection.scored, key=lambda s: float(s.evaluation.skew), default=None)
+    exact = [s for s in inspection.scored if not inspection.is_rounded(s)]
+    return max(outside or exact or inspection.scored, key=lambda s: float(s.evaluation.skew), default=None)
 
 
 def _occupied(state: ClusterState) -> F64:

@@ -48,6 +48,11 @@ class Inspection:
         score = load_score("log-dir")
         return Scored(score, evaluate(score, self.state, tolerance=self.tolerance, rules=rules_of(self.state)))
 
+    def is_rounded(self, scored: Scored) -> bool:
+        """Whether a share is farther from 1 than the tolerance, though every holder is inside its band."""
+        e = scored.evaluation
+        return scored.score.band is not None and e.skew > self.tolerance and not e.outside.any()
+
     def outside(self, tolerance: float) -> Iterator[tuple[Scored, int]]:
         """Scores outside their bands at this tolerance, and the number of holders outside."""
         rules = rules_of(self.state)

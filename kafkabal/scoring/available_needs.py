@@ -11,7 +11,7 @@ from kafkabal.scoring.score_protocol import Need, Score
 _HINTS = {
     Need.LOG_DIRS: "no broker reported its log dirs",
     Need.CAPACITY: "no broker reports the size of its volumes; set capacity in the profile",
-    Need.RATES: "rates require two samples of a live cluster; add --sample 10s",
+    Need.RATES: "rates require two samples; add --sample 10s to inspect, and --save FILE for other commands",
     Need.TELEMETRY: "no latency measured; add --telemetry topic to inspect, create, produce, rebalance --leaders-only",
     Need.PROMETHEUS: "nothing queried; add --prometheus to inspect, create, produce, rebalance --leaders-only",
 }

@@ -175,6 +175,17 @@ def test_no_next_command_is_proposed_for_a_balanced_cluster(run_cli: Callable[..
     assert "next:" not in run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl")).out
 
 
+def test_the_next_command_judges_by_the_same_scores_and_tolerance(run_cli: Callable[..., Any]) -> None:
+    """What was named on the command line decides what is imbalanced, so the suggested command names it too."""
+    lopsided = str(SNAPSHOTS / "lopsided.jsonl")
+    words = ["--snapshot", lopsided, "--score", "disk", "--tolerance", "2.5%"]
+    proposed = json.loads(run_cli("inspect", *words, "-o", "json").out)["next_command"]
+    assert proposed == f"kafkabal rebalance --dry-run --score disk --tolerance 2.5% --snapshot {lopsided}"
+    plan = run_cli(*proposed.split()[1:], "-o", "json")
+    assert plan.code == 0, plan.err
+    assert [score["score"] for score in json.loads(plan.out)["scores"]] == ["disk"]
+
+
 @pytest.mark.parametrize("words", [["-o", "json"], ["--output-file", "x"]])
 def test_a_monitor_is_given_its_line_alone(run_cli: Callable[..., Any], words: list[str]) -> None:
     """--nagios with an explicit format or output file is refused, as status UNKNOWN."""

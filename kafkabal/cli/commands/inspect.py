@@ -34,11 +34,11 @@ from kafkabal.cli.commands.inspect_sampling import read_plainly, reading_with_ra
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters
 from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.command_settings import cluster_label, cluster_options
+from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.nagios_output import time_limit
 from kafkabal.cli.framework.options_without_effect import refuse_beside
-from kafkabal.cli.framework.selected_scores import inspection_of
+from kafkabal.cli.framework.selected_scores import inspection_of, options_to_rebalance
 from kafkabal.cli.framework.shared_options import SEVERAL_CLUSTERS, Format, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
@@ -324,7 +324,7 @@ def _report(
         inspection,
         options.rows,
         shown_rows=options.top,
-        cluster_options=cluster_options(settings, context),
+        rebalance_options=options_to_rebalance(settings, inspection, context),
         read_at_s=seconds_of(inspection.state.taken_at),
         cluster_label=label,
         rack_level=options.racks.level,

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -65,6 +66,30 @@ def inspection_of(settings: Settings, state: ClusterState) -> Inspection:
         refuse_weights(settings.scores)
     tolerance = DEFAULT_CHECK_TOLERANCE if settings.tolerance is None else settings.tolerance
     return inspect_cluster(state, selected, tolerance=tolerance)
+
+
+def options_to_rebalance(settings: Settings, inspection: Inspection, context: CommandContext) -> str | None:
+    """Options with which ``rebalance`` finds the same cluster and judges it alike; None if it cannot.
+
+    It does not measure rates: it has those of a snapshot only.
+    """
+    from kafkabal.cli.framework.command_settings import cluster_options
+    from kafkabal.scoring import Need
+    from kafkabal.units import percent_as_option
+
+    options = []
+    if settings.origin("scores") == "--score":
+        given = zip(settings.scores, (scored.score for scored in inspection.scored), strict=True)
+        options = [
+            f"--score {shlex.quote(name)}"
+            for name, score in given
+            if score.band is not None and (settings.snapshot is not None or Need.RATES not in score.needs)
+        ]
+        if not options:
+            return None
+    if settings.origin("tolerance") == "--tolerance":
+        options.append(f"--tolerance {percent_as_option(inspection.tolerance)}")
+    return " ".join([*options, cluster_options(settings, context)]).strip()
 
 
 def profile_watcher(settings: Settings, context: CommandContext, default: Sequence[str]) -> ProfileWatcher:

@@ -17,6 +17,7 @@ from kafkabal.model import (
 )
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Table, Tone, ValueKind
+from kafkabal.scoring import due_of_factors, rules_of
 
 _SHOWN = 20
 """Rows: with headline and header they fill a terminal of 24 lines."""
@@ -25,7 +26,7 @@ _SHOWN = 20
 def topic_table(inspection: Inspection) -> Table:
     """All topics.
 
-    ``uneven`` counts the bytes above each broker's fair share of the topic: what would have to move to balance the
+    ``excess`` is the bytes above each broker's fair share of the topic: what would have to move to balance the
     topic, if partitions could be split at will.
     """
     state, n = inspection.state, len(inspection.state.topics)
@@ -52,7 +53,7 @@ def topic_table(inspection: Inspection) -> Table:
             ),
             Column(
                 key="uneven_bytes",
-                title="imbalance",
+                title="excess",
                 kind=ValueKind.BYTES,
                 values=np.rint(uneven[order]).astype(int).tolist(),
             ),
@@ -74,15 +75,15 @@ def topic_table(inspection: Inspection) -> Table:
 
 
 def uneven_bytes(state: ClusterState) -> F64:
-    """float64, shape (n_topics,): bytes above the fair share of the live brokers, in proportion to capacity."""
+    """float64, shape (n_topics,): bytes above the fair share of each live broker, by its capacity and the racks."""
     n_topics, n_brokers = len(state.topics), len(state.brokers)
     topic = state.partitions.topic[state.replicas.partition].astype(np.int64)
     pairs, index = np.unique(topic * n_brokers + state.replicas.broker, return_inverse=True)
     held = np.bincount(index, replica_bytes(state), len(pairs))
     topic_of, broker_of = pairs // max(n_brokers, 1), pairs % max(n_brokers, 1)
-    live = state.brokers.is_live
-    weight = np.where(live, _weights(state), 0.0)
-    fair = np.bincount(topic_of, held, n_topics)[topic_of] * weight[broker_of] / max(float(weight.sum()), 1e-9)
+    weight, kind = _due_of_topics(state)
+    part = weight[kind[topic_of], broker_of] / np.maximum(weight.sum(1), 1e-9)[kind[topic_of]]
+    fair = np.bincount(topic_of, held, n_topics)[topic_of] * part
     return np.asarray(np.bincount(topic_of, np.maximum(held - fair, 0), n_topics), np.float64)
 
 
@@ -108,6 +109,20 @@ def remote_bytes_of_topics(state: ClusterState) -> I64:
     known = p.remote_bytes >= 0
     total = sum_by(p.topic, np.where(known, p.remote_bytes, 0), n)
     return np.where(sum_by(p.topic, known, n) > 0, total, -1)
+
+
+def _due_of_topics(state: ClusterState) -> tuple[F64, I64]:
+    """What brokers are due of a topic, one row per replication factor, and the row of each topic."""
+    capacity, live, rules = _weights(state), state.brokers.is_live, rules_of(state)
+    by_factor = due_of_factors(capacity, live, rules)
+    distinct = sorted(by_factor)
+    factor = np.zeros(len(state.topics), np.int64)
+    np.maximum.at(factor, state.partitions.topic, rules.factor)
+    row = np.searchsorted(distinct, factor) + 1
+    # rules do not bind what they keep in place, such as internal topics
+    known = np.isin(factor, distinct)
+    rows = np.array([capacity, *(by_factor[each] for each in distinct)])
+    return np.where(live, rows, 0.0), np.where(known, row, 0)
 
 
 def _weights(state: ClusterState) -> F64:

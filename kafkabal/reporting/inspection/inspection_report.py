@@ -56,7 +56,7 @@ def inspection_report(
     by: Grouping = Grouping.BROKER,
     *,
     shown_rows: int | None = None,
-    cluster_options: str = "",
+    rebalance_options: str | None = "",
     read_at_s: float = 0.0,
     cluster_label: str = "",
     rack_level: int | None = None,
@@ -70,8 +70,8 @@ def inspection_report(
     ----------
     shown_rows
         Number of rows that people see; 0 for all, None for the view's default.
-    cluster_options
-        The options that selected the cluster, for the suggested command.
+    rebalance_options
+        The options of the suggested command: cluster, scores, tolerance; None to suggest none.
     read_at_s
         When the cluster was in this state, in seconds since the epoch; 0 if unknown.
     cluster_label
@@ -93,7 +93,8 @@ def inspection_report(
     traffic = traffic_table(shown.state, price_per_gb) if by is Grouping.RACK else no_traffic()
     if shown_rows is not None:
         table = replace(table, shown_rows=shown_rows or None)
-    command = f"{verdict.next_command} {cluster_options}".strip() if verdict.next_command else ""
+    has_next = bool(verdict.next_command) and rebalance_options is not None
+    command = f"{verdict.next_command} {rebalance_options}".strip() if has_next else ""
     small = small_racks(inspection)
     return Report(
         command="inspect",
@@ -281,22 +282,14 @@ def _notes_on_remote_storage(state: ClusterState) -> Iterator[str]:
         yield f"{counted_noun(diskless, 'diskless topic')}: counted by leaders and replicas only, at zero bytes"
 
 
-def _rounded(inspection: Inspection) -> list[str]:
-    """Scores with a share farther from 1 than the tolerance, though every holder is inside its band."""
-    return [
-        s.score.name
-        for s in inspection.scored
-        if s.score.band is not None and s.evaluation.skew > inspection.tolerance and not s.evaluation.outside.any()
-    ]
-
-
 def _notes(inspection: Inspection, command: str) -> Iterator[str]:
     state = inspection.state
     if command:
         yield f"next: {command}"
         if inspection.tolerance == DEFAULT_CHECK_TOLERANCE:
             yield TWO_TOLERANCES
-    yield from rounding_note(_rounded(inspection), inspection.tolerance)
+    rounded = [scored.score.name for scored in inspection.scored if inspection.is_rounded(scored)]
+    yield from rounding_note(rounded, inspection.tolerance)
     yield from inspection.unavailable
     yield from _notes_on_sizes(state)
     yield from _notes_on_remote_storage(state)

@@ -117,6 +117,15 @@ def test_excess_bytes_are_those_above_the_fair_share(state: ClusterState) -> Non
     assert (uneven <= total * (1 + 1e-9) + 1e-6).all()
 
 
+def test_a_topic_is_not_above_its_fair_share_where_racks_rule_it() -> None:
+    """Brokers 1 and 4 share a rack, so each is due half of what the others hold."""
+    state = cluster(brokers(4, racks=3), [topic("t", [1, 2, 3], [4, 2, 3]), topic("u", [1], [1], [2], size_bytes=GB)])
+
+    t, u = uneven_bytes(state).tolist()
+    assert t == pytest.approx(0, abs=1)
+    assert u == pytest.approx(1.5 * GB)
+
+
 def lopsided() -> ClusterState:
     """Three brokers; broker 1 holds twice what 2 and 3 hold."""
     return cluster(brokers(3), [topic("t", [1], [1], [2], [3])])
