@@ -46,7 +46,7 @@ def _broker_table(outcome: SendOutcome, view: RoutingView) -> Table:
         columns=(
             Column(key="broker", title="broker", values=view.broker_id[leads].tolist(), label=True),
             Column(key="sent_bytes", title="sent", kind=ValueKind.BYTES, values=sent[leads].tolist()),
-            Column(key="sent_share", title="vs fair share", kind=ValueKind.FAIR, values=share[leads].tolist()),
+            Column(key="sent_share", title="vs mean", kind=ValueKind.FAIR, values=share[leads].tolist()),
             Column(key="used_bytes", title="holds", kind=ValueKind.BYTES, values=view.used_bytes[leads].tolist()),
         ),
     )

@@ -254,7 +254,7 @@ def _broker_table(simulated: PolicyComparison) -> Table:
                 kind=ValueKind.PERCENT,
                 values=np.concatenate(used).tolist(),
             ),
-            Column(key="share", title=title("share"), kind=ValueKind.FAIR, values=shares),
+            Column(key="share", title=title("vs mean"), kind=ValueKind.FAIR, values=shares),
             Column(
                 key="share_bar",
                 title=title(" "),
