@@ -20,7 +20,7 @@ def plugin(
 
     Put the jar on the class path of the producer (Kafka Connect, Flink, Spark, or your own program) and set
     partitioner.class=kafkabal.routing.ScorePartitioner. 'kafkabal route TOPIC --publish' publishes the weights. The
-    same jar serves clients since Kafka 3.0. Building needs no JDK.
+    same jar serves clients since Kafka 3.0. Building needs 'kafkabal[sandbox]' and no JDK.
 
     Examples:
 

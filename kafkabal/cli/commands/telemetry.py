@@ -216,7 +216,7 @@ def plugin(
     """Build the broker plug-in that forwards client metrics to a topic.
 
     Put the jar into the libs folder of every broker and set metric.reporters=kafkabal.telemetry.TelemetryForwarder in
-    server.properties. Requires Kafka 3.7 or later in KRaft mode. Building needs no JDK.
+    server.properties. Requires Kafka 3.7 or later in KRaft mode. Building needs 'kafkabal[sandbox]' and no JDK.
 
     Examples:
 
