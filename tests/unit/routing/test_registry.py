@@ -129,6 +129,15 @@ def test_own_policy_is_loaded_by_module() -> None:
     assert choice.about.name == "random"
 
 
+def test_own_policy_takes_options() -> None:
+    """Options follow the class as they follow a name."""
+    own = "kafkabal.routing.policies.power_of_d:PowerOfD"
+
+    assert load_policy(f"{own}:d=3").options == {"d": 3}
+    with pytest.raises(UsageError, match="unknown option: 'e'"):
+        load_policy(f"{own}:e=3")
+
+
 def test_settings_of_clients_are_options_where_none_was_given() -> None:
     """A policy that knows the option takes it; what was asked for stays, and other policies are not bothered."""
     assert load_policy("sticky").with_client_settings(linger_ms=0.0).options == {"linger_ms": 0.0}
