@@ -20,12 +20,16 @@ class Clock(Protocol):
         """Wait."""
 
 
+_SINCE_BOOT = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""Unlike ``time.monotonic`` it counts while the machine is suspended: a lock that expired then must not look fresh."""
+
+
 class SystemClock:
     """The clock of this machine."""
 
     def monotonic(self) -> float:
-        """Seconds since some time in the past."""
-        return time.monotonic()
+        """Seconds since some time in the past, including those for which the machine was suspended."""
+        return time.clock_gettime(_SINCE_BOOT)
 
     def utc_now(self) -> datetime:
         """Wall time, UTC."""

@@ -19,7 +19,7 @@ from kafkabal.executor.run_setup import (
     retry_if_lock_lost,
     write_cluster_record,
 )
-from kafkabal.executor.safety.cluster_lock import release_lock
+from kafkabal.executor.safety.cluster_lock import confirm_lock, release_lock
 from kafkabal.executor.safety.lock_across_runs import lock_cluster
 from kafkabal.executor.state.find_run import FoundRun, find_run
 from kafkabal.executor.state.journal import Journal
@@ -91,6 +91,7 @@ def _begin(
         undo.callback(release_lock, lock)
         # under the lock: otherwise a run that is just ending would be taken for one that crashed
         earlier = find_run(environment)
+        confirm_lock(lock, options.session_s)
         # not if another tool's reassignments are taken over: to cancel those is to cancel the whole run
         carried = earlier.moves_to_carry(environment.cluster, plan) if earlier is not None and not previous else ()
         inherited = _inherited(earlier, carried)
@@ -111,7 +112,7 @@ def _begin(
             environment, options, lock, lambda r: r.begin(record, begun), new_run_id=record.run_id
         )
         state = RunState(at=at, batches=0, later_originals=list(inherited), rates=set(rates))
-        fence = make_fence(environment, options, lock, cluster_record, record.run_id)
+        fence = make_fence(environment, options, lock, cluster_record, FoundRun(record, state, None))
         store = RunStore(record, state, journal, cluster_record, fence, environment.clock)
         context = make_context(environment, options, store, fence)
         # the run begins only here: a crash before this leaves nothing to resume

@@ -98,7 +98,7 @@ def _reopen(
         found.state.at = environment.clock.utc_now().isoformat(timespec="milliseconds")
         cluster_record = write_cluster_record(environment, wanted, lock, lambda r: _reopen_cluster_record(r, found))
         effects = found.journal.effects if found.journal else 0
-        fence = make_fence(environment, wanted, lock, cluster_record, found.record.run_id)
+        fence = make_fence(environment, wanted, lock, cluster_record, found)
         store = RunStore(found.record, found.state, opened, cluster_record, fence, environment.clock)
         if only_winds_down:
             store.tolerate_gaps()

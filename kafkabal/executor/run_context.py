@@ -103,6 +103,8 @@ class RunContext:
             self.retries.until_success(lambda: self._record(Phase.CLOSED))
         except OperationError as error:
             self.warn(f"cannot update the run record on the cluster: {error}")
+        # suspended as it was writing that, it would report an end that another process has undone since
+        self.retries.until_success(self.fence.check)
 
     def warn(self, message: str) -> None:
         """Send the listener a warning for the user."""

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from kafkabal.clusters import ClusterLock
 from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, UnsafeError
 from kafkabal.executor.observe.duration_estimate import dir_changes, predicted_s
@@ -23,6 +25,7 @@ from kafkabal.executor.safety.cluster_lock import (
     release_lock,
 )
 from kafkabal.executor.safety.fenced_requests import FencedRequests
+from kafkabal.executor.safety.late_requests import left_by_late_request
 from kafkabal.executor.safety.lock_across_runs import lock_cluster
 from kafkabal.executor.safety.retry import RetryBudget
 from kafkabal.executor.safety.run_invariants import RunInvariants
@@ -34,11 +37,12 @@ from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle.run_throttles import RunThrottles
 from kafkabal.executor.throttle.throttle_rules import kept_rates
 from kafkabal.units import format_stated_rate
-from kafkabal.wording import brokers_by_id
+from kafkabal.wording import brokers_by_id, first_of
 
 _T = TypeVar("_T")
 _TRIES = 3
 """If the lock is lost this often before any change, another process has it; a suspended process loses it only once."""
+_LATE = "changed by a request that arrived late"
 _HOW_TO_END = "finish it with 'kafkabal rebalance resume', 'rollback' or 'cancel', then try again"
 
 
@@ -162,7 +166,7 @@ def make_context(
 
 
 def make_fence(
-    environment: RunEnvironment, options: RunOptions, lock: ClusterLock, known: ClusterRecord | None, run_id: str
+    environment: RunEnvironment, options: RunOptions, lock: ClusterLock, known: ClusterRecord | None, run: FoundRun
 ) -> Fence:
     """Create the fence of a run; a lost lock is taken again only if no other process has used it meanwhile.
 
@@ -178,13 +182,38 @@ def make_fence(
             regained = lock_cluster(environment, options.session_s)
             undo.callback(release_lock, regained)
             # whoever held the lock in between may have finished or rolled back the run: what is known here is stale
-            if known is None or not known.is_as_left(run_id):
-                raise TakenOverError(f"run {run_id} was resumed by another process")
+            if known is None or not known.is_as_left(run.record.run_id):
+                raise _taken_over(environment, known, run)
             undo.pop_all()
         return regained
 
     give_up_s = options.timeouts.unreachable_s
     return Fence(lock, retake, environment.clock, session_s=options.session_s, give_up_s=give_up_s)
+
+
+def _taken_over(environment: RunEnvironment, known: ClusterRecord | None, run: FoundRun) -> TakenOverError:
+    """The error that ends this process, with what its last request has changed if that arrived late."""
+    run_id, recorded = run.record.run_id, known.load() if known is not None else None
+    message = f"run {run_id} was resumed by another process"
+    hint = "nothing more changed; run 'kafkabal rebalance status'"
+    # whoever continues an open run also takes back what a late request of this process has changed
+    if known is None or recorded is None or not recorded[1].is_clean:
+        return TakenOverError(message, hint=hint)
+    record, state = recorded
+    if record.run_id != run_id:
+        record, state = run.record, replace(run.state, goal=Goal.CANCEL)
+        message, hint = f"run {run_id} was replaced by another", hint.replace("status", "history")
+    left = left_by_late_request(environment.cluster, record, state)
+    if not left:
+        return TakenOverError(message, hint=hint)
+    hint = "'kafkabal rebalance adopt' lists its moves, 'kafkabal rebalance repair' its throttles"
+    if recorded[0].run_id == run_id:
+        # it is open again, and the next command on it, here or elsewhere, finds what is left
+        state.pending, state.openings = [f"{what}: {_LATE}" for what in left], state.openings + 1
+        state.at = environment.clock.utc_now().isoformat(timespec="milliseconds")
+        known.update(run_id, state)
+        hint = "undo that with 'kafkabal rebalance resume'"
+    return TakenOverError(f"{message}; {_LATE}: {first_of(left)}", hint=hint)
 
 
 def announce_start(context: RunContext, goal: Goal | None = None) -> None:

@@ -38,6 +38,9 @@ class Kind(StrEnum):
     STOP = "SIGINT"
     TAKEN_OVER = "tool stands still while another host resumes the run"
     TAKEN_OVER_HERE = "tool stands still while another process of its host resumes the run"
+    ROLLED_BACK = "tool stands still while another host rolls the run back"
+    LATE = "call is sent only after another host has resumed the run"
+    LATE_BACK = "call is sent only after another host has rolled the run back"
 
 
 class Disturbance(NamedTuple):
@@ -60,6 +63,10 @@ OF_THE_TOOL = frozenset({Kind.STOP, Kind.OUTPUT_GONE, Kind.DISK_FULL})
 _ABOUT_CONFIGS = frozenset({"configs", "alter_configs", "read"})
 _ABOUT_RECORDS = frozenset({"records.get_all", "records.put", "lock", "lock_holders", "cluster_id"})
 _NOT_ABOUT_PARTITIONS = _ABOUT_RECORDS | {"configs", "alter_configs", "broker_ids"}
+STALLS_TOOL = frozenset({Kind.TAKEN_OVER, Kind.TAKEN_OVER_HERE, Kind.ROLLED_BACK, Kind.LATE, Kind.LATE_BACK})
+"""Disturbances during which the tool stands still for longer than its session."""
+LAST = frozenset({Kind.LATE, Kind.LATE_BACK})
+"""Nothing else may go wrong after these: a process that dies before it has looked for what it changed tells nobody."""
 _FREE = frozenset({Kind.NOTHING, Kind.ARRIVES})
 SLEEP = "sleep"
 _READS = frozenset({"broker_ids", "reassignments", "partition_status", "replica_logs"})
@@ -134,9 +141,14 @@ def _to_the_tool(world: World, method: str, *, may_be_taken_over: bool) -> Itera
     if method in WRITES:
         yield Disturbance(Kind.CRASH_AFTER)
     elif may_be_taken_over:
-        # a request in flight arrives at any time: stalling during it is the same as stalling just after it
         yield Disturbance(Kind.TAKEN_OVER)
         yield Disturbance(Kind.TAKEN_OVER_HERE)
+        if world.has_late_requests:
+            yield Disturbance(Kind.ROLLED_BACK)
+    is_last = world.budget == 1 or world.flows  # the search counts on what a disturbance costs
+    if method in WRITES and may_be_taken_over and world.has_late_requests and is_last:
+        yield Disturbance(Kind.LATE)
+        yield Disturbance(Kind.LATE_BACK)
     if not world.is_disk_full:
         yield Disturbance(Kind.DISK_FULL)
     if not world.is_output_gone:

@@ -22,12 +22,14 @@ from kafkabal.executor.run_events import Event
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.safety.lock_holder import LockHolder
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
-from tools.model_check.disturbances import SLEEP, Disturbance, Kind, cost, happen, possible
+from kafkabal.executor.state.cluster_record import ClusterRecord
+from tools.model_check.disturbances import LAST, SLEEP, STALLS_TOOL, Disturbance, Kind, cost, happen, possible
 from tools.model_check.invariants import ViolationError, check_replicas, check_throttles, check_writer
 from tools.model_check.journal_digest import JournalDigest, journal_digests
 from tools.model_check.world import SESSION_S, World, write_files
 
 _MOST_CALLS = 20_000
+_OTHER = {"one": "two", "two": "one"}
 _OUTCOMES = {Kind.TIMEOUT: CallOutcome.TIMEOUT, Kind.LOST: CallOutcome.RESPONSE_LOST, Kind.REFUSED: CallOutcome.REFUSED}
 
 
@@ -192,7 +194,7 @@ class Life:
             self._die(process)
         if chosen.kind is Kind.CRASH_AFTER:
             process.dies_after = call.number
-        if call.method in WRITES:
+        if call.method in WRITES and chosen.kind not in STALLS_TOOL:
             check_writer(self.world, process.client)
 
     def _after(self, call: Call) -> None:
@@ -216,26 +218,27 @@ class Life:
             len(self.processes) == 1
             and lock is not None
             and lock.client is process.client
-            and "run" in self.world.kafka.parts.records
+            and ClusterRecord(process.client.records()).run_id() is not None
         )
         chosen = self._choose(Moment(self, method, frame, may_be_taken_over, process.has_read_configs))
         if chosen.kind is not Kind.NOTHING:
             self.trail.append(f"{process.host}, call {self._calls} ({method}): {chosen}")
-        self.world.budget -= cost(chosen)
+        self.world.budget = 0 if chosen.kind in LAST else self.world.budget - cost(chosen)
         happen(self.world, chosen)
         if chosen.kind is Kind.STOP:
             process.stop.request(StopReason.INTERRUPT)
-        if chosen.kind is Kind.TAKEN_OVER:
-            self._take_over(process, "two" if process.host == "one" else "one")
-        if chosen.kind is Kind.TAKEN_OVER_HERE:
-            self._take_over(process, process.host)
+        if chosen.kind in STALLS_TOOL:
+            is_elsewhere = chosen.kind is not Kind.TAKEN_OVER_HERE
+            is_back = chosen.kind in (Kind.ROLLED_BACK, Kind.LATE_BACK)
+            host = _OTHER[process.host] if is_elsewhere else process.host
+            self._take_over(process, Command.ROLL_BACK if is_back else Command.RESUME, host)
         return chosen
 
-    def _take_over(self, process: Process, host: str) -> None:
-        """Stall a process for longer than its session, and let another one resume its run meanwhile."""
+    def _take_over(self, process: Process, command: Command, host: str) -> None:
+        """Stall a process for longer than its session, and let another one continue its run meanwhile."""
         process.client.stop()
         self.world.kafka.clock.sleep(SESSION_S + 1.0)
-        ending = self._run(Command.RESUME, host)
+        ending = self._run(command, host)
         self.trail.append(f"{host}: {ending.error or ending.result or 'died'}")
         process.client.resume_process()
 

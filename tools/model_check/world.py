@@ -82,6 +82,8 @@ class World:
     """The rate that an operator sets on a broker during a run."""
     flows: bool = False
     """Whether replication takes time; if not, copies complete on command."""
+    has_late_requests: bool = True
+    """Whether a request may be sent, and a run be rolled back by another host, while the tool stands still."""
     is_disk_full: bool = False
     is_output_gone: bool = False
     clocks_off_s: dict[str, float] = field(default_factory=dict)

@@ -15,6 +15,8 @@ _MOST_DISTURBANCES = 6
 _MOST_LIVES = 4
 FIRST_WITH_CLOCKS = 10_001
 """Smaller seeds draw no clock steps: seeds that have failed before must stay the same."""
+FIRST_WITH_LATE_REQUESTS = 700_001
+"""The same for requests that a suspended process sends late, and for a rollback by another host meanwhile."""
 _HOSTS = ("one", "two")
 _CLOCKS_OFF_S = (-86_400.0, -3_600.0, -1.0, 0.0, 1.0, 3_600.0, 86_400.0)
 
@@ -42,6 +44,7 @@ def drawn_run(seed: int, folder: Path) -> str:
     """Run a seed; returns what was violated and what led to it, or an empty text."""
     random = Random(seed)
     world = draw_world(random, disturbances=random.randint(0, _MOST_DISTURBANCES))
+    world.has_late_requests = seed >= FIRST_WITH_LATE_REQUESTS
     likelihood = random.choice((0.02, 0.05, 0.15))
     clocks = _Clocks(seed)
 

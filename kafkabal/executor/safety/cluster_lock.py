@@ -23,6 +23,10 @@ from kafkabal.errors import (
 from kafkabal.executor.safety.lock_holder import is_provably_gone
 from kafkabal.file_locks import acquire_file_lock
 
+_ON_ITS_WAY = (
+    "only a request that was already being sent may still take effect; "
+    "once the other run has finished, 'kafkabal rebalance repair' lists throttles that are left"
+)
 _OWNER_CHARACTERS = 1000
 """Longest owner read from a lock file: whatever else fills that file must not fill the terminal."""
 
@@ -182,7 +186,8 @@ class Fence:
             since_s = now_s if refused_s is None else refused_s
             if now_s - since_s < self._session_s and not isinstance(error, TakenOverError):
                 return since_s
-            hint = "nothing more changed; run 'kafkabal rebalance status' once the other run has finished"
+            # the hint of a lock that is held is to wait for it, which is in vain here
+            hint = error.hint if isinstance(error, TakenOverError) else _ON_ITS_WAY
             raise BusyError(f"lost the lock of this cluster: {error.message}", hint=hint) from error
         except UnreachableError:
             pass  # its coordinator may be back at the next attempt

@@ -107,7 +107,8 @@ class FencedRequests:
         self._fence.check()
         self._number += 1
         self._store.announce_request(Intended(at=self._store.now(), number=self._number, kind=kind, items=items))
-        # on disk before it is sent: after a crash, only what is recorded can be undone
+        # on disk before it is sent: after a crash, only what is recorded can be undone; a slow disk may have taken long
+        self._fence.check()
         try:
             failed = dict(call())
         except OperationError as error:

@@ -3,9 +3,10 @@
 Records are small (a broker accepts 1 MB by default), so the compressed run is split into parts. The head is written
 last and names the parts: until it is there, the new run does not exist, and the previous one still does.
 
-Whoever reopens a run writes its state under a key of its own, and the state of the latest opening counts. Kafka cannot
-make a write depend on what is there: a process that was suspended just before a write sends it when it wakes up, and
-under a shared key an old state would replace the progress of whoever has continued the run since.
+Kafka cannot make a write depend on what is there: a process that was suspended just before a write sends it when it
+wakes up. Under a shared key it would replace what another process has written since. So each run has a head of its own,
+and each opening of it a state of its own. The head of the latest run counts whose parts are there: a new run first
+deletes those of runs that have not begun, whose heads may still arrive. The state of the latest opening counts.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_states import RunState
 from kafkabal.executor.state.run_summary import RunSummary, summary_of
 
-_HEAD = "run"
+_RUN = "run"
+"""Prefix of the keys of runs; alone, the key of the head that earlier versions wrote, one for all runs."""
 _HISTORY = "history"
+_HEAD = "head"
 _STATE = "state"
 _MOST_SUMMARIES = 500
 """Summaries of earlier runs that the cluster keeps: more than a year of one run a day."""
@@ -38,6 +41,8 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     parts: int
     sha256: str
+    number: int = 0
+    """Higher than that of every run that had begun before."""
 
 
 class ClusterRecord:
@@ -72,6 +77,13 @@ class ClusterRecord:
     def begin(self, record: RunRecord, state: RunState) -> None:
         """Replace the recorded run with a new one."""
         before = self._store.get_all()
+        others = [key for key in before if _is_of_run(key) and not key.startswith(f"{_RUN}/{record.run_id}/")]
+        heads = [head for head in _heads(before) if head.run_id != record.run_id]
+        begun = {head.run_id for head in heads}
+        # without its parts, the head of a process that was suspended as it began a run comes too late
+        unbegun = [key for key in others if "/" in key and key.split("/")[1] not in begun]
+        for key in unbegun:
+            self._put(key, None)
         packed = zlib.compress(msgspec.json.encode(record))
         parts = [packed[i : i + _PART_BYTES] for i in range(0, len(packed), _PART_BYTES)]
         for number, part in enumerate(parts):
@@ -80,10 +92,15 @@ class ClusterRecord:
         # before the head: once the head is written, a process that stops need not return to the previous run
         self._keep_summary(before, record.run_id)
         # after everything that the run needs: a crash before this write leaves the previous run in place and complete
-        head = _Head(run_id=record.run_id, parts=len(parts), sha256=hashlib.sha256(packed).hexdigest())
-        self._put(_HEAD, msgspec.json.encode(head))
-        for key in before:
-            if key.startswith(f"{_HEAD}/") and not key.startswith(f"{_HEAD}/{record.run_id}/"):
+        head = _Head(
+            run_id=record.run_id,
+            parts=len(parts),
+            sha256=hashlib.sha256(packed).hexdigest(),
+            number=1 + max((head.number for head in heads), default=0),
+        )
+        self._put(_head_key(record.run_id), msgspec.json.encode(head))
+        for key in others:
+            if key not in unbegun:
                 self._put(key, None)
 
     def _keep_summary(self, before: Mapping[str, bytes], run_id: str) -> None:
@@ -163,12 +180,17 @@ def _nothing() -> None:
 
 def _load(records: Mapping[str, bytes], head: _Head) -> tuple[RunRecord, RunState] | None:
     """The run that a head names; None if parts of it are missing or damaged."""
-    packed = b"".join(records.get(_part_key(head.run_id, i), b"") for i in range(head.parts))
-    if hashlib.sha256(packed).hexdigest() != head.sha256:
+    packed = _packed(records, head)
+    if packed is None:
         return None
     record = msgspec.json.decode(zlib.decompress(packed), type=RunRecord)
     states = _states(records, head.run_id).values()
     return record, max(states, key=lambda state: (state.openings, state.at), default=RunState())
+
+
+def _packed(records: Mapping[str, bytes], head: _Head) -> bytes | None:
+    packed = b"".join(records.get(_part_key(head.run_id, i), b"") for i in range(head.parts))
+    return packed if hashlib.sha256(packed).hexdigest() == head.sha256 else None
 
 
 def is_state_key(key: str) -> bool:
@@ -178,24 +200,38 @@ def is_state_key(key: str) -> bool:
 
 def _states(records: Mapping[str, bytes], run_id: str) -> dict[str, RunState]:
     """The state that each opening of a run has recorded last, by key."""
-    keys = [key for key in records if key.startswith(f"{_HEAD}/{run_id}/") and is_state_key(key)]
+    keys = [key for key in records if key.startswith(f"{_RUN}/{run_id}/") and is_state_key(key)]
     return {key: msgspec.json.decode(records[key], type=RunState) for key in keys}
 
 
 def _state_key(run_id: str, state: RunState) -> str:
     """Where an opening of a run records its state: two that follow the same one differ by time."""
-    key = f"{_HEAD}/{run_id}/{_STATE}"
+    key = f"{_RUN}/{run_id}/{_STATE}"
     return f"{key}/{state.openings}/{state.at}" if state.openings else key
 
 
 def _request_key(run_id: str) -> str:
-    return f"{_HEAD}/{run_id}/request"
+    return f"{_RUN}/{run_id}/request"
 
 
 def _part_key(run_id: str, number: int) -> str:
-    return f"{_HEAD}/{run_id}/{number}"
+    return f"{_RUN}/{run_id}/{number}"
+
+
+def _head_key(run_id: str) -> str:
+    return f"{_RUN}/{run_id}/{_HEAD}"
+
+
+def _is_of_run(key: str) -> bool:
+    return key == _RUN or key.startswith(f"{_RUN}/")
 
 
 def _head(records: Mapping[str, bytes]) -> _Head | None:
-    packed = records.get(_HEAD)
-    return msgspec.json.decode(packed, type=_Head) if packed else None
+    """The head of the latest run that is there as a whole, or else of the latest one."""
+    heads = sorted(_heads(records), key=lambda head: head.number, reverse=True)
+    return next((head for head in heads if _packed(records, head) is not None), heads[0] if heads else None)
+
+
+def _heads(records: Mapping[str, bytes]) -> list[_Head]:
+    keys = [key for key in records if key == _RUN or (_is_of_run(key) and key.split("/")[2:] == [_HEAD])]
+    return [msgspec.json.decode(records[key], type=_Head) for key in keys]

@@ -1,8 +1,10 @@
-"""Deadlines."""
+"""The clock of the machine, and deadlines."""
 
 from __future__ import annotations
 
-from kafkabal.clusters.clock import Deadline
+import time
+
+from kafkabal.clusters.clock import Deadline, SystemClock
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 
 
@@ -24,3 +26,10 @@ def test_the_earlier_deadline_counts() -> None:
     assert deadline.at_most(10.0).remaining_s == 3.0
     clock.sleep(0.5)
     assert (deadline.at_most(10.0).remaining_s, str(deadline.at_most(10.0))) == (2.5, "3 s")
+
+
+def test_time_counts_while_the_machine_is_suspended() -> None:
+    """A lock whose session has expired meanwhile must not look fresh to a laptop that was opened again."""
+    boot = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    before, now, after = time.clock_gettime(boot), SystemClock().monotonic(), time.clock_gettime(boot)
+    assert before <= now <= after

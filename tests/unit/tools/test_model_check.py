@@ -7,6 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from kafkabal.executor import run_setup
 from kafkabal.executor.observe.copy_progress import CopyProgress
 from kafkabal.executor.reassign.move_loop import MoveLoop
 from kafkabal.executor.run_options import RunOptions
@@ -54,6 +55,15 @@ def test_rate_without_a_record_is_found(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(RunInvariants, "check_configs", lambda *_: None)  # would stop it first
     with pytest.raises(ViolationError, match="which no record knows of"):
         Search(Progress.at_first(0), tmp_path).run()
+
+
+def test_late_request_that_stays_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An executor that does not look for what its late request has changed is detected."""
+    monkeypatch.setattr(run_setup, "left_by_late_request", lambda *_: [])
+    search = Search(Progress.at_first(1), tmp_path)
+    with pytest.raises(ViolationError, match="not as operators have set them"):
+        search.run()
+    assert "call is sent only after another host has rolled the run back" in " ".join(search.trail)
 
 
 def test_second_run_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from kafkabal.executor.throttle import run_throttles
 from kafkabal.executor.throttle.throttle_rules import NOTHING
-from tools.seeds.drawn_run import drawn_run
+from tools.seeds.drawn_run import FIRST_WITH_LATE_REQUESTS, drawn_run
 
 SEEDS = (199, 386, 857, 931, 1097, 1657, 1735, 41334, 46413)
 """Those that have failed before."""
@@ -23,6 +23,12 @@ def test_seed_that_has_failed(seed: int, tmp_path: Path) -> None:
 def test_first_seeds(tmp_path: Path) -> None:
     """Whatever is drawn, the plan is executed or rolled back, and nothing is left behind."""
     assert [fault for seed in range(1, 61) if (fault := drawn_run(seed, tmp_path))] == []
+
+
+def test_seeds_with_late_requests(tmp_path: Path) -> None:
+    """The same if a suspended process sends a request late, or another host rolls its run back meanwhile."""
+    seeds = range(FIRST_WITH_LATE_REQUESTS, FIRST_WITH_LATE_REQUESTS + 40)
+    assert [fault for seed in seeds if (fault := drawn_run(seed, tmp_path))] == []
 
 
 def test_fault_is_reported_with_its_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,7 +135,10 @@ def test_our_own_old_session_is_waited_for() -> None:
     with pytest.raises(BusyError) as lost:
         fence.check()
     assert lost.value.message == "lost the lock of this cluster: cluster locked by kafkabal on one (process 7)"
-    assert lost.value.hint == "nothing more changed; run 'kafkabal rebalance status' once the other run has finished"
+    assert lost.value.hint == (
+        "only a request that was already being sent may still take effect; "
+        "once the other run has finished, 'kafkabal rebalance repair' lists throttles that are left"
+    )
     assert lost.value.__cause__ is busy
     assert clock.monotonic() == SESSION_S
     fence, _ = _fence(_Lock(is_held=False), _Retaking(busy, busy, _Lock()))
@@ -155,9 +158,11 @@ def test_our_own_old_session_counts_from_the_first_refusal() -> None:
 
 def test_a_run_that_was_taken_over_is_left_at_once() -> None:
     """There is no waiting for a session if another process has used the lock."""
-    fence, clock = _fence(_Lock(is_held=False), _Retaking(TakenOverError("run r was resumed by another process")))
-    with pytest.raises(BusyError, match="lost the lock of this cluster: run r was resumed by another process"):
+    taken_over = TakenOverError("run r was resumed by another process", hint="what to do now")
+    fence, clock = _fence(_Lock(is_held=False), _Retaking(taken_over))
+    with pytest.raises(BusyError, match="lost the lock of this cluster: run r was resumed by another process") as lost:
         fence.check()
+    assert lost.value.hint == "what to do now"
     assert clock.monotonic() == 0.0
 
 

@@ -88,6 +88,7 @@ def _sent(number: int, kind: EffectKind, items: dict[str, Any], call: Any, faile
         "begun",
         "fence",
         Intended(at="now", number=number, kind=kind, items=items),
+        "fence",
         call,
         Confirmed(at="now", number=number, failed=failed),
         Submitted(effect=number, kind=kind, items=len(items), failed=len(failed)),
@@ -182,7 +183,7 @@ def test_a_lost_response() -> None:
     with pytest.raises(UnreachableError):
         requests.cancel([A, B, C])
     assert scene.happened[-1] == Unanswered(at="now", number=7, error="no answer")
-    assert len(scene.happened) == 5
+    assert len(scene.happened) == 6
     scene.answer = dict
     requests.cancel([C])
     assert scene.happened[-1].effect == 8

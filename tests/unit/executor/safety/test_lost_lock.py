@@ -118,8 +118,8 @@ def test_stopped_process_whose_run_no_other_resumed(scene: Any, method: str, num
     _goes_on(scene, lambda: apply(scene.environment(), scene.plan, scene.options))
 
 
-_HEAD_PUT, _LAST_PUT = 4, 6
-"""A run that replaces another puts its part, its state, a summary of the other and its head, and deletes two keys."""
+_HEAD_PUT, _LAST_PUT = 4, 8
+"""A run that replaces another puts its part, its state, a summary of the other and its head, and deletes four keys."""
 
 
 @pytest.fixture

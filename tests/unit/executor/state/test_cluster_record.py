@@ -85,7 +85,7 @@ def test_a_run_in_parts(store: _Store, monkeypatch: pytest.MonkeyPatch) -> None:
     record, large = ClusterRecord(store), _run("b", 100)
     record.begin(_run("a"), RunState(at="1"))
     record.put_request("a", b"slower")
-    former = [f"-{key}" for key in store.writes if key != "run"]
+    former = [f"-{key}" for key in store.writes]
     store.writes.clear()
     record.begin(large, RunState(at="2", phase=Phase.MOVING))
     assert record.load() == (large, RunState(at="2", phase=Phase.MOVING))
@@ -93,9 +93,9 @@ def test_a_run_in_parts(store: _Store, monkeypatch: pytest.MonkeyPatch) -> None:
     assert parts == [f"run/b/{n}" for n in range(len(parts))]
     assert len(parts) > 3
     assert all(len(store.kept[key]) <= 200 for key in parts)
-    assert (state, summary, head) == ("run/b/state", "history/a", "run")
+    assert (state, summary, head) == ("run/b/state", "history/a", "run/b/head")
     assert store.writes[-len(former) :] == former
-    assert former[-2:] == ["-run/a/state", "-run/a/request"]
+    assert former[-3:] == ["-run/a/state", "-run/a/head", "-run/a/request"]
     assert record.run_id() == "b"
 
 
@@ -120,6 +120,47 @@ def test_a_crash_leaves_the_former_run(store: _Store, crash_after: int) -> None:
     known = ClusterRecord(store).load()
     assert known is not None
     assert known[0] == _run("b" if crash_after == 4 else "a")
+
+
+def test_a_head_that_arrives_late(store: _Store) -> None:
+    """The head of a process that was suspended as it began its run replaces no run that another began since, or
+    resumed."""
+    ClusterRecord(store).begin(_run("a"), RunState(at="1"))
+    late, put = ClusterRecord(store), store.put
+    held_back = dict[str, bytes | None]()
+
+    def hold_back_the_head(key: str, value: bytes | None, *, within_s: float | None = None) -> None:
+        if key == "run/late/head":
+            held_back[key] = value
+            raise KeyboardInterrupt
+        put(key, value)
+
+    store.put = hold_back_the_head  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        late.begin(_run("late"), RunState(at="2"))
+    store.put = put  # type: ignore[method-assign]
+    newer = ClusterRecord(store)
+    newer.begin(_run("b"), RunState(at="3"))
+    for key, value in held_back.items():
+        put(key, value)
+    assert newer.load() == (_run("b"), RunState(at="3"))
+    assert newer.is_as_left("b")
+    assert not late.is_as_left("late")
+    newer.begin(_run("c"), RunState(at="4"))
+    assert newer.run_id() == "c"
+    assert not [key for key in store.kept if "late" in key]
+    assert [run.run_id for run in newer.earlier_runs()] == ["a", "b"]
+
+
+def test_a_run_of_an_earlier_version(store: _Store) -> None:
+    """The one head that earlier versions wrote is read, and replaced by the next run."""
+    record = ClusterRecord(store)
+    record.begin(_run("a"), RunState(at="1"))
+    store.kept["run"] = store.kept.pop("run/a/head")
+    assert record.load() == (_run("a"), RunState(at="1"))
+    record.begin(_run("b"), RunState(at="2"))
+    assert (record.run_id(), "run" in store.kept) == ("b", False)
+    assert [run.run_id for run in record.earlier_runs()] == ["a"]
 
 
 def test_damage_is_reported(store: _Store) -> None:
