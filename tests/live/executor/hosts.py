@@ -28,7 +28,7 @@ from kafkabal.plan.plan_file import write_plan
 from kafkabal.sandbox import Sandbox
 from kafkabal.sandbox.sandbox_spec import CONTROLLER_LISTENER
 from tests.live.executor.own_clock import OwnClock
-from tests.live.executor.scenery import LONGEST_S
+from tests.live.executor.scenery import LONGEST_S, until
 
 _T = TypeVar("_T")
 SESSION_S = 3.0
@@ -85,6 +85,10 @@ class Process:
         """Kill it (SIGKILL), unless it has ended."""
         self.popen.kill()
         self.popen.wait()
+
+    def await_suspension(self) -> None:
+        """Wait until it has suspended itself."""
+        until(lambda: Path(f"/proc/{self.popen.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
 
     @property
     def has_ended(self) -> bool:
@@ -170,13 +174,16 @@ class Hosts:
         host: str,
         controllers: tuple[str, ...],
         is_watched: bool = False,
+        stops_before: tuple[str, int] | None = None,
     ) -> Process:
         """Start another process that applies the plan, or continues a run.
 
         Parameters
         ----------
         is_watched
-            It reports every event to a reader that may go away, and its clock can be stepped."""
+            It reports every event to a reader that may go away, and its clock can be stepped.
+        stops_before
+            Call before which it suspends itself: a method, and which of its calls."""
         number = next(_numbers)
         path, order, said = (self.folder / f"{number}.{kind}" for kind in ("plan.json", "order.json", "said"))
         write_plan(plan, path)
@@ -193,6 +200,7 @@ class Hosts:
             "plan": str(path),
             "options": options,
             "is_reporting": is_watched,
+            "stops_before": stops_before,
         }
         order.write_bytes(msgspec.json.encode(fields))
         words = [sys.executable, str(_DRIVER), str(order)]

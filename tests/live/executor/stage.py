@@ -121,10 +121,17 @@ class Stage(Hosts):
         plan: Plan | None = None,
         controllers: tuple[str, ...] = (),
         is_watched: bool = False,
+        stops_before: tuple[str, int] | None = None,
     ) -> Process:
         """Start another process that applies the plan, or continues a run."""
         return self.start_process(
-            plan or self.plan, options, action, host=host, controllers=controllers, is_watched=is_watched
+            plan or self.plan,
+            options,
+            action,
+            host=host,
+            controllers=controllers,
+            is_watched=is_watched,
+            stops_before=stops_before,
         )
 
     def execute(self, action: str, host: str = "one", options: RunOptions | None = None) -> tuple[int, str]:

@@ -13,10 +13,12 @@ from kafkabal.clusters.clock import SystemClock
 from kafkabal.clusters.kafka.group_lock import LOCK_GROUP
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.config.connection_settings import ConnectionSettings
-from kafkabal.errors import BusyError
+from kafkabal.errors import BusyError, FindingsError
 from tests.live.executor.stage import Stage
 
-_BUSY = BusyError.exit_code
+_BUSY, _FINDINGS = BusyError.exit_code, FindingsError.exit_code
+_HEAD_PUT = 4
+"""A run that replaces another writes a part, its state, a summary of the other and its head."""
 
 
 def test_a_suspended_run_sends_nothing_once_another_has_worked(stage: Stage) -> None:
@@ -35,7 +37,7 @@ def test_a_suspended_run_sends_nothing_once_another_has_worked(stage: Stage) -> 
     stage.assert_as_planned()
 
 
-@pytest.mark.parametrize("records", [1, *(pytest.param(n, marks=pytest.mark.sweep) for n in range(8, 80, 8))])
+@pytest.mark.parametrize("records", [1, *(pytest.param(n, marks=pytest.mark.sweep) for n in range(8, 48, 8))])
 def test_a_suspended_run_resumes_if_no_other_has_worked(stage: Stage, records: int) -> None:
     """A process stopped for two sessions reacquires the lock, observes the cluster, and completes."""
     sleeper = stage.begin(stage.fast)
@@ -46,6 +48,46 @@ def test_a_suspended_run_resumes_if_no_other_has_worked(stage: Stage, records: i
     code, said = sleeper.end()
     assert code == 0, said
     stage.assert_as_planned()
+
+
+@pytest.mark.parametrize(
+    ("request_kind", "what"),
+    [("alter_configs", "replication rates of broker"), pytest.param("alter_reassignments", "placement of moves")],
+)
+def test_a_request_that_arrives_after_a_rollback(stage: Stage, request_kind: str, what: str) -> None:
+    """A process suspended as it sends a request names what that has changed (75), and a resume undoes it."""
+    sleeper = stage.begin(stage.slow, stops_before=(request_kind, 1))
+    sleeper.await_suspension()
+    stage.finish("roll back", host="two")
+    stage.assert_as_at_start()
+    sleeper.send(signal.SIGCONT)
+    code, said = sleeper.end()
+    assert (code, said) == (_BUSY, said)
+    assert f"was resumed by another process; changed by a request that arrived late: {what}" in said
+    status = stage.command("status", host="two")
+    assert (status.returncode, "continue with 'kafkabal rebalance resume'" in status.stdout) == (_FINDINGS, True)
+    stage.finish("resume", host="two")
+    stage.assert_as_at_start()
+
+
+def test_a_run_whose_head_arrives_late(stage: Stage) -> None:
+    """A process suspended as it records its run does not hide the run that another host has begun since: that one still
+    receives requests, and can be rolled back."""
+    stage.finish("apply", host="three")
+    stage.finish("roll back", host="three")
+    sleeper = stage.begin(stage.slow, stops_before=("records.put", _HEAD_PUT))
+    sleeper.await_suspension()
+    newer = stage.begin_when_free(stage.slow, "apply", host="two")
+    stage.until(stage.in_flight)
+    sleeper.send(signal.SIGCONT)
+    code, said = sleeper.end()
+    assert (code, said) == (_BUSY, said)
+    stage.hasten(host="three")
+    code, said = newer.end()
+    assert code == 0, said
+    stage.assert_as_planned()
+    stage.finish("roll back", host="three")
+    stage.assert_as_at_start()
 
 
 def test_two_hosts_at_once(stage: Stage) -> None:

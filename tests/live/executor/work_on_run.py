@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -12,7 +14,9 @@ from typing import Literal
 import msgspec
 
 from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
+from kafkabal.clusters.cluster_protocol import Cluster
 from kafkabal.clusters.open_cluster import connect
+from kafkabal.clusters.simulated.fault_injection import Call, FaultyCluster
 from kafkabal.config.connection_settings import ConnectionSettings, ZookeeperAddress
 from kafkabal.errors import KafkabalError
 from kafkabal.executor.execute_run import apply, cancel, repair_run, resume, roll_back
@@ -47,6 +51,9 @@ class Order(msgspec.Struct, kw_only=True):
     """File with the seconds by which its clock is wrong."""
     is_reporting: bool = False
     """It writes every event, as a command with ``--output jsonl`` does."""
+    stops_before: tuple[str, int] | None = None
+    """Call before which it suspends itself, so that the request is sent once it is continued: a method, and which of
+    its calls."""
 
 
 def follow(order: Order) -> int:
@@ -61,7 +68,7 @@ def follow(order: Order) -> int:
         clock = OwnClock(Path(order.clock))
         with connect(address, clock) as cluster, _reporter(order) as listener:
             environment = RunEnvironment(
-                cluster=cluster,
+                cluster=_suspending(cluster, order.stops_before),
                 state_dir=Path(order.state_dir),
                 host=order.host,
                 listener=listener,
@@ -74,6 +81,19 @@ def follow(order: Order) -> int:
         return error.exit_code
     sys.stderr.writelines(f"{line}\n" for line in (summary(result), *result.problems.items()))
     return 0 if result.outcome is RunOutcome.COMPLETE and not result.pending else 1
+
+
+def _suspending(cluster: Cluster, before: tuple[str, int] | None) -> Cluster:
+    if before is None:
+        return cluster
+
+    def suspend(call: Call) -> None:
+        if (call.method, call.method_number) == before:
+            os.kill(os.getpid(), signal.SIGSTOP)
+
+    faulty = FaultyCluster(cluster)
+    faulty.before.append(suspend)
+    return faulty
 
 
 @contextmanager
