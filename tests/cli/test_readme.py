@@ -29,6 +29,7 @@ TEXTS = [
     ROOT / "CONTRIBUTING.md",
     ROOT / "monitoring" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
 ]
 # placeholders in texts, and values that can be parsed in their place
 VALUES = {
@@ -66,13 +67,23 @@ def _commands_in(line: str) -> Iterator[str]:
 
 def _in_markdown(text: str) -> Iterator[str]:
     """Command lines in Markdown code blocks and code spans."""
-    for block in re.findall(r"^ *```(?:sh|console)\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE):
+    for language, block in re.findall(r"^ *```(\w*)\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE):
         for line in block.replace("\\\n", " ").splitlines():
-            yield from _commands_in(line)
-    prose = re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE)
-    for span in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", prose):
+            if language in ("sh", "console") or (not language and _is_typed(line)):
+                yield from _commands_in(line)
+    for span in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", _prose(text)):
         if span.startswith(("kafkabal ", "source <(kafkabal")):
             yield from _commands_in(span)
+
+
+def _is_typed(line: str) -> bool:
+    """Whether a line of a block in no language is a command, not a usage or an output."""
+    return re.match(r" *(?:\$ )?kafkabal [a-z]", line) is not None and "[OPTIONS]" not in line
+
+
+def _prose(text: str) -> str:
+    """Markdown without its code blocks."""
+    return re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def _in_man_page(text: str) -> Iterator[str]:
@@ -190,10 +201,21 @@ def test_the_profile_can_be_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    """Every linked file exists."""
-    links = set(re.findall(r"\]\(((?!http|#)[^)#]+)", page.read_text()))
+    """Every linked file exists, and has the heading that a link names."""
+    links = set(re.findall(r"\]\((?!http)([^)#\s]*)(?:#([^)\s]+))?\)", _prose(page.read_text())))
 
-    assert [link for link in sorted(links) if not (page.parent / link).exists()] == []
+    assert [link for link, _ in sorted(links) if link and not (page.parent / link).exists()] == []
+    assert [
+        f"{link}#{heading}"
+        for link, heading in sorted(links)
+        if heading and heading not in _anchors(page.parent / link if link else page)
+    ] == []
+
+
+def _anchors(page: Path) -> set[str]:
+    """Names under which links find the headings of a page."""
+    headings = re.findall(r"^#+ (.+)$", _prose(page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_tests_that_are_named_exist() -> None:
