@@ -19,6 +19,9 @@ _NAMED_TOPICS = 3
 """Enough to look one up in a line that also names a log dir."""
 _MOST_OF_IT = 0.5
 """A replica that is more than half of its log dir keeps the dir outside its band: no other dir can hold it either."""
+_NEARLY_ALL = 0.9
+_FEW = 10
+"""Two log dirs with 6 and 5 replicas of equal size are just outside the default band; of unequal size, with more."""
 
 
 def remains_of(problem: Problem, after: ClusterState) -> tuple[str, ...]:
@@ -69,7 +72,7 @@ def _in_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
 
 
 def _dirs_of(state: ClusterState, found: Evaluation, broker: int) -> str:
-    """The log dirs of a broker outside their band, and the replica that takes up most of the fullest one."""
+    """The log dirs of a broker outside their band, and the few replicas that make up the fullest one."""
     dirs = state.log_dirs
     outside = np.flatnonzero(found.outside & (dirs.broker == broker))
     shares = [f"{dirs.path[d]} at {found.share[d]:.2f}x of its fair share" for d in outside.tolist()]
@@ -80,7 +83,11 @@ def _dirs_of(state: ClusterState, found: Evaluation, broker: int) -> str:
 def _largest(state: ClusterState, log_dir: int) -> str:
     rows = np.flatnonzero(state.replicas.log_dir == log_dir)
     size = replica_bytes(state)[rows]
-    if not size.sum() or size.max() / size.sum() <= _MOST_OF_IT:
+    if not size.sum():
         return ""
-    name = state.topic_partition(int(state.replicas.partition[rows[size.argmax()]]))
-    return f": {name} is {size.max() / size.sum():.0%} of {state.log_dirs.path[log_dir]}"
+    path, fraction = state.log_dirs.path[log_dir], np.sort(size)[::-1].cumsum() / size.sum()
+    if fraction[0] > _MOST_OF_IT:
+        name = state.topic_partition(int(state.replicas.partition[rows[size.argmax()]]))
+        return f": {name} is {fraction[0]:.0%} of {path}"
+    number = int(np.searchsorted(fraction, _NEARLY_ALL)) + 1
+    return f": {number} replicas make up {fraction[number - 1]:.0%} of {path}" if number <= _FEW else ""

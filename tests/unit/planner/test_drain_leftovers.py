@@ -69,6 +69,18 @@ def test_log_dirs_that_stay_outside_are_named_with_the_reason(mode: Mode) -> Non
     ]
 
 
+def test_log_dirs_of_a_few_replicas_say_so() -> None:
+    """Five equal replicas cannot be shared evenly by two log dirs, so the count is the reason."""
+    parts = [partition(n, [b], GB, log_dirs=[n % 2]) for b in (1, 2) for n in range(5 * b, 5 * b + 5)]
+    plan = make_plan(cluster(brokers(2, dirs=2), [TopicRow(topic="t", partitions=parts)]))
+
+    assert plan.partitions == ()
+    assert [line.rpartition(": ")[2] for line in plan.warnings] == [
+        "3 replicas make up 100% of /d1",
+        "3 replicas make up 100% of /d0",
+    ]
+
+
 def test_log_dirs_are_named_only_where_they_are_aimed_at() -> None:
     """Log dirs are not named in a mode that skips them, or if another score was selected."""
     assert _warnings_of_dirs(PlanOptions(mode=Mode.REPAIR_ONLY)) == []
