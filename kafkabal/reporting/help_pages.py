@@ -7,9 +7,11 @@ from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
-from rich.markdown import Markdown
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.markdown import Markdown, TableElement
+from rich.table import Table as RichTable
 
 from kafkabal.errors import OperationError
 from kafkabal.reporting.output_capabilities import OutputCapabilities
@@ -24,6 +26,20 @@ _LINK: Final = re.compile(r"!?\[([^\]]+)\]\((?!https?:)([^)#\s]*)(?:#[^)\s]*)?\)
 """Links to a file in the same folder, or to a picture: no terminal can open these."""
 # decision records and measurements are for readers of the repository
 _FOLDERS: Final = ("", "how-to")
+
+
+class _WholeTable(TableElement):
+    """A table that breaks a word too long for its column: rich would cut off the name of a setting."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for drawn in super().__rich_console__(console, options):
+            for column in drawn.columns if isinstance(drawn, RichTable) else ():
+                column.overflow = "fold"
+            yield drawn
+
+
+class _Page(Markdown):
+    elements: ClassVar = {**Markdown.elements, "table_open": _WholeTable}
 
 
 @cache
@@ -82,7 +98,7 @@ def topics_report() -> Report:
 def draw_page(text: str, surface: OutputCapabilities) -> str:
     """A page rendered for a terminal; if stdout is not a terminal, its source without comments."""
     text = _COMMENT.sub("", text)
-    return text if surface.width is None else draw([Markdown(_LINK.sub(_as_command, text))], surface)
+    return text if surface.width is None else draw([_Page(_LINK.sub(_as_command, text))], surface)
 
 
 def _as_command(link: re.Match[str]) -> str:

@@ -15,7 +15,7 @@ from kafkabal.cli.framework.completion.command_pages import Page, pages
 from kafkabal.cli.framework.help_text import ordered
 from kafkabal.cli.framework.shared_options import CLUSTER_SECTION, OUTPUT_SECTION
 from kafkabal.cli.framework.typer_parameters import read_signature
-from kafkabal.reporting.help_pages import page_names
+from kafkabal.reporting.help_pages import page_names, read_page
 
 PAGES = pages()
 GROUPS: list[Mapping[str, Row]] = [COMMANDS, *(row.commands for row in COMMANDS.values() if row.commands)]
@@ -138,3 +138,10 @@ def test_links_between_pages_resolve_in_a_terminal(run_cli: Callable[..., Any]) 
     assert "kafkabal help scores" in " ".join(re.sub(r"\x1b\[[0-9;]*m", "", shown).split())
     for name in page_names():
         assert not re.search(r"\x1b]8;[^;]*;(?!https?:)[^\x1b]+\x1b", run_cli("help", name, terminal=True).out), name
+
+
+def test_tables_of_pages_cut_off_nothing(run_cli: Callable[..., Any]) -> None:
+    """A setting too long for its column is broken, so that it can still be read in a terminal of 80 columns."""
+    for name in page_names():
+        shown = run_cli("help", name, terminal=True, environ={"COLUMNS": "80"}).out
+        assert shown.count("…") == read_page(name).count("…"), name
