@@ -102,7 +102,7 @@ _kafkabal_spec() {
         "kafkabal inspect --full-within") spec="value" ;;
         "kafkabal inspect --rack-level") spec="value" ;;
         "kafkabal inspect --price-per-gb") spec="value" ;;
-        "kafkabal inspect --telemetry") spec="files" ;;
+        "kafkabal inspect --telemetry") spec="words topic" ;;
         "kafkabal inspect --prometheus") spec="value" ;;
         "kafkabal inspect --prometheus-query") spec="value" ;;
         "kafkabal inspect --prometheus-label") spec="value" ;;
@@ -152,7 +152,7 @@ _kafkabal_spec() {
         "kafkabal rebalance --textfile") spec="files" ;;
         "kafkabal rebalance --notify") spec="value" ;;
         "kafkabal rebalance --save") spec="files" ;;
-        "kafkabal rebalance --telemetry") spec="files" ;;
+        "kafkabal rebalance --telemetry") spec="words topic" ;;
         "kafkabal rebalance --prometheus") spec="value" ;;
         "kafkabal rebalance --prometheus-query") spec="value" ;;
         "kafkabal rebalance --prometheus-label") spec="value" ;;
@@ -186,7 +186,7 @@ _kafkabal_spec() {
         "kafkabal rebalance plan --replication-factor") spec="value" ;;
         "kafkabal rebalance plan -o" | "kafkabal rebalance plan --output") spec="words table json yaml csv markdown html" ;;
         "kafkabal rebalance plan --output-file") spec="files" ;;
-        "kafkabal rebalance plan --telemetry") spec="files" ;;
+        "kafkabal rebalance plan --telemetry") spec="words topic" ;;
         "kafkabal rebalance plan --prometheus") spec="value" ;;
         "kafkabal rebalance plan --prometheus-query") spec="value" ;;
         "kafkabal rebalance plan --prometheus-label") spec="value" ;;
@@ -343,7 +343,7 @@ _kafkabal_spec() {
         "kafkabal rebalance throttle --zookeeper") spec="value" ;;
         "kafkabal rebalance throttle --broker-timeout") spec="value" ;;
         "kafkabal rebalance throttle --color") spec="words auto always never" ;;
-        "kafkabal rebalance throttle #0") spec="value" ;;
+        "kafkabal rebalance throttle #0") spec="words auto" ;;
         "kafkabal rebalance history --last") spec="value" ;;
         "kafkabal rebalance history -b" | "kafkabal rebalance history --bootstrap-server") spec="value" ;;
         "kafkabal rebalance history --command-config") spec="files" ;;
@@ -401,7 +401,7 @@ _kafkabal_spec() {
         "kafkabal create --partition-bytes") spec="value" ;;
         "kafkabal create -f" | "kafkabal create --file") spec="files" ;;
         "kafkabal create --save") spec="files" ;;
-        "kafkabal create --telemetry") spec="files" ;;
+        "kafkabal create --telemetry") spec="words topic" ;;
         "kafkabal create --prometheus") spec="value" ;;
         "kafkabal create --prometheus-query") spec="value" ;;
         "kafkabal create --prometheus-label") spec="value" ;;
@@ -442,7 +442,7 @@ _kafkabal_spec() {
         "kafkabal produce --refresh") spec="value" ;;
         "kafkabal produce --producer-config") spec="value" ;;
         "kafkabal produce --manifest") spec="files" ;;
-        "kafkabal produce --telemetry") spec="files" ;;
+        "kafkabal produce --telemetry") spec="words topic" ;;
         "kafkabal produce --prometheus") spec="value" ;;
         "kafkabal produce --prometheus-query") spec="value" ;;
         "kafkabal produce --prometheus-label") spec="value" ;;
@@ -498,7 +498,7 @@ _kafkabal_spec() {
         "kafkabal route --output-file") spec="files" ;;
         "kafkabal route --refresh") spec="value" ;;
         "kafkabal route --valid-for") spec="value" ;;
-        "kafkabal route --telemetry") spec="files" ;;
+        "kafkabal route --telemetry") spec="words topic" ;;
         "kafkabal route --prometheus") spec="value" ;;
         "kafkabal route --prometheus-query") spec="value" ;;
         "kafkabal route --prometheus-label") spec="value" ;;
@@ -700,8 +700,8 @@ _kafkabal_spec() {
         "kafkabal sandbox up --racks") spec="value" ;;
         "kafkabal sandbox up --log-dirs") spec="value" ;;
         "kafkabal sandbox up --capacity") spec="value" ;;
-        "kafkabal sandbox up --controllers") spec="value" ;;
-        "kafkabal sandbox up --kafka-version") spec="value" ;;
+        "kafkabal sandbox up --controllers") spec="words 1 3 5" ;;
+        "kafkabal sandbox up --kafka-version") spec="words 3.9.2 4.1.2 4.3.1" ;;
         "kafkabal sandbox up --replicas") spec="value" ;;
         "kafkabal sandbox up --heap") spec="value" ;;
         "kafkabal sandbox up --property") spec="value" ;;
@@ -746,11 +746,33 @@ _kafkabal_note() {
     esac
 }
 
+# tokens=  the words of the line $1 without quotes and backslashes; the last one is being typed
+_kafkabal_split() {
+    local line=$1 word= quote= begun= char i
+    tokens=()
+    for ((i = 0; i < ${#line}; i++)); do
+        char=${line:i:1}
+        if [[ $char == \\ && $quote != "'" ]]; then
+            i=$((i + 1)) begun=1
+            word+=${line:i:1}
+        elif [[ -n $quote ]]; then
+            if [[ $char == "$quote" ]]; then quote=; else word+=$char; fi
+        elif [[ $char == "'" || $char == '"' ]]; then
+            quote=$char begun=1
+        elif [[ $char == [[:space:]] ]]; then
+            [[ -n $word$begun ]] && tokens+=("$word")
+            word= begun=
+        else
+            word+=$char
+        fi
+    done
+    tokens+=("$word")
+}
+
 _kafkabal() {
     local line=${COMP_LINE:0:COMP_POINT} command=kafkabal option= spec= words= position=0 prefix= word i
     local tokens=() asked=()
-    read -ra tokens <<< "$line"
-    [[ $line == *[[:space:]] ]] && tokens+=("")
+    _kafkabal_split "$line"
     local last=$((${#tokens[@]} - 1)) current
     current=${tokens[last]}
     COMPREPLY=()

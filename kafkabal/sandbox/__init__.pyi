@@ -20,6 +20,7 @@ from .node_layout import Role as Role
 from .node_status import NodeState as NodeState
 from .node_status import NodeStatus as NodeStatus
 from .pinned_jars import LockedJar as LockedJar
+from .pinned_jars import locked_versions as locked_versions
 from .sample_data_set import write_data_set as write_data_set
 from .sandbox import Sandbox as Sandbox
 from .sandbox_home import HOME_VARIABLE as HOME_VARIABLE

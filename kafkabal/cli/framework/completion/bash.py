@@ -40,11 +40,33 @@ _kafkabal_note() {
     esac
 }
 
+# tokens=  the words of the line $1 without quotes and backslashes; the last one is being typed
+_kafkabal_split() {
+    local line=$1 word= quote= begun= char i
+    tokens=()
+    for ((i = 0; i < ${#line}; i++)); do
+        char=${line:i:1}
+        if [[ $char == \\ && $quote != "'" ]]; then
+            i=$((i + 1)) begun=1
+            word+=${line:i:1}
+        elif [[ -n $quote ]]; then
+            if [[ $char == "$quote" ]]; then quote=; else word+=$char; fi
+        elif [[ $char == "'" || $char == '"' ]]; then
+            quote=$char begun=1
+        elif [[ $char == [[:space:]] ]]; then
+            [[ -n $word$begun ]] && tokens+=("$word")
+            word= begun=
+        else
+            word+=$char
+        fi
+    done
+    tokens+=("$word")
+}
+
 _kafkabal() {
     local line=${COMP_LINE:0:COMP_POINT} command=kafkabal option= spec= words= position=0 prefix= word i
     local tokens=() asked=()
-    read -ra tokens <<< "$line"
-    [[ $line == *[[:space:]] ]] && tokens+=("")
+    _kafkabal_split "$line"
     local last=$((${#tokens[@]} - 1)) current
     current=${tokens[last]}
     COMPREPLY=()

@@ -12,6 +12,7 @@ from kafkabal.cli.framework.completion.quick_candidates import CandidateKind
 from kafkabal.config import PRESETS
 from kafkabal.reporting.help_pages import page_names
 from kafkabal.routing import BUILT_IN as POLICIES
+from kafkabal.sandbox import locked_versions
 from kafkabal.scoring import BUILT_IN as SCORES
 from kafkabal.simulator import PROFILES as STORAGES
 from kafkabal.simulator import workload_names
@@ -70,8 +71,12 @@ _BY_FLAG: Final[Mapping[str, Values]] = {
     "--format": Values(CompletionKind.WORDS, tuple(form.value for form in RowFormat)),
     "--count-capacity": Values(CompletionKind.WORDS, ("equal", "disk")),
     "--throttle": Values(CompletionKind.WORDS, ("auto", "none")),
+    "--telemetry": Values(CompletionKind.WORDS, ("topic",)),
+    "--kafka-version": Values(CompletionKind.WORDS, locked_versions()),
+    "--controllers": Values(CompletionKind.WORDS, ("1", "3", "5")),
 }
 _BY_COMMAND: Final[Mapping[tuple[str, str], Values]] = {
+    ("rebalance", "rate"): Values(CompletionKind.WORDS, ("auto",)),
     ("sandbox", "--name"): Values(CandidateKind.SANDBOXES),
     ("profiles", "name"): Values(CandidateKind.PROFILES),
     ("profiles", "names"): Values(CandidateKind.PROFILES),

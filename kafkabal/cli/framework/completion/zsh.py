@@ -113,7 +113,7 @@ def _action(values: Values) -> str:
         return f" {'_kafkabal_list' if values.is_list else '_kafkabal_names'} {values.kind}"
     match values.kind:
         case CompletionKind.WORDS:
-            return f"({' '.join(values.words)})"
+            return f"({_escaped(' '.join(values.words))})"
         case CompletionKind.FILES:
             return "_files"
         case _:
