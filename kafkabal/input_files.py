@@ -9,8 +9,11 @@ unpacked size of a compressed file, and integers of 63 bits. Every fault becomes
 
 from __future__ import annotations
 
+import errno
 import gzip
 import io
+import os
+import select
 import sys
 import zlib
 from codecs import BOM_UTF8
@@ -19,6 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from stat import S_ISFIFO
 from typing import IO, TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -44,6 +48,8 @@ Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _BUFFER_BYTES: Final = 2**20
 """A line of a large topic is some 100 kB: one read of the file serves several lines."""
+_WRITER_WAIT_S: Final = 10.0
+"""For the writer of a named pipe: the shell that starts both programs starts the second at once."""
 _MOST_INTEGER: Final = 2**63 - 1
 # only a text with so many digits in a row can hold an integer of more than 63 bits; turning all digits into nines and
 # searching for a run of them is twenty times as fast as a regular expression
@@ -289,9 +295,35 @@ def _opened(path: Path | str) -> IO[bytes]:
             raise InputFileError(_shown(path), "cannot read: it is closed")
         return cast("IO[bytes]", sys.stdin.buffer)
     try:
-        return cast("IO[bytes]", Path(path).open("rb", buffering=0))
+        return cast("IO[bytes]", _opened_file(path))
     except (OSError, ValueError) as error:
         raise InputFileError(path, f"cannot read: {_reason(error)}") from error
+
+
+def _opened_file(path: Path | str) -> io.FileIO:
+    """Open a file; of a named pipe, only if a program writes to it, for which opening alone would wait for ever."""
+    # without O_NONBLOCK, opening a pipe waits for its writer
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if S_ISFIFO(os.fstat(descriptor).st_mode):
+            _await_writer(descriptor)
+        os.set_blocking(descriptor, True)
+        return io.FileIO(descriptor)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _await_writer(pipe: int) -> None:
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    if poll.poll(_WRITER_WAIT_S * 1000):
+        return
+    try:
+        os.read(pipe, 1)
+    except BlockingIOError:
+        return  # there is a writer, which has not written yet
+    raise OSError(errno.ETIMEDOUT, "no program writes to this pipe")
 
 
 def _reason(error: Exception) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import sys
+import threading
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from kafkabal import input_files
 from kafkabal.errors import InputFileError
 from kafkabal.input_files import ROWS, STDIN, Limits, decode_json, open_input, read_bytes, read_text
 from kafkabal.model import LogDirRow
@@ -113,6 +116,26 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x" * 101)))
     with pytest.raises(InputFileError, match="standard input, line 1: the line is longer"):
         read_lines(STDIN)
+
+
+def test_a_pipe_without_a_writer_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Opening it would wait for ever; a writer that has not written yet is waited for."""
+    monkeypatch.setattr(input_files, "_WRITER_WAIT_S", 0.01)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(InputFileError, match="pipe: cannot read: no program writes to this pipe"):
+        read_bytes(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # so that the writer can open it
+    writer = os.open(pipe, os.O_WRONLY)
+    os.close(reader)
+
+    def write() -> None:
+        os.write(writer, b"late")
+        os.close(writer)
+
+    later = threading.Timer(0.1, write)
+    later.start()
+    assert read_bytes(pipe) == b"late"
 
 
 def test_standard_input_that_is_closed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
