@@ -127,6 +127,20 @@ def replacing(path: Path | str, *, flush: bool = True) -> Iterator[IO[bytes]]:
         raise OutputError(f"{path}: cannot write: {error.strerror or error}") from error
 
 
+def make_folder_of(path: Path) -> None:
+    """Make the folder of a file that is to be written.
+
+    Raises
+    ------
+    OutputError
+        If it cannot be made.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot write: {error.strerror or error}") from error
+
+
 def _stdout() -> IO[bytes]:
     stream: IO[bytes] | None = getattr(sys.stdout, "buffer", None)
     if stream is None or stream.closed:

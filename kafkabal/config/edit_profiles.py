@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from kafkabal.atomic_files import replacing
+from kafkabal.atomic_files import make_folder_of, replacing
 from kafkabal.config.profiles import parse_profiles, read_profiles
 from kafkabal.config.settings import KEYS
 from kafkabal.config.value_parsers import check_keys
@@ -142,6 +142,6 @@ def _replace(profiles_file: Path, text: str, names: set[str], otherwise: ConfigE
         is_right = False
     if not is_right:
         raise otherwise
-    profiles_file.parent.mkdir(parents=True, exist_ok=True)
+    make_folder_of(profiles_file)
     with replacing(profiles_file) as file:
         file.write(text.encode())

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from kafkabal.atomic_files import replacing
+from kafkabal.atomic_files import make_folder_of, replacing
 from kafkabal.errors import InputFileError
 from kafkabal.input_files import DOCUMENT, decode_json, read_bytes
 from kafkabal.plan import Plan
@@ -184,9 +184,9 @@ def write_ledger(ledger: HealingLedger, path: Path) -> None:
 
     Raises
     ------
-    OutputError, OSError
+    OutputError
         If it cannot be written; the file is then unchanged.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder_of(path)
     with replacing(path) as file:
         file.write(msgspec.json.encode(ledger))

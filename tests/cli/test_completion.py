@@ -116,6 +116,7 @@ def world(tmp_path: Path, run_cli: Callable[..., Any]) -> dict[str, str]:
         write_record(SandboxRecord(name, SandboxSpec(brokers=2), "id", 0.0, nodes), folder)
     state = read_snapshot(SNAPSHOTS / "lopsided.jsonl")
     write_plan(make_plan(state), tmp_path / "plan.json")
+    write_plan(make_plan(state), tmp_path / "my plan.json")
     (tmp_path / "broken.jsonl").write_text((SNAPSHOTS / "broken.jsonl").read_text())
     kept = {key: os.environ[key] for key in ("LD_LIBRARY_PATH", "VIRTUAL_ENV") if key in os.environ}
     return {
@@ -172,6 +173,11 @@ ONE = [
     ("kafkabal sandbox status --name la", "--name lab"),
     ("kafkabal sandbox kill --name lab 1", "--name lab 17"),
     ("kafkabal rebalance explain pl", "explain plan.json"),
+    ("kafkabal rebalance explain my\\ pl", "explain my\\ plan.json"),
+    ("kafkabal rebalance show 'my pl", "show 'my plan.json'"),
+    ("kafkabal create x --placement bin", "--placement binomial:0.5"),
+    ("kafkabal rebalance throttle au", "throttle auto"),
+    ("kafkabal sandbox up --kafka-version 3", "--kafka-version 3.9.2"),
     ("kafkabal completion inst", "completion install"),
     ("kafkabal help own-s", "help own-score"),
     ("kafkabal inspect diff brok", "diff broken.jsonl"),
@@ -188,6 +194,7 @@ MANY = [
     ("kafkabal rebalance --profile prod --drain ", {"1", "2", "3", "4", "5", "6"}),
     ("kafkabal rebalance --profile prod --drain 1,", {"2", "3", "4", "5", "6"}),
     ("kafkabal rebalance explain plan.json ", {"images-0", "labels-0"}),
+    ("kafkabal rebalance explain my\\ plan.json ", {"images-0", "labels-0"}),
 ]
 
 
@@ -258,6 +265,14 @@ def test_install_writes_to_the_folder_of_the_shell(
     assert (tmp_path / path).read_text() == run_cli("completion", shell).out
     assert str(tmp_path / path) in outcome.err
     assert run_cli("completion", "install", environ={**environ, "SHELL": "/bin/dash"}).code == 2
+
+
+def test_a_home_that_cannot_be_written_is_named(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """A folder that cannot be made is one line."""
+    (tmp_path / "file").touch()
+    outcome = run_cli("completion", "install", "fish", environ={"HOME": str(tmp_path / "file")})
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1), outcome.err
+    assert "kafkabal.fish: cannot write: Not a directory" in outcome.err
 
 
 _ASKED = (

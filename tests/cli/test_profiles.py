@@ -191,3 +191,11 @@ def test_a_setting_where_profiles_are_named_refuses_the_file(run_cli: Callable[.
     profiles.write_text(profiles.read_text() + "    tolerance: 5%\n")
     refused = run_cli("inspect", "--profile", "lab")
     assert (refused.code, "line 7: expected a mapping" in refused.err) == (2, True)
+
+
+def test_a_folder_of_profiles_that_cannot_be_made_is_named(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """A home that is a file ends in one line."""
+    (tmp_path / "config").touch()
+    outcome = run_cli("profiles", "add", "lab", "-b", "b:1")
+    assert (outcome.code, outcome.err.count("\n")) == (1, 1), outcome.err
+    assert "profiles.yaml: cannot write: " in outcome.err

@@ -74,11 +74,11 @@ def install(
 
       kafkabal completion install zsh
     """
-    from kafkabal.atomic_files import replacing
+    from kafkabal.atomic_files import make_folder_of, replacing
 
     chosen = shell or _own_shell(context)
     path = _script_path(chosen, context)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder_of(path)
     with replacing(path) as file:
         file.write(_script(chosen).encode())
     context.say(f"completion for {chosen} written to {path}")
