@@ -134,19 +134,19 @@ def _parse_options(name: str, settings: str, known: Mapping[str, OptionValue]) -
     for setting in settings.split(",") if settings else ():
         option, _, value = setting.partition("=")
         if option.replace("-", "_") in options:
-            raise UsageError(f"policy {name!r}: option {option!r} is given twice")
+            raise UsageError(f"policy {name}: option {option!r} is given twice")
         if option not in known:
             raise _unknown(f"policy {name}: unknown option: {option!r}", option, known)
-        options[option.replace("-", "_")] = _parse_value(setting, value, known[option])
+        options[option.replace("-", "_")] = _parse_value(f"policy {name}: {setting!r}", value, known[option])
     return options
 
 
-def _parse_value(setting: str, value: str, default: OptionValue) -> OptionValue:
+def _parse_value(title: str, value: str, default: OptionValue) -> OptionValue:
     kind = type(default)
     if kind is bool:
         if value in ("true", "false"):
             return value == "true"
-        raise UsageError(f"{setting!r}: expected true or false")
+        raise UsageError(f"{title}: expected true or false")
     try:
         if not value.isascii() or "_" in value or len(value) > _LONGEST_NUMBER:
             raise ValueError  # Python would accept more than people write
@@ -155,7 +155,7 @@ def _parse_value(setting: str, value: str, default: OptionValue) -> OptionValue:
         return kind(value)
     except ValueError:
         expected = "a whole number" if kind is int else "a number"
-        raise UsageError(f"{setting!r}: expected {expected}") from None
+        raise UsageError(f"{title}: expected {expected}") from None
 
 
 def _unknown(message: str, name: str, known: Iterable[str]) -> UsageError:

@@ -96,7 +96,7 @@ def test_check_reports_imbalance_by_its_exit_code(
         ("lopsided", ["-w", "10%", "-c", "25%"], 2, "KAFKABAL CRITICAL - Broker 1 has "),
         ("lopsided", ["-w", "10%", "-c", "300%", "--score", "disk"], 1, "KAFKABAL WARNING - Broker 1 has "),
         ("broken", ["-w", "500%", "-c", "500%"], 2, "KAFKABAL CRITICAL - "),
-        ("lopsided", ["-w", "30%", "-c", "20%"], 3, "KAFKABAL UNKNOWN - warning threshold above"),
+        ("lopsided", ["-w", "30%", "-c", "20%"], 3, "KAFKABAL UNKNOWN - -w 30% is above -c 20%"),
         ("missing", [], 3, "KAFKABAL UNKNOWN - "),
     ],
 )

@@ -7,7 +7,7 @@ import typer
 
 from kafkabal.errors import UsageError
 from kafkabal.reporting.inspection.grouping import Grouping
-from kafkabal.units import parse_percent, parse_positive_duration
+from kafkabal.units import parse_percent, parse_positive_duration, percent_as_option
 
 _DEFAULT_THRESHOLDS = (0.10, 0.25)
 """Warning if a rebalance would have work to do (its own tolerance is 9 %), critical well above that."""
@@ -95,7 +95,7 @@ class CheckOptions:
         warning = _DEFAULT_THRESHOLDS[0] if self.warning is None else self.warning
         critical = _DEFAULT_THRESHOLDS[1] if self.critical is None else self.critical
         if warning > critical:
-            raise UsageError(f"warning threshold above the critical threshold: {warning:g} > {critical:g}")
+            raise UsageError(f"-w {percent_as_option(warning)} is above -c {percent_as_option(critical)}")
         return warning, critical
 
 
