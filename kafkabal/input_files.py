@@ -65,6 +65,20 @@ def expand_home(path: Path) -> Path:
         return path
 
 
+def absolute_path(path: Path | str) -> Path:
+    """The path from the root.
+
+    Raises
+    ------
+    InputFileError
+        If it is relative to a current folder that has been removed.
+    """
+    try:
+        return Path(path).absolute()
+    except FileNotFoundError as error:
+        raise InputFileError(path, "relative to a folder that no longer exists", hint="change to another") from error
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The most that is read of a file, in bytes after unpacking."""

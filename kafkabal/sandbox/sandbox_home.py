@@ -10,6 +10,7 @@ from typing import Final
 import platformdirs
 
 from kafkabal.errors import OutputError
+from kafkabal.input_files import absolute_path
 
 HOME_VARIABLE: Final = "KAFKABAL_SANDBOX_HOME"
 
@@ -17,7 +18,7 @@ HOME_VARIABLE: Final = "KAFKABAL_SANDBOX_HOME"
 def home_of(environ: Mapping[str, str], state_folder: Path) -> Path:
     """Folder of all sandboxes: ``$KAFKABAL_SANDBOX_HOME``, else a folder in kafkabal's state folder."""
     override = environ.get(HOME_VARIABLE)
-    return Path(override).absolute() if override else state_folder / "sandboxes"
+    return absolute_path(override) if override else state_folder / "sandboxes"
 
 
 def cache_of(cache_folder: Path) -> Path:

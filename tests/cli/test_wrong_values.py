@@ -164,6 +164,28 @@ def test_the_home_of_a_user_that_does_not_exist(run_cli: Callable[..., Any], wor
     assert (outcome.code, f"{words[-1]}: cannot read" in outcome.err) == (2, True), outcome.err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("profiles", "add", "lab", "--snapshot", "s.jsonl"),
+        ("completion", "candidates", "topics", "--snapshot", "s.jsonl"),
+        ("sandbox", "status"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_current_folder_that_was_removed(
+    run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """A path relative to it is named."""
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    outcome = run_cli(*words, environ={"KAFKABAL_SANDBOX_HOME": "boxes"})
+    assert outcome.code == 2
+    assert ": relative to a folder that no longer exists\nkafkabal: hint: " in outcome.err
+
+
 def test_a_folder_of_sandboxes_that_links_to_itself(
     run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

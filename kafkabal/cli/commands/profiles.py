@@ -155,12 +155,12 @@ def add(
       kafkabal profiles add lab -b lab1:9092 --set tolerance=5% --set throttle=50MB/s
     """
     from kafkabal.config import add_profile, use_profile
-    from kafkabal.input_files import expand_home
+    from kafkabal.input_files import absolute_path, expand_home
 
     files = {"command_config": command_config, "snapshot": snapshot}
     given: dict[str, str | None] = {"bootstrap_servers": bootstrap_servers, "zookeeper": zookeeper}
     # a path in a profile is relative to the file of profiles, not to where the command was typed
-    given |= {key: None if path is None else str(expand_home(path).absolute()) for key, path in files.items()}
+    given |= {key: None if path is None else str(absolute_path(expand_home(path))) for key, path in files.items()}
     settings = {key: value for key, value in given.items() if value is not None}
     for text in others or ():
         key, value = _assignment(text)

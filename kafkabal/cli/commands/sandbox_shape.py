@@ -190,6 +190,7 @@ class ShapeOptions:
         UsageError
             If options contradict each other.
         """
+        from kafkabal.input_files import absolute_path
         from kafkabal.sandbox import SandboxSpec
 
         given = {
@@ -205,7 +206,7 @@ class ShapeOptions:
             "listeners": tuple(self.listeners or ()) or None,
             "properties": dict(self.properties or ()) or None,
             "broker_properties": self._broker_properties() or None,
-            "class_path": tuple(path.absolute() for path in self.class_path or ()) or None,
+            "class_path": tuple(absolute_path(path) for path in self.class_path or ()) or None,
         }
         shape: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
         return SandboxSpec(**shape) if shape else None

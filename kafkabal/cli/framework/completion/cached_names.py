@@ -15,7 +15,7 @@ import msgspec
 
 from kafkabal.atomic_files import replacing
 from kafkabal.errors import InputFileError, OutputError
-from kafkabal.input_files import DOCUMENT, decode_json, read_bytes
+from kafkabal.input_files import DOCUMENT, absolute_path, decode_json, read_bytes
 
 if TYPE_CHECKING:
     from kafkabal.config import Settings
@@ -63,7 +63,7 @@ def cached_names(settings: Settings, cache: Path) -> CachedNames:
 def _path(settings: Settings, cache: Path) -> Path:
     """One file per way of naming a cluster: completion cannot ask the cluster for its id."""
     named_files = (settings.snapshot, settings.command_config)
-    files = [None if path is None else str(Path(path).absolute()) for path in named_files]
+    files = [None if path is None else str(absolute_path(path)) for path in named_files]
     named_by = (*files, settings.zookeeper, sorted(settings.bootstrap_servers))
     return cache / _FOLDER / f"{sha256(repr(named_by).encode()).hexdigest()[:_DIGITS]}.json"
 
