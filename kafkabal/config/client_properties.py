@@ -85,11 +85,12 @@ def read_connection(
     InputFileError
         If the file cannot be read, or a value or a combination of values is wrong; the message names the line if known.
     """
+    check_addresses((*bootstrap_servers, *bootstrap_controllers))
     return _Properties(path).connection(bootstrap_servers, bootstrap_controllers)
 
 
-def valid_addresses(addresses: tuple[str, ...], what: str) -> tuple[str, ...]:
-    """The addresses themselves, if each is ``host:port``.
+def check_addresses(addresses: tuple[str, ...]) -> None:
+    """Check that each address is ``host:port``.
 
     Raises
     ------
@@ -101,10 +102,7 @@ def valid_addresses(addresses: tuple[str, ...], what: str) -> tuple[str, ...]:
         bare_ipv6 = ":" in host and not (host.startswith("[") and host.endswith("]"))
         is_port = port.isascii() and port.isdigit() and len(port) <= _PORT_DIGITS and 0 < int(port) < 2**16
         if not host or bare_ipv6 or not is_host_name(host) or not is_port:
-            raise ConfigError(
-                f"{what}: invalid address: {address[:_SHOWN]!r}", hint="write it like broker1.example:9092"
-            )
-    return addresses
+            raise ConfigError(f"invalid address: {address[:_SHOWN]!r}", hint="write it like broker1.example:9092")
 
 
 def is_host_name(host: str) -> bool:
@@ -128,10 +126,8 @@ class _Properties:
     def connection(self, servers: tuple[str, ...], controllers: tuple[str, ...]) -> ConnectionSettings:
         protocol = self._choice("security.protocol", SecurityProtocol, SecurityProtocol.PLAINTEXT)
         return ConnectionSettings(
-            bootstrap_servers=valid_addresses(servers or self._texts("bootstrap.servers"), "bootstrap servers"),
-            bootstrap_controllers=valid_addresses(
-                controllers or self._texts("bootstrap.controllers"), "bootstrap controllers"
-            ),
+            bootstrap_servers=servers or self._addresses("bootstrap.servers"),
+            bootstrap_controllers=controllers or self._addresses("bootstrap.controllers"),
             security_protocol=protocol,
             tls=self._tls() if protocol.has_tls else TlsSettings(),
             sasl=self._sasl() if protocol.has_sasl else None,
@@ -209,6 +205,14 @@ class _Properties:
         node = self._nodes.get(key)
         parts = value_parsers.text(node).split(",") if node is not None else ()
         return tuple(part.strip() for part in parts if part.strip())
+
+    def _addresses(self, key: str) -> tuple[str, ...]:
+        addresses = self._texts(key)
+        try:
+            check_addresses(addresses)
+        except ConfigError as error:
+            raise self._nodes[key].error(error.message, hint=error.hint) from error
+        return addresses
 
     def _seconds(self, key: str, default: float) -> float:
         node = self._nodes.get(key)

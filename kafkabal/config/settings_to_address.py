@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkabal.config.client_properties import is_host_name, read_connection
+from kafkabal.config.client_properties import check_addresses, is_host_name, read_connection
 from kafkabal.config.connection_settings import ClusterAddress, SnapshotAddress, ZookeeperAddress
 from kafkabal.config.settings import Settings
 from kafkabal.errors import ConfigError
@@ -23,6 +23,10 @@ def cluster_address(settings: Settings) -> ClusterAddress:
     """
     if settings.snapshot is not None:
         return SnapshotAddress(str(settings.snapshot))
+    with settings.naming("bootstrap_servers"):
+        check_addresses(settings.bootstrap_servers)
+    with settings.naming("bootstrap_controllers"):
+        check_addresses(settings.bootstrap_controllers)
     connection = read_connection(
         settings.command_config,
         bootstrap_servers=settings.bootstrap_servers,

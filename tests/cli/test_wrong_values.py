@@ -61,8 +61,8 @@ LONG = "a" * 5000
         (("produce", "clicks", LONG, "-b", "b:1"), "path too long"),
         (("inspect", "--snapshot", LONG), "--snapshot: path too long"),
         (("inspect", "--profile", f"{LONG}.yaml"), "cannot read"),
-        (("rebalance", "status", "-b", f"{'x' * 300}:1"), "invalid address"),
-        (("inspect", "-b", f"b:{HUGE}"), "invalid address"),
+        (("rebalance", "status", "-b", f"{'x' * 300}:1"), "--bootstrap-server: invalid address"),
+        (("inspect", "-b", f"b:{HUGE}"), "--bootstrap-server: invalid address: 'b:"),
         (("inspect", "--zookeeper", f"{'x' * 300}:2181"), "--zookeeper: invalid address"),
         # values without effect
         (("inspect", "--snapshot", SNAPSHOT, "--command-config", "/nope"), "--command-config has no effect"),
@@ -121,6 +121,7 @@ def test_a_wrong_variable_is_named(run_cli: Callable[..., Any], environ: dict[st
         ("scores: [ruplicas]\n", ("inspect", "--snapshot", SNAPSHOT), "p.yaml, line 1: unknown score: 'ruplicas'"),
         ("\nexclude_topics: [imagse]\n", PLAN, "p.yaml, line 2: unknown topic: 'imagse'"),
         ("exclude_brokers: [77]\n", PLAN, "p.yaml, line 1: unknown broker: 77"),
+        ("\nbootstrap_servers: b\n", ("inspect",), "p.yaml, line 2: invalid address: 'b'"),
         ("\nscores: {}\n", PLAN, "p.yaml, line 2: empty value"),
         ("\ncapacity: {1: {/nope: 1TB}}\n", ("inspect", "--snapshot", SNAPSHOT), "p.yaml, line 2: capacity"),
     ],
