@@ -159,7 +159,7 @@ def test_a_misspelt_variable_is_reported(run_cli: Callable[..., Any]) -> None:
 
     assert outcome.code == 0
     assert outcome.err.splitlines() == [
-        f"kafkabal: warning: unknown environment variable ignored: KAFKABAL_{name}; did you mean KAFKABAL_{near}?"
+        f"kafkabal: warning: unknown environment variable ignored: KAFKABAL_{name}; did you mean: KAFKABAL_{near}"
         for name, near in (("BOOTSTRAP_SERVERS", "BOOTSTRAP_SERVER"), ("TOLERENCE", "TOLERANCE"))
     ]
     assert run_cli("probe", environ=passed_over).err == ""
@@ -177,7 +177,7 @@ def test_a_profile_counts_where_neither_flag_nor_environment_does(run_cli: Calla
 
 
 @pytest.mark.parametrize(
-    ("option", "hint"), [("--tolerence", "did you mean '--tolerance'?"), ("--check", "see 'kafkabal probe --help'")]
+    ("option", "hint"), [("--tolerence", "did you mean: --tolerance"), ("--check", "see 'kafkabal probe --help'")]
 )
 def test_a_misspelt_option_is_named_with_a_guess(run_cli: Callable[..., Any], option: str, hint: str) -> None:
     """Only a similar option is suggested: '--check' is not taken for '--help'."""

@@ -121,7 +121,7 @@ def test_help_on_an_unknown_topic_suggests_similar_ones(run_cli: Callable[..., A
     """A misspelt topic is a usage error, with the right one in the hint."""
     outcome = run_cli("help", "plannr")
     assert (outcome.code, outcome.out) == (2, "")
-    assert "did you mean 'planner'?" in outcome.err
+    assert "did you mean: planner" in outcome.err
     outcome = run_cli("help", "rebalance", "nope")
     assert (outcome.code, "unknown command: kafkabal rebalance nope" in outcome.err) == (2, True)
 

@@ -51,11 +51,13 @@ BESIDE = [
     (PLAN, "--below 50%", ("--tolerance 5%", "--count-capacity disk")),
     (PLAN, "--frontier", ("--tolerance 5%", "--all")),
     (DRAIN_CHECK, "--check", (*COPIES, *RUNS, "--dry-run", "--yes", "--score disk", "--all", "--wait 5s", "--save x")),
+    (("doctor",), "--zookeeper z:1", ("--for inspect",)),
     (("sandbox", "up"), "--heap 1GB", ("--replicas 2000",)),
 ]
 """Words of a command, the option in force, and options that it makes ineffective."""
 
 WITHOUT = [
+    (("doctor",), "a cluster", ("--for inspect", "--broker-timeout 5s")),
     (("watch", *LIVE), "--heal", HEALING),
     (("watch", *LIVE, "--heal", "leaders"), "--heal all", REPAIRS),
     (("read", "t", *LIVE), "--cache", ("--cache-bytes 1GB",)),

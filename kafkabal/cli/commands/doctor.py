@@ -6,6 +6,7 @@ import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import names_cluster
+from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
 from kafkabal.cli.framework.shared_options import LIVE_CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
@@ -45,6 +46,10 @@ def doctor(
     """
     from kafkabal.reporting.doctor_report import doctor_report
 
+    if not names_cluster(settings):
+        refuse_without("a cluster", ["--for", "--broker-timeout"], context, hint="give --bootstrap-server HOST:PORT")
+    if settings.zookeeper is not None:
+        refuse_beside("--zookeeper", ["--for"], context)
     checks = tuple(_checks(context, settings, purposes or list(Purpose)))
     show_report(doctor_report(checks), output, context)
     return ExitCode.FINDINGS if any(check.status.is_finding for check in checks) else ExitCode.DONE

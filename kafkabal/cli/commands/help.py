@@ -51,7 +51,7 @@ def help_(
         from difflib import get_close_matches
 
         near = get_close_matches(name, [*COMMANDS, *page_names()], n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"list them with '{PROGRAM} help'"
+        hint = f"did you mean: {near[0]}" if near else f"list them with '{PROGRAM} help'"
         raise UsageError(f"unknown help topic: {name!r}", hint=hint)
     separator = "\n" if words[0] in COMMANDS else ""
     context.stdout.write(separator + draw_page(read_page(name), context.out))

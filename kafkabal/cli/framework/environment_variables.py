@@ -55,7 +55,7 @@ def values_from_environment(command: TyperCommand | TyperGroup, parent: Any) -> 
 def warn_of_misspelt(context: CommandContext) -> None:
     """Warn about each unknown variable that is similar to one of ours; others may belong to another program."""
     for name, near in misspelt(context.environ):
-        context.warn(f"unknown environment variable ignored: {name}; did you mean {near}?")
+        context.warn(f"unknown environment variable ignored: {name}; did you mean: {near}")
 
 
 def misspelt(environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -107,7 +107,7 @@ def _reworded(error: typer.TyperException) -> tuple[str, str]:
         if elsewhere := _ELSEWHERE.get((getattr(ctx, "info_name", ""), name)):
             return error.message, elsewhere
         near = get_close_matches(name, options, n=1, cutoff=_CLOSE)
-        return error.message, f"did you mean {near[0]!r}?" if near else ""
+        return error.message, f"did you mean: {near[0]}" if near else ""
     message = error.format_message().rstrip(".").replace("\n\t", " ").replace("\n", " ").replace("Value error, ", "")
     if choice := _NOT_A_CHOICE.fullmatch(message):
         choices = choice["choices"].replace("'", "")

@@ -93,7 +93,7 @@ class Group(TyperGroup):
             near = get_close_matches(args[0], self.rows, n=1)
             raise UsageError(
                 f"unknown command: {ctx.command_path} {args[0]}",
-                hint=f"did you mean {near[0]!r}?" if near else f"see '{ctx.command_path} --help'",
+                hint=f"did you mean: {near[0]}" if near else f"see '{ctx.command_path} --help'",
             )
         misplaced = [p.opts[-1] for p in self.params if ctx.get_parameter_source(p.name).name == "COMMANDLINE"]
         if misplaced:
