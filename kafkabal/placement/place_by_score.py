@@ -66,7 +66,7 @@ def _candidates(request: PlacementRequest, sites: EligibleBrokers, chosen: list[
 
 
 def _least(board: RunningScores, partition: int, candidates: Bools, *, leads: bool) -> int:
-    """The candidate with the smallest overshoot of its bands, then the smallest rise of the scores, then the fewest
+    """The candidate that overshoots its bands least by it, then the smallest rise of the scores, then the fewest
     replicas placed so far, then the lowest id.
 
     An empty replica does not raise the disk score anywhere.

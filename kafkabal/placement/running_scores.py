@@ -69,14 +69,17 @@ class RunningScores:
         Returns
         -------
         float64, float64, each of shape (n_brokers,)
-            By how much it would overshoot the bands, and by how much it would raise the sum of weight x share^2.
+            By how much more the broker would overshoot its bands, and by how much the sum of weight x share^2 rises.
         """
+        # what a broker is above its band already is no reason to break another band instead: on the 12 loaded clusters
+        # of SyntheticWorld, the plan that follows eight new topics moves 10 % less than if all of it counts (2026-11)
         over, lift = np.zeros(self._n), np.zeros(self._n)
         for track in self._tracks:
             group = track.group(partition)
             load = track.load(partition, leads=leads)
             step = load * group.per_load
-            over += track.weight * np.maximum(0.0, group.share + step - group.high)
+            above = np.maximum(0.0, group.share - group.high)
+            over += track.weight * (np.maximum(0.0, group.share + step - group.high) - above)
             lift += track.weight * (load / track.total_load) * (2 * group.share + step)
         return over, lift
 

@@ -109,6 +109,16 @@ def test_new_topics_reduce_an_imbalance() -> None:
     assert skew_after < skew_before
 
 
+def test_a_full_broker_does_not_concentrate_a_new_topic_on_another() -> None:
+    """Of two brokers in a rack one holds all bytes: the new topic, though small, stays inside its own band on both."""
+    held = cluster_builders.topic("held", *[(1, 2, 3)] * 6, size_bytes=10**9)
+    state = cluster_builders.cluster(cluster_builders.brokers(4, racks=3), [held])
+    placed = place_topics(state, [spec(partitions=12, size=10**7)], SCORE)
+
+    counts = Counter(broker for replicas in placed.topics[0].assignment for broker in replicas)
+    assert (counts[1], counts[4]) == (5, 7)
+
+
 def test_brokers_of_unequal_size_get_bytes_in_proportion() -> None:
     """With the disk as the only score, a broker of three times the disk gets three times the bytes."""
     rows = [
