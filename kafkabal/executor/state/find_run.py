@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafkabal.clusters import Capability, Cluster, ResourceKind
-from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, UsageError
+from kafkabal.errors import InputFileError, MissingCapabilityError, NotAuthorizedError, UsageError
 from kafkabal.executor.observe.stuck_moves import can_any_end
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.state.cluster_record import ClusterRecord
@@ -216,7 +216,7 @@ def _journal_of(environment: RunEnvironment, record: RunRecord) -> JournalConten
 def latest_journal(folder: Path) -> JournalContent | None:
     """Content of the journal of the latest run that has begun; run ids sort by time."""
     for path in sorted(folder.glob("*.jsonl"), reverse=True):
-        if _has_first_line(path):
+        if path.is_file() and _has_first_line(path):
             content = read_journal(path)
             if content.state.has_begun:
                 return content
@@ -224,9 +224,18 @@ def latest_journal(folder: Path) -> JournalContent | None:
 
 
 def _has_first_line(path: Path) -> bool:
-    """False for a journal that a crash cut off in its first line, before anything was changed."""
-    with path.open("rb") as file:
-        return file.readline().endswith(b"\n")
+    """False for a journal that a crash cut off in its first line, before anything was changed.
+
+    Raises
+    ------
+    InputFileError
+        If it cannot be read, as that of another user: without it, the latest run is not known.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.readline().endswith(b"\n")
+    except OSError as error:
+        raise InputFileError(path, f"cannot read: {error.strerror or error}") from error
 
 
 def _merged(local: RunState, recorded: RunState) -> RunState:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafkabal.clusters import Capability, ResourceKind
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
-from kafkabal.errors import NotAuthorizedError, UsageError
+from kafkabal.errors import InputFileError, NotAuthorizedError, UsageError
 from kafkabal.executor.execute_run import apply, roll_back
 from kafkabal.executor.run_environment import RunEnvironment
-from kafkabal.executor.state.find_run import _merged, find_run, find_run_by_id, refused_record
+from kafkabal.executor.state.find_run import _merged, find_run, find_run_by_id, latest_journal, refused_record
 from kafkabal.executor.state.run_record import Original
 from kafkabal.executor.state.run_states import Phase, RunState
 
@@ -53,6 +55,25 @@ def test_no_run(scene: Any) -> None:
     assert refused.value.hint == "give its journal with --journal; 'kafkabal rebalance history' lists the runs"
     with pytest.raises(UsageError, match=r"^unknown run: other(\n|$)"):
         find_run_by_id(scene.environment(), "other")
+
+
+def test_journals_that_are_no_files_or_cannot_be_read(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder, a link to itself and a pipe are skipped; a journal that cannot be read is named, not skipped."""
+    run_id = _apply(scene, "one")
+    folder = scene.journal().parent
+    (folder / "99990101T000000-aaaaaa.jsonl").mkdir()
+    (folder / "99990101T000001-aaaaaa.jsonl").symlink_to("99990101T000001-aaaaaa.jsonl")
+    os.mkfifo(folder / "99990101T000002-aaaaaa.jsonl")
+    found = find_run(scene.environment(host="one"))
+    assert found is not None
+    assert found.record.run_id == run_id
+
+    def denied(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", denied)
+    with pytest.raises(InputFileError, match=r"\.jsonl: cannot read: Permission denied"):
+        latest_journal(folder)
 
 
 def test_run_of_another_host(scene: Any) -> None:
