@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kafkabal.model import F64, I32, Bools, ClusterState, replica_bytes
-from kafkabal.scoring import Grain, Score, WeightedScore, counted_holders, due_of, holder_load, rules_of
+from kafkabal.scoring import Grain, Rules, Score, WeightedScore, counted_holders, due_of, holder_load, rules_of
 
 # a power of two, so that differences of sums of bytes are exact
 _PROBE = float(2**20)
@@ -83,13 +83,23 @@ def marginal_load_of(weighted: WeightedScore, state: ClusterState, first: int, e
         weight=weighted.weight,
         holder=holder,
         load=load,
-        capacity=due_of(score, known, rules_of(known)),
+        capacity=due_of(score, known, _rules_of_what_is_written(known)),
         counted=counted_holders(score, state),
         group=np.zeros(len(load), np.int32) if own_group is None else own_group,
         per_byte=per_byte,
         per_fraction=per_rate * float(rate.sum()),
         follows_traffic=np.asarray((score.base_load(known) != 0) & inert & (score.grain is Grain.BROKER)),
     )
+
+
+def _rules_of_what_is_written(state: ClusterState) -> Rules:
+    """The rules of placement, with internal topics counted like others.
+
+    They stay where they are, but that binds only until more is written than they hold: on a nearly empty cluster their
+    few bytes would decide how much every broker gets until the next view.
+    """
+    everything = np.ones(len(state.partitions), np.bool_)
+    return replace(rules_of(state), movable=everything, aside=~everything)
 
 
 def _loads(score: Score, state: ClusterState, rows: slice) -> F64:
