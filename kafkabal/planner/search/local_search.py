@@ -79,9 +79,7 @@ def search_locally(solution: Solution, convexity: float = 0.0) -> None:
             stuck[:], before = False, left
             continue
         violation.least_gain = max(LEAST_GAIN, _LEAST_PROGRESS * float(now[worst]))
-        step = _best_single(solution, violation, index, worst, _NARROW) or _best_single(
-            solution, violation, index, worst, _WIDE
-        )
+        step = _best_single(solution, violation, index, worst)
         if step is None:
             violation.least_gain = max(LEAST_GAIN, _LEAST_PROGRESS_BY_EXCHANGE * float(now[worst]))
             step = _best_exchange(solution, violation, index, worst)
@@ -96,17 +94,18 @@ def search_locally(solution: Solution, convexity: float = 0.0) -> None:
             index = ReplicaIndex(solution)
 
 
-def _best_single(
-    solution: Solution, violation: Violation, index: ReplicaIndex, broker: int, sample: SampleSize
-) -> SearchStep | None:
-    found = [
-        f
-        for f in (_give(solution, violation, index, broker, sample), _take(solution, violation, index, broker, sample))
-        if f
-    ]
-    if not found:
-        return None
-    return min(found, key=lambda f: f[0])[1]
+def _best_single(solution: Solution, violation: Violation, index: ReplicaIndex, broker: int) -> SearchStep | None:
+    index.left_out = False
+    for sample in (_NARROW, _WIDE):
+        give = _give(solution, violation, index, broker, sample)
+        take = _take(solution, violation, index, broker, sample)
+        found = [f for f in (give, take) if f]
+        if found:
+            return min(found, key=lambda f: f[0])[1]
+        if not index.left_out:
+            # a wide sample would be the same
+            return None
+    return None
 
 
 def _give(

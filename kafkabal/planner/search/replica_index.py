@@ -43,6 +43,8 @@ class ReplicaIndex:
         zone = zones(problem)
         self.zone: I32 = zone if zone.any() and not solution.narrow().any() else np.zeros_like(zone)
         """shape (n_brokers,): replicas cannot move between brokers of different numbers."""
+        self.left_out: bool = False
+        """Whether any replica of its brokers was left out since this was last reset; those that moved do not matter."""
 
     def pick(self, brokers: I64, size: float, number: int, sample: SampleSize) -> tuple[I64, I64]:
         """Positions on each broker, near a size or of all sizes."""
@@ -62,7 +64,7 @@ class ReplicaIndex:
         at = np.searchsorted(self.key, self.keys.at_least(group, np.array(sizes)))
         around = at[:, :, None] + np.arange(-number, number)
         inside = (around >= first[:, :, None]) & (around < end[:, :, None])
-        return self._still(sorted_distinct(around[inside]))
+        return self._still(brokers, sorted_distinct(around[inside]))
 
     def spread(self, brokers: I64, number: int) -> tuple[I64, I64]:
         """Positions on each broker, evenly picked over their sizes."""
@@ -71,9 +73,10 @@ class ReplicaIndex:
         # more would contain duplicates
         number = min(number, int((last - first).max(initial=0)) + 1)
         at = first + np.arange(number) * (last - first) // max(1, number - 1)
-        return self._still(sorted_distinct(at[np.broadcast_to(last >= first, at.shape)]))
+        return self._still(brokers, sorted_distinct(at[np.broadcast_to(last >= first, at.shape)]))
 
-    def _still(self, at: I64) -> tuple[I64, I64]:
+    def _still(self, brokers: I64, at: I64) -> tuple[I64, I64]:
+        self.left_out |= len(at) < int((self.first[2 * brokers + 2] - self.first[2 * brokers]).sum())
         p, k = self.p[at], self.k[at]
         here = self.solution.placement[p, k] == self.keys.group_of(self.key[at]) // 2
         return p[here], k[here]
