@@ -5,22 +5,30 @@
     a plan is worth it if it mends a rule, or takes a hundredth out of what is outside, also with all copies of a
         partition as large as its leader's, and is not too dear for that
     give up where it is not
-    repeat: search again from the result, as a later run does; go on to where that leads as long as it is worth it, by
-        the bands that hold then; where that goes in circles, end at what moves least
+    repeat: search again from the result, as a later run does, leaders and log dirs included; go on to where that leads
+        until it changes nothing, by the bands that hold then; where that goes in circles, end where this and the next
+        plan move least
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from kafkabal.model import I32, ClusterState, is_estimated
+from kafkabal.model import ClusterState, is_estimated
+from kafkabal.planner.leaders_and_log_dirs_that_stay import (
+    may_lead,
+    moves_what_is_only_repaired,
+    with_leaders_and_log_dirs_that_stay,
+)
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
-from kafkabal.planner.problem import Problem, build_problem
+from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.search_for_placement import Candidate, search
-from kafkabal.planner.shortfall import shortfall
+from kafkabal.planner.shortfall import shortfall, warnings_of
 
 _MOST_REPEATS = 24
 """A limit: each repeat has to help by a hundredth again, so that only a few are made. What cordoned brokers are due
@@ -36,15 +44,81 @@ took out 0.02 to 0.05, and a second plan moved 36 % as many bytes as the first. 
 drawn clusters."""
 
 
-def falls_short(candidate: Candidate, warnings: tuple[str, ...]) -> bool:
-    """Whether the search went as far as it could and still left something outside its band, by the warnings."""
+class Placement(NamedTuple):
+    """A placement to take."""
+
+    candidate: Candidate
+    after: ClusterState
+    """The cluster once it is applied."""
+    warnings: tuple[str, ...]
+    falls_short: bool
+    """Whether the search went as far as it could and still left something outside its band."""
+
+
+def lasting_placement(start: Solution, listener: PlanListener) -> Placement:
+    """Search for a placement; if it falls short of a band, continue until a later run would find nothing to do."""
+    problem = start.problem
+    first = _place(start, listener)
+    if not first.falls_short or _is_unchanged(start, first.after):
+        return first
+    candidate, after = first.candidate, first.after
+    been: dict[bytes, tuple[int, ClusterState]] = {}
+    for _ in range(_MOST_REPEATS):
+        # the same steps that a later run takes, from the sizes that copies have by then
+        begin = Solution(build_problem(after, problem.options))
+        again = _place(begin, listener)
+        if _is_unchanged(begin, again.after) or not may_lead(problem, again.candidate.leader):
+            break
+        bytes_ = candidate.solution.moved_bytes() + again.candidate.solution.moved_bytes()
+        been[_placed(candidate)] = bytes_, after
+        candidate = candidate.adopt(again.after)
+        after = candidate.to_state()
+        placed = _placed(candidate)
+        if placed in been:
+            # a copy that returns to its broker never left it, and is as large as it was: the search goes in circles
+            circle = list(been.values())[list(been).index(placed) :]
+            candidate = candidate.adopt(min(circle, key=lambda stop: stop[0])[1])
+            after = candidate.to_state()
+            break
+    return Placement(candidate, after, _warnings(candidate, after), falls_short=True)
+
+
+def _place(start: Solution, listener: PlanListener) -> Placement:
+    """One search, with the leaders and log dirs that stay; nothing moves if that is not worth it.
+
+    A plan that repairs no rule and helps less than :data:`_LEAST_HELP` is not worth a single byte; see
+    :func:`is_worth_it`.
+    """
+    found = search(start, listener)
+    warnings = _warnings_by(found.solution, found)
+    is_full = start.problem.options.mode is Mode.FULL
+    is_short = is_full and bool(warnings)
+    candidate, after = with_leaders_and_log_dirs_that_stay(found, found.to_state(), listener)
+    if candidate is not found or moves_what_is_only_repaired(candidate):
+        warnings = _warnings(candidate, after)
+    is_short = is_short or (is_full and (bool(warnings) or _differs_once_applied(candidate, after)))
+    if is_short and not is_worth_it(start, candidate):
+        # the search also knows which broken replicas found no place: the start does not
+        after = start.problem.state
+        unmoved = candidate.adopt(after)._replace(leader=start.problem.leader)
+        candidate, after = with_leaders_and_log_dirs_that_stay(unmoved, after, listener)
+        warnings = _warnings(candidate, after)
+    return Placement(candidate, after, warnings, is_short)
+
+
+def _warnings(candidate: Candidate, after: ClusterState) -> tuple[str, ...]:
+    """Warnings by the bands that hold once the placement is applied."""
     options = candidate.solution.problem.options
-    if options.mode is not Mode.FULL:
-        return False
-    return bool(warnings) or _differs_once_applied(candidate)
+    if options.mode in {Mode.FULL, Mode.ONLY_TO_NEW} and moves_what_is_only_repaired(candidate):
+        return _warnings_by(Solution(build_problem(after, options)), candidate)
+    return _warnings_by(candidate.solution, candidate)
 
 
-def _differs_once_applied(candidate: Candidate) -> bool:
+def _warnings_by(judged: Solution, candidate: Candidate) -> tuple[str, ...]:
+    return warnings_of(candidate.solution, candidate.leader, candidate.unplaced, judged)
+
+
+def _differs_once_applied(candidate: Candidate, after: ClusterState) -> bool:
     """Whether a broker is outside its band once the plan is applied, though not by the loads of the search.
 
     A copy of unknown size counts as large as its leader; another leader may have another size. Brokers that accept
@@ -54,56 +128,28 @@ def _differs_once_applied(candidate: Candidate) -> bool:
     is_closed = bool((problem.counted & ~problem.takes).any())
     if not is_closed and (solution.sizes_agree() or not is_estimated(problem.state).any()):
         return False
-    after = Solution(build_problem(candidate.to_state(), problem.options))
-    return shortfall(after, after.problem.leader) > 0
+    later = Solution(build_problem(after, problem.options))
+    return shortfall(later, later.problem.leader) > 0
 
 
-def persist(start: Solution, candidate: Candidate, listener: PlanListener) -> tuple[Candidate, ClusterState]:
-    """Continue from the result as long as it helps, so that a later run finds nothing to do.
-
-    A plan that repairs no rule and helps less than :data:`_LEAST_HELP` is not worth a single byte; see
-    :func:`is_worth_it`.
-
-    Returns
-    -------
-    Candidate, ClusterState
-        The final placement, and the cluster once it is applied.
-    """
-    problem = start.problem
-    if not is_worth_it(start, candidate):
-        # the search also knows which broken replicas found no place: the start does not
-        return candidate.adopt(problem.state)._replace(leader=problem.leader), problem.state
-    after = candidate.to_state()
-    been = {_placed(candidate): (candidate.solution.moved_bytes(), after)}
-    for _ in range(_MOST_REPEATS):
-        # the same search that a later run begins with, from the sizes that copies have by then
-        begin = Solution(build_problem(after, problem.options))
-        again = search(begin, listener)
-        if not is_worth_it(begin, again) or not may_lead(problem, again.leader):
-            break
-        candidate = candidate.adopt(again.to_state())
-        after = candidate.to_state()
-        placed = _placed(candidate)
-        if placed in been:
-            # a copy that returns to its broker never left it, and is as large as it was: the search goes in circles
-            circle = list(been.values())[list(been).index(placed) :]
-            candidate = candidate.adopt(min(circle, key=lambda stop: stop[0])[1])
-            return candidate, candidate.to_state()
-        been[placed] = candidate.solution.moved_bytes(), after
-    return candidate, after
+def _is_unchanged(start: Solution, after: ClusterState) -> bool:
+    """Whether a plan that leads to this cluster changes nothing."""
+    before = start.problem.state
+    return all(
+        np.array_equal(*columns)
+        for columns in (
+            (before.partitions.first, after.partitions.first),
+            (before.partitions.leader, after.partitions.leader),
+            (before.replicas.broker, after.replicas.broker),
+            (before.replicas.log_dir, after.replicas.log_dir),
+        )
+    )
 
 
 def _placed(candidate: Candidate) -> bytes:
-    """The placement of all replicas."""
-    return np.sort(candidate.solution.placement, axis=1).tobytes()
-
-
-def may_lead(problem: Problem, leader: I32) -> bool:
-    """Whether no more leaders change than allowed, and none to a copy out of sync because it left and came back."""
-    changes = leader != problem.leader
-    stale = ((problem.previous == leader[:, None]) & ~problem.electable).any(1)
-    most, had = problem.options.max_leader_changes, problem.state.partitions.leader >= 0
-    return not (changes & stale).any() and (most is None or int((changes & had).sum()) <= most)
+    """The placement of all replicas, with their leaders and log dirs."""
+    columns = np.sort(candidate.solution.placement, axis=1), candidate.leader, np.sort(candidate.log_dir, axis=1)
+    return b"".join(column.tobytes() for column in columns)
 
 
 def is_worth_it(start: Solution, candidate: Candidate, fraction: float = 1.0) -> bool:

@@ -74,7 +74,13 @@ class Candidate(NamedTuple):
         self.solution.adopt(after)
         led = after.partitions.leader
         leader = np.where(led >= 0, led, self.leader).astype(np.int32)
-        return self._replace(leader=leader, log_dir=_log_dirs_in(after, self.solution.placement))
+        log_dir = _log_dirs_in(after, self.solution.placement)
+        return self._replace(leader=leader, log_dir=log_dir, unplaced=self._still_unplaced())
+
+    def _still_unplaced(self) -> I64:
+        """What found no place and has found none since."""
+        now, previous = self.solution.placement.reshape(-1), self.solution.problem.previous.reshape(-1)
+        return np.asarray(self.unplaced[now[self.unplaced] == previous[self.unplaced]])
 
 
 def search(start: Solution, listener: PlanListener, *, once: bool = False) -> Candidate:

@@ -70,3 +70,12 @@ def test_copies_are_not_moved_again_only_to_take_the_size_of_their_leader() -> N
     plan = make_plan(state)
     assert plan.partitions
     assert make_plan(apply_plan(state, plan)).partitions == ()
+
+
+@pytest.mark.parametrize("snapshot", ["cordoned_brokers.jsonl", "unknown_sizes.jsonl"])
+def test_a_plan_ends_where_a_later_run_changes_nothing(snapshot: str) -> None:
+    """A later run has other bands: cordoned brokers are due less, and copies of unknown size have another leader."""
+    state = read_snapshot(Path(__file__).with_name(snapshot))
+    plan = make_plan(state)
+    assert plan.partitions
+    assert make_plan(apply_plan(state, plan)).partitions == ()

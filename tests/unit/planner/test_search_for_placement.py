@@ -43,6 +43,19 @@ def test_two_plans_are_taken_as_one() -> None:
     assert not np.array_equal(after.replicas.size_bytes, later.replicas.size_bytes), "copies of copies, of another size"
 
 
+def test_what_a_later_plan_places_is_no_longer_unplaced() -> None:
+    """Of all cells taken for unplaced, those that a later plan moves have found a place."""
+    problem = build_problem(make_world(UNEQUAL_COPIES), PlanOptions(tolerance=0.2))
+    candidate = search(Solution(problem), NO_LISTENER)
+    later = search(Solution(build_problem(candidate.to_state(), PlanOptions(tolerance=0.02))), NO_LISTENER).to_state()
+    cells = np.arange(problem.previous.size)
+    adopted = candidate._replace(unplaced=cells).adopt(later)
+    moved = adopted.solution.placement.reshape(-1) != problem.previous.reshape(-1)
+
+    assert moved.any()
+    assert np.array_equal(adopted.unplaced, cells[~moved])
+
+
 def test_a_cluster_without_topics_needs_no_search() -> None:
     """Without positions to assign even the search of the smallest clusters ends."""
     start = Solution(build_problem(cluster(brokers(3, racks=3), []), PlanOptions()))
