@@ -26,7 +26,7 @@ from kafkabal.model import F64, I64, Bools, ClusterState
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_short_of_bands import is_worth_it
 from kafkabal.planner.problem import build_problem
-from kafkabal.planner.search.keep_within_budget import trim_to_budget
+from kafkabal.planner.search.keep_within_budget import repairs, trim_to_budget
 from kafkabal.planner.search.search_phases import is_outside
 from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.search_for_placement import SMALL, Candidate, finish, search
@@ -52,7 +52,9 @@ class _Part(NamedTuple):
     after: ClusterState
     """The cluster once the part is applied."""
     again: I64
-    """Partitions of the part that the plan for the rest moves again."""
+    """Partitions of the part that the plan for the rest moves again, without those that are repaired."""
+    broken: int
+    """Partitions that still have a replica to repair."""
     rest_bytes: int
     """Bytes that the plan for the rest moves."""
 
@@ -96,8 +98,14 @@ def _better_one(parts: _Parts, best: _Part) -> _Part:
         for number in range(1, _PARTS_TRIED):
             if not best.again.size and best.total_bytes <= full_bytes * (1 + _CLOSE):
                 break
-            best = min(best, parts.lasting_part(number), key=lambda part: (len(part.again), part.total_bytes))
+            best = min(
+                best, parts.lasting_part(number), key=lambda part: (part.broken, len(part.again), part.total_bytes)
+            )
     return best
+
+
+def _demerit(part: _Part) -> tuple[int, int, int]:
+    return part.broken, len(part.again), part.total_bytes
 
 
 class _Parts:
@@ -139,7 +147,9 @@ class _Parts:
         rest = search(
             Solution(build_problem(after, problem.options)), self.listener, once=is_outside(self.full.solution)
         ).solution
-        return _Part(candidate, after, _moved_again(solution, rest), rest.moved_bytes())
+        again = _moved_again(solution, rest)
+        again = again[~repairs(solution)[again]]
+        return _Part(candidate, after, again, int(solution.must_leave().any(1).sum()), rest.moved_bytes())
 
     def _lot(self, number: int) -> F64:
         return np.random.default_rng((self.start.problem.options.seed, number)).random(len(self.full.leader))

@@ -1,11 +1,13 @@
 """Keeps the part of a plan that a budget pays for: what removes most of the excess per byte.
 
-What leaves a dead or drained broker, or one above its band, counts fully; what only makes room or repairs a rack counts
-less. Among equals, small ones come last: moves made for numbers alone are decided once the bytes are balanced.
+What leaves a dead or drained broker comes first. What leaves one above its band counts fully; what only makes room or
+repairs a rack counts less. Among equals, small ones come last: moves made for numbers alone are decided once the bytes
+are balanced.
 
 ::
 
-    order partitions by worth, then the large ones by lot, then by falling size
+    repairs: take partitions with a replica on a dead or drained broker, the cheapest first, up to the limits of brokers
+    order the others by worth, then the large ones by lot, then by falling size
     repeat
         take them in that order as long as every budget pays, passing over what no longer fits
         leave out what would overfill its new broker, since what was to leave there stays; its share goes to others
@@ -47,7 +49,7 @@ def trim_to_budget(start: Solution, solution: Solution, barred: Bools, lot: F64,
     Parameters
     ----------
     barred
-        shape (n_partitions,): partitions that stay even if the budget could pay for them.
+        shape (n_partitions,): partitions that stay even if the budget could pay for them, unless they are repaired.
     lot
         shape (n_partitions,), 0 to 1: order of large partitions that are otherwise equal.
     crowd
@@ -55,18 +57,60 @@ def trim_to_budget(start: Solution, solution: Solution, barred: Bools, lot: F64,
         there.
     """
     p = np.flatnonzero(solution.moved().any(1))
-    p = _in_turn(p, solution, _worth(solution, p, start.used > start.bands.high_bytes), lot)
+    urgent = repairs(solution)[p]
+    others = p[~urgent]
+    first = _cheapest_first(solution, p[urgent])
     most = _Most(start, solution, crowd=crowd)
-    _send_all_back(solution, p[~_kept(solution, p, ~barred[p], most.bytes - start.used, most.count - start.count)])
+    if first.size:
+        first = first[_repaired(start, solution, first)]
+        others = np.concatenate((np.setdiff1d(p[urgent], first), others))
+    if others.size:
+        others = _in_turn(others, solution, _worth(solution, others, start.used > start.bands.high_bytes), lot)
+    p, fixed = np.concatenate((first, others)), np.arange(len(p)) < len(first)
+    keep = _kept(solution, p, fixed | ~barred[p], most.bytes - start.used, most.count - start.count, fixed)
+    _send_all_back(solution, p[~keep])
     _leave_out_crowding(solution, most.of_topics)
 
 
-def _kept(solution: Solution, p: I64, among: Bools, bytes_room: I64, count_room: I64) -> Bools:
-    """What is affordable and finds room; what finds none leaves its part of the budget to others."""
+def repairs(solution: Solution) -> Bools:
+    """bool, shape (n_partitions,): whether a replica leaves a dead or drained broker or an offline log dir."""
+    return np.asarray((solution.moved() & (solution.why == MoveCause.LEAVES)).any(1))
+
+
+def _repaired(start: Solution, solution: Solution, p: I64) -> Bools:
+    """Which repairs are affordable, by themselves, up to the limits of the brokers.
+
+    What else moves plays no part in it, so that a larger budget always repairs as much.
+    """
+    problem = solution.problem
+    every, none = np.ones(len(p), np.bool_), np.zeros(len(p), np.bool_)
+    return _kept(solution, p, every, problem.limit_bytes - start.used, problem.limit_replicas - start.count, none)
+
+
+def _cheapest_first(solution: Solution, p: I64) -> I64:
+    """Order partitions by what they cost of the budget, so that as many as possible are repaired.
+
+    A larger budget repairs the same and more.
+    """
+    options, number = solution.problem.options, solution.moved()[p].sum(1)
+    far = np.zeros(len(p)) if options.max_cross_rack_bytes is None else _across_racks(solution, p)
+    if options.max_bytes is None and options.max_moves is not None:
+        return p[np.lexsort((p, -_cost(solution, p), number, far))]
+    return p[np.lexsort((p, number, _cost(solution, p), far))]
+
+
+def _kept(solution: Solution, p: I64, among: Bools, bytes_room: I64, count_room: I64, fixed: Bools) -> Bools:
+    """What is affordable and finds room; what finds none leaves its part of the budget to others.
+
+    Parameters
+    ----------
+    fixed
+        What needs no more room, since it was found to have some.
+    """
     keep = among
     for _ in range(_MOST_REFILLS):
         bought = _affordable(solution, p, among)
-        keep = _without_overflow(solution, p, bought, bytes_room, count_room)
+        keep = _without_overflow(solution, p, bought, bytes_room, count_room, fixed)
         if (keep == bought).all():
             break
         among = among & (keep | ~bought)
@@ -131,7 +175,8 @@ def _leave_out_crowding(solution: Solution, most: Counts | None) -> None:
     crowded = solution.topic_count[topic, target] > np.maximum(
         solution.bands.topic_most(topic, target), most[topic, target]
     )
-    _send_all_back(solution, np.unique(p[crowded & (solution.why[p, k] < MoveCause.RACK)]))
+    crowded &= (solution.why[p, k] < MoveCause.RACK) & ~repairs(solution)[p]
+    _send_all_back(solution, np.unique(p[crowded]))
 
 
 def _send_all_back(solution: Solution, p: I64) -> None:
@@ -216,8 +261,8 @@ def _within_links(solution: Solution, p: I64, among: Bools, limit: int) -> Bools
     return taken
 
 
-def _without_overflow(solution: Solution, p: I64, keep: Bools, bytes_room: I64, count_room: I64) -> Bools:
-    """Leave out replicas that would overfill their new broker because others stay there."""
+def _without_overflow(solution: Solution, p: I64, keep: Bools, bytes_room: I64, count_room: I64, fixed: Bools) -> Bools:
+    """Leave out replicas that would overfill their new broker because others stay there, but none that are fixed."""
     problem = solution.problem
     for _ in range(_MOST_PASSES):
         row, position = np.nonzero(solution.moved()[p] & keep[:, None])
@@ -228,6 +273,7 @@ def _without_overflow(solution: Solution, p: I64, keep: Bools, bytes_room: I64, 
         count_left = count_room + np.bincount(previous[known], minlength=problem.n_brokers)
         over = running_sum(target, problem.arriving_bytes[p[row]]) > bytes_left[target]
         over |= running_count(target) >= count_left[target]
+        over &= ~fixed[row]
         if not over.any():
             return keep
         keep = keep.copy()

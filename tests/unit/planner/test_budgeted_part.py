@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from kafkabal.model import offline_replicas
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import BrokerLimit, PlanOptions
@@ -132,3 +133,25 @@ def test_a_replica_too_large_for_the_time_lets_others_pass() -> None:
 
     assert len(comes) >= 5
     assert max(comes.values()) <= rate * seconds
+
+
+def _left_on_dead(cluster: ClusterState, max_bytes: int | None) -> int:
+    plan = make_plan(cluster, PlanOptions(max_bytes=max_bytes))
+    assert max_bytes is None or plan.moved_bytes <= max_bytes
+    return int(offline_replicas(apply_plan(cluster, plan)).sum())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_larger_budget_leaves_no_more_broken(seed: int) -> None:
+    """With rising budgets the replicas on a dead broker only become fewer, and even a small budget repairs some."""
+    world = SyntheticWorld(
+        seed=seed, brokers=6, racks=3, topics=5, replication_factor=2, log_dirs=3, skew=0.5, dead=1, follower_jitter=0.1
+    )
+    cluster = make_world(world)
+    whole = make_plan(cluster).moved_bytes
+    left = [_left_on_dead(cluster, int(whole * share)) for share in (0.05, 0.15, 0.25, 0.4, 0.6, 0.8)]
+    everything = int(offline_replicas(cluster).sum())
+
+    assert left == sorted(left, reverse=True)
+    assert left[0] < everything
+    assert left[-1] >= _left_on_dead(cluster, None)
