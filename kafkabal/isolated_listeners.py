@@ -106,6 +106,7 @@ class BackgroundListener(Generic[_E]):
         self._queue: SimpleQueue[_E | threading.Event | None] = SimpleQueue()
         self._skipped = 0
         self._has_failed = False
+        self._has_ended = threading.Event()
         self._thread: threading.Thread | None = None
 
     def on_event(self, event: _E) -> None:
@@ -137,10 +138,19 @@ class BackgroundListener(Generic[_E]):
         if self._thread is None:
             return True
         self._queue.put(None)
-        self._thread.join(deadline_s)
-        return not self._thread.is_alive()
+        # a join that a signal interrupts takes the thread for ended, at least in Python 3.11
+        if not self._has_ended.wait(deadline_s):
+            return False
+        self._thread.join()
+        return True
 
     def _report(self) -> None:
+        try:
+            self._report_all()
+        finally:
+            self._has_ended.set()
+
+    def _report_all(self) -> None:
         while (item := self._queue.get()) is not None:
             if isinstance(item, threading.Event):
                 item.set()

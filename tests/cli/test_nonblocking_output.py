@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -114,3 +115,37 @@ def test_a_run_ends_although_its_output_is_blocked(tmp_path: Path) -> None:
         is_saved = saved.exists()
         process.kill()
     assert is_saved
+
+
+_BLOCKED = """
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.nonblocking_output import nonblocking_streams
+from kafkabal.cli.framework.termination_signals import raising_on_termination
+from kafkabal.errors import InterruptedRunError
+import sys
+with raising_on_termination(), nonblocking_streams(CommandContext(stdout=sys.stderr, stderr=sys.stderr)) as context:
+    context.say("not read")
+    print("done", flush=True)
+    if sys.argv[1:]:
+        raise InterruptedRunError("stopped", terminated=True)
+"""
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_command_without_a_reader_is_ended_by_a_signal(sent: signal.Signals, code: int) -> None:
+    """It waits at its end for its output to be read, but not after a signal, which it cannot report either."""
+    with full_pipe() as (_, writer):
+        process = subprocess.Popen([sys.executable, "-c", _BLOCKED], stdout=subprocess.PIPE, stderr=writer)
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"done\n"
+        time.sleep(0.5)  # the end of the block, where it waits
+        process.send_signal(sent)
+        assert process.wait(60) == code
+        process.stdout.close()
+
+
+def test_a_run_that_was_interrupted_does_not_wait_for_a_reader() -> None:
+    """The signal that ended the run ends the command too."""
+    with full_pipe() as (_, writer):
+        done = subprocess.run([sys.executable, "-c", _BLOCKED, "interrupted"], stderr=writer, timeout=60, check=False)
+    assert done.returncode == 143

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from kafkabal.cli.commands.rebalance.run_session import RunSession
 from kafkabal.clusters.cluster_protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster, MemoryRecordStore
 from kafkabal.errors import ExitCode, RefusedByClusterError, UnreachableError
@@ -727,3 +728,21 @@ def test_throttles_of_other_tools_are_deleted_only_on_request(simulation: Simula
     own["leader.replication.throttled.rate"] = "1000000"
     assert simulation.run(*words, "--yes").code == 0
     assert not own
+
+
+def test_throttles_that_change_during_the_prompt_are_kept(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock is free while the prompt is open, and another tool may need another rate by the time of the answer."""
+    own = simulation.memory.kafka.parts.brokers[2].own_configs
+    own["leader.replication.throttled.rate"] = own["follower.replication.throttled.rate"] = "1000000"
+
+    def change_and_confirm(*_: object, **__: object) -> bool:
+        own["leader.replication.throttled.rate"] = "7"
+        return True
+
+    monkeypatch.setattr(RunSession, "confirm", change_and_confirm)
+    done = simulation.run("rebalance", "repair", "--remove")
+    assert (done.code, own) == (3, {"leader.replication.throttled.rate": "7"})
+    assert "removed 1 throttle\n" in done.err
+    assert "kept 1 throttle, changed meanwhile by another tool" in done.err

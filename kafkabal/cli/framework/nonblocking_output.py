@@ -2,18 +2,21 @@
 
 A run must not keep the lock of a cluster, or stop moving replicas, because nobody reads its output. Output is queued;
 the first blocked flush waits two seconds, later ones do not wait. At the end, once the lock is released, the process
-waits for everything to be written, like any other program.
+waits for everything to be written, like any other program, until a signal ends it.
 """
 
 from __future__ import annotations
 
 import io
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple, TextIO, cast
 
+from kafkabal.cli.framework.termination_signals import Terminated
+from kafkabal.errors import ExitCode, InterruptedRunError
 from kafkabal.isolated_listeners import BackgroundListener
 
 if TYPE_CHECKING:
@@ -68,8 +71,20 @@ class _Writer:
     def __enter__(self) -> _Writer:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._listener.close(threading.TIMEOUT_MAX)
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, InterruptedRunError):
+            self._close_or_end(error.exit_code)
+            return
+        try:
+            self._listener.close(threading.TIMEOUT_MAX)
+        except KeyboardInterrupt as stop:
+            self._close_or_end(ExitCode.TERMINATED if isinstance(stop, Terminated) else ExitCode.INTERRUPTED)
+            raise
+
+    def _close_or_end(self, code: int) -> None:
+        """After a signal, wait only briefly: to report it, or to end the interpreter, would wait as well."""
+        if not self._listener.close(_LONGEST_FLUSH_S):
+            os._exit(code)
 
 
 class NonblockingStream(io.TextIOBase):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import queue
-import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Generic, TypeVar
 
 from kafkabal.clusters.clock import Deadline
@@ -14,6 +15,8 @@ _K = TypeVar("_K")
 _V = TypeVar("_V")
 # how long a task may overrun its deadline (in a DNS lookup, which cannot be bounded) and still count
 _GRACE_S = 1.0
+# a thread runs within milliseconds, or never if memory is short
+_LONGEST_START_S = 1.0
 
 
 def run_all(tasks: Mapping[_K, Callable[[], _V]], deadline: Deadline) -> dict[_K, _V | KafkabalError]:
@@ -60,22 +63,37 @@ def run_first(tasks: Sequence[Callable[[], _V]], deadline: Deadline, head_start_
 
 
 class _Threads(Generic[_K, _V]):
-    """Threads that do not prevent the program from exiting, and a queue of their results."""
+    """Threads that do not prevent the program from exiting, and a queue of their results.
+
+    A task whose thread does not run soon is run by the caller. ``threading.Thread.start`` waits without a limit until
+    the thread runs: one that died before that for lack of memory made a run hang that held a lock and throttles.
+    """
 
     def __init__(self) -> None:
         self._done: queue.SimpleQueue[tuple[_K, _V | BaseException]] = queue.SimpleQueue()
+        self._not_begun: dict[_K, Callable[[], _V]] = {}
 
     def start(self, key: _K, task: Callable[[], _V]) -> None:
-        threading.Thread(target=self._run, args=(key, task), name="kafkabal-request", daemon=True).start()
+        self._not_begun[key] = task
+        with suppress(RuntimeError, MemoryError):
+            _thread.start_new_thread(self._run, (key,))
 
     def next_done(self, timeout_s: float) -> tuple[_K, _V | KafkabalError]:
         """The next result; an error that is not one of ours is a bug and is raised."""
-        key, outcome = self._done.get(timeout=timeout_s)
+        try:
+            key, outcome = self._done.get(timeout=min(timeout_s, _LONGEST_START_S))
+        except queue.Empty:
+            for waiting in list(self._not_begun):
+                self._run(waiting)
+            key, outcome = self._done.get(timeout=max(timeout_s - _LONGEST_START_S, 0.0))
         if isinstance(outcome, BaseException) and not isinstance(outcome, KafkabalError):
             raise outcome
         return key, outcome
 
-    def _run(self, key: _K, task: Callable[[], _V]) -> None:
+    def _run(self, key: _K) -> None:
+        task = self._not_begun.pop(key, None)
+        if task is None:
+            return
         try:
             self._done.put((key, task()))
         except BaseException as error:  # noqa: BLE001 - handed to the thread that waits

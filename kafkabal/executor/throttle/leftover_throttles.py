@@ -71,8 +71,16 @@ def resources_of(reassignments: Iterable[tuple[TopicPartition, Collection[int]]]
 
 def remove_leftover_throttles(
     environment: RunEnvironment, leftovers: Sequence[LeftoverThrottle], *, lock: ClusterLock | None = None
-) -> None:
-    """Delete throttles under the lock.
+) -> tuple[LeftoverThrottle, ...]:
+    """Delete throttles under the lock, unless they have changed since they were found.
+
+    A prompt may have been open for hours, or the process suspended: by now a reassignment may need them, or an operator
+    may have set others.
+
+    Returns
+    -------
+    tuple of LeftoverThrottle
+        Those that were kept.
 
     Raises
     ------
@@ -82,14 +90,17 @@ def remove_leftover_throttles(
     cluster = environment.cluster
     held = lock or lock_cluster(environment, RunOptions().session_s)
     try:
-        failed = cluster.alter_configs([ConfigChange(s.resource, s.key, None) for s in leftovers])
+        found = find_leftover_throttles(cluster, {leftover.resource for leftover in leftovers})
+        unchanged = [leftover for leftover in leftovers if leftover in found]
+        failed = cluster.alter_configs([ConfigChange(s.resource, s.key, None) for s in unchanged])
     finally:
         release_lock(held)
     if failed:
         raise PartialFailureError(
-            f"cannot remove {len(failed)} of {counted_noun(len({s.resource for s in leftovers}), 'throttle')}",
+            f"cannot remove {len(failed)} of {counted_noun(len({s.resource for s in unchanged}), 'throttle')}",
             [(str(resource), str(fault)) for resource, fault in failed.items()],
         )
+    return tuple(leftover for leftover in leftovers if leftover not in unchanged)
 
 
 def remove_found_throttles(context: RunContext) -> list[str]:

@@ -48,7 +48,7 @@ def _sample(process: psutil.Process) -> Sample:
 def _lasting(samples: Sequence[Sample]) -> int:
     """Largest number of threads present in several consecutive samples.
 
-    A request to several brokers takes a thread per broker (``kafkabal-request``) for milliseconds, and some of these
+    A request to several brokers takes a thread per broker for milliseconds, and some of these
     may fall into one sample. Permanent threads are the main one and the one that keeps the lock (``kafkabal-lock``)."""
     windows = [samples[i : i + _IN_A_ROW] for i in range(len(samples) - _IN_A_ROW + 1)]
     return max(len(frozenset[int].intersection(*(s.threads for s in window))) for window in windows)

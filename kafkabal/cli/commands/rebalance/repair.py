@@ -60,8 +60,11 @@ def repair(
         if leftovers and not command.confirm(f"remove {counted_noun(len(leftovers), 'throttle')}?", yes=yes):
             return ExitCode.FAILED
         if leftovers:
-            remove_leftover_throttles(environment, leftovers, lock=command.lock.take())
-            context.say(f"removed {counted_noun(len(leftovers), 'throttle')}")
+            kept = remove_leftover_throttles(environment, leftovers, lock=command.lock.take())
+            context.say(f"removed {counted_noun(len(leftovers) - len(kept), 'throttle')}")
+            if kept:
+                context.say(f"kept {counted_noun(len(kept), 'throttle')}, changed meanwhile by another tool")
+                return ExitCode.FINDINGS
     return ExitCode.DONE
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import threading
 from functools import partial
 
@@ -40,6 +41,23 @@ def test_a_task_that_never_ends_is_left_behind(monkeypatch: pytest.MonkeyPatch) 
     assert found[1] == "one"
     assert isinstance(found[2], NoResponseError)
     never.set()
+
+
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError(), None])
+def test_threads_that_never_run(monkeypatch: pytest.MonkeyPatch, error: Exception | None) -> None:
+    """Whether they cannot be started or die at once, as if memory is short: the caller runs each task, once."""
+
+    def start_none(*_: object) -> None:
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(parallel_requests, "_LONGEST_START_S", 0.05)
+    monkeypatch.setattr(_thread, "start_new_thread", start_none)
+    done: list[int] = []
+    found = run_all({1: partial(done.append, 1), 2: partial(done.append, 2), 3: partial(_fail, "three")}, _deadline())
+    assert done == [1, 2]
+    assert isinstance(found[3], UnreachableError)
+    assert run_first([partial(_fail, "one"), lambda: "two"], _deadline(), 0.01) == "two"
 
 
 def test_tasks_run_at_the_same_time() -> None:

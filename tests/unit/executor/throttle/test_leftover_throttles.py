@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.config_items import ConfigResource, ResourceKind
+from kafkabal.clusters.cluster_protocol import Fault
+from kafkabal.clusters.config_items import ConfigChange, ResourceKind
 from kafkabal.errors import PartialFailureError
 from kafkabal.executor.throttle.leftover_throttles import (
-    LeftoverThrottle,
     find_leftover_throttles,
     remove_leftover_throttles,
+    throttles_on,
 )
 from kafkabal.model.topic_partition import TopicPartition
 
@@ -23,8 +24,29 @@ def test_strays(scene: Any) -> None:
     found = find_leftover_throttles(scene.memory)
     of = {str(s.resource) for s in found}
     assert of == {"topic a", "topic c"}
-    remove_leftover_throttles(scene.environment(), found)
+    assert remove_leftover_throttles(scene.environment(), found) == ()
     assert find_leftover_throttles(scene.memory) == ()
-    gone = LeftoverThrottle(ConfigResource(ResourceKind.TOPIC, "none"), "k", "v")
-    with pytest.raises(PartialFailureError, match="1 of 1"):
-        remove_leftover_throttles(scene.environment(), [gone])
+
+
+def test_throttles_that_cannot_be_removed(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are named, and the error counts them."""
+    found = find_leftover_throttles(scene.memory)
+    refused = {found[0].resource: Fault("POLICY_VIOLATION", "not this one")}
+    monkeypatch.setattr(scene.memory, "alter_configs", lambda _: refused)
+    with pytest.raises(PartialFailureError, match=r"cannot remove 1 of \d throttles"):
+        remove_leftover_throttles(scene.environment(), found)
+
+
+def test_throttles_that_have_changed_since(scene: Any) -> None:
+    """What another tool needs by now, or has set anew while a prompt was open, is kept."""
+    found = find_leftover_throttles(scene.memory)
+    rate = next(t for t in found if t.resource.kind is ResourceKind.BROKER)
+    scene.memory.alter_configs([ConfigChange(rate.resource, rate.key, "7")])
+    scene.memory.kafka.bandwidth_bytes_per_s = 1.0
+    scene.memory.alter_reassignments({TopicPartition("c", 0): (3, 5)})
+    needed = {t for t in found if str(t.resource) in ("topic c", "broker 1", "broker 3", "broker 5")}
+    kept = remove_leftover_throttles(scene.environment(), found)
+    assert set(kept) == needed | {rate}
+    assert {(t.resource, t.key) for t in throttles_on(scene.memory, {t.resource for t in found})} == {
+        (t.resource, t.key) for t in kept
+    }
