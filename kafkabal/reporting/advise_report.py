@@ -159,7 +159,7 @@ def _notes(
 ) -> Iterator[str]:
     if brokers.filled_by_others:
         which = f"{plural(len(brokers.filled_by_others), 'broker')} {first_of(brokers.filled_by_others)}"
-        yield f"other programs alone exceed {percent_as_option(target)} on {which}: no number of brokers changes that"
+        yield f"other programs alone exceed {percent_as_option(target)} on {which}, which moving data cannot change"
     if brokers.drain:
         ids = ",".join(map(str, brokers.drain))
         when = ", once the new brokers have joined" if brokers.add else ""

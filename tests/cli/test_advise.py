@@ -58,7 +58,7 @@ def test_a_limit_is_handed_on_with_all_its_digits(run_cli: Callable[..., Any]) -
 
 
 def test_disks_that_other_programs_fill_are_named(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """No number of brokers helps full disks: they are drained once new brokers join, and the headline counts these."""
+    """No move relieves them: their brokers are drained once new ones join, and the headline counts these."""
     disk = LogDirRow(path="/d", total_bytes=1000 * GB, usable_bytes=200 * GB)
     rows = [BrokerRow(broker=b, rack=f"r{b}", log_dirs=[disk]) for b in (1, 2, 3)]
     shared = tmp_path / "shared.jsonl"
@@ -68,7 +68,7 @@ def test_disks_that_other_programs_fill_are_named(run_cli: Callable[..., Any], t
     found = json.loads(run_cli("advise", "--snapshot", str(shared), "-o", "json").out)
 
     assert "Needed for 60% per broker: 3 brokers, 3 of them new (lower bound: 3)." in shown.out
-    assert "other programs alone exceed 60% on brokers 1, 2, 3: no number of brokers changes that" in shown.out
+    assert "other programs alone exceed 60% on brokers 1, 2, 3, which moving data cannot change" in shown.out
     assert "to drain, once the new brokers have joined: kafkabal rebalance plan --drain 1,2,3" in shown.out
     assert found["filled_by_others"] == found["drain"] == [1, 2, 3]
 
