@@ -442,6 +442,15 @@ def test_a_full_disk_is_an_error() -> None:
     assert done.stderr.decode().splitlines() == ["kafkabal: error: cannot write the output: No space left on device"]
 
 
+def test_a_limit_of_file_sizes_is_an_error(tmp_path: Path) -> None:
+    """An output file that may not grow is reported like a full disk."""
+    line = 'ulimit -f 0; "$0" -m kafkabal --help > "$1"'
+    done = subprocess.run(["sh", "-c", line, sys.executable, str(tmp_path / "out")], capture_output=True, check=False)
+
+    assert done.returncode == 1
+    assert done.stderr.decode().splitlines() == ["kafkabal: error: cannot write the output: File too large"]
+
+
 def test_a_closed_stdout_is_an_error() -> None:
     """A program started without stdout reports that."""
     done = subprocess.run(["sh", "-c", '"$0" -m kafkabal --help >&-', sys.executable], capture_output=True, check=False)

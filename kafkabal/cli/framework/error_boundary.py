@@ -36,6 +36,8 @@ _NOT_A_CHOICE = re.compile(
     r"Invalid value for (?:'-\w' / )?'(?P<title>[^']+)': (?P<given>.*) is not one of (?P<choices>.*)"
 )
 """Typer's words for a value that is not among the choices of an option."""
+_OF_OUTPUT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
+"""A full disk, a quota, a limit of file sizes, a terminal that is gone, a closed stream."""
 _ELSEWHERE = {("inspect", "--watch"): "'kafkabal top' follows a cluster in the terminal"}
 """Options of other tools, or of an earlier version, and the command that does the same here."""
 _CLOSE = 0.75
@@ -78,7 +80,7 @@ def _as_ours(error: BaseException) -> BaseException:
     """Convert errors of typer and of writing to stdout to ours; others stay unchanged."""
     if isinstance(error, typer.TyperException):
         return _usage_error(error)
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF):
+    if isinstance(error, OSError) and error.errno in _OF_OUTPUT:
         return OutputError(f"cannot write the output: {os.strerror(error.errno)}")
     if isinstance(error, ValueError) and "closed file" in str(error):
         return OutputError("cannot write the output: closed")
