@@ -72,6 +72,13 @@ def test_moves_that_have_arrived(rolled_back: Scene) -> None:
     assert _left(rolled_back, outcome=RunOutcome.PARTIAL) == []
 
 
+def test_copies_that_have_arrived_in_another_log_dir(rolled_back: Scene) -> None:
+    """The replica is then in a log dir in which the rollback has not left it."""
+    rolled_back.memory.move_log_dirs({ReplicaOn("b", 0, 2): "/d1"})
+    rolled_back.memory.kafka.clock.sleep(3600.0)
+    assert _left(rolled_back) == ["placement of b-0"]
+
+
 def test_moves_of_other_tools(rolled_back: Scene) -> None:
     """What is on its way to a third placement, or is there, is not the run's own."""
     rolled_back.memory.alter_reassignments({A0: (5, 2, 1), B1: (4, 1)})

@@ -88,6 +88,8 @@ def test_stopped_process_whose_run_another_has_touched(scene: Any) -> None:
     _stand_still_at(scene, "broker_ids", 4, open_and_die)
     with pytest.raises(BusyError, match="was resumed by another process"):
         apply(scene.environment(), scene.plan, scene.options)
+    # its moves are still in flight, for the next process to finish
+    assert _recorded_state(scene, scene.memory.connect("another")).pending == []
 
 
 def test_stopped_process_that_was_about_to_begin(scene: Any) -> None:

@@ -24,6 +24,8 @@ from tests.unit.executor.conftest import Scene, change
 _LONGER_THAN_A_SESSION_S = 40.0
 _EVERY = 7
 """Of the calls that change nothing, one in so many is tried in every test run."""
+_FIRST_LOOK = 4
+"""Number of the call that looks for an earlier run, once the lock is held."""
 _OTHER_PLAN = Plan(
     partitions=(
         change("a-0", (5, 2, 3), (1, 2, 3)),
@@ -199,6 +201,17 @@ def test_its_run_is_replaced(make_scene: Callable[[], Scene], moment: int | None
         elif moment is not None:
             assert isinstance(process.error, KafkabalError)
             assert "already being sent may still take effect" in str(process.error.hint)
+
+
+def test_another_run_is_live_when_it_is_about_to_begin(make_scene: Callable[[], Scene]) -> None:
+    """It reports a live run as busy, not as one that crashed and has to be finished."""
+    process = _Suspended(make_scene(), _FIRST_LOOK, is_answered=False)
+    assert process.at is not None
+    assert process.at.method == "records.get_all"
+    faulty = FaultyCluster(process.scene.memory.connect("other"))
+    _wake_up_at(process, faulty, 16)
+    assert apply(process.scene.environment(faulty, host="two"), _OTHER_PLAN, process.scene.options) is not None
+    assert isinstance(process.error, BusyError), process.error
 
 
 def _wake_up_at(process: _Suspended, faulty: FaultyCluster, number: int) -> None:

@@ -141,6 +141,7 @@ def test_a_head_that_arrives_late(store: _Store) -> None:
     store.put = put  # type: ignore[method-assign]
     newer = ClusterRecord(store)
     newer.begin(_run("b"), RunState(at="3"))
+    assert not [key for key in store.kept if "late" in key]
     for key, value in held_back.items():
         put(key, value)
     assert newer.load() == (_run("b"), RunState(at="3"))
