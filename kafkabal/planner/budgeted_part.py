@@ -98,13 +98,11 @@ def _better_one(parts: _Parts, best: _Part) -> _Part:
         for number in range(1, _PARTS_TRIED):
             if not best.again.size and best.total_bytes <= full_bytes * (1 + _CLOSE):
                 break
-            best = min(
-                best, parts.lasting_part(number), key=lambda part: (part.broken, len(part.again), part.total_bytes)
-            )
+            best = min(best, parts.lasting_part(number), key=_left_to_do)
     return best
 
 
-def _demerit(part: _Part) -> tuple[int, int, int]:
+def _left_to_do(part: _Part) -> tuple[int, int, int]:
     return part.broken, len(part.again), part.total_bytes
 
 

@@ -62,7 +62,7 @@ def lasting_placement(start: Solution, listener: PlanListener) -> Placement:
     if not first.falls_short or _is_unchanged(start, first.after):
         return first
     candidate, after = first.candidate, first.after
-    been: dict[bytes, tuple[int, ClusterState]] = {}
+    visited: dict[bytes, tuple[int, ClusterState]] = {}
     for _ in range(_MOST_REPEATS):
         # the same steps that a later run takes, from the sizes that copies have by then
         begin = Solution(build_problem(after, problem.options))
@@ -70,13 +70,13 @@ def lasting_placement(start: Solution, listener: PlanListener) -> Placement:
         if _is_unchanged(begin, again.after) or not may_lead(problem, again.candidate.leader):
             break
         bytes_ = candidate.solution.moved_bytes() + again.candidate.solution.moved_bytes()
-        been[_placed(candidate)] = bytes_, after
+        visited[_placed(candidate)] = bytes_, after
         candidate = candidate.adopt(again.after)
         after = candidate.to_state()
         placed = _placed(candidate)
-        if placed in been:
+        if placed in visited:
             # a copy that returns to its broker never left it, and is as large as it was: the search goes in circles
-            circle = list(been.values())[list(been).index(placed) :]
+            circle = list(visited.values())[list(visited).index(placed) :]
             candidate = candidate.adopt(min(circle, key=lambda stop: stop[0])[1])
             after = candidate.to_state()
             break

@@ -25,11 +25,6 @@ class SafeToStop:
     is_voter: bool | None
     """Whether it votes for the controller (KRaft); None if the cluster does not report it."""
 
-    @property
-    def is_safe(self) -> bool:
-        """Whether nothing known needs it. A broker without replicas leads nothing, so it coordinates no group."""
-        return not self.replicas and not self.is_voter
-
     def in_words(self) -> str:
         """One line for people."""
         if self.replicas:

@@ -73,9 +73,9 @@ def search_iteratively(solution: Solution, bound_bytes: int) -> Solution:
     current, joint_left, since = best, -(-_JOINT_MOVES // solution.placement.size), 0
     random = np.random.default_rng(solution.problem.options.seed)
     rounds = min(_MOST_ROUNDS, _ROUNDS_A_MOVE * int(solution.moved().sum()))
-    patience = _GIVE_UP_OUT_OF_REACH if is_out_of_reach(solution) else _GIVE_UP_AFTER_ROUNDS
+    give_up_after = _GIVE_UP_OUT_OF_REACH if is_out_of_reach(solution) else _GIVE_UP_AFTER_ROUNDS
     for i in range(rounds):
-        if _is_enough(merit, bound_bytes, since, patience):
+        if _is_enough(merit, bound_bytes, since, give_up_after):
             break
         since += 1
         found = current.copy()
@@ -97,16 +97,16 @@ def search_iteratively(solution: Solution, bound_bytes: int) -> Solution:
     return best
 
 
-def _is_enough(merit: tuple[float, int], bound_bytes: int, rounds: int, patience: int) -> bool:
+def _is_enough(merit: tuple[float, int], bound_bytes: int, rounds: int, give_up_after: int) -> bool:
     """Whether to stop, with a best plan that this many rounds have not improved.
 
     Parameters
     ----------
-    patience
+    give_up_after
         Rounds after which a plan outside its bands is left as it is.
     """
     outside, moved = merit
-    if rounds >= patience and outside > 0:
+    if rounds >= give_up_after and outside > 0:
         return True
     return outside <= 0 and moved <= bound_bytes * (CLOSE if rounds < _GIVE_UP_AFTER_ROUNDS else _NEAR)
 
