@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 
 from kafkabal.clusters import Cluster, ClusterLock
 from kafkabal.errors import BusyError, KafkabalError, UnreachableError
@@ -87,15 +88,16 @@ class WatchLock:
             self._sleep(_NAP_S)
 
     def confirm(self) -> bool:
-        """Whether this is still the only watch; takes a lost lock again if no other watch wants it."""
+        """Whether this has been the only watch since it last took the lock.
+
+        Takes a lost lock again if no other watch wants it: the next answer is then True.
+        """
         if self._lock is not None and self._lock.is_held():
             return True
         self.release()
-        try:
+        with suppress(KafkabalError):
             self.take()
-        except KafkabalError:
-            return False
-        return True
+        return False
 
     def release(self) -> None:
         """Release the lock so that another watch can begin."""

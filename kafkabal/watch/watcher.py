@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from kafkabal.clusters import Clock, Cluster
-from kafkabal.errors import KafkabalError
+from kafkabal.errors import InputFileError, KafkabalError
 from kafkabal.executor import FoundRun
 from kafkabal.model import ClusterState
 from kafkabal.units import format_duration
@@ -55,7 +56,7 @@ class Watcher:
     completed
         Adds what the profile says about the disks.
     may_heal
-        Asked before any change: whether this is still the only watch of the cluster.
+        Asked before any change: whether this has been the only watch of the cluster since it was last asked.
     """
 
     def __init__(
@@ -185,7 +186,7 @@ class Watcher:
         if self._may_be_unfinished and self._resume_unfinished(at_s):
             return
         decision = decide(self._situation(), self._options.policy, self._ledger, at_s=at_s, local=local)
-        if decision.healing is not None and not self._may_heal():
+        if decision.healing is not None and not self._is_alone():
             text = f"{decision.healing.kind} held back: this watch lost its lock and is retaking it"
             decision = Decision(held_back=text, obstacle="watch lock")
         elif decision.healing is not None and (holder := self._healer.holder()) is not None:
@@ -195,6 +196,20 @@ class Watcher:
         self._events.held_back(decision)
         if decision.healing is not None:
             self._heal(decision.healing, state, at_s)
+
+    def _is_alone(self) -> bool:
+        """Whether no other watch may have healed since the ledger was read; if one may have, reads it again.
+
+        Otherwise a watch of this host that was suspended would move again what the one in between has moved, and
+        replace the record of it.
+        """
+        if self._may_heal():
+            return True
+        if self._is_saved:
+            # one that cannot be read tells nothing that is not known
+            with suppress(InputFileError):
+                self._ledger = read_ledger(self._ledger_path)
+        return False
 
     def _heal(self, healing: Healing, state: ClusterState, at_s: float) -> None:
         is_continued = healing == self._continued
@@ -236,7 +251,7 @@ class Watcher:
                 self._may_be_unfinished = False
                 self._forget_never_begun(found)
                 return False
-            if not self._healer.can_resume(found) or not self._may_heal() or self._healer.holder() is not None:
+            if not self._healer.can_resume(found) or not self._is_alone() or self._healer.holder() is not None:
                 return False
         except KafkabalError:
             return False  # asked again after the next reading

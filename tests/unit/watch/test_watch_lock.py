@@ -39,6 +39,15 @@ def test_a_second_watch_waits_and_takes_over(memory: InMemoryCluster) -> None:
         first.take()
 
 
+def test_a_lock_that_was_lost_for_a_while(memory: InMemoryCluster) -> None:
+    """It is taken again, but first the watch learns that another may have held it in between."""
+    lock = WatchLock(memory, lambda _: None)
+    lock.take()
+    assert lock.confirm()
+    lock.release()
+    assert [lock.confirm(), lock.confirm()] == [False, True]
+
+
 def test_a_watch_that_waits_outlives_the_broker_that_keeps_the_lock(
     memory: InMemoryCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

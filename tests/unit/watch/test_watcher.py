@@ -36,7 +36,7 @@ class Scene:
         """Keep the event."""
         self.events.append(event)
 
-    def watcher(self, **policy: object) -> Watcher:
+    def watcher(self, may_heal: Callable[[], bool] = lambda: True, **policy: object) -> Watcher:
         """A watch that heals at once, as far as the policy allows."""
         healer = RunHealer(
             lambda stop: RunEnvironment(
@@ -46,7 +46,8 @@ class Scene:
             in_background=False,
         )
         options = WatchOptions(policy=HealPolicy(**policy))  # type: ignore[arg-type]
-        return Watcher(self.memory, options, self.clock, self, healer, self.folder / "ledger.json")
+        path = self.folder / "ledger.json"
+        return Watcher(self.memory, options, self.clock, self, healer, path, may_heal=may_heal)
 
     def run_for(self, watcher: Watcher, minutes: float) -> None:
         """Observe every five seconds for this long."""
@@ -213,6 +214,21 @@ def test_healed_findings_are_remembered(make_scene: Callable[[], Scene]) -> None
 
     assert [e.kind for e in ledger.entries if e.succeeded] == ["repair"]
     assert ledger.bytes_of_day(scene.clock.utc_now().timestamp()) > 0
+
+
+def test_what_another_watch_healed_meanwhile_is_remembered(make_scene: Callable[[], Scene]) -> None:
+    """A suspended watch whose lock was lost reads the ledger again before it heals, and keeps the other's entries."""
+    scene = make_scene()
+    first = scene.watcher(iter([False, *[True] * 99]).__next__, level=HealLevel.ALL, dead_after_s=0.0)
+    scene.run_for(first, minutes=1)
+    scene.memory.kafka.kill(4)
+    scene.run_for(scene.watcher(level=HealLevel.ALL, dead_after_s=0.0), minutes=3)
+    scene.memory.kafka.start(4)
+    scene.run_for(first, minutes=2)
+
+    ledger = read_ledger(scene.folder / "ledger.json")
+
+    assert [e.kind for e in ledger.entries if e.succeeded] == ["repair", "fill"]
 
 
 def test_a_damaged_ledger_stops_healing_not_reporting(make_scene: Callable[[], Scene]) -> None:
