@@ -59,6 +59,7 @@ from .safety.preflight import preflight as preflight
 from .safety.stop_request import HardStop as HardStop
 from .safety.stop_request import StopReason as StopReason
 from .safety.stop_request import StopSwitch as StopSwitch
+from .state.cluster_record import DamagedRunRecordError as DamagedRunRecordError
 from .state.dead_since import Sightings as Sightings
 from .state.dead_since import known_to_cluster as known_to_cluster
 from .state.dead_since import read_sightings as read_sightings

@@ -20,7 +20,7 @@ from kafkabal.executor.run_setup import (
 )
 from kafkabal.executor.safety.cluster_lock import release_lock
 from kafkabal.executor.safety.lock_across_runs import lock_cluster
-from kafkabal.executor.state.cluster_record import ClusterRecord
+from kafkabal.executor.state.cluster_record import ClusterRecord, DamagedRunRecordError
 from kafkabal.executor.state.find_run import FoundRun, find_run
 from kafkabal.executor.state.journal import Journal, UnwritableJournal
 from kafkabal.executor.state.journal_records import Entered, ThrottleRate, ThrottleTaken
@@ -138,7 +138,10 @@ def _refuse_closed(found: FoundRun, goal: Goal | None) -> None:
 
 def _reopen_cluster_record(cluster_record: ClusterRecord, found: FoundRun) -> None:
     """Record on the cluster that the run continues here; refuse if the cluster records another unfinished run."""
-    known = cluster_record.load()
+    try:
+        known = cluster_record.load()
+    except DamagedRunRecordError:
+        known = None  # replaced by what the given journal says
     if known is not None and known[0].run_id == found.record.run_id:
         try:
             cluster_record.update(found.record.run_id, found.state)

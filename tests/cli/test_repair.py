@@ -746,3 +746,17 @@ def test_throttles_that_change_during_the_prompt_are_kept(
     assert (done.code, own) == (3, {"leader.replication.throttled.rate": "7"})
     assert "removed 1 throttle\n" in done.err
     assert "kept 1 throttle, changed meanwhile by another tool" in done.err
+
+
+def test_throttles_can_be_removed_though_the_run_record_is_damaged(simulation: Simulation) -> None:
+    """Every command that needs the record ends with 1 and says so; 'repair' lists and removes what is left."""
+    assert simulation.run("rebalance", "--drain", "4", "--yes").code == 0
+    parts = simulation.memory.kafka.parts
+    for key in [key for key in parts.records if key.endswith("/0")]:
+        del parts.records[key]
+    parts.brokers[2].own_configs["leader.replication.throttled.rate"] = "1000000"
+    resumed = simulation.run("rebalance", "resume", "--yes")
+    assert (resumed.code, "'kafkabal rebalance repair --remove'" in resumed.err) == (1, True)
+    done = simulation.run("rebalance", "repair", "--remove", "--yes")
+    assert (done.code, parts.brokers[2].own_configs) == (0, {})
+    assert "is incomplete" in done.err

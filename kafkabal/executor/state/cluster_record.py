@@ -45,6 +45,10 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True):
     """Higher than that of every run that had begun before."""
 
 
+class DamagedRunRecordError(OperationError):
+    """Parts of the run record are missing or damaged."""
+
+
 class ClusterRecord:
     """The run recorded on the cluster; there is never more than one."""
 
@@ -158,7 +162,7 @@ class ClusterRecord:
 
         Raises
         ------
-        OperationError
+        DamagedRunRecordError
             If parts of it are missing or damaged.
         """
         records = self._store.get_all()
@@ -167,9 +171,10 @@ class ClusterRecord:
             return None
         known = _load(records, head)
         if known is None:
-            raise OperationError(
+            raise DamagedRunRecordError(
                 f"the run record of {head.run_id} on the cluster is incomplete",
-                hint="give its journal with --journal, or run 'kafkabal rebalance repair'",
+                hint="run 'kafkabal rebalance resume --journal FILE' where its journal is; if there is none, "
+                "'kafkabal rebalance repair --remove', then delete topic __kafkabal",
             )
         return known
 

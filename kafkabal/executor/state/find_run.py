@@ -9,7 +9,7 @@ from kafkabal.clusters import Capability, Cluster, ResourceKind
 from kafkabal.errors import InputFileError, MissingCapabilityError, NotAuthorizedError, UsageError
 from kafkabal.executor.observe.stuck_moves import can_any_end
 from kafkabal.executor.run_environment import RunEnvironment
-from kafkabal.executor.state.cluster_record import ClusterRecord
+from kafkabal.executor.state.cluster_record import ClusterRecord, DamagedRunRecordError
 from kafkabal.executor.state.read_journal import JournalContent, read_journal
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import MOVE_PENDING, RATES_PENDING, Goal, Phase, RunOutcome, RunState
@@ -110,6 +110,8 @@ def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> 
     ------
     UsageError
         If the given journal belongs to another cluster.
+    DamagedRunRecordError
+        If the cluster's record is damaged, and no journal is given.
     """
     cluster_id = environment.cluster.cluster_id()
     local = read_journal(journal) if journal is not None else latest_journal(environment.folder(cluster_id))
@@ -118,7 +120,13 @@ def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> 
             f"{local.path}: journal of another cluster: {local.record.cluster_id}, not {cluster_id}",
             hint="check --bootstrap-server and --journal",
         )
-    known = _recorded_run(environment.cluster)
+    try:
+        known = _recorded_run(environment.cluster)
+    except DamagedRunRecordError:
+        # another host may have continued the run since, so a journal of this host counts only if it is given
+        if journal is None:
+            raise
+        known = None
     if known is None:
         return _only(local)
     record, state = known

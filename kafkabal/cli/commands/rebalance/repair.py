@@ -40,14 +40,19 @@ def repair(
       kafkabal rebalance repair --remove --yes
     """
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
-    from kafkabal.executor import find_run
+    from kafkabal.executor import DamagedRunRecordError, find_run
 
     expect_live_cluster(settings, "rebalance repair")
     with open_run_session("rebalance repair", settings, context, output, wait_s=wait_s) as command:
         context = command.context
         command.lock.take()
         environment = command.environment
-        found = find_run(environment, journal)
+        try:
+            found = find_run(environment, journal)
+        except DamagedRunRecordError as damaged:
+            # its throttles are of unknown origin then, but can be listed and removed
+            context.warn(damaged.message)
+            found = None
         from kafkabal.executor import find_leftover_throttles, remove_leftover_throttles, repair_run
 
         if found is not None and found.is_open:

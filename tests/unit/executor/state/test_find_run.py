@@ -11,11 +11,12 @@ import pytest
 from kafkabal.clusters import Capability, ResourceKind
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import InputFileError, NotAuthorizedError, UsageError
-from kafkabal.executor.execute_run import apply, roll_back
+from kafkabal.executor.execute_run import apply, resume, roll_back
 from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.state.cluster_record import DamagedRunRecordError
 from kafkabal.executor.state.find_run import _merged, find_run, find_run_by_id, latest_journal, refused_record
 from kafkabal.executor.state.run_record import Original
-from kafkabal.executor.state.run_states import Phase, RunState
+from kafkabal.executor.state.run_states import Phase, RunOutcome, RunState
 
 
 def _apply(scene: Any, host: str, **changes: Any) -> str:
@@ -185,3 +186,24 @@ def test_record_that_may_not_be_read(scene: Any, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(type(scene.memory), "records", refuse)
     assert refused_record(scene.memory) is denied
+
+
+def _damage_record(scene: Any, run_id: str) -> None:
+    del scene.memory.kafka.parts.records[f"run/{run_id}/0"]
+
+
+def test_run_whose_record_is_damaged(scene: Any) -> None:
+    """It is found by its journal if that is given, since another host may have continued it; and it can be resumed."""
+    scene.crash_before("elect_preferred_leaders")
+    run_id = scene.journal().stem
+    _damage_record(scene, run_id)
+    with pytest.raises(DamagedRunRecordError, match=f"the run record of {run_id} on the cluster is incomplete"):
+        find_run(scene.environment())
+    found = find_run(scene.environment(), scene.journal())
+    assert found is not None
+    assert (found.record.run_id, found.state.phase) == (run_id, Phase.ELECTING)
+    assert resume(scene.environment(), journal=scene.journal()).outcome is RunOutcome.COMPLETE
+    scene.assert_as_planned()
+    closed = find_run(scene.environment(host="another"))
+    assert closed is not None
+    assert (closed.record.run_id, closed.is_open) == (run_id, False)
