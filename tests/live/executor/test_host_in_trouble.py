@@ -24,7 +24,8 @@ _ROUNDS = int(os.environ.get("ROUNDS", "20"))
 _HOUR_S = 3600
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.sweep) for n in range(2, _ROUNDS + 1))])
+@pytest.mark.sweep
+@pytest.mark.parametrize("seed", range(1, _ROUNDS + 1))
 def test_suspended_again_and_again(stage: Stage, seed: int) -> None:
     """There and back, suspended at random moments for less and for more than its session, a run completes.
 
