@@ -15,6 +15,7 @@ import hashlib
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import msgspec
 
@@ -43,6 +44,14 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
     number: int = 0
     """Higher than that of every run that had begun before."""
+
+
+class _Latest(NamedTuple):
+    """The run that counts."""
+
+    head: _Head
+    packed: bytes | None
+    """Its parts, joined; None if any is missing or damaged."""
 
 
 class DamagedRunRecordError(OperationError):
@@ -109,9 +118,9 @@ class ClusterRecord:
 
     def _keep_summary(self, before: Mapping[str, bytes], run_id: str) -> None:
         """Keep a summary of the replaced run, and drop the oldest summaries beyond the limit."""
-        head = _head(before)
-        known = _load(before, head) if head is not None and head.run_id != run_id else None
-        if known is not None:
+        latest = _latest(before)
+        if latest is not None and latest.packed is not None and latest.head.run_id != run_id:
+            known = _unpacked(before, latest.packed)
             self._put(f"{_HISTORY}/{known[0].run_id}", msgspec.json.encode(summary_of(*known)))
         earlier = sorted(key for key in before if key.startswith(f"{_HISTORY}/"))
         for key in earlier[: max(0, len(earlier) - _MOST_SUMMARIES)]:
@@ -137,8 +146,8 @@ class ClusterRecord:
     def is_as_left(self, run_id: str) -> bool:
         """Whether this process was the last to begin or reopen the recorded run, so that no other has continued it."""
         records = self._store.get_all()
-        head = _head(records)
-        if head is None or (head.run_id, run_id) != (run_id, self._opening[0]):
+        latest = _latest(records)
+        if latest is None or (latest.head.run_id, run_id) != (run_id, self._opening[0]):
             return False
         states = _states(records, run_id)
         earlier = {key for key, state in states.items() if state.openings < self._opening[1]}
@@ -154,8 +163,8 @@ class ClusterRecord:
 
     def run_id(self) -> str | None:
         """Id of the recorded run."""
-        head = _head(self._store.get_all())
-        return head.run_id if head else None
+        latest = _latest(self._store.get_all())
+        return latest.head.run_id if latest else None
 
     def load(self) -> tuple[RunRecord, RunState] | None:
         """The recorded run; None if there is none.
@@ -166,30 +175,26 @@ class ClusterRecord:
             If parts of it are missing or damaged.
         """
         records = self._store.get_all()
-        head = _head(records)
-        if head is None:
+        latest = _latest(records)
+        if latest is None:
             return None
-        known = _load(records, head)
-        if known is None:
+        if latest.packed is None:
             raise DamagedRunRecordError(
-                f"the run record of {head.run_id} on the cluster is incomplete",
+                f"the run record of {latest.head.run_id} on the cluster is incomplete",
                 hint="run 'kafkabal rebalance resume --journal FILE' where its journal is; if there is none, "
                 "'kafkabal rebalance repair --remove', then delete topic __kafkabal",
             )
-        return known
+        return _unpacked(records, latest.packed)
 
 
 def _nothing() -> None:
     """Confirm nothing before a write."""
 
 
-def _load(records: Mapping[str, bytes], head: _Head) -> tuple[RunRecord, RunState] | None:
-    """The run that a head names; None if parts of it are missing or damaged."""
-    packed = _packed(records, head)
-    if packed is None:
-        return None
+def _unpacked(records: Mapping[str, bytes], packed: bytes) -> tuple[RunRecord, RunState]:
+    """A run whose parts are there, with its latest state."""
     record = msgspec.json.decode(zlib.decompress(packed), type=RunRecord)
-    states = _states(records, head.run_id).values()
+    states = _states(records, record.run_id).values()
     return record, max(states, key=lambda state: (state.openings, state.at), default=RunState())
 
 
@@ -231,10 +236,14 @@ def _is_of_run(key: str) -> bool:
     return key == _RUN or key.startswith(f"{_RUN}/")
 
 
-def _head(records: Mapping[str, bytes]) -> _Head | None:
-    """The head of the latest run that is there as a whole, or else of the latest one."""
+def _latest(records: Mapping[str, bytes]) -> _Latest | None:
+    """The latest run that is there as a whole, or else the latest one."""
     heads = sorted(_heads(records), key=lambda head: head.number, reverse=True)
-    return next((head for head in heads if _packed(records, head) is not None), heads[0] if heads else None)
+    for head in heads:
+        packed = _packed(records, head)
+        if packed is not None:
+            return _Latest(head, packed)
+    return _Latest(heads[0], None) if heads else None
 
 
 def _heads(records: Mapping[str, bytes]) -> list[_Head]:
