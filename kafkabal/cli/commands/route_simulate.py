@@ -8,7 +8,7 @@ import typer
 
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.options_without_effect import refuse_beside
+from kafkabal.cli.framework.options_without_effect import OF_CLUSTER, refuse_beside
 from kafkabal.cli.framework.selected_scores import unchecked_scores
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from kafkabal.routing import RoutingView
     from kafkabal.simulator import TrainingSetup, WorkloadFile
 
-_OF_CLUSTER = ("--bootstrap-server", "--command-config", "--profile", "--snapshot", "--zookeeper", "--broker-timeout")
 _WORKLOAD = "Workload"
 _TRAINING = "Training"
 # halving the confidence interval takes four times as many seeds; more would take hours
@@ -209,7 +208,7 @@ def route_simulate(
     workload_file, training = workload_options.load(), training_options.load()
     if topic is None and workload_file.cluster is not None:
         hint = "it describes its own cluster: add --topic NAME for a topic of yours"
-        refuse_beside(f"--workload {workload_options.workload}", _OF_CLUSTER, context, hint)
+        refuse_beside(f"--workload {workload_options.workload}", OF_CLUSTER, context, hint)
     view = _view(workload_file, topic, state, settings, context)
     _expect_rack(training_options.rack, view)
     for each in training.values():

@@ -1,4 +1,4 @@
-"""Refuses options of the command line that would have no effect: nobody would notice that they are ignored.
+"""Refuses options of the command line that would have no effect, instead of ignoring them silently.
 
 Values from the environment or a profile pass: they are meant for other commands too.
 """
@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 
     from kafkabal.cli.framework.command_context import CommandContext
 
+OF_CLUSTER: Final = (
+    "--bootstrap-server",
+    "--command-config",
+    "--profile",
+    "--snapshot",
+    "--zookeeper",
+    "--broker-timeout",
+)
+"""Options that select and read a cluster."""
 _OF_OUTPUT: Final = frozenset({"--output", "--output-file", "--quiet", "--verbose", "--color", "--no-color"})
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from kafkabal.atomic_files import replacing
+from kafkabal.atomic_files import make_folder_of, replacing
 from kafkabal.clusters import Capability, Cluster
 from kafkabal.errors import InputFileError, KafkabalError, OutputError
 from kafkabal.input_files import decode_json, read_bytes
@@ -70,10 +70,10 @@ def record_brokers(path: Path, brokers: Collection[int], dead: Collection[int], 
     before = read_sightings(path)
     found = (before or Sightings(checked_at=now)).renewed(brokers, dead, now)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder_of(path)
         with replacing(path) as file:
             file.write(msgspec.json.encode(found))
-    except (OSError, OutputError):
+    except OutputError:
         pass  # a read-only home directory must not prevent reading a cluster
     return found
 

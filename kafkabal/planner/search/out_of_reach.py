@@ -27,6 +27,6 @@ def is_out_of_reach(solution: Solution) -> bool:
     upward, downward = np.cumsum(ascending), np.cumsum(ascending[::-1])
     low, high = bands.low_bytes[rows], bands.high_bytes[rows]
     needed = np.where(low > 0, np.searchsorted(downward, low) + 1, 0)
-    bears = np.searchsorted(upward, high, side="right")
+    fitting = np.searchsorted(upward, high, side="right")
     here = problem.weighed[solution.placement] & placed
-    return bool(needed.sum() > placed.sum() or (bears.sum() < here.sum() and (rows == problem.counted).all()))
+    return bool(needed.sum() > placed.sum() or (fitting.sum() < here.sum() and (rows == problem.counted).all()))

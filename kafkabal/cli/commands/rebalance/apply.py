@@ -16,7 +16,6 @@ from kafkabal.cli.commands.rebalance.run_command_options import (
 )
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.options_without_effect import refuse_without
 from kafkabal.cli.framework.shared_options import Format, OutputOptions, SaveOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
@@ -55,8 +54,7 @@ def apply(
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.plan import read_plan
 
-    if not begin.yes:
-        refuse_without("--yes", ["--on-unfinished"], context)
+    begin.check(context)
     plan = read_plan(plan_file)
     cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
     with open_run_session(

@@ -20,7 +20,7 @@ from kafkabal.cli.commands.rebalance.show_and_diff import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
-from kafkabal.cli.framework.options_without_effect import refuse_all_beside, refuse_without
+from kafkabal.cli.framework.options_without_effect import OF_CLUSTER, refuse_all_beside
 from kafkabal.cli.framework.shared_options import SCOPE_SECTION, Format, OutputOptions, SaveOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
@@ -32,13 +32,7 @@ if TYPE_CHECKING:
     from kafkabal.plan import Plan
 
 
-_OF_DRAIN_CHECK: Final = (
-    "--check",
-    "--drain",
-    "--exclude-brokers",
-    "--throttle",
-    *("--bootstrap-server", "--command-config", "--profile", "--snapshot", "--zookeeper", "--broker-timeout"),
-)
+_OF_DRAIN_CHECK: Final = ("--check", "--drain", "--exclude-brokers", "--throttle", *OF_CLUSTER)
 
 
 def rebalance(
@@ -84,8 +78,7 @@ def rebalance(
     if check:
         refuse_all_beside("--check", _OF_DRAIN_CHECK, context)
     planning.check(context)
-    if not begin.yes:
-        refuse_without("--yes", ["--on-unfinished"], context)
+    begin.check(context)
     measurements.check_plans_leaders(is_leaders_only=planning.leaders_only)
     measurements.check_scores(settings, context)
     if check:

@@ -173,6 +173,17 @@ class StartCommandOptions:
         ),
     ] = None
 
+    def check(self, context: CommandContext) -> None:
+        """Check that every option has an effect.
+
+        Raises
+        ------
+        UsageError
+            If one requires ``--yes``, and it is not given.
+        """
+        if not self.yes:
+            refuse_without("--yes", ["--on-unfinished"], context)
+
     @property
     def allowed(self) -> frozenset[Overridable]:
         """Checks that do not stop the run."""
