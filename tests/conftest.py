@@ -16,11 +16,13 @@ from xdist.workermanage import WorkerController
 
 # quick: the same few examples on every run; thorough: many new ones, asked for by HYPOTHESIS_PROFILE=thorough
 # drawing is slow beside other work, and clusters on which nothing can be placed are drawn again
-_HEALTHY = [HealthCheck.too_slow, HealthCheck.filter_too_much]
+_CHECKS_LEFT_OUT = [HealthCheck.too_slow, HealthCheck.filter_too_much]
 settings.register_profile(
-    "quick", max_examples=25, derandomize=True, deadline=None, database=None, suppress_health_check=_HEALTHY
+    "quick", max_examples=25, derandomize=True, deadline=None, database=None, suppress_health_check=_CHECKS_LEFT_OUT
 )
-settings.register_profile("thorough", max_examples=500, deadline=None, suppress_health_check=_HEALTHY, print_blob=True)
+settings.register_profile(
+    "thorough", max_examples=500, deadline=None, suppress_health_check=_CHECKS_LEFT_OUT, print_blob=True
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 

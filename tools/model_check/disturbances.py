@@ -66,7 +66,7 @@ _NOT_ABOUT_PARTITIONS = _ABOUT_RECORDS | {"configs", "alter_configs", "broker_id
 STALLS_TOOL = frozenset({Kind.TAKEN_OVER, Kind.TAKEN_OVER_HERE, Kind.ROLLED_BACK, Kind.LATE, Kind.LATE_BACK})
 """Disturbances during which the tool stands still for longer than its session."""
 LAST = frozenset({Kind.LATE, Kind.LATE_BACK})
-"""Nothing else may go wrong after these: a process that dies before it has looked for what it changed tells nobody."""
+"""Nothing else may go wrong after these: a process that dies first cannot report what it changed."""
 _FREE = frozenset({Kind.NOTHING, Kind.ARRIVES})
 SLEEP = "sleep"
 _READS = frozenset({"broker_ids", "reassignments", "partition_status", "replica_logs"})

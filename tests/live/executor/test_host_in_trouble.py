@@ -1,5 +1,5 @@
 """Runs on a host in trouble: its process is suspended again and again, its clock is stepped, its memory is short, and
-nobody reads what it prints."""
+no program reads what it prints."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_fifo_without_a_reader(stage: Stage, tmp_path: Path) -> None:
     path, fifo = tmp_path / "plan.json", tmp_path / "fifo"
     write_plan(stage.plan, path)
     os.mkfifo(fifo)
-    held = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)  # opened for reading too: otherwise nobody could open it to write
+    held = os.open(fifo, os.O_RDWR | os.O_NONBLOCK)  # for reading too: without a reader, it cannot be opened to write
     with suppress(BlockingIOError):
         while True:
             os.write(held, b"x" * 4096)

@@ -233,7 +233,7 @@ def test_two_openings_that_follow_the_same_one(store: _Store) -> None:
 
 
 def test_writes_without_a_response(store: _Store) -> None:
-    """Whether or not it arrived, nobody else has reopened the run; but a run of which nothing arrived is not ours."""
+    """A lost answer or request hides nothing; an opening of which nothing arrived does not count."""
     one, two, put = ClusterRecord(store), ClusterRecord(store), store.put
     one.begin(_run("a"), RunState(at="1"))
 

@@ -38,7 +38,7 @@ def test_throttles_that_cannot_be_removed(scene: Any, monkeypatch: pytest.Monkey
 
 
 def test_throttles_that_have_changed_since(scene: Any) -> None:
-    """What another tool needs by now, or has set anew while a prompt was open, is kept."""
+    """Throttles that another tool uses by now, or has changed while a prompt was open, are kept."""
     found = find_leftover_throttles(scene.memory)
     rate = next(t for t in found if t.resource.kind is ResourceKind.BROKER)
     scene.memory.alter_configs([ConfigChange(rate.resource, rate.key, "7")])
