@@ -91,9 +91,11 @@ def topics_with_errors(sandbox: Sandbox, scratch: Path) -> list[dict[str, Any]]:
 def write_too_large_records(sandbox: Sandbox, scratch: Path) -> None:
     """A Java producer whose records the topic refuses, for some seconds."""
     words = ["--topic", "narrow", "--num-records", str(TOO_LARGE), "--record-size", "2000", "--throughput", "5"]
+    # the client splits a batch of several records that is refused, and may then spin until they expire after 120 s
+    settings = (f"bootstrap.servers={sandbox.bootstrap_servers}", "acks=all", "batch.size=1")
     command = java_command(
         "org.apache.kafka.tools.ProducerPerformance",
-        (*words, "--producer-props", f"bootstrap.servers={sandbox.bootstrap_servers}", "acks=all"),
+        (*words, "--producer-props", *settings),
         ensure_jars(VERSION, default_cache()),
         heap_bytes=256 * 2**20,
         scratch=scratch,
