@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from contextlib import closing
 from typing import Any
 
@@ -15,7 +16,7 @@ from kafkabal.executor.state.journal_records import EffectKind, Intended
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement
 from tests.live.executor.hosts import Process
-from tests.live.executor.scenery import RECORD_BYTES, fill
+from tests.live.executor.scenery import LONGEST_S, RECORD_BYTES, fill
 from tests.live.executor.stage import Stage
 
 _LOST = 4
@@ -82,6 +83,8 @@ def test_broker_that_stays_away(stage: Stage, how: str, then: str) -> None:
 
 def test_broker_that_keeps_its_replicas_stays_away(stage: Stage) -> None:
     """Kafka completes no move while a replica that stays is dead: the run says so and ends, nothing in flight."""
+    # the largest move, which would be the first, takes a minute at the slow rate
+    stage.plan = stage.plan_of(stage.moving(1), stage.moving(2), stage.moving(3))
     process = stage.begin(_impatient(stage, broker_return_s=4.0))
     stage.until(lambda: stage.in_flight(stage.moving(1)))
     stage.sandbox.kill(2)
@@ -129,21 +132,47 @@ def test_only_copy_is_on_a_broker_that_dies(stage: Stage) -> None:
     stage.assert_clean()
 
 
+_REPAIR = ("--repair-only", "--dead-after", "0", "--yes", "--throttle", "50MB")
+
+
+def _is_repaired(stage: Stage) -> bool:
+    """Whether the killed broker 2 holds no replica of the topic any more."""
+    return all(2 not in _replicas(stage, number) for number in range(len(stage.sizes[stage.moves])))
+
+
 def test_rest_is_repaired_while_the_only_copy_is_dead(stage: Stage) -> None:
-    """A later run takes over the move and its throttle, replaces lost replicas, and completes both later."""
+    """A later run takes over the move and its throttle, replaces lost replicas, and completes both; the next finds
+    nothing."""
     name, _ = _lose_only_copy(stage)
-    repair = ("--repair-only", "--dead-after", "0", "--yes", "--throttle", "50MB")
-    first = stage.command(*repair)
+    said = stage.folder / "repair.said"
+    variables = stage.environment_variables("one")
+    with said.open("wb") as file, subprocess.Popen(stage.command_line(*_REPAIR), env=variables, stderr=file) as repair:
+        stage.until(lambda: _is_repaired(stage))
+        assert stage.in_flight(name)
+        stage.sandbox.start(2)
+        # the plan could not repair it, although the run then did
+        assert repair.wait(LONGEST_S) == 3, said.read_text()
+    assert f"cannot finish or be cancelled until dead brokers return: {name}; this run takes over" in said.read_text()
+    assert stage.cluster.partition_status([name.topic])[name].replicas == (3,)
+    last = stage.command(*_REPAIR)
+    assert last.returncode == 0, last.stderr
+    stage.assert_clean()
+
+
+@pytest.mark.sweep
+def test_repairs_after_which_the_only_copy_is_still_dead(stage: Stage) -> None:
+    """After two minutes without the broker the run ends (1), the next one names the partition (3), a later one ends."""
+    name, _ = _lose_only_copy(stage)
+    first = stage.command(*_REPAIR)
     assert first.returncode == 1, first.stderr
-    assert f"cannot finish or be cancelled until dead brokers return: {name}; this run takes over" in first.stderr
-    assert all(2 not in _replicas(stage, number) for number in range(len(stage.sizes[stage.moves])))
+    assert _is_repaired(stage)
     assert stage.in_flight(name)
-    again = stage.command(*repair)
+    again = stage.command(*_REPAIR)
     assert again.returncode == 3, again.stderr
     assert f"not repaired: no in-sync replica of {name} is online" in again.stderr
     stage.sandbox.start(2)
     stage.until(lambda: stage.cluster.partition_status([name.topic])[name].leader >= 0)
-    last = stage.command(*repair)
+    last = stage.command(*_REPAIR)
     assert last.returncode == 0, last.stderr
     assert stage.cluster.partition_status([name.topic])[name].replicas == (3,)
     stage.assert_clean()
