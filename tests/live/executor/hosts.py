@@ -9,7 +9,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -148,6 +149,21 @@ class Hosts:
             timeout=LONGEST_S,
             check=False,
         )
+
+    @contextmanager
+    def running(self, *words: str, host: str = "one") -> Iterator[subprocess.Popen[str]]:
+        """Run ``kafkabal rebalance`` on a host during a block, at whose end it is killed."""
+        with subprocess.Popen(
+            self.command_line(*words),
+            env=self.environment_variables(host),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def command_line(self, *words: str) -> list[str]:
         """Words of a command on this cluster."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from contextlib import closing
 from typing import Any
 
@@ -84,7 +83,9 @@ def test_broker_that_stays_away(stage: Stage, how: str, then: str) -> None:
 def test_broker_that_keeps_its_replicas_stays_away(stage: Stage) -> None:
     """Kafka completes no move while a replica that stays is dead: the run says so and ends, nothing in flight."""
     # the largest move, which would be the first, takes a minute at the slow rate
-    stage.plan = stage.plan_of(stage.moving(1), stage.moving(2), stage.moving(3))
+    stage.plan = stage.plan_of(
+        *{TopicPartition(c.topic, c.partition) for c in stage.plan.partitions} - {stage.moving(0)}
+    )
     process = stage.begin(_impatient(stage, broker_return_s=4.0))
     stage.until(lambda: stage.in_flight(stage.moving(1)))
     stage.sandbox.kill(2)
@@ -133,6 +134,7 @@ def test_only_copy_is_on_a_broker_that_dies(stage: Stage) -> None:
 
 
 _REPAIR = ("--repair-only", "--dead-after", "0", "--yes", "--throttle", "50MB")
+_TAKEN_OVER = "cannot finish or be cancelled until dead brokers return"
 
 
 def _is_repaired(stage: Stage) -> bool:
@@ -144,15 +146,13 @@ def test_rest_is_repaired_while_the_only_copy_is_dead(stage: Stage) -> None:
     """A later run takes over the move and its throttle, replaces lost replicas, and completes both; the next finds
     nothing."""
     name, _ = _lose_only_copy(stage)
-    said = stage.folder / "repair.said"
-    variables = stage.environment_variables("one")
-    with said.open("wb") as file, subprocess.Popen(stage.command_line(*_REPAIR), env=variables, stderr=file) as repair:
+    with stage.running(*_REPAIR) as repair:
         stage.until(lambda: _is_repaired(stage))
         assert stage.in_flight(name)
         stage.sandbox.start(2)
-        # the plan could not repair it, although the run then did
-        assert repair.wait(LONGEST_S) == 3, said.read_text()
-    assert f"cannot finish or be cancelled until dead brokers return: {name}; this run takes over" in said.read_text()
+        said, _ = repair.communicate(timeout=LONGEST_S)
+    assert repair.returncode == 3, said  # the plan could not repair it, although the run then did
+    assert f"{_TAKEN_OVER}: {name}; this run takes over" in said
     assert stage.cluster.partition_status([name.topic])[name].replicas == (3,)
     last = stage.command(*_REPAIR)
     assert last.returncode == 0, last.stderr
@@ -165,6 +165,7 @@ def test_repairs_after_which_the_only_copy_is_still_dead(stage: Stage) -> None:
     name, _ = _lose_only_copy(stage)
     first = stage.command(*_REPAIR)
     assert first.returncode == 1, first.stderr
+    assert f"{_TAKEN_OVER}: {name}; this run takes over" in first.stderr
     assert _is_repaired(stage)
     assert stage.in_flight(name)
     again = stage.command(*_REPAIR)

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -31,21 +30,6 @@ def plan_file(stage: Stage, tmp_path: Path) -> Path:
     path = tmp_path / "plan.json"
     write_plan(stage.plan, path)
     return path
-
-
-@contextmanager
-def _running(stage: Stage, *words: str, host: str = "one") -> Iterator[subprocess.Popen[str]]:
-    with subprocess.Popen(
-        stage.command_line(*words),
-        env=stage.environment_variables(host),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 def _read_until(process: subprocess.Popen[str], text: str) -> str:
@@ -79,7 +63,7 @@ def test_five_at_once(stage: Stage) -> None:
 @pytest.mark.parametrize("then", ["resume", "cancel", "apply"])
 def test_takes_over_from_a_killed_process_at_once(stage: Stage, plan_file: Path, then: str) -> None:
     """On the host where the lock's holder was killed, no command waits for its session to expire (30 s)."""
-    with _running(stage, *_slowly(plan_file)) as process:
+    with stage.running(*_slowly(plan_file)) as process:
         stage.until(stage.in_flight)
         process.kill()
         process.wait()
@@ -101,7 +85,7 @@ def test_takes_over_from_a_killed_process_at_once_with_a_zookeeper(zookeeper_sta
     """The command takes over at once if ZooKeeper keeps the lock, too."""
     stage, path = zookeeper_stage, tmp_path / "plan.json"
     write_plan(stage.plan, path)
-    with _running(stage, *_slowly(path)) as process:
+    with stage.running(*_slowly(path)) as process:
         stage.until(stage.in_flight)
         process.kill()
         process.wait()
@@ -117,7 +101,7 @@ def test_waits_for_another_run_as_long_as_asked(stage: Stage, plan_file: Path) -
     early = stage.command("apply", str(plan_file), "--yes", "--force", "--wait", "2s", host="two")
     assert early.returncode == _BUSY
     assert "waiting up to 2 s" in early.stderr
-    with _running(stage, "apply", str(plan_file), "--yes", "--force", "--wait", "2m", host="two") as second:
+    with stage.running("apply", str(plan_file), "--yes", "--force", "--wait", "2m", host="two") as second:
         stage.hasten()
         assert first.end()[0] == 0
         said, _ = second.communicate(timeout=LONGEST_S)
@@ -128,7 +112,7 @@ def test_waits_for_another_run_as_long_as_asked(stage: Stage, plan_file: Path) -
 
 def test_cancelled_from_another_host(stage: Stage, plan_file: Path) -> None:
     """The live run cancels what is in flight, says why, and the canceller learns that it has ended."""
-    with _running(stage, *_slowly(plan_file)) as process:
+    with stage.running(*_slowly(plan_file)) as process:
         stage.until(stage.in_flight)
         asked = stage.command("cancel", host="two")
         said, _ = process.communicate(timeout=LONGEST_S)
@@ -158,7 +142,7 @@ def test_paused_watched_and_continued_from_another_host(stage: Stage) -> None:
     gone_on = stage.command("resume", host="two")
     assert (gone_on.returncode, "asked it to resume" in gone_on.stderr) == (0, True), gone_on.stderr
     stage.until(stage.in_flight)
-    with _running(stage, "status", "--watch", host="two") as watching:
+    with stage.running("status", "--watch", host="two") as watching:
         seen = _read_until(watching, " in flight, ")
         stage.hasten()
         code, said = process.end()
@@ -171,7 +155,7 @@ def test_paused_watched_and_continued_from_another_host(stage: Stage) -> None:
 
 def test_a_second_interrupt_releases_the_lock(stage: Stage, plan_file: Path) -> None:
     """A second interrupt aborts at once (130) and leaves moves in place, but another host can clean up at once."""
-    with _running(stage, *_slowly(plan_file), "--on-interrupt", "finish") as process:
+    with stage.running(*_slowly(plan_file), "--on-interrupt", "finish") as process:
         stage.until(stage.in_flight)
         process.send_signal(signal.SIGINT)
         _read_until(process, "stopping gracefully")
@@ -260,7 +244,7 @@ def test_a_topic_created_again_is_another_topic(stage: Stage, tmp_path: Path) ->
 
 def test_a_topic_created_again_during_a_run_is_left_alone(stage: Stage, plan_file: Path) -> None:
     """Neither resume nor rollback of the killed run moves or throttles it, though it has the old one's placement."""
-    with _running(stage, *_slowly(plan_file)) as process:
+    with stage.running(*_slowly(plan_file)) as process:
         stage.until(stage.in_flight)
         process.kill()
         process.wait()
@@ -284,7 +268,7 @@ def test_a_topic_created_again_during_a_run_is_left_alone(stage: Stage, plan_fil
 
 def test_steps_that_take_seconds_are_announced(stage: Stage, plan_file: Path) -> None:
     """A run whose rate adapts to the load reports that it measures, before it does."""
-    with _running(stage, "apply", str(plan_file), "--yes", "--force") as process:
+    with stage.running("apply", str(plan_file), "--yes", "--force") as process:
         said, _ = process.communicate(timeout=LONGEST_S)
     assert process.returncode == 0, said
     assert said.index("measuring broker load for 6 s") < said.index(f"run {stage.journal().record.run_id}")
