@@ -1,7 +1,7 @@
-"""Plans that leave room for a broker that died and may come back within a day, so that it can be filled then.
+"""Repairs that leave room for a broker that died and may come back within a day, so that it can be filled then.
 
-Moved replicas rest for a day. A broker that was filled this morning can give hardly anything away: what a repair or a
-rebalance adds, it keeps, beyond its band, when the dead broker is back and takes replicas from others::
+Moved replicas rest for a day. A broker that was filled this morning can give hardly anything away: what a repair adds,
+it keeps, beyond its band, when the dead broker is back and takes replicas from others::
 
     limit of a broker = what it holds + max(0, (1 + middle of the two tolerances) x fair - what rests on it)
     fair              = all replicas over all brokers, the absent ones among them, by capacity
