@@ -34,21 +34,24 @@ class RackReach:
     Parameters
     ----------
     p, k
-        Position of each replica.
+        Position of each replica, by partition.
+    cost
+        Bytes of each replica's move.
     free_to_stay
         Whether each replica need not move.
     """
 
-    def __init__(self, solution: Solution, p: I64, k: I64, free_to_stay: Bools) -> None:
+    def __init__(self, solution: Solution, p: I64, k: I64, cost: F64, free_to_stay: Bools) -> None:
         problem = solution.problem
-        self._p, self._k = p, k
-        self._racks: I32 = solution.rack[solution.placement]
+        partition, first, row = np.unique(p, return_index=True, return_inverse=True)
+        self._row, self._k = row, k
+        self._racks: I32 = solution.rack[solution.placement[partition]]
         self._of_broker: I32 = problem.rack
         self._n_racks = int(problem.rack.max(initial=0)) + 1
-        self._own: I32 = self._racks[p, k]
+        self._own: I32 = self._racks[row, k]
         self._anywhere = problem.positions[p] > problem.n_racks
         self._free_to_stay = free_to_stay & ~self._anywhere
-        self._bytes = problem.arriving_bytes
+        self._bytes = cost[first]
         taking = np.zeros(self._n_racks + 1, np.bool_)
         taking[problem.rack[problem.takes]] = True
         self._number: I64 = int(taking.sum()) - _distinct(np.where(taking[self._racks], self._racks, NO_RACK))
@@ -74,20 +77,20 @@ class RackReach:
         value[racks] = potential[best[racks]]
         ranked = racks[np.argsort(value[racks], kind="stable")]
         free = self._free(ranked[np.isfinite(value[ranked])])
-        there = value[free][self._p]
+        there = value[free][self._row]
         own = value[self._own]
         most = np.minimum(own, worth)
         enters = self._free_to_stay & np.isfinite(most) & np.isfinite(there)
         toll = self._toll(np.maximum(np.subtract(most, there, out=np.zeros_like(most), where=enters), 0))
-        there = there + toll[self._p]
-        where = np.where(own <= there, best[self._own], best[free][self._p])
+        there = there + toll[self._row]
+        where = np.where(own <= there, best[self._own], best[free][self._row])
         lowest = np.minimum(own, there)
         astray = self._anywhere | (lowest == np.inf)
         paid_back = float((toll * self._number * self._bytes).sum())
         return Reached(np.where(astray, potential[order[0]], lowest), np.where(astray, order[0], where), paid_back)
 
     def _free(self, racks: I32) -> I64:
-        """int64, shape (n_partitions,): the first of these racks that each partition is not in, or -1."""
+        """int64, shape (n_rows,): the first of these racks that each partition is not in, or -1."""
         free = np.full(len(self._racks), -1, np.int64)
         # among one more rack than it has replicas, at least one is free
         for rack in racks[: self._racks.shape[1] + 1].tolist():
@@ -95,11 +98,13 @@ class RackReach:
         return free
 
     def _toll(self, saved: F64) -> F64:
-        """float64, shape (n_partitions,): toll at which no more replicas gain from a free rack than there are."""
-        matrix = np.zeros(self._racks.shape)
-        matrix[self._p, self._k] = saved
-        matrix = -np.sort(-matrix, axis=1)
+        """float64, shape (n_rows,): toll at which no more replicas gain from a free rack than there are."""
         most = self._racks.shape[1] - 1
+        if (self._number > most).all():
+            return np.zeros(len(self._racks))
+        matrix = np.zeros(self._racks.shape)
+        matrix[self._row, self._k] = saved
+        matrix = -np.sort(-matrix, axis=1)
         return np.where(self._number <= most, matrix[np.arange(len(matrix)), np.clip(self._number, 0, most)], 0.0)
 
 

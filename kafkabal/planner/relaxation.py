@@ -13,6 +13,7 @@ import numpy as np
 from kafkabal.model import F64, I32, I64, Bools, shares_rack
 from kafkabal.planner.lowest_potential_in_reachable_racks import RackReach, Reached
 from kafkabal.planner.problem import NONE
+from kafkabal.planner.sampled_partitions import SampledPartitions
 from kafkabal.planner.search.grouped_array_operations import by_group, running_count, stable_order
 from kafkabal.planner.search.load_targets import zones
 from kafkabal.planner.search.solution import Solution
@@ -46,9 +47,17 @@ class _Moves(NamedTuple):
 
 
 class Relaxation:
-    """Loads of brokers, replicas that may move, and those that have to."""
+    """Loads of brokers, replicas that may move, and those that have to.
 
-    def __init__(self, solution: Solution) -> None:
+    Parameters
+    ----------
+    sample
+        Partitions that represent all; None for every partition. A sample only shows where the bound is high: its values
+        are estimates. It leaves out how many replicas brokers have to shed for their numbers and topics, which raises
+        the bound, but hardly changes where it is highest.
+    """
+
+    def __init__(self, solution: Solution, sample: SampledPartitions | None = None) -> None:
         problem = solution.problem
         self.solution = solution
         self.problem = problem
@@ -61,11 +70,17 @@ class Relaxation:
         self.high: F64 = fraction * (1 + tolerance + _SLACK)
         self.low: F64 = fraction * (1 - tolerance - _SLACK)
         p, k = np.nonzero((solution.placement >= 0) & problem.movable[:, None])
+        weight = np.ones(len(p))
+        if sample is not None:
+            row = np.minimum(np.searchsorted(sample.partition, p), len(sample.partition) - 1)
+            drawn = sample.partition[row] == p
+            p, k, weight = p[drawn], k[drawn], sample.weight[row[drawn]]
+        self.is_sample = sample is not None
         self.p, self.k = p, k
         self.n_cells = len(p)
         self.broker = solution.placement[p, k]
-        self.cost = problem.arriving_bytes[p].astype(np.float64)
-        self.held = np.where(rows[self.broker], problem.held_bytes[p, k], 0).astype(np.float64)
+        self.cost: F64 = problem.arriving_bytes[p] * weight
+        self.held: F64 = np.where(rows[self.broker], problem.held_bytes[p, k], 0) * weight
         self.forced: Bools = problem.leaves[self.broker]
         self.used: F64 = np.where(rows, solution.used, 0).astype(np.float64)
         self.total = float(self.used.sum())
@@ -74,7 +89,7 @@ class Relaxation:
         self.entered = self._entered()
         # classes of replicas, by which equal copies are evaluated, ignore the racks of single partitions
         is_single = not solution.sizes_agree() and not self.pinned and bool(problem.takes.any())
-        self.reach = RackReach(solution, p, k, ~self.forced) if is_single else None
+        self.reach = RackReach(solution, p, k, self.cost, ~self.forced) if is_single else None
         self._group()
         self.all_crowded_move = False
         """Whether all replicas of crowded topics compete for free racks, and not only those that move.
@@ -194,11 +209,13 @@ class Relaxation:
         self.rack_groups = _Groups(for_racks & (self.rack_need > 0), self.p)
         topic, broker = problem.topic[self.p].astype(np.int64), self.broker
         need = np.zeros(self.n_cells, np.int64)
-        if solution.topic_count is not None:
+        if solution.topic_count is not None and not self.is_sample:
             need = (solution.topic_count[topic, broker] - solution.bands.topic_most(topic, broker)).astype(np.int64)
         self.pair_need: I64 = np.where(problem.counted[broker], np.maximum(need, 0), 0)
         self.topic_groups = _Groups((self.pair_need > 0) & ~self.forced, topic * problem.n_brokers + broker)
         surplus = np.where(problem.counted, np.maximum(solution.count - solution.bands.high_count, 0), 0)
+        if self.is_sample:
+            surplus = np.zeros_like(surplus)
         self.count_need: I64 = surplus
         self.for_count = (surplus[broker] > 0) & ~self.forced
         self.count_groups = _Groups(self.for_count, broker)

@@ -42,6 +42,8 @@ class Guidance(NamedTuple):
     """shape (n_brokers,): value of taking a byte away from each broker."""
     price: F64
     """shape (n_partitions, width): cost of moving each position, net of its value, per byte copied."""
+    bound: float
+    """Bytes that every plan moves, not rounded."""
 
 
 class Solution:
