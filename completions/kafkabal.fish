@@ -669,6 +669,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance cancel' -s h -l help -
 complete -c kafkabal -n '__kafkabal_argument 0 kafkabal rebalance rollback' -a '(__kafkabal_names runs)'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l journal -r -F -d 'Journal of the run, if not the latest one of this host.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l yes -d 'Do not prompt; required without a terminal.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l dry-run -d 'Show what would move; change nothing.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l wait -r -f -d 'How long to wait while another kafkabal works on the cluster. [default: exit 75 at once]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance rollback' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'

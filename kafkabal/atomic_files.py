@@ -6,6 +6,7 @@ import errno
 import os
 import secrets
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,11 @@ _LONGEST_NAME = 255
 """Bytes: NAME_MAX of Linux file systems."""
 _TOKEN_CHARACTERS = 8
 """Random enough that two programs that write one file at once use different names."""
+_READER_WAIT_S = 10.0
+"""For the reader of a named pipe, as for the writer of one that is read: the shell that starts both programs starts the
+second at once."""
+_PAUSE_S = 0.05
+"""Opening a pipe that nobody reads fails at once, and costs nothing."""
 _LONGEST_PATH = 4095
 """Bytes: PATH_MAX of Linux without its closing NUL."""
 
@@ -113,7 +119,7 @@ def replacing(path: Path | str, *, flush: bool = True) -> Iterator[IO[bytes]]:
         return
     try:
         if target.exists() and not target.is_file():
-            with target.open("wb") as file:
+            with _opened_in_place(target) as file:
                 yield file
             return
         behind = _behind_links(target)
@@ -125,6 +131,26 @@ def replacing(path: Path | str, *, flush: bool = True) -> Iterator[IO[bytes]]:
             Path(file.name).replace(behind)
     except OSError as error:
         raise OutputError(f"{path}: cannot write: {error.strerror or error}") from error
+
+
+def _opened_in_place(target: Path) -> IO[bytes]:
+    """Open a device or a pipe; of a named pipe, only if a program reads from it, for which opening alone would wait for
+    ever."""
+    if not target.is_fifo():
+        return target.open("wb")
+    end_s = time.monotonic() + _READER_WAIT_S
+    while True:
+        try:
+            descriptor = os.open(target, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
+        else:
+            os.set_blocking(descriptor, True)
+            return os.fdopen(descriptor, "wb")
+        if time.monotonic() >= end_s:
+            raise OSError(errno.ETIMEDOUT, "no program reads from this pipe")
+        time.sleep(_PAUSE_S)
 
 
 def make_folder_of(path: Path) -> None:

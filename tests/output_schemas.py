@@ -63,4 +63,6 @@ def _command(words: Sequence[str]) -> str:
         return "inspect --topics" if "--topics" in words else "inspect --all-profiles"
     if command in ("rebalance", "rebalance apply") and "--dry-run" in words:
         return "rebalance --dry-run"
+    if command == "rebalance rollback" and "--dry-run" in words:
+        return "rebalance rollback --dry-run"
     return f"{command} --frontier" if "--frontier" in words else command

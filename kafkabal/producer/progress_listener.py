@@ -15,6 +15,8 @@ class DeliveryProgress:
     """Bytes of the source that are finished."""
     sent: int
     """Records of this run that were acknowledged."""
+    sent_bytes: int
+    """Bytes of the values of those records, as the report counts them."""
     handed_over: int
     """Records that this run has handed over to librdkafka."""
     skipped_bytes: int

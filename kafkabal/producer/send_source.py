@@ -246,6 +246,7 @@ class SendRun:
                 records=self._sent + self._outcome.already_there,
                 bytes=self._finished_bytes + self._unsent.skipped_bytes,
                 sent=self._sent,
+                sent_bytes=sum(self._outcome.bytes_by_partition.values()),
                 handed_over=self._handed_over,
                 skipped_bytes=self._unsent.skipped_bytes,
             )

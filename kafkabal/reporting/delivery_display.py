@@ -71,11 +71,15 @@ class DeliveryDisplay(DeliveryListener):
     def progressed(self, progress: DeliveryProgress) -> None:
         """Show progress once there is something to send; records of earlier runs do not count in the rate."""
         self.sent = progress.sent
-        self._textfile.update(progress.sent, progress.bytes - progress.skipped_bytes)
+        self._textfile.update(progress.sent, progress.sent_bytes)
         if not progress.handed_over:
             return
         bar = self._bar or self._open_bar(self._total_bytes or None)
-        bar.update(progress.bytes, skipped_bytes=progress.skipped_bytes, note=counted_noun(progress.records, "record"))
+        note = counted_noun(progress.records, "record")
+        if self._total_bytes:
+            bar.update(progress.bytes, skipped_bytes=progress.skipped_bytes, note=note)
+        else:  # nothing to compare bytes of the source with, so count as the report does
+            bar.update(progress.sent_bytes, note=note)
         if self._bar is None:
             self._bar = bar.__enter__()  # not earlier: a resumed run does not start at 0
 

@@ -8,26 +8,31 @@ import numpy as np
 
 from kafkabal.config import DEFAULT_PLAN_TOLERANCE
 from kafkabal.model import I64
-from kafkabal.plan import NO_BROKER, Plan, Traffic
+from kafkabal.plan import NO_BROKER, Plan, Traffic, plan_copy_s
 from kafkabal.planner import BUDGETS
 from kafkabal.reporting.plan_moves import FIRST_MOVES, moves_table
 from kafkabal.reporting.report import Column, Fact, Report, ShareChart, Table, ValueKind
 from kafkabal.reporting.tolerance_notes import rounding_note
-from kafkabal.units import format_bytes
+from kafkabal.units import format_bytes, format_rate
 from kafkabal.wording import counted_noun
 
 _SHOWN_PAIRS = 20
 """One screen, largest first."""
 
 
-def plan_report(plan: Plan, command: str, shown_moves: int | None = FIRST_MOVES) -> Report:
+def plan_report(
+    plan: Plan, command: str, shown_moves: int | None = FIRST_MOVES, *, throttle_bytes_per_s: int | None = None
+) -> Report:
     """What a plan changes: partitions, traffic by pair of brokers, bytes by broker, scores before and after, the bound.
 
     Parameters
     ----------
     shown_moves
         How many partitions people see; programs see all.
+    throttle_bytes_per_s
+        Rate to predict the duration of copies between brokers with; None predicts none.
     """
+    rate = throttle_bytes_per_s
     traffic = Traffic.of(plan)
     return Report(
         command=command,
@@ -48,6 +53,12 @@ def plan_report(plan: Plan, command: str, shown_moves: int | None = FIRST_MOVES)
                 value=plan.cross_rack_bytes,
                 title="across racks" if plan.cross_rack_bytes else "",
                 kind=ValueKind.BYTES,
+            ),
+            Fact(
+                key="duration_s",
+                value=None if rate is None else plan_copy_s(plan.partitions, rate),
+                title="" if rate is None else f"duration at {format_rate(rate)}",
+                kind=ValueKind.DURATION,
             ),
         ),
         tables=(moves_table(plan.partitions, shown_moves), _pairs(traffic), _brokers(traffic), _scores(plan)),

@@ -29,6 +29,8 @@ class Input(StrEnum):
     LATENCY = "latency"
     """How long each broker takes to respond, from client telemetry or a client's own statistics."""
     RACKS = "racks"
+    SCORES = "scores"
+    """The selected scores, :attr:`~kafkabal.routing.routing_view.RoutingView.marginal_loads`."""
     ACKS = "acks"
     """A call of :meth:`Policy.acked` for every record."""
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from kafkabal.errors import UsageError, import_hint
 from kafkabal.routing.plugin_policy import check_about, naming_policy_faults, plugin_policy
-from kafkabal.routing.policy_protocol import About, Context, Policy
+from kafkabal.routing.policy_protocol import About, Context, Feedback, Input, Policy
 from kafkabal.scoring import described
 
 ENTRY_POINT_GROUP = "kafkabal.policies"
@@ -62,6 +62,21 @@ class PolicyChoice:
         """The policy's description."""
         about: About = self.make.about
         return about
+
+    @property
+    def uses_scores(self) -> bool:
+        """Whether the selected scores can change where records go; of a policy that is not built in, nobody knows."""
+        return self.plug_in is not None or Input.SCORES in self.about.inputs
+
+    @property
+    def uses_racks(self) -> bool:
+        """The same of the rack of the reader."""
+        return self.plug_in is not None or Input.RACKS in self.about.inputs
+
+    @property
+    def uses_latencies(self) -> bool:
+        """The same of measured latencies; policies that time acknowledgements start from them."""
+        return self.plug_in is not None or Input.LATENCY in self.about.inputs or self.about.feedback is Feedback.ACKS
 
     def with_client_settings(self, **settings: OptionValue) -> PolicyChoice:
         """The same policy with its clients' settings as options, where it has such options and none was given."""

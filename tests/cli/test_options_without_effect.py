@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from kafkabal.cli.framework.command_table import COMMANDS, Row
+from kafkabal.cli.framework.typer_parameters import read_signature
 
 SNAPSHOT = str(Path(__file__).parent / "snapshots" / "lopsided.jsonl")
 PLAN_FILE = str(Path(__file__).parent / "snapshots" / "lopsided-plan.json")
@@ -62,7 +66,7 @@ WITHOUT = [
     (("watch", *LIVE, "--heal", "leaders"), "--heal all", REPAIRS),
     (("read", "t", *LIVE), "--cache", ("--cache-bytes 1GB",)),
     (("read", "t", *LIVE), "--follow", ("--from-start",)),
-    (PLAN, "--max-duration", ("--throttle 5MB",)),
+    ((*PLAN, "--frontier"), "--max-duration", ("--throttle 5MB",)),
     (("rebalance", *ON_SNAPSHOT, "--dry-run"), "--yes", ("--on-unfinished refuse",)),
     (("rebalance", "apply", PLAN_FILE, *ON_SNAPSHOT, "--dry-run"), "--yes", ("--on-unfinished refuse",)),
     (("rebalance", "resume", *LIVE), "--throttle", RUNS),
@@ -72,9 +76,145 @@ WITHOUT = [
         "--finish or --cancel",
         (*RUNS, "--throttle 5MB", "--remove-throttles", "--textfile x", "--notify http://n", "--yes"),
     ),
+    (("inspect", *ON_SNAPSHOT), "--nagios", ("--warning 10%", "--critical 20%", "--timeout 5s")),
+    (("inspect", *ON_SNAPSHOT), "--growth", ("--over 7d", "--full-within 7d")),
+    (("inspect", *ON_SNAPSHOT), "--by rack", ("--rack-level 1", "--price-per-gb 0.01")),
+    (("inspect", *ON_SNAPSHOT), "several clusters", ("--topics images", "--cluster-timeout 5s")),
+    (("create", "t", *ON_SNAPSHOT), "--dry-run", ("--exit-code",)),
+    (("rebalance", *ON_SNAPSHOT), "--dry-run", ("--exit-code",)),
+    (("rebalance", "apply", PLAN_FILE, *ON_SNAPSHOT), "--dry-run", ("--exit-code",)),
+    (("route", "t", *LIVE), "--publish", ("--once", "--refresh 5s", "--valid-for 1m")),
+    (
+        ("route-simulate", *ON_SNAPSHOT, "--topic", "images", "--policy", "sticky"),
+        "--storage, or a policy that uses it",
+        ("--rack r0",),
+    ),
     (("rebalance", "explain", PLAN_FILE, "images-0"), "--why-not", (*COPIES, "--snapshot x", "--drain 3")),
 ]
 """Words of a command, the option that is missing, and options that have no effect without it."""
+
+
+IN_FORCE = {
+    "inspect": "--all-profiles --check --record --save --top",
+    "inspect diff": "--all --score --tolerance",
+    "rebalance": (
+        "--allow --count-capacity --dead-after --drain --exclude-brokers --exclude-topics --force "
+        "--include-internal --log-dirs-only --max-leader-changes --notify --only-to-new --prometheus "
+        "--prometheus-label --prometheus-query --repair-only --replication-factor --rollback-file --telemetry "
+        "--textfile --throttle --tolerance --topics"
+    ),
+    "rebalance plan": (
+        "--dead-after --drain --exclude-topics --include-internal --only-to-new --out --plan-for --prometheus "
+        "--prometheus-label --prometheus-query --replication-factor --score --telemetry --topics --what-if"
+    ),
+    "rebalance show": "--all",
+    "rebalance diff": "--all",
+    "rebalance explain": (
+        "--count-capacity --dead-after --exclude-brokers --exclude-topics --include-internal --leaders-only "
+        "--log-dirs-only --max-leader-changes --only-to-new --replication-factor --score --tolerance --topics"
+    ),
+    "rebalance apply": (
+        "--allow --dead-after --force --log-dir-throttle --max-runtime --moves-per-broker --notify "
+        "--on-interrupt --one-replica-at-a-time --override-throttle --rollback-file --save --skip-drifted "
+        "--textfile --throttle --wait --window"
+    ),
+    "rebalance simulate": "--case --check --days",
+    "rebalance status": "--journal --watch",
+    "rebalance pause": "--wait",
+    "rebalance resume": "--journal --notify --save --textfile --wait --yes",
+    "rebalance cancel": "--journal --notify --save --textfile --wait --yes",
+    "rebalance rollback": "--dry-run --journal --notify --save --textfile --wait --yes",
+    "rebalance throttle": "--log-dir-throttle",
+    "rebalance history": "--last",
+    "rebalance repair": "--journal --notify --remove --textfile --wait --yes",
+    "create": (
+        "--config --exclude-brokers --file --if-not-exists --partition-bytes --partitions --placement "
+        "--preset --prometheus --prometheus-label --prometheus-query --replication-factor --save --score "
+        "--telemetry --tolerance --yes"
+    ),
+    "advise": "--broker --limit --plan-for --target --throttle --tolerance",
+    "produce": (
+        "--any-key-order --chunk --exclude --format --include --key --label --manifest --no-manifest --policy "
+        "--producer-config --prometheus --prometheus-label --prometheus-query --read-ahead --refresh --resend "
+        "--score --telemetry --textfile --transform --value"
+    ),
+    "read": "--for --rack --textfile",
+    "route-simulate": (
+        "--bytes --data --key --latency/--no-latency --plot --policy --records --score --seeds --storage "
+        "--topic --training --workload"
+    ),
+    "route": "--policy --prometheus --prometheus-label --prometheus-query --score --telemetry",
+    "routing plugin": "--out",
+    "watch": "--notify --rebalance-above --textfile",
+    "top": "--by --every --score --tolerance",
+    "monitoring": (
+        "--alertmanager --blind-after --exporter --full --full-within --out --overwrite --textfiles --webhook"
+    ),
+    "telemetry subscribe": "--interval --match --metric --name --topic",
+    "telemetry plugin": "--libs --out",
+    "telemetry show": "--for --metric --top",
+    "telemetry errors": "--for",
+    "telemetry latency": "--for",
+    "profiles check": "--timeout",
+    "profiles add": "--set --use",
+    "config show": (
+        "--count-capacity --dead-after --exclude-brokers --exclude-topics --include-internal "
+        "--log-dir-throttle --max-bytes --max-duration --max-leader-changes --max-moves --score --throttle "
+        "--tolerance --topics --window"
+    ),
+    "completion candidates": "--name --plan",
+    "snapshot import": "--assignment --cluster-id --log-dirs --out --topics",
+    "sandbox up": (
+        "--broker-property --brokers --capacity --class-path --controllers --kafka-version --listener "
+        "--log-dirs --name --property --racks --timeout"
+    ),
+    "sandbox status": "--name",
+    "sandbox logs": "--lines --name",
+    "sandbox kill": "--name",
+    "sandbox pause": "--name",
+    "sandbox start": "--name",
+    "sandbox stop": "--name",
+    "sandbox down": "--name",
+    "demo": "--keep",
+}
+"""Options by command that have an effect whatever else is given, or whose tests are those below. A dry run takes all
+options of the run that it previews: it shows whether they are valid, and is typed by adding a word."""
+
+EVERYWHERE = frozenset(
+    {
+        *("--bootstrap-server", "--bootstrap-controller", "--command-config", "--profile", "--snapshot"),
+        *("--zookeeper", "--broker-timeout", "--output", "--output-file"),
+    }
+)
+"""Options that select the cluster and the output."""
+
+
+def _commands(
+    rows: Mapping[str, Row] = COMMANDS, parents: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], set[str]]]:
+    """Words and long options of every command."""
+    for name, row in rows.items():
+        words = (*parents, name)
+        if row.function:
+            module, _, function = row.function.partition(":")
+            signature = read_signature(getattr(import_module(module), function))
+            yield words, {leaf.title for leaf in signature.leaves() if leaf.is_option}
+        yield from _commands(row.commands or {}, words)
+
+
+def test_every_option_is_in_a_table() -> None:
+    """Whoever adds an option decides whether it can be without effect; a removed one leaves no row behind."""
+    commands = dict(_commands())
+    judged: dict[tuple[str, ...], set[str]] = {words: set() for words in commands}
+    for typed, mode, options in (*BESIDE, *WITHOUT):
+        command = max((words for words in commands if words == typed[: len(words)]), key=len)
+        judged[command] |= {_long(option) for option in options} | {word for word in mode.split() if word[0] == "-"}
+    found = {
+        " ".join(words): " ".join(sorted(options - EVERYWHERE - judged[words]))
+        for words, options in commands.items()
+        if options - EVERYWHERE - judged[words]
+    }
+    assert found == IN_FORCE
 
 
 def _refused(run_cli: Callable[..., Any], words: tuple[str, ...], option: str) -> str:
@@ -130,6 +270,33 @@ def test_a_measurement_that_no_score_uses(run_cli: Callable[..., Any]) -> None:
     for words in (("inspect",), ("create", "t", "-p", "1", "-r", "1"), ("rebalance", "plan", "--leaders-only")):
         shown = _refused(run_cli, (*words, *ON_SNAPSHOT), "--telemetry topic")
         assert "--telemetry requires a score that uses it\nkafkabal: hint: add --score latency" in shown
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("produce", "t", str(Path(__file__).parent), *LIVE, "--policy", "sticky"),
+        ("route-simulate", *ON_SNAPSHOT, "--topic", "images", "--policy", "sticky", "--policy", "key-hash"),
+    ],
+)
+def test_a_score_that_no_policy_uses(run_cli: Callable[..., Any], words: tuple[str, ...], tmp_path: Path) -> None:
+    """It is refused on the command line; in a profile it is for other commands."""
+    refused = _refused(run_cli, words, "--score disk")
+    assert "error: --score requires a policy that uses it\nkafkabal: hint: add --policy score, or leave" in refused
+    (tmp_path / "p.yaml").write_text("scores: [disk]\n")
+    passes = run_cli(*words, "--profile", str(tmp_path / "p.yaml"))
+    assert "--score" not in passes.err
+
+
+def test_a_measurement_that_routing_does_not_use(run_cli: Callable[..., Any]) -> None:
+    """A policy that goes by measured latencies takes them without a score; the default one does not."""
+    words = ("produce", "t", str(Path(__file__).parent), *LIVE)
+    telemetry, query = "--telemetry topic", "--prometheus http://p --prometheus-query q"
+    for policy in ("score", "sticky", "key-hash"):
+        assert "--prometheus requires a score that uses it" in _refused(run_cli, (*words, "--policy", policy), query)
+    for policy in ("score", "key-hash"):
+        assert "--telemetry requires a score that uses it" in _refused(run_cli, (*words, "--policy", policy), telemetry)
+    assert run_cli(*words, "--policy", "astraea", *telemetry.split()).code == 1
 
 
 def test_values_for_all_commands_pass(run_cli: Callable[..., Any], tmp_path: Path) -> None:

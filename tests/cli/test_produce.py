@@ -21,6 +21,7 @@ from kafkabal.errors import RefusedByClusterError, UnreachableError
 from kafkabal.producer.profile_watcher import ProfileWatcher
 
 NOWHERE = ("-b", "127.0.0.1:1")
+MEASURED = ("--score", "latency", "--telemetry")
 
 
 @pytest.fixture
@@ -49,9 +50,9 @@ def data(tmp_path: Path) -> Path:
         ("folder", ["--producer-config", "linger.ms"], "not NAME=VALUE: 'linger.ms'"),
         ("folder", ["--manifest", "m", "--no-manifest"], "--manifest and --no-manifest cannot be combined"),
         ("folder", ["--prometheus", "http://p"], "--prometheus and --prometheus-query must be given together"),
-        ("folder", ["--telemetry", "here"], "invalid port: 'here'"),
-        ("folder", ["--telemetry", "99999"], "invalid port: '99999'"),
-        ("folder", ["--telemetry", "::1:4318"], "cannot listen on address: '::1:4318'"),
+        ("folder", ["--score", "latency", "--telemetry", "here"], "invalid port: 'here'"),
+        ("folder", ["--score", "latency", "--telemetry", "99999"], "invalid port: '99999'"),
+        ("folder", ["--score", "latency", "--telemetry", "::1:4318"], "cannot listen on address: '::1:4318'"),
         ("folder", ["--refresh", "5"], "--refresh: invalid duration: '5'"),
         ("folder", ["--refresh", "0s"], "--refresh: refresh interval too short: '0s'"),
         ("folder", ["--refresh", "99ms"], "--refresh: refresh interval too short: '99ms'"),
@@ -95,7 +96,7 @@ def test_a_bad_producer_setting_is_named(run_cli: Callable[..., Any], data: Path
     "words",
     [
         ["produce", "images", "rows.jsonl"],
-        ["produce", "images", "rows.jsonl", "--telemetry", "topic"],
+        ["produce", "images", "rows.jsonl", *MEASURED, "topic"],
         ["telemetry", "latency"],
     ],
 )
@@ -118,7 +119,7 @@ def test_a_refused_connection_is_reported_within_seconds(
     assert 2 < seconds[0] < 5
 
 
-@pytest.mark.parametrize("telemetry", [[], ["--telemetry", "topic"], ["--telemetry", "0"]])
+@pytest.mark.parametrize("telemetry", [[], [*MEASURED, "topic"], [*MEASURED, "0"]])
 def test_reachability_is_requested_once(
     run_cli: Callable[..., Any], data: Path, monkeypatch: pytest.MonkeyPatch, telemetry: list[str]
 ) -> None:
@@ -136,7 +137,7 @@ def test_reachability_is_requested_once(
     assert asked == ["id"]
 
 
-@pytest.mark.parametrize("telemetry", [[], ["--telemetry", "topic"]])
+@pytest.mark.parametrize("telemetry", [[], [*MEASURED, "topic"]])
 def test_a_run_stopped_while_waiting_for_a_broker_reports_that(
     run_cli: Callable[..., Any], data: Path, telemetry: list[str]
 ) -> None:

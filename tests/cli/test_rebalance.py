@@ -54,6 +54,10 @@ def test_apply_status_rollback(run_cli: Callable[..., Any], snapshot: Path, plan
     assert (resumed.code, "is complete: nothing to resume" in resumed.err) == (0, True)
     assert _replicas(snapshot) == [[3, 2], [3, 1], [1, 2]]
 
+    tried = run_cli("rebalance", "rollback", run, "--snapshot", str(snapshot), "--dry-run", "-o", "json")
+    assert (tried.code, json.loads(tried.out)["partitions"]) == (0, 2)
+    assert _replicas(snapshot) == [[3, 2], [3, 1], [1, 2]]
+
     back = run_cli("rebalance", "rollback", run, *words)
     assert back.code == 0
     assert _replicas(snapshot) == before

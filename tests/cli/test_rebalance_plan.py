@@ -48,6 +48,28 @@ def test_equal_clusters_give_equal_plans_whatever_the_rate(snapshot: str, run_cl
     assert plan_id() != plan_id("--tolerance", "2%")
 
 
+def test_a_rate_predicts_the_duration(snapshot: str, run_cli: Cli) -> None:
+    """Twice the rate takes half the time, in a line of its own; without a rate JSON says that it is unknown."""
+
+    def duration_s(*words: str) -> Any:
+        out = run_cli("rebalance", "plan", "--snapshot", snapshot, "-o", "json", *words).out
+        return json.loads(out)["duration_s"]
+
+    assert duration_s() is None
+    assert duration_s("--throttle", "50MB") == 2 * duration_s("--throttle", "100MB") > 0
+    shown = run_cli("rebalance", "plan", "--snapshot", snapshot, "--throttle", "50MiB")
+    assert (shown.code, "duration at 50.0 MiB/s: " in shown.out) == (0, True)
+
+
+def test_a_plan_takes_a_rate_only(snapshot: str, run_cli: Cli) -> None:
+    """``auto`` is measured when a run starts, so a plan cannot predict with it; a profile's value is for runs."""
+    refused = run_cli("rebalance", "plan", "--snapshot", snapshot, "--throttle", "auto")
+    assert (refused.code, refused.out) == (2, "")
+    assert "error: --throttle: a plan requires a rate, not 'auto'\nkafkabal: hint: " in refused.err
+    passes = run_cli("rebalance", "plan", "--snapshot", snapshot, environ={"KAFKABAL_THROTTLE": "auto"})
+    assert passes.code == 0
+
+
 def test_earlier_plans_are_named_by_file_or_folder(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
     """A folder stands for the plans in it, each counts once, and a file that is not a plan is named."""
     folder = tmp_path / "plans"

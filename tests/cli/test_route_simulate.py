@@ -145,7 +145,7 @@ def test_order_at_risk_is_reported(run_cli: Callable[..., Any], snapshot: str) -
         (("--storage", "floppy"), "unknown storage profile: 'floppy'"),
         (("--training", "t.yaml"), "--training requires --storage"),
         (("--rack", "r9", "--policy", "rack-local"), "unknown rack: 'r9'"),
-        (("--rack", "r9", "--policy", "score"), "unknown rack: 'r9'"),
+        (("--rack", "r9", "--policy", "score", "--storage", "nfs"), "unknown rack: 'r9'"),
         (("--score", "dis"), "unknown score: 'dis'"),
         (("--seeds", "0"), "--seeds: must be between 1 and 1,000: '0'"),
         (("--seeds", "1001"), "--seeds: must be between 1 and 1,000: '1001'"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkabal import atomic_files
 from kafkabal.atomic_files import check_replaceable, replacing
 from kafkabal.errors import ExitCode, OutputError
 
@@ -124,6 +125,26 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
     reader.join(10)
     assert read == [b"new"]
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_pipe_without_a_reader_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Opening it would wait for ever; one who opens it a moment later gets the bytes."""
+    monkeypatch.setattr(atomic_files, "_READER_WAIT_S", 0.01)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with (
+        pytest.raises(OutputError, match="pipe: cannot write: no program reads from this pipe"),
+        replacing(pipe) as file,
+    ):
+        file.write(b"lost")
+    monkeypatch.setattr(atomic_files, "_READER_WAIT_S", 10.0)
+    read: list[bytes] = []
+    reader = threading.Timer(0.1, lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    with replacing(pipe) as file:
+        file.write(b"late")
+    reader.join(10)
+    assert read == [b"late"]
 
 
 @pytest.mark.parametrize(

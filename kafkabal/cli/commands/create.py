@@ -9,6 +9,7 @@ import typer
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
+from kafkabal.cli.framework.options_without_effect import refuse_without
 from kafkabal.cli.framework.selected_scores import selected_scores
 from kafkabal.cli.framework.shared_options import (
     CLUSTER,
@@ -192,8 +193,8 @@ def create(
     """
     from kafkabal.clusters import ReadRequest
 
-    if exit_code and not dry_run:
-        raise UsageError("--exit-code requires --dry-run")
+    if not dry_run:
+        refuse_without("--dry-run", ["--exit-code"], context)
     measurements.check_scores(settings, context)
     specs = topics.specs()
     tolerated = if_not_exists or topics.file is not None

@@ -37,7 +37,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.nagios_output import time_limit
-from kafkabal.cli.framework.options_without_effect import refuse_beside
+from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
 from kafkabal.cli.framework.selected_scores import inspection_of, options_to_rebalance
 from kafkabal.cli.framework.shared_options import SEVERAL_CLUSTERS, Format, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
@@ -145,9 +145,8 @@ def inspect(
     limit_s = _checked(options, output, checks, context)
     if clusters.one is None:
         return _inspect_fleet(clusters, options.of_fleet(*fleet_only, limit_s), output, checks, context)
-    if any(fleet_only):
-        flag = "--topics" if fleet_only[0] else "--cluster-timeout"
-        raise UsageError(f"{flag} requires several clusters", hint="add --all-profiles, or repeat --profile")
+    hint = "add --all-profiles, or repeat --profile"
+    refuse_without("several clusters", ["--topics", "--cluster-timeout"], context, hint)
     measurements.check_scores(clusters.one, context)
     with time_limit(limit_s):
         return _inspect_one(clusters.one, options, output, checks, context)
@@ -201,9 +200,10 @@ def _checked(
     options: _InspectOptions, output: OutputOptions, checks: CheckOptions, context: CommandContext
 ) -> float | None:
     """Check that the options can be combined; returns the timeout of ``--nagios`` in seconds."""
+    checks.check_effect(context)
     checks.thresholds()
-    options.history.check(nagios=checks.nagios)
-    options.racks.check(options.by)
+    options.history.check(context, nagios=checks.nagios)
+    options.racks.check(options.by, context)
     if checks.nagios and checks.check:
         raise UsageError("--nagios and --check cannot be combined", hint="--nagios has exit codes of its own")
     if checks.nagios and (output.output is not Format.TABLE or output.output_file is not None):

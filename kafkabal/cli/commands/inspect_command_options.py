@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.options_without_effect import refuse_without
 from kafkabal.errors import UsageError
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.units import parse_percent, parse_positive_duration, percent_as_option
@@ -69,16 +71,21 @@ class CheckOptions:
         ),
     ] = None
 
-    def limit_s(self, sample_s: float | None) -> float | None:
-        """Timeout of ``--nagios`` in seconds, without the time that sampling takes; None without ``--nagios``.
+    def check_effect(self, context: CommandContext) -> None:
+        """Refuse options of ``--nagios`` without it.
 
         Raises
         ------
         UsageError
-            If a timeout is given without --nagios.
+            If one was given.
         """
-        if not self.nagios and self.timeout_s is not None:
-            raise UsageError("-t requires --nagios", hint="--broker-timeout limits how long each broker may take")
+        if not self.nagios:
+            refuse_without("--nagios", ["--warning", "--critical"], context, hint="with --check, set --tolerance")
+            limits_brokers = "--broker-timeout limits how long each broker may take"
+            refuse_without("--nagios", ["--timeout"], context, hint=limits_brokers)
+
+    def limit_s(self, sample_s: float | None) -> float | None:
+        """Timeout of ``--nagios`` in seconds, without the time that sampling takes; None without ``--nagios``."""
         limit = _DEFAULT_TIMEOUT_S if self.timeout_s is None else self.timeout_s
         return limit + (sample_s or 0.0) if self.nagios else None
 
@@ -88,10 +95,8 @@ class CheckOptions:
         Raises
         ------
         UsageError
-            If they are contradictory or given without --nagios.
+            If they are contradictory.
         """
-        if not self.nagios and (self.warning, self.critical) != (None, None):
-            raise UsageError("-w and -c require --nagios", hint="with --check, set --tolerance")
         warning = _DEFAULT_THRESHOLDS[0] if self.warning is None else self.warning
         critical = _DEFAULT_THRESHOLDS[1] if self.critical is None else self.critical
         if warning > critical:
@@ -124,7 +129,7 @@ class RackOptions:
         ),
     ] = None
 
-    def check(self, by: Grouping | None) -> None:
+    def check(self, by: Grouping | None, context: CommandContext) -> None:
         """Check that racks are shown.
 
         Raises
@@ -132,8 +137,7 @@ class RackOptions:
         UsageError
             If they are not, and an option has no effect.
         """
-        for flag, value in (("--rack-level", self.level), ("--price-per-gb", self.price_per_gb)):
-            if value is not None and by is not Grouping.RACK:
-                raise UsageError(f"{flag} requires --by rack")
+        if by is not Grouping.RACK:
+            refuse_without("--by rack", ["--rack-level", "--price-per-gb"], context)
         if self.price_per_gb is not None and self.price_per_gb < 0:
             raise UsageError("--price-per-gb must not be negative")

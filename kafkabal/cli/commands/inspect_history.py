@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.options_without_effect import refuse_without
 from kafkabal.errors import ExitCode, OperationError, OutputError, UsageError
 from kafkabal.units import format_duration, parse_positive_duration
 from kafkabal.wording import first_of
@@ -61,7 +62,7 @@ class HistoryOptions:
         ),
     ] = None
 
-    def check(self, *, nagios: bool) -> None:
+    def check(self, context: CommandContext, *, nagios: bool) -> None:
         """Check that the options can be combined.
 
         Raises
@@ -69,9 +70,8 @@ class HistoryOptions:
         UsageError
             If one has no effect.
         """
-        for flag, value in (("--over", self.over_s), ("--full-within", self.full_within_s)):
-            if value is not None and not self.growth:
-                raise UsageError(f"{flag} requires --growth")
+        if not self.growth:
+            refuse_without("--growth", ["--over", "--full-within"], context)
         if self.growth and nagios:
             raise UsageError("--growth and --nagios cannot be combined", hint="--full-within TIME sets the exit code")
 

@@ -13,7 +13,7 @@ from kafkabal.cli.framework.cluster_access import await_broker, live_connection,
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.open_transfer_textfile import open_textfile
-from kafkabal.cli.framework.selected_scores import profile_watcher, unchecked_scores
+from kafkabal.cli.framework.selected_scores import check_scores_route, profile_watcher, unchecked_scores
 from kafkabal.cli.framework.shared_options import Forms, TransferOutput, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.termination_signals import Terminated
@@ -69,6 +69,8 @@ def produce(
     """
     chosen, prometheus = _source(source, source_options, context), measurements.query()
     is_plain = (sending, measurements, settings.scores) == (SendingOptions(), MeasurementOptions(), ())
+    if not is_plain:
+        _check_routing(sending, settings, measurements, context)
     with open_cluster(settings, context) as cluster:
         if is_plain:  # no check needs numpy: contact a broker before importing it
             _await_broker(cluster, topic, chosen, sending, context)
@@ -76,6 +78,17 @@ def produce(
         if not is_plain and measurements.telemetry is None:
             _await_broker(cluster, topic, chosen, sending, context)
         return _produce(order, cluster, settings, measurements, prometheus, output, context)
+
+
+def _check_routing(
+    sending: SendingOptions, settings: Settings, measurements: MeasurementOptions, context: CommandContext
+) -> None:
+    """Refuse scores and measurements on the command line that the policy does not use."""
+    from kafkabal.routing import load_policy
+
+    policy = load_policy(sending.policy)
+    check_scores_route([policy], context)
+    measurements.check_scores(settings, context, policy)
 
 
 def _await_broker(

@@ -13,6 +13,7 @@ import typer
 from kafkabal.cli.framework.cluster_access import live_connection, open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
+from kafkabal.cli.framework.options_without_effect import refuse_without
 from kafkabal.cli.framework.selected_scores import profile_watcher, unchecked_scores
 from kafkabal.cli.framework.shared_options import SAFETY_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
@@ -101,7 +102,7 @@ def route(
 
       kafkabal route images --publish --once --valid-for 3m
     """
-    _check(publishing, output)
+    _check(publishing, output, context)
     measurements.check_scores(settings, context)
     if publishing.publish:
         _check_live(settings)
@@ -140,15 +141,9 @@ def _check_live(settings: Settings) -> None:
         raise UsageError("--publish requires a live cluster", hint="give --bootstrap-server HOST:PORT")
 
 
-def _check(publishing: PublishOptions, output: OutputOptions) -> None:
+def _check(publishing: PublishOptions, output: OutputOptions, context: CommandContext) -> None:
     if not publishing.publish:
-        for option, given in (
-            ("--once", publishing.once),
-            ("--refresh", publishing.refresh_s is not None),
-            ("--valid-for", publishing.valid_s is not None),
-        ):
-            if given:
-                raise UsageError(f"{option} requires --publish")
+        refuse_without("--publish", ["--once", "--refresh", "--valid-for"], context)
     is_kept = publishing.publish and not publishing.once
     if is_kept and output.output not in (Format.TABLE, Format.JSONL):
         raise UsageError(

@@ -8,8 +8,8 @@ import typer
 
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.options_without_effect import OF_CLUSTER, refuse_beside
-from kafkabal.cli.framework.selected_scores import unchecked_scores
+from kafkabal.cli.framework.options_without_effect import OF_CLUSTER, refuse_beside, refuse_without
+from kafkabal.cli.framework.selected_scores import check_scores_route, unchecked_scores
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import DEFAULT_ROUTED_SCORES, Settings
@@ -205,6 +205,9 @@ def route_simulate(
 
     choices = [load_policy(text) for text in policy or policy_names()]
     _expect_once([choice.label for choice in choices])
+    check_scores_route(choices, context)
+    if not (training_options.storage or any(choice.uses_racks for choice in choices)):
+        refuse_without("--storage, or a policy that uses it", ["--rack"], context, hint="add --policy rack-local")
     workload_file, training = workload_options.load(), training_options.load()
     if topic is None and workload_file.cluster is not None:
         hint = "it describes its own cluster: add --topic NAME for a topic of yours"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kafkabal.clusters import Cluster
     from kafkabal.config import ConnectionSettings, Settings
     from kafkabal.model import ClusterState
+    from kafkabal.routing import PolicyChoice
     from kafkabal.telemetry import BrokerLatencies
 
 _MEASUREMENTS = "Measurements"
@@ -87,8 +88,8 @@ class MeasurementOptions:
                 hint="no replica carries what is measured of a broker, so that moving one would not even it",
             )
 
-    def check_scores(self, settings: "Settings", context: CommandContext) -> None:
-        """Check that a selected score uses what is measured.
+    def check_scores(self, settings: "Settings", context: CommandContext, policy: "PolicyChoice | None" = None) -> None:
+        """Check that a selected score, or the routing policy, uses what is measured.
 
         Raises
         ------
@@ -101,7 +102,10 @@ class MeasurementOptions:
         from kafkabal.cli.framework.selected_scores import unchecked_scores
         from kafkabal.scoring import Need
 
-        needs = {need for weighted in unchecked_scores(settings) for need in weighted.score.needs}
+        scores = unchecked_scores(settings) if policy is None or policy.uses_scores else ()
+        needs = {need for weighted in scores for need in weighted.score.needs}
+        if policy is not None and policy.uses_latencies:
+            needs.add(Need.TELEMETRY)
         for option, need, score in (
             ("--telemetry", Need.TELEMETRY, "latency"),
             ("--prometheus", Need.PROMETHEUS, "prometheus"),

@@ -10,14 +10,17 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from kafkabal.cli.framework.options_without_effect import refuse_without
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.config import Settings
     from kafkabal.inspection import Inspection
     from kafkabal.model import ClusterState
     from kafkabal.producer import ProfileWatcher
+    from kafkabal.routing import PolicyChoice
     from kafkabal.scoring import SelectedScores, WeightedScore
 
 
@@ -47,6 +50,18 @@ def unchecked_scores(settings: Settings, default: Sequence[str] = ()) -> tuple[W
 
     with settings.naming("scores"):
         return load_scores(settings.scores or default, score_options(settings))
+
+
+def check_scores_route(policies: Iterable[PolicyChoice], context: CommandContext) -> None:
+    """Check that ``--score``, if given, can change where one of the policies sends records.
+
+    Raises
+    ------
+    UsageError
+        If it has no effect on any.
+    """
+    if not any(policy.uses_scores for policy in policies):
+        refuse_without("a policy that uses it", ["--score"], context, hint="add --policy score, or leave out --score")
 
 
 def inspection_of(settings: Settings, state: ClusterState) -> Inspection:

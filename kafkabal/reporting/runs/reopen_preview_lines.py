@@ -16,17 +16,22 @@ _DOES = {Goal.APPLY: "moves", Goal.ROLL_BACK: "moves back", Goal.CANCEL: "cancel
 
 def preview_lines(found: FoundRun, goal: Goal, preview: ReopenPreview) -> Iterator[str]:
     """The total, the first few partitions, and those that stay because others have moved them."""
-    moves, verb = preview.moves, _DOES[goal]
-    yield (
-        f"run {found.record.run_id} of {format_moment(found.record.started_at)} {verb} {len(moves)} of "
-        f"{counted_noun(len(found.record.partitions), 'partition')}, {_extent(preview)}"
-    )
+    moves = preview.moves
+    yield preview_headline(found, goal, preview)
     for move in moves[:_SHOWN]:
         yield f"  {move.name}: {_change(move)}, {format_bytes(move.copy_bytes + move.log_dir_bytes)}"
     if len(moves) > _SHOWN:
         yield f"  and {len(moves) - _SHOWN} more"
     if preview.skipped:
         yield f"skipped, moved by another run or tool since: {first_of(preview.skipped, _SHOWN)}"
+
+
+def preview_headline(found: FoundRun, goal: Goal, preview: ReopenPreview) -> str:
+    """How many partitions and bytes the run would move."""
+    return (
+        f"run {found.record.run_id} of {format_moment(found.record.started_at)} {_DOES[goal]} {len(preview.moves)} of "
+        f"{counted_noun(len(found.record.partitions), 'partition')}, {_extent(preview)}"
+    )
 
 
 def _extent(preview: ReopenPreview) -> str:

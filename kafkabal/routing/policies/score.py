@@ -96,7 +96,7 @@ class ScoreWeighted(PolicyBase):
         name="score",
         meaning="brokers weighted by what they lack to their fair share of the selected scores",
         source="kafkabal's scoring registry",
-        inputs=frozenset({Input.LOG_DIRS}),
+        inputs=frozenset({Input.LOG_DIRS, Input.SCORES}),
         asks_what_settled=True,
         ranges={
             "floor": Range(0, 1, above=True),

@@ -22,11 +22,12 @@ def display_of(monotonic: Callable[[], float] = float) -> tuple[DeliveryDisplay,
 
 
 def progress_of(sent: int, skipped: int, *, handed_over: int | None = None) -> DeliveryProgress:
-    """Records of ten bytes each, of which some already in the topic."""
+    """Records of nine bytes, each with a line feed in the source, of which some already in the topic."""
     return DeliveryProgress(
         records=sent + skipped,
         bytes=10 * (sent + skipped),
         sent=sent,
+        sent_bytes=9 * sent,
         handed_over=sent if handed_over is None else handed_over,
         skipped_bytes=10 * skipped,
     )
@@ -50,7 +51,7 @@ def test_the_rate_counts_sent_records_only() -> None:
 
 
 def test_rows_of_standard_input_show_a_rate_and_no_end() -> None:
-    """If the total is unknown, the amount sent and the rate are shown."""
+    """If the total is unknown, the bytes of the records sent and their rate are shown, as in the report at the end."""
     seconds = [0.0]
     display, stream = display_of(lambda: seconds[0])
     with display:
@@ -58,7 +59,7 @@ def test_rows_of_standard_input_show_a_rate_and_no_end() -> None:
         display.progressed(progress_of(0, 0, handed_over=1))
         seconds[0] = 30.0
         display.progressed(progress_of(60, 0))
-    assert stream.getvalue().splitlines()[0] == "sending: 600 B, 20 B/s, 60 records"
+    assert stream.getvalue().splitlines()[0] == "sending: 540 B, 18 B/s, 60 records"
 
 
 def test_a_failed_check_of_the_topic_is_reported_once() -> None:

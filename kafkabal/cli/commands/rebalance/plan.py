@@ -72,8 +72,9 @@ def plan(
     """Make a plan; change nothing.
 
     The plan brings every score inside its band with as few bytes moved as possible, and states the lower bound for any
-    plan. The same cluster and options give the same plan on every machine. Apply the file with 'kafkabal rebalance
-    apply' or Kafka's own kafka-reassign-partitions.
+    plan. With --throttle, it also predicts how long the copies between brokers take. The same cluster and options give
+    the same plan on every machine. Apply the file with 'kafkabal rebalance apply' or Kafka's own
+    kafka-reassign-partitions.
 
     Examples:
 
@@ -87,6 +88,8 @@ def plan(
 
       kafkabal rebalance plan --plan-for 14d --out plan.json
 
+      kafkabal rebalance plan --throttle 50MB
+
       kafkabal rebalance plan --frontier
 
       kafkabal rebalance plan --what-if add=7:r1:4TiB
@@ -96,8 +99,13 @@ def plan(
     command_options.check(context)
     if frontier:
         refuse_beside("--frontier", ("--tolerance", "--all"), context)
-    if settings.max_duration_s is None:
-        refuse_without("--max-duration", ["--throttle"], context)
+        if settings.max_duration_s is None:
+            refuse_without("--max-duration", ["--throttle"], context)
+    if settings.origin("throttle") == "--throttle" and not isinstance(settings.throttle, int):
+        raise UsageError(
+            f"--throttle: a plan requires a rate, not {settings.throttle!r}",
+            hint="give a rate, as in --throttle 50MB, to predict the duration",
+        )
     measurements.check_plans_leaders(is_leaders_only=command_options.leaders_only)
     measurements.check_scores(settings, context)
     # millions of rows and changes, none of them in a reference cycle
@@ -143,7 +151,9 @@ def _show_plan(
         write_plan(made, plan_file)
     in_table = output.output in _FOR_PEOPLE
     if not in_table or not context.quiet:
-        show_report(plan_report(made, "rebalance plan", None if all_rows else FIRST_MOVES), output, context)
+        rate = settings.throttle if isinstance(settings.throttle, int) else None
+        shown_moves = None if all_rows else FIRST_MOVES
+        show_report(plan_report(made, "rebalance plan", shown_moves, throttle_bytes_per_s=rate), output, context)
     if not in_table or context.quiet:
         # the table shows the warnings itself
         for warning in made.warnings:

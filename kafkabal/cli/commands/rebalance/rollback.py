@@ -32,6 +32,7 @@ def rollback(
     ] = None,
     journal: JournalOption = None,
     yes: YesOption = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would move; change nothing.")] = False,
     wait_s: WaitOption = None,
 ) -> ExitCode:
     """Roll back a run.
@@ -46,6 +47,8 @@ def rollback(
 
       kafkabal rebalance rollback
 
+      kafkabal rebalance rollback --dry-run
+
       kafkabal rebalance rollback 20260101T030000-4f1a2b --yes --throttle 50MB/s
 
       kafkabal rebalance rollback --journal run.jsonl
@@ -54,9 +57,11 @@ def rollback(
     from kafkabal.executor import Goal, find_run_by_id
 
     check_reopening(context)
-    cluster = open_cluster_to_change(settings, saving, context, yes=yes)
-    with open_run_session("rebalance rollback", settings, context, output, cluster, wait_s) as command:
-        command.lock.take()
+    cluster = open_cluster_to_change(settings, saving, context, dry_run=dry_run, yes=yes)
+    session = open_run_session("rebalance rollback", settings, context, output, cluster, wait_s, dry_run=dry_run)
+    with session as command:
+        if not dry_run:
+            command.lock.take()
         found = find_run_by_id(command.environment, run, journal)
         run_id = found.record.run_id
         if run is None and journal is None and not found.is_resumable:
@@ -64,6 +69,9 @@ def rollback(
                 f"run {run_id} is complete: name it to roll it back",
                 hint=f"kafkabal rebalance rollback {run_id}",
             )
+        if dry_run:
+            command.show_preview(found, Goal.ROLL_BACK)
+            return ExitCode.DONE
         if not command.confirm_run(found, Goal.ROLL_BACK, yes=yes):
             return ExitCode.FAILED
         from kafkabal.executor import roll_back as go

@@ -19,7 +19,6 @@ from kafkabal.cli.framework.shared_options import (
     TextfileOption,
     YesOption,
 )
-from kafkabal.errors import UsageError
 from kafkabal.executor import OnInterrupt, Overridable
 from kafkabal.units import parse_positive_duration
 
@@ -179,19 +178,17 @@ class StartCommandOptions:
         Raises
         ------
         UsageError
-            If one requires ``--yes``, and it is not given.
+            If one requires ``--yes`` or ``--dry-run``, and it is not given.
         """
         if not self.yes:
             refuse_without("--yes", ["--on-unfinished"], context)
+        if not self.dry_run:
+            refuse_without("--dry-run", ["--exit-code"], context)
 
     @property
     def allowed(self) -> frozenset[Overridable]:
         """Checks that do not stop the run."""
         return frozenset(Overridable) if self.force else frozenset(self.allow or ())
-
-    def __post_init__(self) -> None:
-        if self.exit_code and not self.dry_run:
-            raise UsageError("--exit-code requires --dry-run")
 
 
 JournalOption = Annotated[

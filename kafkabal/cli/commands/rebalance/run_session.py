@@ -254,6 +254,17 @@ class RunSession:
         verb = "roll back" if goal is Goal.ROLL_BACK else "resume"
         return self.confirm(f"{verb} run {found.record.run_id}?", yes=False)
 
+    def show_preview(self, found: FoundRun, goal: Goal) -> None:
+        """Show what the run would move, as the result of a dry run."""
+        from kafkabal.cli.framework.shared_options import Format, OutputOptions
+        from kafkabal.cli.framework.show_report import show_report
+        from kafkabal.executor import preview_reopen
+        from kafkabal.reporting.runs.reopen_preview_report import reopen_preview_report
+
+        preview = preview_reopen(self.environment, found, goal)
+        report = reopen_preview_report(found, goal, preview, f"{self.name} --dry-run")
+        show_report(report, OutputOptions(output=Format(self.output.output.value)), self.context)
+
     def confirm(self, question: str, *, yes: bool) -> bool:
         """Prompt for a yes, without keeping other commands waiting for the answer.
 
