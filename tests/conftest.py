@@ -46,7 +46,7 @@ def _live_group(path: str) -> str:
 
 
 class LiveBesideOthers(LoadScopeScheduling):
-    """Run live tests, which mostly wait, on one worker while others compute; on both once only live tests are left."""
+    """Run live tests, which mostly wait, on one worker while others compute; on all once only live tests are left."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
