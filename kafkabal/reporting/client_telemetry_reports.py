@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from kafkabal.reporting.fit_columns import elide
 from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone, ValueKind
 from kafkabal.telemetry import ClientMetric, Subscription, TopicErrors
 from kafkabal.wording import counted_noun
 
 _SHOWN_METRICS = 50
 """A client pushes dozens of metrics; the others are only counted."""
+_LONGEST_NAME = 40
+"""Ids with a UUID fit; Kafka allows 249 characters and more, which would hide every other column."""
 
 
 def subscriptions_report(subscriptions: Sequence[Subscription]) -> Report:
@@ -122,13 +125,23 @@ def metrics_report(metrics: Sequence[ClientMetric], payloads: int, shown_rows: i
                 key="metrics",
                 shown_rows=_SHOWN_METRICS if shown_rows is None else shown_rows or None,
                 columns=(
-                    Column(key="client", title="client", values=[m.client for m in metrics], label=True),
+                    Column(key="client", title="", values=[m.client for m in metrics], label=True),
+                    Column(
+                        key="short_client",
+                        title="client",
+                        values=elide([m.client for m in metrics], _LONGEST_NAME),
+                        for_people=True,
+                    ),
                     Column(key="metric", title="metric", values=[m.name for m in metrics], label=True),
                     Column(
-                        key="attributes",
+                        key="attributes", title="", kind=ValueKind.MAP, values=[dict(m.attributes) for m in metrics]
+                    ),
+                    Column(
+                        key="short_attributes",
                         title="attributes",
                         kind=ValueKind.MAP,
-                        values=[dict(m.attributes) for m in metrics],
+                        values=_with_short_values([m.attributes for m in metrics]),
+                        for_people=True,
                         dispensable=1,
                     ),
                     Column(
@@ -141,6 +154,13 @@ def metrics_report(metrics: Sequence[ClientMetric], payloads: int, shown_rows: i
             ),
         ),
     )
+
+
+def _with_short_values(attributes: Sequence[Sequence[tuple[str, str]]]) -> list[dict[str, str]]:
+    """Attributes of each metric with long values shortened: a client's id is often one of them."""
+    values = sorted({value for each in attributes for _, value in each})
+    short = dict(zip(values, elide(values, _LONGEST_NAME), strict=True))
+    return [{key: short[value] for key, value in each} for each in attributes]
 
 
 def _pushes(count: int) -> str:
