@@ -16,3 +16,4 @@ from .what_if import NewBroker as NewBroker
 from .what_if import WhatIf as WhatIf
 from .what_if import parse_what_if as parse_what_if
 from .what_if import suppose as suppose
+from .what_stays_broken import still_unrepaired as still_unrepaired

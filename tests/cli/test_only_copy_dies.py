@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.errors import UnreachableError
 from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, TopicPartition
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
@@ -143,3 +144,53 @@ def test_other_reassignments_still_stop_a_run(crowd: Simulation, tmp_path: Path)
     refused = crowd.run(*_CRON)
     assert refused.code == 4
     assert "1 other reassignment in flight: slow-0" in refused.err
+
+
+def test_a_broker_that_returns_during_the_repair_ends_it_with_0(crowd: Simulation, tmp_path: Path) -> None:
+    """What the plan could not repair but the run then did is no finding."""
+    kafka = crowd.memory.kafka
+    _move_only_copy(crowd, tmp_path)
+    kafka.clock.at(kafka.clock.monotonic() + 20.0, lambda: kafka.start(1))
+    done = crowd.run(*_CRON)
+    assert done.code == 0, done.err
+    assert crowd.replicas()["one-0"] == (2,)
+
+
+def test_a_cluster_that_cannot_be_read_at_the_end_keeps_the_finding(
+    crowd: Simulation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If nobody can tell what is repaired by now, what the plan could not repair is reported, with a warning."""
+    kafka = crowd.memory.kafka
+    _move_only_copy(crowd, tmp_path)
+    kafka.clock.at(kafka.clock.monotonic() + 20.0, lambda: kafka.start(1))
+
+    def unreachable(*_: object) -> None:
+        raise UnreachableError("no broker responds")
+
+    monkeypatch.setattr("kafkabal.cli.framework.cluster_access.read_cluster", unreachable)
+    done = crowd.run(*_CRON)
+    assert done.code == 3
+    assert "cannot check what is repaired by now: no broker responds" in done.err
+    assert "not repaired: no in-sync replica of one-0 is online" in done.err
+
+
+def test_a_drain_reports_its_broker_although_something_stays_broken(crowd: Simulation) -> None:
+    """A partition that nothing can repair does not hide whether the drained broker is safe to stop."""
+    kafka = crowd.memory.kafka
+    kafka.add_topic(TopicRow(topic="lost", partitions=[partition(0, [3], GB)]))
+    kafka.kill(3)
+    done = crowd.run("rebalance", "--drain", "1", "--dead-after", "0", "--yes", "--throttle", "none")
+    assert done.code == 3
+    assert "broker 1 is safe to stop" in done.err
+    assert "not repaired: no in-sync replica of lost-0 is online" in done.err
+
+
+def test_a_plan_file_is_judged_by_the_cluster_too(crowd: Simulation, tmp_path: Path) -> None:
+    """A plan that is applied after the dead broker has returned leaves nothing broken."""
+    kafka, plan = crowd.memory.kafka, str(tmp_path / "plan.json")
+    kafka.kill(1)
+    assert crowd.run("rebalance", "plan", "--repair-only", "--out", plan, "--dead-after", "0").code == 0
+    kafka.start(1)
+    kafka.clock.sleep(60.0)
+    done = crowd.run("rebalance", "apply", plan, "--yes", "--throttle", "none", "--skip-drifted")
+    assert done.code == 0, done.err

@@ -512,6 +512,17 @@ def test_damage_that_no_move_repairs_is_named_with_exit_3(simulation: Simulation
     assert "not repaired: 1 partition with live replicas out of sync" in done.err
 
 
+def test_damage_done_during_a_run_is_named_with_exit_3(simulation: Simulation) -> None:
+    """The verdict is about the cluster after the run: a replica that fell out of sync meanwhile is a finding."""
+    kafka = simulation.memory.kafka
+    beside = next(p for p in kafka.parts.partitions() if 5 not in p.replicas)
+    kafka.clock.at(kafka.clock.monotonic() + 8.0, lambda: beside.isr.remove(beside.replicas[-1]))
+    done = simulation.run("rebalance", "--yes", "--drain", "5", "--throttle", "2MB")
+    assert "broker 5 is safe to stop" in done.err
+    assert done.code == 3
+    assert "not repaired: 1 partition with live replicas out of sync" in done.err
+
+
 def test_a_broker_that_is_about_to_be_fenced_counts_as_dead(
     simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,4 +65,8 @@ def apply(
             from kafkabal.reporting.plan_report import plan_report
 
             show_report(plan_report(plan, "rebalance apply"), OutputOptions(output=Format.TABLE), command.context)
-        return ApplyCommand(command, begin, command_options, skip_drifted).resume_unfinished().apply(plan)
+        applying = ApplyCommand(command, begin, command_options, skip_drifted).resume_unfinished()
+        code = applying.apply(plan)
+        if code is ExitCode.DONE:
+            applying.refuse_unrepaired(plan)
+        return code

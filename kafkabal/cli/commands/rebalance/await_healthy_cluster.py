@@ -18,13 +18,13 @@ _POLL_S = 5.0
 """Pause between reads: one is a metadata request; a restart takes tens of seconds."""
 
 
-def await_healthy_cluster(command: RunSession, before: ClusterState) -> None:
+def await_healthy_cluster(command: RunSession, state: ClusterState | None) -> None:
     """Read again a cluster with faults that no plan repairs, until it recovers or half a minute has passed.
 
     Parameters
     ----------
-    before
-        The cluster that the plan was made for; if nothing was broken then, it is not read again.
+    state
+        The cluster as it was just read; None if a run has changed it since. If nothing is broken, it is not read again.
 
     Raises
     ------
@@ -37,7 +37,8 @@ def await_healthy_cluster(command: RunSession, before: ClusterState) -> None:
     if settings.snapshot:
         return  # a snapshot does not change while we wait
     give_up_at_s = clock.monotonic() + _PASSING_S
-    state = before
+    if state is None:
+        state = read_cluster(command.cluster, settings, context).state
     while broken := list(beyond_moves(state)):
         if clock.monotonic() >= give_up_at_s:
             raise FindingsError(

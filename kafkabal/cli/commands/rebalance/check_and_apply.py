@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kafkabal.errors import BusyError, ExitCode, FindingsError, UnsafeError
+from kafkabal.errors import BusyError, ExitCode, FindingsError, KafkabalError, UnsafeError
 from kafkabal.printable import printable
 from kafkabal.wording import counted_noun
 
@@ -116,6 +116,11 @@ class ApplyCommand:
     def apply(self, plan: Plan) -> ExitCode:
         """Check, prompt and apply a plan; or show the requests that would be sent.
 
+        Returns
+        -------
+        ExitCode
+            FAILED if the answer to the prompt was no; whether anything stays broken is for :meth:`refuse_unrepaired`.
+
         Raises
         ------
         KafkabalError
@@ -126,14 +131,14 @@ class ApplyCommand:
         command, begin = self.command, self.begin
         if not plan.partitions:
             self._nothing_to_do("nothing to do", plan)
-            return _done(plan)
+            return ExitCode.DONE
         moves = moves_of_plan(plan.partitions)
         load = command.measured_load(moves)
         options = command.run_options(self.command_options, load, moves)
         self._check(plan, options, load)
         if begin.dry_run:
             self._show_dry_run(plan, options)
-            return _done(plan)
+            return ExitCode.DONE
         if not command.confirm(f"apply {counted_noun(len(plan.partitions), 'change')}?", yes=begin.yes):
             return ExitCode.FAILED
         with command.stopping_on_signals():
@@ -147,9 +152,38 @@ class ApplyCommand:
             )
         if result is None:
             self._nothing_to_do("nothing to do: all partitions are as planned", plan)
-            return _done(plan)
-        command.end(result)
-        return _done(plan)
+            return ExitCode.DONE
+        return command.end(result)
+
+    def refuse_unrepaired(self, plan: Plan) -> None:
+        """End a command that did everything planned with a finding if something stays broken.
+
+        Raises
+        ------
+        FindingsError
+            Naming what is broken now, or in a dry run what the plan would leave: a cron job must report it.
+        """
+        left = plan.unrepaired
+        if left and not self.begin.dry_run:
+            # not as of planning: brokers may have returned during a run of hours
+            left = self._still_unrepaired(plan)
+        if left:
+            raise FindingsError(
+                f"not repaired: {'; '.join(left)}",
+                hint="see 'kafkabal inspect'; bring the brokers back, or add brokers or room",
+            )
+
+    def _still_unrepaired(self, plan: Plan) -> tuple[str, ...]:
+        """What is still broken of what the plan could not repair; all of it if that cannot be read any more."""
+        from kafkabal.cli.framework.cluster_access import read_cluster
+        from kafkabal.planner import still_unrepaired
+
+        command = self.command
+        try:
+            return still_unrepaired(read_cluster(command.cluster, command.settings, command.context).state, plan)
+        except KafkabalError as error:
+            command.context.warn(f"cannot check what is repaired by now: {error}")
+            return plan.unrepaired
 
     @property
     def _environment(self) -> RunEnvironment:
@@ -234,19 +268,3 @@ class ApplyCommand:
         from kafkabal.cli.framework.show_report import show_report
 
         show_report(report, OutputOptions(output=Format.JSON), self.command.context)
-
-
-def _done(plan: Plan) -> ExitCode:
-    """End a command that did everything planned.
-
-    Raises
-    ------
-    FindingsError
-        If the plan leaves something broken: a cron job must report it.
-    """
-    if plan.unrepaired:
-        raise FindingsError(
-            f"not repaired: {'; '.join(plan.unrepaired)}",
-            hint="see 'kafkabal inspect'; bring the brokers back, or add brokers or room",
-        )
-    return ExitCode.DONE

@@ -87,10 +87,10 @@ def finish_drain(
     drained = sorted((planning.drain or frozenset()) - gone)
     again = replace(planning, repair_only=True, only_to_new=False)
     at_first = _partitions_on(before, drained)
-    for _ in range(_MOST_ROUNDS):
+    for rounds_left in reversed(range(_MOST_ROUNDS + 1)):
         state = read_cluster(cluster, settings, context).state
         now = _partitions_on(state, drained)
-        if not now or (at_first and at_first <= now):
+        if not rounds_left or not now or (at_first and at_first <= now):
             break  # nothing is left there; or nothing was moved, for example because the answer was no
         plan = make_plan(state, plan_options(settings, again, gone))
         if not plan.partitions:
@@ -98,7 +98,8 @@ def finish_drain(
         context.say(
             f"{counted_noun(len(now), 'partition')} on the drained brokers, new ones among them: draining again"
         )
-        applying.apply(plan)
+        if applying.apply(plan) is not ExitCode.DONE:
+            break  # the answer was no
     found = prove_safe_to_stop(cluster, state, drained)
     for one in found:
         context.say(one.in_words())

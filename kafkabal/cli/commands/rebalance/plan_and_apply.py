@@ -109,8 +109,10 @@ def rebalance(
         code = applying.apply(plan)
         if drained and output.output is RunFormat.TABLE and not begin.dry_run:
             finish_drain(applying, planning, state, gone)
-        if code is ExitCode.DONE and not begin.dry_run and Overridable.UNDER_REPLICATED not in begin.allowed:
-            await_healthy_cluster(command, state)
+        if code is ExitCode.DONE:
+            applying.refuse_unrepaired(plan)
+            if not begin.dry_run and Overridable.UNDER_REPLICATED not in begin.allowed:
+                await_healthy_cluster(command, None if plan.partitions else state)
         return code
 
 
