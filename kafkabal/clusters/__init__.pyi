@@ -8,6 +8,7 @@ from .cluster_protocol import ConsumerRacks as ConsumerRacks
 from .cluster_protocol import Fault as Fault
 from .cluster_protocol import FirstRecord as FirstRecord
 from .cluster_protocol import NewTopic as NewTopic
+from .cluster_protocol import OnLockDelay as OnLockDelay
 from .cluster_protocol import PartitionStatus as PartitionStatus
 from .cluster_protocol import Reading as Reading
 from .cluster_protocol import ReadRequest as ReadRequest
@@ -17,6 +18,7 @@ from .cluster_protocol import ReplicaLog as ReplicaLog
 from .cluster_protocol import ReplicaOn as ReplicaOn
 from .cluster_protocol import ResponseTime as ResponseTime
 from .cluster_protocol import TopicDescription as TopicDescription
+from .cluster_protocol import ignore_lock_delay as ignore_lock_delay
 from .config_items import ConfigChange as ConfigChange
 from .config_items import ConfigOperation as ConfigOperation
 from .config_items import ConfigResource as ConfigResource

@@ -196,6 +196,15 @@ def nobody_is_gone(owner: str) -> bool:  # noqa: ARG001
     return False
 
 
+OnLockDelay: TypeAlias = Callable[[str, float], None]
+"""Called if nobody holds a lock and it still takes long to acquire it: with the reason, and the longest wait in
+seconds."""
+
+
+def ignore_lock_delay(reason: str, wait_s: float) -> None:
+    """Wait silently."""
+
+
 class ClusterLock(Protocol):
     """The right to change the cluster; held until released, or until the holder's session expires without a
     heartbeat."""
@@ -309,7 +318,14 @@ class Cluster(Protocol):
     def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
         """Change keys, all of one resource in one request and each key once; returns the resources that failed."""
 
-    def lock(self, owner: str, session_s: float, purpose: str = "", is_gone: IsGone = nobody_is_gone) -> ClusterLock:
+    def lock(
+        self,
+        owner: str,
+        session_s: float,
+        purpose: str = "",
+        is_gone: IsGone = nobody_is_gone,
+        on_delay: OnLockDelay = ignore_lock_delay,
+    ) -> ClusterLock:
         """Acquire the lock of this cluster, or a separate lock for another purpose than changing it.
 
         Raises

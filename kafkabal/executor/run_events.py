@@ -116,10 +116,10 @@ class StopRequested(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"
 
 
 class LockAwaited(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="lock-awaited"):
-    """Another command holds the lock of the cluster; this one waits for it."""
+    """Another command holds the lock of the cluster, or Kafka cannot grant it yet; this one waits for it."""
 
     holder: str
-    """What the cluster reports about the holder."""
+    """What the cluster reports about the holder, or why nobody can hold it yet."""
     wait_s: float
     """Longest wait, counted from the first attempt."""
 

@@ -25,6 +25,7 @@ from kafkabal.clusters.cluster_protocol import (
     FirstRecord,
     IsGone,
     NewTopic,
+    OnLockDelay,
     PartitionStatus,
     Reading,
     ReadRequest,
@@ -34,6 +35,7 @@ from kafkabal.clusters.cluster_protocol import (
     ReplicaOn,
     ResponseTime,
     TopicDescription,
+    ignore_lock_delay,
     nobody_is_gone,
 )
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue
@@ -247,7 +249,14 @@ class KafkaCluster(ClosingContext):
         """
         return lock_holders(self._client)
 
-    def lock(self, owner: str, session_s: float, purpose: str = "", is_gone: IsGone = nobody_is_gone) -> ClusterLock:
+    def lock(
+        self,
+        owner: str,
+        session_s: float,
+        purpose: str = "",
+        is_gone: IsGone = nobody_is_gone,
+        on_delay: OnLockDelay = ignore_lock_delay,
+    ) -> ClusterLock:
         """Acquire the lock of this cluster, or a separate lock for another purpose than changing it.
 
         Raises
@@ -256,7 +265,14 @@ class KafkaCluster(ClosingContext):
             If somebody else holds it; the message names the holder.
         """
         return GroupLock(
-            self._settings, self._clock, owner, session_s, purpose, is_gone, abandoned=self._abandoned_members
+            self._settings,
+            self._clock,
+            owner,
+            session_s,
+            purpose,
+            is_gone,
+            on_delay,
+            abandoned=self._abandoned_members,
         )
 
     def records(self) -> RecordStore:

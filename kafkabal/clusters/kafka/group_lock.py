@@ -15,7 +15,7 @@ from typing import Any
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
 from kafkabal.clusters.clock import Clock, Deadline
-from kafkabal.clusters.cluster_protocol import IsGone, nobody_is_gone
+from kafkabal.clusters.cluster_protocol import IsGone, OnLockDelay, ignore_lock_delay, nobody_is_gone
 from kafkabal.clusters.kafka.error_mapping import (
     ILLEGAL_GENERATION,
     INCONSISTENT_GROUP_PROTOCOL,
@@ -37,12 +37,18 @@ from kafkabal.errors import BusyError, KafkabalError, RefusedByClusterError, Unn
 
 LOCK_GROUP = "__kafkabal-lock"
 _PROTOCOL_TYPE = "kafkabal"
+_NOT_STORED = "Kafka cannot store the lock of the cluster yet"
 _UNSETTLED = frozenset({REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION})
 """The group rebalances; its member joins again under its id.
 
 This also happens if the coordinator could not write in time that the group is complete: a broker that died counts as in
 sync for some more seconds.
 """
+_COMPLETE_WITHIN_S = 75.0
+"""How long a new lock may take if its coordinator cannot store the complete group because a follower is cut off:
+30 s until that one counts as lagging (``replica.lag.time.max.ms``), 15 s until the leader looks (every half of that),
+and two attempts of 5 s to write (``offsets.commit.timeout.ms``) with 3 s before each to join
+(``group.initial.rebalance.delay.ms``), with a margin. A session of 30 s is too short for that."""
 _HEARTBEATS_A_SESSION = 10
 """Three times as many as Kafka advises: the fence needs one in the first half of the session, and some may get lost."""
 _CLIENT_ID_END = " for "
@@ -84,6 +90,7 @@ class GroupLock:
         session_s: float,
         purpose: str = "",
         is_gone: IsGone = nobody_is_gone,
+        on_delay: OnLockDelay = ignore_lock_delay,
         *,
         abandoned: set[str] | None = None,
     ) -> None:
@@ -105,7 +112,7 @@ class GroupLock:
         self._last_heartbeat_s = clock.monotonic()
         try:
             await_coordinator(self._client, self._group, self._client.deadline())
-            self._join_anew()
+            self._join_anew(on_delay)
         except BaseException:
             self._leave_group()
             self._client.close()
@@ -148,11 +155,11 @@ class GroupLock:
         except KafkabalError:
             self._abandoned.add(self._member)
 
-    def _join_anew(self) -> None:
+    def _join_anew(self, on_delay: OnLockDelay) -> None:
         """Join, again if the coordinator has changed meanwhile: the new one does not know ids of the previous one."""
-        deadline = self._client.deadline(self._session_s)
+        deadline = self._client.deadline(max(_COMPLETE_WITHIN_S, self._session_s))
         for pause_s in pauses():
-            code = self._join(deadline)
+            code = self._join(deadline, on_delay)
             if code != UNKNOWN_MEMBER_ID or deadline.remaining_s < pause_s:
                 break
             self._member = ""
@@ -166,12 +173,17 @@ class GroupLock:
     def _check_joined(self, code: int) -> None:
         check(code, f"join the consumer group {self._group}", permission=f"READ on group {self._group}")
 
-    def _join(self, deadline: Deadline) -> int:
+    def _join(self, deadline: Deadline, on_delay: OnLockDelay = ignore_lock_delay) -> int:
         """Join until the group is complete; returns the error code."""
+        is_reported = False
         for pause_s in pauses():
-            code = self._join_once(deadline)
+            # only a group that does not complete is worth more than a session: a coordinator that is down is replaced
+            code = self._join_once(deadline.at_most(self._session_s))
             if code not in _UNSETTLED or deadline.remaining_s < pause_s:
                 return code
+            if not is_reported:
+                on_delay(_NOT_STORED, deadline.seconds)
+                is_reported = True
             self._clock.sleep(pause_s)
         raise AssertionError  # the pauses never end
 

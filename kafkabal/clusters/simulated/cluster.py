@@ -16,6 +16,7 @@ from kafkabal.clusters.cluster_protocol import (
     Fault,
     IsGone,
     NewTopic,
+    OnLockDelay,
     PartitionStatus,
     Reading,
     ReadRequest,
@@ -23,6 +24,7 @@ from kafkabal.clusters.cluster_protocol import (
     ReplicaLog,
     ReplicaOn,
     ResponseTime,
+    ignore_lock_delay,
     nobody_is_gone,
 )
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue, ResourceKind
@@ -285,7 +287,14 @@ class InMemoryCluster(ClosingContext):
                 faults[resource] = fault
         return faults
 
-    def lock(self, owner: str, session_s: float, purpose: str = "", is_gone: IsGone = nobody_is_gone) -> MemoryLock:
+    def lock(
+        self,
+        owner: str,
+        session_s: float,
+        purpose: str = "",
+        is_gone: IsGone = nobody_is_gone,
+        on_delay: OnLockDelay = ignore_lock_delay,  # noqa: ARG002
+    ) -> MemoryLock:
         """Acquire the lock, unless a holder with a live session has it."""
         return memory_lock.take(self.kafka, self, owner, session_s, purpose=purpose, is_gone=is_gone)
 

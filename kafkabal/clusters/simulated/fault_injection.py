@@ -20,6 +20,7 @@ from kafkabal.clusters.cluster_protocol import (
     Fault,
     IsGone,
     NewTopic,
+    OnLockDelay,
     PartitionStatus,
     Reading,
     ReadRequest,
@@ -28,6 +29,7 @@ from kafkabal.clusters.cluster_protocol import (
     ReplicaLog,
     ReplicaOn,
     ResponseTime,
+    ignore_lock_delay,
     nobody_is_gone,
 )
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue
@@ -192,9 +194,18 @@ class FaultyCluster(ClosingContext):
         """See the protocol."""
         return self.call("alter_configs", lambda: self.inner.alter_configs(changes), changes)
 
-    def lock(self, owner: str, session_s: float, purpose: str = "", is_gone: IsGone = nobody_is_gone) -> ClusterLock:
+    def lock(
+        self,
+        owner: str,
+        session_s: float,
+        purpose: str = "",
+        is_gone: IsGone = nobody_is_gone,
+        on_delay: OnLockDelay = ignore_lock_delay,
+    ) -> ClusterLock:
         """See the protocol."""
-        return _CountedLock(self, self.call("lock", lambda: self.inner.lock(owner, session_s, purpose, is_gone), owner))
+        return _CountedLock(
+            self, self.call("lock", lambda: self.inner.lock(owner, session_s, purpose, is_gone, on_delay), owner)
+        )
 
     def lock_holders(self) -> tuple[str, ...]:
         """See the protocol."""

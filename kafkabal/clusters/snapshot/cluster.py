@@ -14,6 +14,7 @@ from kafkabal.clusters.cluster_protocol import (
     Fault,
     IsGone,
     NewTopic,
+    OnLockDelay,
     PartitionStatus,
     Reading,
     ReadRequest,
@@ -22,6 +23,7 @@ from kafkabal.clusters.cluster_protocol import (
     ReplicaLog,
     ReplicaOn,
     ResponseTime,
+    ignore_lock_delay,
     nobody_is_gone,
 )
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue
@@ -208,6 +210,7 @@ class SnapshotCluster:
         session_s: float,  # noqa: ARG002
         purpose: str = "",  # noqa: ARG002
         is_gone: IsGone = nobody_is_gone,  # noqa: ARG002
+        on_delay: OnLockDelay = ignore_lock_delay,  # noqa: ARG002
     ) -> ClusterLock:
         """Refuse: a snapshot has no other hosts to exclude.
 

@@ -12,7 +12,9 @@ from kafkabal.clusters.cluster_protocol import (
     Fault,
     IsGone,
     NewTopic,
+    OnLockDelay,
     Reassignment,
+    ignore_lock_delay,
     nobody_is_gone,
 )
 from kafkabal.clusters.kafka import KafkaCluster, factor_changes
@@ -117,7 +119,14 @@ class ZookeeperCluster(KafkaCluster):
         self._znodes.elect(partitions)
         return {}
 
-    def lock(self, owner: str, session_s: float, purpose: str = "", is_gone: IsGone = nobody_is_gone) -> ClusterLock:
+    def lock(
+        self,
+        owner: str,
+        session_s: float,
+        purpose: str = "",
+        is_gone: IsGone = nobody_is_gone,
+        on_delay: OnLockDelay = ignore_lock_delay,  # noqa: ARG002
+    ) -> ClusterLock:
         """Acquire the lock of this cluster, or a separate lock for another purpose than changing it.
 
         Raises

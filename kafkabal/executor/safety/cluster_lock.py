@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from kafkabal.clusters import Capability, Clock, Cluster, ClusterLock
+from kafkabal.clusters import Capability, Clock, Cluster, ClusterLock, OnLockDelay, ignore_lock_delay
 from kafkabal.errors import (
     BusyError,
     KafkabalError,
@@ -76,7 +76,9 @@ class FileLock:
         self._lock.release()
 
 
-def take_lock(cluster: Cluster, owner: str, session_s: float, local_path: Path) -> ClusterLock:
+def take_lock(
+    cluster: Cluster, owner: str, session_s: float, local_path: Path, on_delay: OnLockDelay = ignore_lock_delay
+) -> ClusterLock:
     """Take the cluster's own lock, or one of this host if the cluster grants none.
 
     Raises
@@ -87,7 +89,7 @@ def take_lock(cluster: Cluster, owner: str, session_s: float, local_path: Path) 
     denied = ""
     if Capability.LOCK in cluster.capabilities:
         try:
-            return cluster.lock(owner, session_s, is_gone=is_provably_gone)
+            return cluster.lock(owner, session_s, is_gone=is_provably_gone, on_delay=on_delay)
         except (NotAuthorizedError, MissingCapabilityError) as error:
             denied = in_one_line(error)
     return FileLock(local_path, owner, denied=denied)

@@ -34,9 +34,13 @@ def lock_cluster(environment: RunEnvironment, session_s: float, *, wait_s: float
     """
     clock, path = environment.clock, environment.folder(environment.cluster.cluster_id()) / "lock"
     began_s, reported = clock.monotonic(), ""
+
+    def report(reason: str, wait_s: float) -> None:
+        environment.listener.on_event(LockAwaited(holder=reason, wait_s=wait_s))
+
     while True:
         try:
-            return take_lock(environment.cluster, environment.owner, session_s, path)
+            return take_lock(environment.cluster, environment.owner, session_s, path, report)
         except BusyError as busy:
             longest_s = max(wait_s, session_s + _JOINING_S) if isinstance(busy, UnnamedHolderError) else wait_s
             left_s = began_s + longest_s - clock.monotonic()
@@ -44,7 +48,7 @@ def lock_cluster(environment: RunEnvironment, session_s: float, *, wait_s: float
             if left_s <= 0 or environment.stop.reason is not None:
                 raise
             if busy.message != reported:
-                environment.listener.on_event(LockAwaited(holder=busy.message, wait_s=longest_s))
+                report(busy.message, longest_s)
                 reported = busy.message
             clock.sleep(min(left_s, _LOCK_POLL_S))
 

@@ -280,13 +280,35 @@ def test_a_group_that_is_not_complete_in_time_is_joined_again(
 
 
 def test_a_group_that_never_completes_is_left(cluster: Any, coordinator: Coordinator) -> None:
-    """Rejoining is given up after a session, and the remaining membership does not delay the next holder."""
+    """Rejoining is given up in the end, and the remaining membership does not delay the next holder."""
     clock = FakeClock()
     cluster.answer("SyncGroup", lambda request: SyncGroupResponse(error_code=27))
     with pytest.raises(RefusedByClusterError, match="cannot join the consumer group __kafkabal-lock"):
         GroupLock(cluster.settings(), clock, "me", _SESSION_S)
-    assert clock.monotonic() <= _SESSION_S
+    assert 60.0 < clock.monotonic() <= 75.0
     assert [request.members[0].member_id for request in cluster.asked("LeaveGroup")] == ["id-of-ours"]
+
+
+def test_a_follower_that_is_cut_off_is_waited_out(cluster: Any, coordinator: Coordinator) -> None:
+    """The coordinator writes again once Kafka no longer counts the follower as in sync: longer than a session, reported
+    once."""
+    clock, reported = FakeClock(), []
+    cluster.answer("SyncGroup", lambda request: SyncGroupResponse(error_code=27 if clock.monotonic() < 58.0 else 0))
+    lock = GroupLock(
+        cluster.settings(), clock, "me", 30.0, on_delay=lambda reason, wait_s: reported.append((reason, wait_s))
+    )
+    assert lock.is_held()
+    assert reported == [("Kafka cannot store the lock of the cluster yet", 75.0)]
+    lock.release()
+
+
+def test_a_coordinator_that_is_down_is_given_a_session(cluster: Any, coordinator: Coordinator, hang_up: object) -> None:
+    """The longer wait is only for a group that does not complete."""
+    clock = FakeClock()
+    cluster.answer("JoinGroup", lambda request: hang_up)
+    with pytest.raises(UnreachableError):
+        GroupLock(cluster.settings(), clock, "me", 30.0)
+    assert clock.monotonic() <= 30.0
 
 
 def test_a_heartbeat_is_the_last_that_was_acknowledged(cluster: Any, coordinator: Coordinator) -> None:

@@ -187,6 +187,20 @@ def test_the_lock_is_waited_for_as_long_as_asked(scene: Any) -> None:
     assert reported == LockAwaited(holder="cluster locked by kafkabal on two (process 9)", wait_s=40.0)
 
 
+def test_a_lock_that_kafka_cannot_grant_yet_is_reported(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user reads why a command does nothing for a while although nobody holds the lock."""
+    take = scene.memory.lock
+
+    def take_late(owner: str, session_s: float, purpose: str, is_gone: Any, on_delay: Any) -> Any:
+        on_delay("Kafka cannot store the lock of the cluster yet", 75.0)
+        return take(owner, session_s, purpose, is_gone)
+
+    monkeypatch.setattr(scene.memory, "lock", take_late)
+    assert lock_cluster(scene.environment(), SESSION_S).is_held()
+    (reported,) = scene.recorder.of(LockAwaited)
+    assert reported == LockAwaited(holder="Kafka cannot store the lock of the cluster yet", wait_s=75.0)
+
+
 def _hide_holder(scene: Any, until_s: float) -> None:
     """Let the cluster name no holder of the lock before this time."""
 
