@@ -9,7 +9,7 @@ import numpy as np
 from kafkabal.model import F64, I32, I64, UNLIMITED, Bools
 from kafkabal.planner.due_loads import DueLoads
 from kafkabal.planner.problem import Problem
-from kafkabal.scoring import SHARE_EPSILON, CountBand
+from kafkabal.scoring import SHARE_EPSILON, CountBand, DiskBand
 
 # half of what a score forgives, so that rounding in either direction never matters
 _SLACK = SHARE_EPSILON / 2
@@ -109,9 +109,12 @@ def _byte_edges(problem: Problem, due: F64, total_bytes: int, narrowed: float) -
 
 
 def _ignore_negligible(problem: Problem, low: I64, high: I64, used: I64) -> tuple[I64, I64]:
-    """Widen edges so that brokers stay as they are if none is outside by more than :data:`_NEGLIGIBLE`."""
+    """Widen edges so that brokers stay as they are if none is outside by more than :data:`_NEGLIGIBLE`, or by more than
+    counts as outside.
+    """
     rows = problem.weighed & (high < UNLIMITED)
-    slack = np.where(rows, (low // 2 + high // 2) * _NEGLIGIBLE, 0.0)
+    of_disk = DiskBand().negligible(problem.capacity)
+    slack = np.where(rows, np.maximum((low // 2 + high // 2) * _NEGLIGIBLE, of_disk), 0.0)
     if problem.options.below is not None or ((used > high + slack) | (used < low - slack))[rows].any():
         return low, high
     return np.where(rows, np.minimum(low, used), low), np.where(rows, np.maximum(high, used), high)

@@ -13,7 +13,7 @@ from kafkabal.planner import BUDGETS
 from kafkabal.reporting.plan_moves import FIRST_MOVES, moves_table
 from kafkabal.reporting.report import Column, Fact, Report, ShareChart, Table, ValueKind
 from kafkabal.reporting.tolerance_notes import rounding_note
-from kafkabal.units import format_bytes, format_rate
+from kafkabal.units import format_bytes, format_stated_rate
 from kafkabal.wording import counted_noun
 
 _SHOWN_PAIRS = 20
@@ -57,7 +57,7 @@ def plan_report(
             Fact(
                 key="duration_s",
                 value=None if rate is None else plan_copy_s(plan.partitions, rate),
-                title="" if rate is None else f"duration at {format_rate(rate)}",
+                title="" if rate is None else f"copies between brokers at {format_stated_rate(rate)}",
                 kind=ValueKind.DURATION,
             ),
         ),

@@ -15,11 +15,18 @@ TWO_TOLERANCES = (
 """Why a plan counts more holders outside their bands than ``inspect`` does."""
 
 
+_BY_BYTES = frozenset({"disk", "log-dir"})
+
+
 def rounding_note(names: Sequence[str], tolerance: float) -> tuple[str, ...]:
     """Why scores count as balanced although a share is farther from 1 than the tolerance; empty without such scores."""
-    if not names:
-        return ()
     width = format_percent(tolerance, digits=0)
-    listed = ", ".join(names)
-    note = f"{listed}: shares outside {width} are inside their bands, since bands of counts end at whole numbers"
-    return (note,)
+    reasons = (
+        ([name for name in names if name not in _BY_BYTES], "since bands of counts end at whole numbers"),
+        ([name for name in names if name in _BY_BYTES], "since less than a millionth of a disk does not count"),
+    )
+    return tuple(
+        f"{', '.join(listed)}: shares outside {width} are inside their bands, {reason}"
+        for listed, reason in reasons
+        if listed
+    )

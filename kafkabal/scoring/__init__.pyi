@@ -2,6 +2,7 @@ from .available_needs import require as require
 from .available_needs import supplied as supplied
 from .bands import SHARE_EPSILON as SHARE_EPSILON
 from .bands import CountBand as CountBand
+from .bands import DiskBand as DiskBand
 from .bands import RelativeBand as RelativeBand
 from .bands import SpreadBand as SpreadBand
 from .capacity_options import ScoreOptions as ScoreOptions

@@ -21,6 +21,10 @@ _NOISE: Final = 1e-10
 """Relative error of floating-point sums of a fair load: shares are rounded to twelve digits."""
 
 
+NEGLIGIBLE_FRACTION: Final = 1e-6
+"""Of a disk: 1 MB of 1 TB, less than any table shows in percent; a topic with a single batch is smaller."""
+
+
 class Band(Protocol):
     """Lowest and highest load that counts as balanced."""
 
@@ -35,6 +39,17 @@ class RelativeBand:
         """See :meth:`Band.edges`."""
         slack = SHARE_EPSILON * fair_load
         return fair_load * (1 - tolerance) - slack, fair_load * (1 + tolerance) + slack
+
+
+class DiskBand(RelativeBand):
+    """The same for bytes on disks, where a difference of a millionth of the disk never counts.
+
+    On a nearly empty cluster a few batches of an internal topic are several times the fair load, and mean nothing.
+    """
+
+    def negligible(self, capacity: F64) -> F64:
+        """How far outside its band each holder may be, in bytes; nothing where the size of the disk is unknown (1)."""
+        return capacity * NEGLIGIBLE_FRACTION
 
 
 class CountBand:

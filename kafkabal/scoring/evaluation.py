@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.model import F64, I32, Bools, ClusterState, LogDirState, reports_no_log_dir
-from kafkabal.scoring.bands import CountBand
+from kafkabal.scoring.bands import CountBand, DiskBand
 from kafkabal.scoring.due_under_rules import (
     PlaceableLoads,
     Rules,
@@ -184,6 +184,9 @@ def _evaluate(score: Score, parts: Parts, due: F64, counted: Bools, load: F64, t
     low, high = (
         score.band.edges(fair, tolerance) if score.band else (np.full(len(load), -np.inf), np.full(len(load), np.inf))
     )
+    if isinstance(score.band, DiskBand):
+        slack = score.band.negligible(parts.capacity)
+        low, high = np.maximum(low - slack, 0.0), high + slack
     known = share[counted]
     return Evaluation(
         name=score.name,

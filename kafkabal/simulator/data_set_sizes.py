@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from kafkabal.config import Range
-from kafkabal.errors import InputFileError
+from kafkabal.errors import InputFileError, UsageError
 from kafkabal.input_files import ROWS, InputFile, open_input
 from kafkabal.routing import KeyTable
 from kafkabal.simulator.record_batch_format import headers_bytes
@@ -22,6 +22,12 @@ _MANIFEST_KEY = "size_bytes"
 _SIZE = Range(0, 2**44)
 # keys of lines in a `produce` manifest that have no size
 _RUN_KEYS = frozenset({"kafkabal_manifest", "part", "through", "void", "state", "checksums", "touched"})
+_LONGEST_KEY = 65_536
+"""Bytes: a key of 64 KiB is no key, but a mistaken field. All keys are padded to the longest and hashed at once, which
+takes 0.2 s for a key of that length."""
+_MOST_KEY_BYTES = 2**30
+"""Bytes of the padded keys."""
+_KEY_HINT = "name another field with --key"
 _SHOWN_CHARACTERS = 40
 """Characters of a line that an error shows, so that the message stays one line."""
 # how `produce` names a record: the header, the manifest's id and the record's number
@@ -63,7 +69,7 @@ def row_records(path: Path, key_field: str | None) -> tuple[ListedSizes, ListedK
     Raises
     ------
     InputFileError
-        If it cannot be read, holds no row, or a row lacks the field.
+        If it cannot be read, holds no row, a row lacks the field, or keys are too long.
     UsageError
         If its name does not imply the format, or rows of that format have no fields.
     """
@@ -74,7 +80,14 @@ def row_records(path: Path, key_field: str | None) -> tuple[ListedSizes, ListedK
     for block in source.blocks(WantedRecords(index, 0, part) for index, part in enumerate(source.listing().parts)):
         sizes += block.sizes
         if block.keys is not None:
+            for at, key in enumerate(block.keys):
+                if key is not None and len(key) > _LONGEST_KEY:
+                    message = f"the key is longer than {_LONGEST_KEY:,} bytes ({len(key):,})"
+                    raise UsageError(f"{block.name_of(at)}: {message}", hint=_KEY_HINT)
             rows += [-1 if key is None else known.setdefault(key, len(known)) for key in block.keys]
+    if len(known) * max(map(len, known), default=0) > _MOST_KEY_BYTES:
+        message = f"{len(known):,} distinct keys of up to {max(map(len, known)):,} bytes are too many to simulate"
+        raise InputFileError(path, message, hint=_KEY_HINT)
     keys = ListedKeys(np.array(rows, np.int32), KeyTable.of(list(known))) if rows else None
     return _listed(sizes, path), keys
 

@@ -13,7 +13,10 @@ import pytest
 
 import kafkabal.clusters as clusters_room
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
+from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.config.connection_settings import SnapshotAddress
+from kafkabal.model.cluster_rows import TopicRow
+from kafkabal.testing.cluster_builders import brokers, cluster, partition
 
 HERE = Path(__file__).parent
 GOLDEN = HERE / "golden"
@@ -289,3 +292,22 @@ def test_the_help_of_inspect_points_to_top(run_cli: Callable[..., Any]) -> None:
     assert refused.code == 2
     assert refused.err.startswith("kafkabal: error: no such option: --watch\n")
     assert "hint: 'kafkabal top' follows a cluster in the terminal\n" in refused.err
+
+
+def test_a_few_batches_on_large_disks_are_no_imbalance(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Less than a millionth of a disk counts neither for ``inspect`` nor for ``rebalance``; more does."""
+
+    def outcomes(size_bytes: int) -> tuple[Any, Any]:
+        path = tmp_path / "cluster.jsonl"
+        topic = TopicRow(topic="t", partitions=[partition(i, [i % 3 + 1], size_bytes * (i % 3 == 0)) for i in range(6)])
+        write_snapshot(cluster(brokers(3, dir_bytes=10**12), [topic]), path)
+        plan = ("rebalance", "plan", "--snapshot", str(path), "-o", "json", "--score", "disk")
+        return run_cli("inspect", "--check", "--snapshot", str(path)), json.loads(run_cli(*plan).out)
+
+    small, nothing = outcomes(5 * 10**5)
+    assert (small.code, nothing["partitions"]) == (0, 0)
+    assert "disk: shares outside 10% are inside their bands, since less than a millionth of a disk" in small.out
+    large, something = outcomes(10**7)
+    assert large.code == 3
+    assert "Broker 1 has 3.00x and broker 2 has 0.00x of its fair share by disk." in large.out
+    assert something["partitions"] == 1

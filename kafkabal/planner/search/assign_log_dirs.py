@@ -22,7 +22,7 @@ import numpy as np
 from kafkabal.model import F64, I32, I64, Bools, LogDirState, dir_room_bytes, with_choosable_log_dir
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.solution import Solution
-from kafkabal.scoring import due_within_groups, load_score
+from kafkabal.scoring import DiskBand, due_within_groups, load_score
 
 LOG_DIR = load_score("log-dir")
 
@@ -209,6 +209,8 @@ def _band(assignment: LogDirAssignment, dirs: I64, due: F64) -> tuple[I64, I64]:
     band = LOG_DIR.band
     assert band is not None  # log dirs have one
     low, high = band.edges(mean * due_here, assignment.solution.problem.options.tolerance)
+    slack = DiskBand().negligible(assignment.capacity[dirs])
+    low, high = np.maximum(low - slack, 0.0), high + slack
     return np.ceil(low).astype(np.int64), np.floor(high).astype(np.int64)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.model import F64, ClusterState, replica_bytes
-from kafkabal.scoring.bands import RelativeBand
+from kafkabal.scoring.bands import DiskBand
 from kafkabal.scoring.score_capacities import disk_capacity
 from kafkabal.scoring.score_protocol import Need, ScoreBase
 
@@ -17,7 +17,7 @@ class Disk(ScoreBase):
     unit = "bytes"
     meaning = "bytes of the replicas on a broker, relative to the size of its volumes"
     needs = frozenset({Need.LOG_DIRS, Need.CAPACITY})
-    band = RelativeBand()
+    band = DiskBand()
 
     def replica_load(self, cluster: ClusterState) -> F64:
         """Bytes of each replica."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.model import F64, I32, ClusterState, dir_capacity_bytes, replica_bytes
-from kafkabal.scoring.bands import RelativeBand
+from kafkabal.scoring.bands import DiskBand
 from kafkabal.scoring.score_protocol import Grain, Need, ScoreBase
 
 
@@ -17,7 +17,7 @@ class LogDir(ScoreBase):
     meaning = "bytes of the replicas in a log dir, relative to its volume, within each broker"
     grain = Grain.LOG_DIR
     needs = frozenset({Need.LOG_DIRS, Need.CAPACITY})
-    band = RelativeBand()
+    band = DiskBand()
 
     def replica_load(self, cluster: ClusterState) -> F64:
         """Bytes of each replica."""

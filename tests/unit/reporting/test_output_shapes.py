@@ -87,8 +87,14 @@ def test_every_command_that_writes_json_has_a_schema() -> None:
         if {"--output", "--format"} & {*option.flags} and {"table", "json"} <= {*option.values.words}
     }
     published = {path.name.removesuffix(".schema.json") for path in SCHEMAS.glob("*.json")}
-    views = {"rebalance-plan-frontier", "rebalance-explain-why-not", "rebalance-check", "rebalance-dry-run", "read-to"}
-    views |= {"inspect-all-profiles", "inspect-topics", "inspect-growth"}
+    views = {
+        "rebalance-plan-frontier",
+        "rebalance-explain-why-not",
+        "rebalance-check",
+        "rebalance-dry-run",
+        "rebalance-rollback-dry-run",
+    }
+    views |= {"read-to", "rebalance-rollback-dry-run", "inspect-all-profiles", "inspect-topics", "inspect-growth"}
     assert published - views - {"rebalance-events", "weights-record"} == offering
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from kafkabal.errors import InputFileError, UsageError
 from kafkabal.routing import KeyTable, load_policy, view_of
 from kafkabal.scoring import load_scores
 from kafkabal.simulator import (
@@ -66,3 +67,15 @@ def test_real_keys_are_read_from_the_data(tmp_path: Path) -> None:
     assert drawn.tolist() == [keys.row[3], keys.row[0], keys.row[1]]
     assert isinstance(row_records(path, None)[0], ListedSizes)
     assert row_records(path, None)[1] is None
+
+
+def test_long_keys_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """All keys are padded to the longest, so that a mistaken field would take seconds and gigabytes."""
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"k": "a"}\n{"k": "' + "a" * 65_537 + '"}\n')
+    with pytest.raises(UsageError, match=r"rows\.jsonl, line 2: the key is longer than 65,536 bytes \(65,537\)"):
+        row_records(path, "k")
+    monkeypatch.setattr("kafkabal.simulator.data_set_sizes._MOST_KEY_BYTES", 10)
+    path.write_text('{"k": "a"}\n{"k": "bbbbbb"}\n')
+    with pytest.raises(InputFileError, match="2 distinct keys of up to 6 bytes are too many to simulate"):
+        row_records(path, "k")

@@ -207,7 +207,9 @@ def _forecast(cluster: "Cluster", present: "ClusterState", after_s: float, conte
     later = forecast_cluster(present, growth.partitions, growth.retention).state_at(after_s)
     grown = int(later.replicas.size_bytes.sum()) - int(present.replicas.size_bytes.sum())
     word = "grows by" if grown >= 0 else "shrinks by"
-    context.say(f"in {format_duration(after_s)} the cluster {word} {format_bytes(abs(grown))}; balancing that")
+    context.say(
+        f"in {format_duration(after_s)} the cluster {word} {format_bytes(abs(grown))}; the plan is for that size"
+    )
     return later
 
 
