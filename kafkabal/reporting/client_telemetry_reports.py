@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from kafkabal.reporting.fit_columns import elide
 from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone, ValueKind
 from kafkabal.telemetry import ClientMetric, Subscription, TopicErrors
 from kafkabal.wording import counted_noun
@@ -115,6 +114,8 @@ def metrics_report(metrics: Sequence[ClientMetric], payloads: int, shown_rows: i
     clients = len({metric.client for metric in metrics})
     pushes = _pushes(payloads)
     found = f"{counted_noun(len(metrics), 'metric')} of {counted_noun(clients, 'client')}, from {pushes}"
+    from kafkabal.reporting.fit_columns import elide  # imports rich, which no request to a broker has to wait for
+
     return Report(
         command="telemetry show",
         headline=found if metrics else f"no metrics ({pushes})",
@@ -158,6 +159,8 @@ def metrics_report(metrics: Sequence[ClientMetric], payloads: int, shown_rows: i
 
 def _with_short_values(attributes: Sequence[Sequence[tuple[str, str]]]) -> list[dict[str, str]]:
     """Attributes of each metric with long values shortened: a client's id is often one of them."""
+    from kafkabal.reporting.fit_columns import elide
+
     values = sorted({value for each in attributes for _, value in each})
     short = dict(zip(values, elide(values, _LONGEST_NAME), strict=True))
     return [{key: short[value] for key, value in each} for each in attributes]
