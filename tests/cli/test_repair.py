@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from kafkabal.cli.commands.rebalance.run_session import RunSession
 from kafkabal.clusters.cluster_protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster, MemoryRecordStore
 from kafkabal.errors import ExitCode, RefusedByClusterError, UnreachableError
+from kafkabal.executor import RunResult, preflight, resume
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.replica_health import offline_replicas
 from kafkabal.model.topic_partition import TopicPartition
@@ -318,6 +321,47 @@ def test_a_dry_run_while_a_run_is_live_is_busy(simulation: Simulation) -> None:
     busy = simulation.run("rebalance", "--dry-run")
     assert (busy.code, "locked by a live run" in busy.err) == (75, True), busy.err
     live.release()
+
+
+def test_a_process_that_lost_its_lock_before_its_checks_is_busy(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process suspended before its preflight checks meets the moves of another run: that is busy (75), not unsafe."""
+    _uneven(simulation.memory)
+    kafka, client = simulation.memory.kafka, simulation.memory.connect("simulated")
+    monkeypatch.setattr("kafkabal.clusters.connect", lambda *_: client)
+
+    def check_after_a_pause(*arguments: Any, **named: Any) -> Any:
+        client.stop()
+        kafka.clock.sleep(40.0)
+        other = simulation.memory.connect("another")
+        other.lock("a live run", 30.0)
+        assert not other.alter_reassignments({TopicPartition("heavy", 7): (2,)})
+        client.resume_process()
+        return preflight(*arguments, **named)
+
+    monkeypatch.setattr("kafkabal.executor.preflight", check_after_a_pause)
+    done = simulation.run("rebalance", "--yes", "--throttle", "50MB", "--topics", "img")
+    assert (done.code, "locked by a live run" in done.err) == (75, True), done.err
+
+
+def test_a_signal_at_the_end_of_a_resumed_run_begins_no_other(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run that was resumed first is complete when the signal comes: the command ends (143) and plans nothing."""
+    _uneven(simulation.memory)
+    with simulation.crashing_when(lambda: simulation.memory.kafka.catch_up().moving):
+        assert simulation.run("rebalance", "--yes", "--throttle", "1MB").code == 1
+
+    def resume_and_be_stopped(*arguments: Any, **named: Any) -> RunResult:
+        result = resume(*arguments, **named)
+        os.kill(os.getpid(), signal.SIGTERM)
+        return result
+
+    monkeypatch.setattr("kafkabal.executor.resume", resume_and_be_stopped)
+    done = simulation.run("rebalance", "--yes", "--throttle", "50MB")
+    assert (done.code, "stopped before a new plan was made" in done.err) == (143, True), done.err
+    assert not simulation.memory.reassignments()
 
 
 @pytest.mark.parametrize("word", ["pause", "cancel"])

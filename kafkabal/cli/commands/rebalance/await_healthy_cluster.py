@@ -40,7 +40,7 @@ def await_healthy_cluster(command: RunSession, state: ClusterState | None) -> No
     if state is None:
         state = read_cluster(command.cluster, settings, context).state
     while broken := list(beyond_moves(state)):
-        if clock.monotonic() >= give_up_at_s:
+        if clock.monotonic() >= give_up_at_s or command.environment.stop.reason is not None:
             raise FindingsError(
                 f"not repaired: {'; '.join(broken)}",
                 hint="no move repairs that: see to these brokers; 'kafkabal inspect' shows them",

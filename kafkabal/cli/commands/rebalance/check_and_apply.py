@@ -38,7 +38,7 @@ class ApplyCommand:
         Raises
         ------
         KafkabalError
-            If it could not be finished; then no new run is started.
+            If it could not be finished, or a signal came as it ended; then no new run is started.
         """
         from kafkabal.cli.commands.rebalance.run_command_options import OnUnfinished
         from kafkabal.executor import find_run, is_pause_requested
@@ -76,6 +76,7 @@ class ApplyCommand:
             command.context.say(summary(result))
         else:
             command.end(result)
+        command.end_if_stopped("a new plan was made")
         return timed
 
     def _with_given_rate(self, options: RunOptions) -> RunOptions | None:
@@ -208,7 +209,13 @@ class ApplyCommand:
                 context.detail(f"preflight check {check.name}: {check.message}")
             elif not check.stops(self.begin.allowed):
                 context.warn(check.message)
-        enforce(checks, self.begin.allowed)
+        try:
+            enforce(checks, self.begin.allowed)
+        except UnsafeError:
+            if not self.begin.dry_run:
+                # what a process that was suspended takes for unsafe may be the run of whoever has its lock since: busy
+                self.command.lock.take()
+            raise
 
     def _recently_dead(self, plan: Plan, state: ClusterState) -> frozenset[int]:
         from kafkabal.cli.commands.rebalance.dead_broker_grace import known_before, recently_dead

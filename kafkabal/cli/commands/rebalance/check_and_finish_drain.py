@@ -95,6 +95,7 @@ def finish_drain(
         plan = make_plan(state, plan_options(settings, again, gone))
         if not plan.partitions:
             break
+        command.end_if_stopped("the drain of new partitions")
         context.say(
             f"{counted_noun(len(now), 'partition')} on the drained brokers, new ones among them: draining again"
         )

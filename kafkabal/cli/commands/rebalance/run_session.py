@@ -177,6 +177,25 @@ class RunSession:
         finally:
             self.reporters.flush()
 
+    def end_if_stopped(self, before: str) -> None:
+        """End the command if a signal came when its run had just ended: too late for the run to notice.
+
+        Parameters
+        ----------
+        before
+            What the command would do next.
+
+        Raises
+        ------
+        InterruptedRunError
+            If a signal has asked for a stop.
+        """
+        from kafkabal.executor import StopReason
+
+        reason = self.environment.stop.reason
+        if reason is not None:
+            raise InterruptedRunError(f"stopped before {before}", terminated=reason is StopReason.TERMINATE)
+
     @contextmanager
     def failures_in_textfile(self) -> Iterator[None]:
         """Within the block, the textfile also reports what keeps a run from beginning."""
