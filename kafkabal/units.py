@@ -153,8 +153,9 @@ def parse_whole_number(text: str, low: int = 0, high: int = _MOST_BYTES) -> int:
     if len(digits) > _MOST_DIGITS:
         rest = "..." if len(digits) > _SHOWN else ""
         raise UsageError(f"number too large: {digits[:_SHOWN]}{rest}")
-    number = -int(digits) if compact.startswith("-") else int(digits)
-    if not low <= number <= high:
+    is_negative = compact.startswith("-")
+    number = -int(digits) if is_negative else int(digits)
+    if not low <= number <= high or (is_negative and low >= 0):
         limits = f"at least {low:,}" if high == _MOST_BYTES else f"between {low:,} and {high:,}"
         raise UsageError(f"must be {limits}: {text!r}")
     return number

@@ -23,7 +23,7 @@ _SIZE = Range(0, 2**44)
 # keys of lines in a `produce` manifest that have no size
 _RUN_KEYS = frozenset({"kafkabal_manifest", "part", "through", "void", "state", "checksums", "touched"})
 _LONGEST_KEY = 65_536
-"""Bytes: a key of 64 KiB is no key, but a mistaken field. All keys are padded to the longest and hashed at once, which
+"""Bytes: a longer one is a mistaken field, not a key. All keys are padded to the longest and hashed at once, which
 takes 0.2 s for a key of that length."""
 _MOST_KEY_BYTES = 2**30
 """Bytes of the padded keys."""

@@ -209,6 +209,13 @@ def test_invalid_whole_numbers_are_refused(text: str) -> None:
         units.parse_whole_number(text)
 
 
+def test_a_negative_zero_is_no_count() -> None:
+    """A sign where no negative number is meant is a mistake, whatever follows."""
+    with pytest.raises(UsageError, match="must be at least 0: '-0'"):
+        units.parse_whole_number("-0")
+    assert units.parse_whole_number("-0", -1) == 0
+
+
 def test_whole_numbers_are_read() -> None:
     """Whole numbers may have leading zeros, and up to 63 bits."""
     assert [units.parse_whole_number(text) for text in ("0", "007", " 12 ", str(2**63 - 1))] == [0, 7, 12, 2**63 - 1]
