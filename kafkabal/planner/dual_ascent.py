@@ -40,7 +40,7 @@ _GIVE_UP_AFTER = 80
 improve 18 bounds beyond the best corner, each for the first time after 18 to 73."""
 _GIVE_UP_AFTER_A_BROKER = 2
 """Space has to be dilated along every potential first: of 100 brokers whose followers differ by 30 %, planned at 2 %,
-no point is better than the best corner before the 82nd."""
+no point is better than the best corner among the first 80."""
 _RACK_STRETCH, _ENOUGH_TO_STRETCH = 10.0, 60
 """Where replicas choose racks, the potentials of a rack also have to move together, which steps along single kinks do
 not find: 20 brokers in four racks whose followers differ by 30 % stay 1 % below the linear program after 1,500

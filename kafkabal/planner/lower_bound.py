@@ -28,9 +28,9 @@ _MOST_WHERE_SIZES_DIFFER = 120
 """With 100 bounds of heavy clusters whose followers differ by 30 % are within 0.1 % of the linear program."""
 _SAMPLE_ABOVE = 20_000
 """Replicas that may move; of fewer, all are evaluated: for 9,400 of a heavy cluster a sample would save 0.1 s of 1.4 s
-and lower the bound by 0.05 %."""
+and lower the bound by 0.04 %."""
 _FEWEST_SAMPLED, _SAMPLED_A_BROKER = 8_000, 80
-"""Replicas in a sample. Of 40 and 100 brokers whose followers differ by 30 %, 4,000 give bounds lower by 0.01 to 0.1 %
+"""Replicas in a sample. Of 40 and 100 brokers whose followers differ by 30 %, 4,000 give bounds lower by 0.1 % at most
 in 0.7 of the time, 16,000 higher by 0.04 % at most in 1.5 of it; of 200 brokers 8,000 give 0.8 % less than 16,000 at
 9 %, and as much at 2 %."""
 _EVALUATIONS_A_BROKER = 3
