@@ -23,7 +23,7 @@ def rounding_note(names: Sequence[str], tolerance: float) -> tuple[str, ...]:
     width = format_percent(tolerance, digits=0)
     reasons = (
         ([name for name in names if name not in _BY_BYTES], "since bands of counts end at whole numbers"),
-        ([name for name in names if name in _BY_BYTES], "since less than a millionth of a disk does not count"),
+        ([name for name in names if name in _BY_BYTES], "since less than a ten-millionth of a disk does not count"),
     )
     return tuple(
         f"{', '.join(listed)}: shares outside {width} are inside their bands, {reason}"

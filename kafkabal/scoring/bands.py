@@ -21,8 +21,8 @@ _NOISE: Final = 1e-10
 """Relative error of floating-point sums of a fair load: shares are rounded to twelve digits."""
 
 
-NEGLIGIBLE_FRACTION: Final = 1e-6
-"""Of a disk: 1 MB of 1 TB, less than any table shows in percent; a topic with a single batch is smaller."""
+NEGLIGIBLE_FRACTION: Final = 1e-7
+"""Of a disk: 100 kB of 1 TB. A few batches of an internal topic are less; trial data on a large disk are more."""
 
 
 class Band(Protocol):
@@ -42,7 +42,7 @@ class RelativeBand:
 
 
 class DiskBand(RelativeBand):
-    """The same for bytes on disks, where a difference of a millionth of the disk never counts.
+    """The same for bytes on disks, where a difference of a ten-millionth of the disk never counts.
 
     On a nearly empty cluster a few batches of an internal topic are several times the fair load, and mean nothing.
     """

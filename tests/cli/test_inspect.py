@@ -295,7 +295,7 @@ def test_the_help_of_inspect_points_to_top(run_cli: Callable[..., Any]) -> None:
 
 
 def test_a_few_batches_on_large_disks_are_no_imbalance(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Less than a millionth of a disk counts neither for ``inspect`` nor for ``rebalance``; more does."""
+    """Less than a ten-millionth of a disk counts neither for ``inspect`` nor for ``rebalance``; more does."""
 
     def outcomes(size_bytes: int) -> tuple[Any, Any]:
         path = tmp_path / "cluster.jsonl"
@@ -304,10 +304,10 @@ def test_a_few_batches_on_large_disks_are_no_imbalance(run_cli: Callable[..., An
         plan = ("rebalance", "plan", "--snapshot", str(path), "-o", "json", "--score", "disk")
         return run_cli("inspect", "--check", "--snapshot", str(path)), json.loads(run_cli(*plan).out)
 
-    small, nothing = outcomes(5 * 10**5)
+    small, nothing = outcomes(5 * 10**4)
     assert (small.code, nothing["partitions"]) == (0, 0)
-    assert "disk: shares outside 10% are inside their bands, since less than a millionth of a disk" in small.out
-    large, something = outcomes(10**7)
+    assert "disk: shares outside 10% are inside their bands, since less than a ten-millionth of a disk" in small.out
+    large, something = outcomes(10**6)
     assert large.code == 3
     assert "Broker 1 has 3.00x and broker 2 has 0.00x of its fair share by disk." in large.out
     assert something["partitions"] == 1
