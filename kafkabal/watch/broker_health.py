@@ -166,11 +166,6 @@ class HealthMonitor:
         """Brokers in one of these states."""
         return frozenset(b for b, known in self._brokers.items() if known.health in kinds)
 
-    @property
-    def is_in_doubt(self) -> bool:
-        """Whether a broker was just slow but does not count as slow yet: the next observations decide."""
-        return any(known.suspicious and known.health is BrokerHealth.WELL for known in self._brokers.values())
-
     def since_s(self, broker: int) -> float:
         """Monotonic time at which a broker entered its state."""
         return self._brokers[broker].since_s

@@ -2,7 +2,7 @@
 
 ::
 
-    every 5 s    ask all brokers for an answer -> health of each; sooner again while one may turn out to be slow
+    every 5 s    ask all brokers for an answer -> health of each
     every 30 s   read the whole cluster        -> offline dirs, replicas out of sync, imbalance
     then         report every change as an event
                  while a healing is in progress: stop it if a repair takes precedence, its window closed, or its plan is
@@ -94,18 +94,12 @@ class Watcher:
     ) -> None:
         """Observe until it should end; then cancel a healing in progress gracefully."""
         while not should_end():
-            begin_s = self._clock.monotonic()
+            next_s = self._clock.monotonic() + self._options.every_s
             self.observe()
             after_observation(self.summary())
-            next_s = begin_s + self._pause_s()
             while not should_end() and (left_s := next_s - self._clock.monotonic()) > 0:
                 self._clock.sleep(min(left_s, _NAP_S))
         self.end()
-
-    def _pause_s(self) -> float:
-        """From the beginning of an observation to that of the next: shorter while a broker may turn out to be slow."""
-        options = self._options
-        return min(options.every_s, options.again_after_s) if self._monitor.is_in_doubt else options.every_s
 
     def observe(self) -> None:
         """Make one observation and act on it."""
