@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from kafkabal.atomic_files import replacing
+from kafkabal.decoding_faults import decoding_fault
 from kafkabal.errors import InputFileError
 from kafkabal.input_files import Int32, decode_json, read_bytes
 from kafkabal.plan.plan import ANY_DIR, PLAN_FORMAT, Action, PartitionChange, Placement, Plan, ScoreChange
@@ -39,6 +40,16 @@ class _PartitionEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     def name(self) -> str:
         """``topic-partition``."""
         return f"{self.topic}-{self.partition}"
+
+
+class _UsedOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options that commands use when they apply or show a plan; they only repeat the others."""
+
+    tolerance: float = 0.0
+    drain: tuple[Int32, ...] = ()
+    exclude_brokers: tuple[Int32, ...] = ()
+    exclude_topics: tuple[str, ...] = ()
+    replication_factor: Int32 | None = None
 
 
 class _PlanPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +117,8 @@ def read_plan(path: Path | str) -> Plan:
     data = read_bytes(path)
     _check_versions(path, data)
     entry = decode_json(msgspec.json.Decoder(_PlanEntry), data, path, _NO_PLAN)
+    if entry.kafkabal is not None:
+        _check_options(path, entry.kafkabal.options)
     for p in entry.partitions:
         _check_partition(path, p)
     names = Counter(p.name for p in entry.partitions)
@@ -173,6 +186,13 @@ def _check_versions(path: Path | str, data: bytes) -> None:
             f"plan format {plan_format} is not supported; this kafkabal reads formats up to {PLAN_FORMAT}",
             hint="use the version of kafkabal that made the plan, or a later one",
         )
+
+
+def _check_options(path: Path | str, options: dict[str, Any]) -> None:
+    try:
+        msgspec.convert(options, _UsedOptions)
+    except msgspec.ValidationError as error:
+        raise InputFileError(path, f"options of the plan: {decoding_fault(error)}") from error
 
 
 def _check_partition(path: Path | str, p: _PartitionEntry) -> None:

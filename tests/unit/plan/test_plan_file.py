@@ -97,6 +97,11 @@ def changed(**changes: Any) -> dict[str, Any]:
     return {"version": 1, "partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2], **changes}]}
 
 
+def planned(**options: Any) -> dict[str, Any]:
+    """A plan without partitions and with these options."""
+    return {"partitions": [], "kafkabal": {"plan_format": 2, "plan_id": "x", "options": options}}
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -112,6 +117,9 @@ def changed(**changes: Any) -> dict[str, Any]:
             "plan format 3 is not supported; this kafkabal reads formats up to 2",
         ),
         ({"partitions": [], "kafkabal": {"plan_format": 1}}, "missing key: plan_id"),
+        (planned(drain=5), "options of the plan: drain: expected a list, not a whole number"),
+        (planned(exclude_topics=[7]), "options of the plan: exclude_topics"),
+        (planned(tolerance="9%"), "options of the plan: tolerance: expected a number, not text"),
         (changed(replicas=[]), "t-0: no replicas"),
         (changed(replicas=[1, 1]), "t-0: duplicate broker"),
         (changed(replicas=["1"]), "expected a whole number, not text"),
