@@ -30,6 +30,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=
     """Predicted time of the copies at the throttle; None without a throttle."""
     lock_scope: str
     throttle_bytes_per_s: int | None
+    log_dir_throttle_bytes_per_s: int | None
     has_cluster_record: bool
     """Whether the cluster itself keeps what another host needs to take over."""
 

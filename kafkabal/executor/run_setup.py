@@ -230,6 +230,7 @@ def announce_start(context: RunContext, goal: Goal | None = None) -> None:
             predicted_s=predicted_s(partitions, throttle),
             lock_scope=context.fence.scope,
             throttle_bytes_per_s=throttle.bytes_per_s,
+            log_dir_throttle_bytes_per_s=throttle.log_dir_bytes_per_s,
             has_cluster_record=context.store.cluster_record is not None,
         )
     )

@@ -104,7 +104,8 @@ class ProgressMessages:
         self._doing = _DOING[event.goal]
         known_s = event.predicted_s or 0.0
         predicted = "" if known_s < _SHORTEST_PREDICTED_S else f", about {format_duration(known_s)}"
-        throttle = event.throttle_bytes_per_s
+        is_within_brokers = event.copy_bytes == 0 and event.log_dir_bytes > 0
+        throttle = event.log_dir_throttle_bytes_per_s if is_within_brokers else event.throttle_bytes_per_s
         limit = "without a throttle" if throttle is None else f"at {format_stated_rate(throttle)} per broker"
         within = f" and {format_bytes(event.log_dir_bytes)} between log dirs" if event.log_dir_bytes else ""
         self._say(

@@ -38,6 +38,7 @@ STARTED = Started(
     predicted_s=None,
     lock_scope="cluster",
     throttle_bytes_per_s=None,
+    log_dir_throttle_bytes_per_s=None,
     has_cluster_record=True,
 )
 PROGRESS = RunProgress(

@@ -204,6 +204,7 @@ def _started() -> Started:
         predicted_s=None,
         lock_scope="this cluster",
         throttle_bytes_per_s=None,
+        log_dir_throttle_bytes_per_s=None,
         has_cluster_record=True,
     )
 

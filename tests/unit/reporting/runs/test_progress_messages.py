@@ -25,13 +25,18 @@ def _said(*events: Event) -> list[str]:
 
 
 def _started(**facts: Any) -> Started:
-    given = {"throttle_bytes_per_s": 50_000_000, "predicted_s": None, **facts}
+    given = {
+        "copy_bytes": 2**30,
+        "log_dir_bytes": 0,
+        "throttle_bytes_per_s": 50_000_000,
+        "log_dir_throttle_bytes_per_s": 100_000_000,
+        "predicted_s": None,
+        **facts,
+    }
     return Started(
         run_id="r",
         goal=Goal.APPLY,
         partitions=2,
-        copy_bytes=2**30,
-        log_dir_bytes=0,
         lock_scope="this cluster",
         has_cluster_record=True,
         **given,
@@ -65,6 +70,12 @@ def test_a_prediction_of_less_than_the_rest_of_a_run_is_not_reported(predicted_s
     """A run of a few bytes takes seconds all the same."""
     (line,) = _said(_started(predicted_s=predicted_s))
     assert ("about" in line) is reported
+
+
+def test_a_run_within_brokers_reports_the_throttle_of_log_dirs() -> None:
+    """Copies between log dirs do not use the rate between brokers."""
+    (line,) = _said(_started(copy_bytes=0, log_dir_bytes=2**20))
+    assert "1.00 MiB between log dirs, at 100 MB/s per broker" in line
 
 
 def test_a_throttle_is_reported_as_it_was_written() -> None:
