@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from kafkabal.clusters import Capability, Cluster, ConfigResource, ConfigSource, ResourceKind
@@ -45,6 +45,8 @@ class RunStatus:
     """Partitions that are not at the target of the run, or have another leader."""
     throttles: tuple[str, ...]
     """Throttles of the run that are set now."""
+    unknown_throttles: tuple[str, ...]
+    """Brokers whose throttles could not be read, with the reason."""
     foreign: int
     """Number of reassignments in flight that are not ours."""
     holder: str | None
@@ -79,7 +81,7 @@ class RunStatus:
     @property
     def is_as_planned(self) -> bool:
         """Whether the cluster is as the run was meant to leave it."""
-        return not self.throttles and not self.differing
+        return not self.throttles and not self.unknown_throttles and not self.differing
 
 
 def run_status(cluster: Cluster, found: FoundRun) -> RunStatus:
@@ -95,11 +97,13 @@ def run_status(cluster: Cluster, found: FoundRun) -> RunStatus:
     ]
     done_bytes, total_bytes = _copied(targets, stages, seen)
     holder, why_holder_unknown = current_holder(cluster)
+    throttles, unknown_throttles = _throttles(cluster, found)
     return RunStatus(
         found=found,
         stages=Counter(stages.values()),
         differing=tuple(differing),
-        throttles=tuple(_throttles(cluster, found)),
+        throttles=throttles,
+        unknown_throttles=unknown_throttles,
         foreign=len(seen.reassignments.keys() - targets.keys()),
         holder=holder,
         done_bytes=done_bytes,
@@ -173,16 +177,18 @@ def _state_of(target: TargetPlacement, stage: Stage, seen: Observation) -> Parti
     )
 
 
-def _throttles(cluster: Cluster, found: FoundRun) -> Iterator[str]:
-    """Configs that still hold a value or an entry of ours."""
+def _throttles(cluster: Cluster, found: FoundRun) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Configs that still hold a value or an entry of ours, and brokers whose configs could not be read."""
     originals = {(o.of, o.key): o for o in (*found.record.originals, *found.state.later_originals)}
     if not originals or Capability.CONFIGS not in cluster.capabilities:
-        return
+        return (), ()
     ours = entries_by_topic(found.record.partitions)
+    still_set: list[str] = []
+    unknown: list[str] = []
     for kind, keys in ((ResourceKind.BROKER, RATE_KEYS), (ResourceKind.TOPIC, LIST_KEYS)):
         resources: set[ConfigResource] = {resource for resource, _ in originals if resource.kind is kind}
         current, faults = cluster.configs(resources, keys) if resources else ({}, {})
-        yield from (f"unknown for {r}: {fault}" for r, fault in faults.items() if r.kind is ResourceKind.BROKER)
+        unknown += [f"{r}: {fault}" for r, fault in faults.items() if r.kind is ResourceKind.BROKER]
         for resource, values in sorted(current.items()):
             for key in keys:
                 original, value = originals.get((resource, key)), values.get(key)
@@ -194,4 +200,5 @@ def _throttles(cluster: Cluster, found: FoundRun) -> Iterator[str]:
                     else restore_rate(original, value, found.state.rates).is_needed
                 )
                 if is_ours and value is not None and value.source is ConfigSource.OWN:
-                    yield f"{key} of {resource}: {value.value}"
+                    still_set.append(f"{key} of {resource}: {value.value}")
+    return tuple(still_set), tuple(unknown)

@@ -74,6 +74,7 @@ def _run_status(phase: Phase, holder: str | None) -> Report:
             stages=Counter({Stage.MOVING: 2, Stage.WAITING: 1}),
             differing=rows,
             throttles=("leader.replication.throttled.rate of broker 1",),
+            unknown_throttles=(),
             foreign=0,
             holder=holder,
             done_bytes=3 * 2**30,

@@ -30,6 +30,7 @@ def _status(done_bytes: int, moving: int = 2, holder: str | None = "kafkabal on 
         stages=Counter({Stage.MOVING: moving}),
         differing=(),
         throttles=(),
+        unknown_throttles=(),
         foreign=0,
         holder=holder,
         done_bytes=done_bytes,

@@ -64,6 +64,7 @@ _FACTS: Final = (
     _RunFact("planned_partitions", "", lambda status: len(status.found.record.partitions)),
     _RunFact("stages", "", lambda status: {stage.value: count for stage, count in sorted(status.stages.items())}),
     _RunFact("throttles", "", lambda status: list(status.throttles)),
+    _RunFact("unknown_throttles", "", lambda status: list(status.unknown_throttles)),
     _RunFact("other_reassignments", "", lambda status: status.foreign),
     _RunFact("journal", "", lambda status: str(status.found.journal.path) if status.found.journal else None),
 )
@@ -84,6 +85,8 @@ def _headline(status: RunStatus, moving: int) -> str:
         parts.append(f"{moving} in flight")
     if status.throttles:
         parts.append(f"{counted_noun(len(status.throttles), 'throttle')} set")
+    if status.unknown_throttles:
+        parts.append(f"throttles of {counted_noun(len(status.unknown_throttles), 'broker')} unknown")
     return f"{run}: {', '.join(parts)}"
 
 
@@ -111,16 +114,19 @@ def _notes(status: RunStatus) -> tuple[str, ...]:
         notes = [in_force] if status.throttles else []
         if found.state.phase is Phase.PAUSED:
             window = found.record.options.window
-            opens = "" if window is None else f"when its window opens ({window}); paused by a command, "
+            opens = "" if window is None else f"when its window opens ({window}), or if a command paused it, "
             notes.append(f"paused: continues {opens}with 'kafkabal rebalance resume'")
         return (*notes, "'kafkabal rebalance throttle', 'pause' and 'cancel' reach the run from any host")
     notes = [f"still set: {throttle}" for throttle in status.throttles[:_SHOWN]]
+    notes += [f"throttles unknown: {broker}" for broker in status.unknown_throttles[:_SHOWN]]
     if status.why_holder_unknown:
         notes.append(f"unknown whether a process works on it: {status.why_holder_unknown}")
     if status.is_as_planned:
         return tuple(notes)
     if found.is_resumable:
         return (*notes, "continue with 'kafkabal rebalance resume', or revert with 'kafkabal rebalance rollback'")
+    if not status.differing:
+        return (*notes, "the run completed; restore its throttles with 'kafkabal rebalance repair'")
     run_id = found.record.run_id
     to_roll_back = f"to roll it back: 'kafkabal rebalance rollback {run_id}'"
     return (*notes, f"the run completed; partitions have changed since; {to_roll_back}")

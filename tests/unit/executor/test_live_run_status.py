@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafkabal.clusters import ResourceKind
 from kafkabal.clusters.simulated.fault_injection import Call
 from kafkabal.errors import UnreachableError
 from kafkabal.executor.execute_run import apply, resume, roll_back
@@ -33,6 +34,24 @@ def test_status_agrees_with_the_cluster(scene: Any) -> None:
     done = run_status(scene.memory, found)
     assert done.is_as_planned
     assert done.stages == {Stage.PLACED: 7}
+
+
+def test_throttles_of_a_broker_that_cannot_be_read_are_unknown(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that died after the run may hold a throttle: neither set nor restored, so the run is not settled."""
+    found = find_run(scene.crash_at(30))
+    assert found is not None
+    read = scene.memory.configs
+
+    def without_brokers(resources: Any, keys: Any) -> Any:
+        brokers = {r for r in resources if r.kind is ResourceKind.BROKER}
+        values, faults = read(set(resources) - brokers, keys)
+        return values, {**faults, **dict.fromkeys(brokers, "unreachable")}
+
+    monkeypatch.setattr(scene.memory, "configs", without_brokers)
+    status = run_status(scene.memory, found)
+    assert not any("of broker" in throttle for throttle in status.throttles)
+    assert status.unknown_throttles
+    assert all(broker.endswith(": unreachable") for broker in status.unknown_throttles)
 
 
 def test_status_while_the_lock_cannot_be_read(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:

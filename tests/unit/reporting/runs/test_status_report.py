@@ -12,7 +12,7 @@ from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.executor.state.run_record import RunRecord
-from kafkabal.executor.state.run_states import Phase, RunState
+from kafkabal.executor.state.run_states import Phase, RunOutcome, RunState
 from kafkabal.reporting.runs.status_report import progress_line, status_report
 
 
@@ -31,6 +31,7 @@ def _status(done_bytes: int, phase: Phase = Phase.MOVING, window: str | None = N
         stages=Counter({Stage.MOVING: 2, Stage.WAITING: 3, Stage.PLACED: 5}),
         differing=(),
         throttles=("rate of broker 1",),
+        unknown_throttles=(),
         foreign=0,
         holder="kafkabal on one (process 7)",
         done_bytes=done_bytes,
@@ -63,7 +64,11 @@ def test_an_unknown_lock_holder_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("window", "word"), [(None, "paused: continues with 'kafkabal"), ("01:00-05:00", "opens (01:00-05:00)")]
+    ("window", "word"),
+    [
+        (None, "paused: continues with 'kafkabal"),
+        ("01:00-05:00", "opens (01:00-05:00), or if a command paused it, with 'kafkabal"),
+    ],
 )
 def test_a_pause_names_its_end(window: str | None, word: str) -> None:
     """A requested pause ends by a command, one outside the window by the clock."""
@@ -78,6 +83,24 @@ def test_a_partition_with_another_leader_is_listed_separately() -> None:
     )
     status = replace(_status(0), holder=None, throttles=(), differing=differing, stages=Counter(stages))
     assert status_report(status).headline == "run r: 1 of 0 partitions not in place, 1 not led as planned"
+
+
+def test_throttles_that_cannot_be_read_are_not_counted_as_set() -> None:
+    """A dead broker may hold throttles: they are unknown, so the run is neither settled nor said to have left some."""
+    unknown = ("broker 3: unreachable",)
+    status = replace(_status(0), holder=None, throttles=(), unknown_throttles=unknown)
+    report = status_report(status)
+    assert not status.is_as_planned
+    assert report.headline.endswith(", throttles of 1 broker unknown")
+    assert "throttles unknown: broker 3: unreachable" in report.notes
+
+
+def test_a_completed_run_that_only_left_throttles_says_how_to_restore_them() -> None:
+    """Its partitions are in place, so nothing is said of changed ones."""
+    found = _status(0).found
+    found = replace(found, state=RunState(phase=Phase.CLOSED, outcome=RunOutcome.COMPLETE))
+    notes = status_report(replace(_status(0), found=found, holder=None)).notes
+    assert notes[-1] == "the run completed; restore its throttles with 'kafkabal rebalance repair'"
 
 
 def test_partitions_in_flight_are_listed_first() -> None:
