@@ -176,8 +176,8 @@ def _notes(
         yield "no history ('kafkabal inspect --record'): logs are taken to be at the steady state of their retention"
     if relief.young_topics and relief.first_expires_s is not None:
         yield (
-            f"{counted_noun(relief.young_topics, 'topic')} on it with no record older than half the retention (7d "
-            f"without a limit): halving it frees nothing for {format_duration(relief.first_expires_s)}"
+            f"{counted_noun(relief.young_topics, 'topic')} on it: all records are younger than half the retention (7d "
+            f"if unlimited), so halving it frees nothing for {format_duration(relief.first_expires_s)}"
         )
     if any(way.config for way in relief.ways):
         yield "what retention frees is gone for good: make sure that no consumer needs it"
