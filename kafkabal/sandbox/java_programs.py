@@ -103,5 +103,10 @@ def run_java(command: Sequence[str], *, timeout_s: float, stdin: str | None = No
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise OperationError(f"Java program did not finish within {timeout_s:g} s: {error.cmd[-1]}") from error
+        raise OperationError(f"Java program did not finish within {timeout_s:g} s: {_main_class(command)}") from error
     return ProgramResult(done.returncode, done.stdout, done.stderr)
+
+
+def _main_class(command: Sequence[str]) -> str:
+    """The main class in a command line of :func:`java_command`."""
+    return command[command.index("-cp") + 2]

@@ -116,6 +116,14 @@ def test_units_are_well_formed(unit: Path) -> None:
     assert complaints == []
 
 
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
+def test_units_share_the_owner_of_the_state_folder(unit: Path) -> None:
+    """systemd gives a state folder to the user of the unit that starts, so a second user would lock out the first."""
+    text = unit.read_text()
+    if "StateDirectory=" in text:
+        assert "\nUser=kafkabal\nDynamicUser=yes\n" in text
+
+
 def _instructions() -> list[tuple[str, str]]:
     text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
