@@ -575,7 +575,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance apply' -s h -l help -d
 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l case -r -F -d 'YAML file of what happens to the cluster. [required]'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l days -r -f -d 'Simulated days; 1 to 3,650. [default: 90]'
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l check -d 'Exit 3 if a promise is broken, unless another one required it.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l check -d 'Exit 3 if a promise is broken.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance simulate' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'

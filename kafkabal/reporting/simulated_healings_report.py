@@ -14,8 +14,8 @@ _SHOWN_ROWS = 40
 
 def watch_simulation_report(result: SimulationResult) -> Report:
     """Healings first, for programs that read a single table."""
-    broken = [promise for promise in result.promises if promise.is_broken]
-    outcome = f"broken: {', '.join(promise.kind for promise in broken)}" if broken else _kept(result)
+    broken = [promise for promise in result.promises if not promise.is_kept]
+    outcome = f"broken: {', '.join(promise.name for promise in broken)}" if broken else "every promise kept"
     headline = (
         f"{result.days:g} days, {counted_noun(len(result.events), 'event')}, "
         f"{counted_noun(len(result.healings), 'healing')}, "
@@ -36,12 +36,6 @@ def watch_simulation_report(result: SimulationResult) -> Report:
         ),
         tables=(_healings(result), _promises(result), _events(result)),
     )
-
-
-def _kept(result: SimulationResult) -> str:
-    if all(promise.is_kept for promise in result.promises):
-        return "every promise kept"
-    return "no promise broken but for another one"
 
 
 def _healings(result: SimulationResult) -> Table:
@@ -78,10 +72,9 @@ def _promises(result: SimulationResult) -> Table:
         key="promises",
         title="promised",
         columns=(
-            Column(key="promise", title="promise", values=[str(p.kind) for p in promises], label=True, wraps=True),
+            Column(key="promise", title="promise", values=[p.name for p in promises], label=True, wraps=True),
             Column(key="found", title="found", values=[p.found for p in promises], wraps=True),
             Column(key="kept", title="", values=[p.is_kept for p in promises]),
-            Column(key="reason", title="in conflict with the others", values=[p.reason for p in promises], wraps=True),
             Column(
                 key="kept_in_words",
                 title="kept",

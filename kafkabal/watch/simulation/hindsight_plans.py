@@ -15,7 +15,7 @@ cheap, and it is chance which of the two drifts out of its band first, months la
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kafkabal.clusters import ReadRequest
@@ -25,7 +25,6 @@ from kafkabal.planner import Mode, PlanOptions, make_plan
 from kafkabal.watch.heal_policy import HealLevel
 from kafkabal.watch.simulation.simulated_scene import SimulatedScene
 from kafkabal.watch.simulation.simulation_case import DAY_S, BrokerFault, FaultKind, SimulationCase
-from kafkabal.watch.simulation.time_in_band import TimeInBand
 from kafkabal.watch.state_findings import find
 
 _NO_TIME_S = 1.0
@@ -38,46 +37,36 @@ def hindsight_bytes(state: ClusterState, case: SimulationCase, faults: Sequence[
     """Bytes that one plan a day would have copied."""
     if case.policy.level is not HealLevel.ALL:
         return 0
-    evenings = EveningPlans(state, case, faults)
-    evenings.play(days)
-    return evenings.moved_bytes
+    return _Hindsight(state, case, faults).play(days)
 
 
-class PlansWithoutTime:
-    """The cluster of a case, on which plans are applied at once.
+class _Hindsight:
+    def __init__(self, state: ClusterState, case: SimulationCase, faults: Sequence[BrokerFault]) -> None:
+        self._case, self._bytes = case, 0
+        self._scene = SimulatedScene(state, case, faults, bandwidth_bytes_per_s=_ANY_BANDWIDTH_BYTES_PER_S)
+        for fault in faults:
+            if fault.kind is FaultKind.DEAD and fault.for_s > case.policy.dead_after_s:
+                self._scene.clock.at(fault.at_s + case.policy.dead_after_s + _NO_TIME_S, self._repair)
 
-    Parameters
-    ----------
-    measures_band
-        Whether to add up :attr:`in_band`, which takes as long as everything else.
-    """
+    def play(self, days: float) -> int:
+        clock = self._scene.clock
+        self._plan_of_the_day()
+        for day in range(1, int(days) + 1):
+            clock.sleep(day * DAY_S - clock.monotonic())
+            if not self._scene.missing:
+                self._plan_of_the_day()
+        clock.sleep(days * DAY_S - clock.monotonic())
+        return self._bytes
 
-    def __init__(
-        self, state: ClusterState, case: SimulationCase, faults: Iterable[BrokerFault], *, measures_band: bool = False
-    ) -> None:
-        self._case, self._measures_band = case, measures_band
-        self.in_band, self.moved_bytes = TimeInBand(), 0
-        self._scene = SimulatedScene(
-            state, case, faults, lambda _: self._on_change(), bandwidth_bytes_per_s=_ANY_BANDWIDTH_BYTES_PER_S
-        )
+    def _repair(self) -> None:
+        self._apply(make_plan(self._state(), PlanOptions(mode=Mode.REPAIR_ONLY)))
 
-    def play(self, days: float) -> None:
-        """Simulate these days."""
-        self._sleep_until(days * DAY_S)
-        self._note_band()
-
-    def _on_change(self) -> None:
-        """Sizes have changed, or a broker has failed, come back or joined."""
-        self._note_band()
-
-    def _note_band(self) -> None:
-        if self._measures_band:
-            is_outside = bool(find(self._state(), self._case.policy.outer_tolerance).imbalanced)
-            is_counted = not (self._scene.missing or self._scene.slow)
-            self.in_band.note(self._scene.clock.monotonic(), is_counted=is_counted, is_inside=not is_outside)
-
-    def _sleep_until(self, at_s: float) -> None:
-        self._scene.clock.sleep(at_s - self._scene.clock.monotonic())
+    def _plan_of_the_day(self) -> None:
+        state, policy = self._state(), self._case.policy
+        found = find(state, policy.outer_tolerance)
+        if found.empty or found.imbalanced:
+            options = PlanOptions(tolerance=policy.inner_tolerance)
+            self._apply(make_plan(state, replace(options, mode=Mode.ONLY_TO_NEW) if found.empty else options))
 
     def _state(self) -> ClusterState:
         return self._scene.cluster.read(ReadRequest()).state
@@ -92,51 +81,4 @@ class PlansWithoutTime:
             for broker, path in zip(change.replicas, change.log_dirs, strict=True):
                 if path != ANY_DIR and partition is not None and broker in partition.logs:
                     partition.logs[broker].log_dir = path
-        self.moved_bytes += plan.moved_bytes
-        self._note_band()
-
-
-class EveningPlans(PlansWithoutTime):
-    """One plan at the beginning and at the end of each day, and repairs."""
-
-    def __init__(
-        self, state: ClusterState, case: SimulationCase, faults: Sequence[BrokerFault], *, measures_band: bool = False
-    ) -> None:
-        super().__init__(state, case, faults, measures_band=measures_band)
-        for fault in faults:
-            if fault.kind is FaultKind.DEAD and fault.for_s > case.policy.dead_after_s:
-                self._scene.clock.at(fault.at_s + case.policy.dead_after_s + _NO_TIME_S, self._repair)
-
-    def play(self, days: float) -> None:
-        """Simulate these days."""
-        self._plan_of_the_day()
-        for day in range(1, int(days) + 1):
-            self._sleep_until(day * DAY_S)
-            if not self._scene.missing:
-                self._plan_of_the_day()
-        super().play(days)
-
-    def _repair(self) -> None:
-        self._apply(make_plan(self._state(), PlanOptions(mode=Mode.REPAIR_ONLY)))
-
-    def _plan_of_the_day(self) -> bool:
-        """Make the plan of the day; returns whether one was needed."""
-        state, policy = self._state(), self._case.policy
-        found = find(state, policy.outer_tolerance)
-        if not (found.empty or found.imbalanced):
-            return False
-        options = PlanOptions(tolerance=policy.inner_tolerance)
-        self._apply(make_plan(state, replace(options, mode=Mode.ONLY_TO_NEW) if found.empty else options))
-        return True
-
-
-class PromptPlans(EveningPlans):
-    """The plan of a day is made as soon as it is needed; a second need of the day waits until the evening."""
-
-    _planned_day = -1
-
-    def _on_change(self) -> None:
-        super()._on_change()
-        day = int(self._scene.clock.monotonic() // DAY_S)
-        if not self._scene.missing and day != self._planned_day and self._plan_of_the_day():
-            self._planned_day = day
+        self._bytes += plan.moved_bytes

@@ -13,13 +13,11 @@ An observation that would show the same as the previous one is left out; nothing
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from kafkabal.clusters import ReadRequest
 from kafkabal.errors import UsageError
 from kafkabal.executor import FoundRun, RunEnvironment, Timeouts
 from kafkabal.model import ClusterState
@@ -27,13 +25,11 @@ from kafkabal.plan import PartitionChange, Plan
 from kafkabal.watch.decide_healing import Healing
 from kafkabal.watch.heal import HealResult, RunHealer
 from kafkabal.watch.healing_ledger import DAY_S
-from kafkabal.watch.simulation.conflicting_promises import is_cramped, is_held_outside, with_reasons
 from kafkabal.watch.simulation.hindsight_plans import hindsight_bytes
 from kafkabal.watch.simulation.scripted_failures import faults_of, last_change_s
 from kafkabal.watch.simulation.simulated_scene import SimulatedScene
 from kafkabal.watch.simulation.simulation_case import BrokerFault, SimulationCase
 from kafkabal.watch.simulation.simulation_result import SimulatedHealing, SimulationResult
-from kafkabal.watch.simulation.time_in_band import TimeInBand
 from kafkabal.watch.watch_events import WatchEvent
 from kafkabal.watch.watch_options import WatchOptions
 from kafkabal.watch.watcher import Watcher
@@ -69,8 +65,7 @@ def simulate(state: ClusterState, case: SimulationCase, days: float, folder: Pat
     _check(state, case)
     faults = faults_of(case, state.brokers.id[state.brokers.is_live].tolist(), days * DAY_S)
     result = _SimulatedWatch(state, case, faults, folder).play(days)
-    result = replace(result, hindsight_bytes=hindsight_bytes(state, case, faults, days))
-    return with_reasons(result, state, case, faults)
+    return replace(result, hindsight_bytes=hindsight_bytes(state, case, faults, days))
 
 
 def _check(state: ClusterState, case: SimulationCase) -> None:
@@ -94,30 +89,30 @@ class _SimulatedWatch:
     ) -> None:
         self._scene = SimulatedScene(state, case, faults, self._on_change)
         self._clock = self._scene.clock
-        self._case = case
-        is_growing, quiet_from_s = bool(case.growth.per_day), last_change_s(case, faults) + _SETTLED_S
+        self._case, self._quiet_from_s = case, last_change_s(case, faults) + _SETTLED_S
         self._noise = np.random.default_rng((case.seed, 2))
         self._events: list[WatchEvent] = []
-        self._healer = _NotingHealer(self._scene, folder, case, math.inf if is_growing else quiet_from_s)
+        self._healer = _NotingHealer(self._scene, folder, case)
         options = WatchOptions(policy=case.policy)
         self._watcher = Watcher(self._scene.cluster, options, self._clock, self, self._healer, folder / "watch.json")
         self._observations = 0
-        self._changed_at_s = 0.0
+        self._changed_at_s = self._measured_at_s = 0.0
         self._next_observation = 0
-        self._in_band, self._in_band_where_possible = TimeInBand(), TimeInBand()
+        self._counted_s = self._in_band_s = 0.0
+        self._is_in_band = self._is_counted = True
 
     def play(self, days: float) -> SimulationResult:
         self._observe_in(0.0)
         self._clock.sleep(days * DAY_S - self._clock.monotonic())
         self._measure()
+        steady = [h for h in self._healer.healings if not self._case.growth.per_day and h.at_s >= self._quiet_from_s]
         return SimulationResult(
             days=days,
             observations=self._observations,
             events=tuple(self._events),
             healings=tuple(self._healer.healings),
-            in_band_fraction=self._in_band.fraction,
-            in_band_where_possible=self._in_band_where_possible.fraction,
-            held_outside_s=self._in_band.counted_s - self._in_band_where_possible.counted_s,
+            in_band_fraction=self._in_band_s / self._counted_s if self._counted_s else 1.0,
+            steady_state_actions=len(steady),
         )
 
     def on_event(self, event: WatchEvent) -> None:
@@ -166,22 +161,20 @@ class _SimulatedWatch:
         return None if is_quiet else _UNWELL_PAUSE_S
 
     def _measure(self) -> None:
-        """Note what this observation found for the time until the next."""
-        at_s, is_inside = self._clock.monotonic(), not self._watcher.summary().findings.imbalanced
-        is_counted = not (self._scene.missing or self._scene.slow or self._watcher.demoted)
-        self._in_band.note(at_s, is_counted=is_counted, is_inside=is_inside)
-        is_possible = is_inside or not (is_counted and self._is_held_outside(at_s))
-        self._in_band_where_possible.note(at_s, is_counted=is_counted and is_possible, is_inside=is_inside)
-
-    def _is_held_outside(self, at_s: float) -> bool:
-        state = self._scene.cluster.read(ReadRequest()).state
-        return is_held_outside(state, self._healer.healings, at_s, self._case.policy.outer_tolerance)
+        """Count the time since the last observation by what that one found."""
+        now_s = self._clock.monotonic()
+        if self._is_counted:
+            self._counted_s += now_s - self._measured_at_s
+            self._in_band_s += (now_s - self._measured_at_s) * self._is_in_band
+        self._measured_at_s = now_s
+        self._is_in_band = not self._watcher.summary().findings.imbalanced
+        self._is_counted = not (self._scene.missing or self._scene.slow or self._watcher.demoted)
 
 
 class _NotingHealer(RunHealer):
     """Heals at once, and records what it did."""
 
-    def __init__(self, scene: SimulatedScene, folder: Path, case: SimulationCase, quiet_from_s: float) -> None:
+    def __init__(self, scene: SimulatedScene, folder: Path, case: SimulationCase) -> None:
         super().__init__(
             lambda stop: RunEnvironment(
                 cluster=scene.cluster, state_dir=folder / "runs", clock=scene.clock, stop=stop, host="simulated"
@@ -190,7 +183,7 @@ class _NotingHealer(RunHealer):
             timeouts=Timeouts(poll_s=_RUN_POLL_S),
             in_background=False,
         )
-        self._scene, self._clock, self._quiet_from_s = scene, scene.clock, quiet_from_s
+        self._scene, self._clock = scene, scene.clock
         self._begun: tuple[float, Healing, Plan | None, frozenset[int]] | None = None
         self.healings: list[SimulatedHealing] = []
 
@@ -217,14 +210,9 @@ class _NotingHealer(RunHealer):
                     dead=dead,
                     widened=frozenset(c.name for c in plan.partitions if self._widens(c)) if plan else frozenset(),
                     outcome="stopped" if result.was_stopped else result.problem or "done",
-                    is_steady=at_s >= self._quiet_from_s,
-                    is_cramped=plan is not None and is_cramped(healing.kind, plan, self._live_brokers(dead)),
                 )
             )
         return result
-
-    def _live_brokers(self, dead: frozenset[int]) -> int:
-        return len(self._scene.kafka.parts.brokers.keys() - dead)
 
     def _widens(self, change: PartitionChange) -> bool:
         """Whether a change spreads a partition over more racks."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from kafkabal.model import TopicPartition
 from kafkabal.plan import Plan
@@ -35,35 +34,15 @@ class SimulatedHealing:
     """Partitions that it spread over more racks, since a repair had to leave them in fewer."""
     outcome: str
     """``done``, ``stopped`` or what went wrong."""
-    is_steady: bool = False
-    """Whether nothing but noise had happened for two days."""
-    is_cramped: bool = False
-    """Whether it is a repair with as few live brokers as partitions have replicas."""
-
-
-class PromiseKind(StrEnum):
-    """A promise of the watch."""
-
-    TWICE = "replicas moved twice within a day"
-    STEADY = "actions at steady state"
-    BAND = "time inside the outer band"
-    BYTES = "bytes over one plan a day in hindsight"
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A promise, and whether it was kept."""
+    """A promise of the watch, and whether it was kept."""
 
-    kind: PromiseKind
+    name: str
     found: str
     is_kept: bool
-    reason: str = ""
-    """How another promise stood in the way, with figures that show it; empty if none did."""
-
-    @property
-    def is_broken(self) -> bool:
-        """Whether it is not kept although no other promise stood in the way."""
-        return not (self.is_kept or self.reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +55,9 @@ class SimulationResult:
     healings: tuple[SimulatedHealing, ...]
     in_band_fraction: float
     """Fraction of the time in which no broker was dead, slow or demoted."""
-    in_band_where_possible: float
-    """The same without :attr:`held_outside_s`."""
-    held_outside_s: float
-    """Time in which replicas that may not move kept a broker outside its band, whatever else would have moved."""
+    steady_state_actions: int
+    """Healings although nothing but noise had happened for two days."""
     hindsight_bytes: int = 0
-    reasons: Mapping[PromiseKind, str] = field(default_factory=dict)
-    """By promise that is not kept: see :attr:`Promise.reason`."""
 
     @property
     def moved_bytes(self) -> int:
@@ -98,35 +73,25 @@ class SimulationResult:
         return moved_twice(self.healings)
 
     @property
-    def steady_healings(self) -> tuple[SimulatedHealing, ...]:
-        """Healings although nothing but noise had happened for two days."""
-        return tuple(h for h in self.healings if h.is_steady)
-
-    @property
-    def steady_state_actions(self) -> int:
-        """Number of :attr:`steady_healings`."""
-        return len(self.steady_healings)
-
-    @property
     def of_hindsight(self) -> float:
         """Bytes as a fraction of what one plan a day would have moved with the day known in advance."""
-        return bytes_ratio(self.moved_bytes, self.hindsight_bytes)
+        return self.moved_bytes / self.hindsight_bytes if self.hindsight_bytes else 1.0 if not self.moved_bytes else 2.0
 
     @property
     def promises(self) -> tuple[Promise, ...]:
         """The promises to be kept."""
-        found = (
-            (PromiseKind.TWICE, str(self.moved_twice), self.moved_twice == 0),
-            (PromiseKind.STEADY, str(self.steady_state_actions), self.steady_state_actions == 0),
-            (PromiseKind.BAND, f"{self.in_band_fraction:.2%}", self.in_band_fraction >= LEAST_IN_BAND),
-            (PromiseKind.BYTES, f"{self.of_hindsight:.2f}", self.of_hindsight <= MOST_BYTES_OF_HINDSIGHT),
+        return (
+            Promise("replicas moved twice within a day", str(self.moved_twice), self.moved_twice == 0),
+            Promise("actions at steady state", str(self.steady_state_actions), self.steady_state_actions == 0),
+            Promise(
+                "time inside the outer band", f"{self.in_band_fraction:.2%}", self.in_band_fraction >= LEAST_IN_BAND
+            ),
+            Promise(
+                "bytes over one plan a day in hindsight",
+                f"{self.of_hindsight:.2f}",
+                self.of_hindsight <= MOST_BYTES_OF_HINDSIGHT,
+            ),
         )
-        return tuple(Promise(kind, text, is_kept, self.reasons.get(kind, "")) for kind, text, is_kept in found)
-
-
-def bytes_ratio(moved_bytes: int, reference_bytes: int) -> float:
-    """Bytes as a fraction of others; 2 if only the others are 0."""
-    return moved_bytes / reference_bytes if reference_bytes else 1.0 if not moved_bytes else 2.0
 
 
 def moved_twice(healings: Sequence[SimulatedHealing]) -> int:
