@@ -25,7 +25,7 @@ _READER_WAIT_S = 10.0
 """For the reader of a named pipe, as for the writer of one that is read: the shell that starts both programs starts the
 second at once."""
 _PAUSE_S = 0.05
-"""Opening a pipe that nobody reads fails at once, and costs nothing."""
+"""Between attempts to open a pipe that no program reads yet; each fails at once."""
 _LONGEST_PATH = 4095
 """Bytes: PATH_MAX of Linux without its closing NUL."""
 
@@ -134,8 +134,7 @@ def replacing(path: Path | str, *, flush: bool = True) -> Iterator[IO[bytes]]:
 
 
 def _opened_in_place(target: Path) -> IO[bytes]:
-    """Open a device or a pipe; of a named pipe, only if a program reads from it, for which opening alone would wait for
-    ever."""
+    """Open a device or a pipe; a named pipe only once a program reads from it, since opening would wait without end."""
     if not target.is_fifo():
         return target.open("wb")
     end_s = time.monotonic() + _READER_WAIT_S

@@ -197,8 +197,7 @@ def nobody_is_gone(owner: str) -> bool:  # noqa: ARG001
 
 
 OnLockDelay: TypeAlias = Callable[[str, float], None]
-"""Called if nobody holds a lock and it still takes long to acquire it: with the reason, and the longest wait in
-seconds."""
+"""Called with the reason and the longest wait in seconds if a lock that is free cannot be acquired yet."""
 
 
 def ignore_lock_delay(reason: str, wait_s: float) -> None:

@@ -120,7 +120,7 @@ class LockAwaited(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", 
     """Another command holds the lock of the cluster, or Kafka cannot grant it yet; this one waits for it."""
 
     holder: str
-    """What the cluster reports about the holder, or why nobody can hold it yet."""
+    """What the cluster reports about the holder, or why the lock cannot be granted yet."""
     wait_s: float
     """Longest wait, counted from the first attempt."""
 

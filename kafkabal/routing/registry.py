@@ -63,20 +63,12 @@ class PolicyChoice:
         about: About = self.make.about
         return about
 
-    @property
-    def uses_scores(self) -> bool:
-        """Whether the selected scores can change where records go; of a policy that is not built in, nobody knows."""
-        return self.plug_in is not None or Input.SCORES in self.about.inputs
-
-    @property
-    def uses_racks(self) -> bool:
-        """The same of the rack of the reader."""
-        return self.plug_in is not None or Input.RACKS in self.about.inputs
-
-    @property
-    def uses_latencies(self) -> bool:
-        """The same of measured latencies; policies that time acknowledgements start from them."""
-        return self.plug_in is not None or Input.LATENCY in self.about.inputs or self.about.feedback is Feedback.ACKS
+    def may_use(self, an_input: Input) -> bool:
+        """Whether an input can change where records go; assumed of a plug-in, which may read all of the view."""
+        if self.plug_in is not None or an_input in self.about.inputs:
+            return True
+        # policies that time acknowledgements start from measured latencies
+        return an_input is Input.LATENCY and self.about.feedback is Feedback.ACKS
 
     def with_client_settings(self, **settings: OptionValue) -> PolicyChoice:
         """The same policy with its clients' settings as options, where it has such options and none was given."""

@@ -19,9 +19,7 @@ _MOST_BROKERS: Final = 1000
 """Most brokers with equal fair counts: the largest denominator tried."""
 _NOISE: Final = 1e-10
 """Relative error of floating-point sums of a fair load: shares are rounded to twelve digits."""
-
-
-NEGLIGIBLE_FRACTION: Final = 1e-7
+_NEGLIGIBLE_FRACTION: Final = 1e-7
 """Of a disk: 100 kB of 1 TB. A few batches of an internal topic are less; trial data on a large disk are more."""
 
 
@@ -49,7 +47,13 @@ class DiskBand(RelativeBand):
 
     def negligible(self, capacity: F64) -> F64:
         """How far outside its band each holder may be, in bytes; nothing where the size of the disk is unknown (1)."""
-        return capacity * NEGLIGIBLE_FRACTION
+        return capacity * _NEGLIGIBLE_FRACTION
+
+    def edges_on(self, capacity: F64, fair_load: F64, tolerance: float) -> tuple[F64, F64]:
+        """Edges as of :meth:`Band.edges`, widened by what is negligible on disks of these sizes in bytes."""
+        low, high = self.edges(fair_load, tolerance)
+        slack = self.negligible(capacity)
+        return np.maximum(low - slack, 0.0), high + slack
 
 
 class CountBand:

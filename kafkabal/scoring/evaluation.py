@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kafkabal.model import F64, I32, Bools, ClusterState, LogDirState, reports_no_log_dir
-from kafkabal.scoring.bands import CountBand, DiskBand
+from kafkabal.scoring.bands import Band, CountBand, DiskBand
 from kafkabal.scoring.due_under_rules import (
     PlaceableLoads,
     Rules,
@@ -177,16 +177,18 @@ def _holders(score: Score, state: ClusterState) -> tuple[I32, I32]:
     return state.replicas.log_dir, np.where(leader >= 0, state.replicas.log_dir[leader], -1).astype(np.int32)
 
 
+def _edges(band: Band | None, capacity: F64, fair: F64, tolerance: float) -> tuple[F64, F64]:
+    """Edges for each holder; infinite without a band."""
+    if band is None:
+        return np.full(len(fair), -np.inf), np.full(len(fair), np.inf)
+    return band.edges_on(capacity, fair, tolerance) if isinstance(band, DiskBand) else band.edges(fair, tolerance)
+
+
 def _evaluate(score: Score, parts: Parts, due: F64, counted: Bools, load: F64, tolerance: float) -> Evaluation:
     """Evaluate a score with one group per holder: the whole cluster, or the holder's own."""
     group = parts.holder_group if parts.holder_group is not None else np.zeros(len(load), np.int32)
     share, fair = shares_by_group(load, due, counted, group)
-    low, high = (
-        score.band.edges(fair, tolerance) if score.band else (np.full(len(load), -np.inf), np.full(len(load), np.inf))
-    )
-    if isinstance(score.band, DiskBand):
-        slack = score.band.negligible(parts.capacity)
-        low, high = np.maximum(low - slack, 0.0), high + slack
+    low, high = _edges(score.band, parts.capacity, fair, tolerance)
     known = share[counted]
     return Evaluation(
         name=score.name,

@@ -159,7 +159,7 @@ def test_a_broker_that_returns_during_the_repair_ends_it_with_0(crowd: Simulatio
 def test_a_cluster_that_cannot_be_read_at_the_end_keeps_the_finding(
     crowd: Simulation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If nobody can tell what is repaired by now, what the plan could not repair is reported, with a warning."""
+    """If the cluster cannot be read at the end, what the plan could not repair is reported, with a warning."""
     kafka = crowd.memory.kafka
     _move_only_copy(crowd, tmp_path)
     kafka.clock.at(kafka.clock.monotonic() + 20.0, lambda: kafka.start(1))

@@ -200,13 +200,13 @@ def route_simulate(
     is_plain = (policy, workload_options, training_options) == (None, WorkloadOptions(), TrainingOptions())
     state = _read_state(settings, context) if is_plain and topic is not None else None
     from kafkabal.reporting.route_simulation_report import route_simulation_report
-    from kafkabal.routing import load_policy, policy_names
+    from kafkabal.routing import Input, load_policy, policy_names
     from kafkabal.simulator import PolicyComparison, SimulationOptions, compare
 
     choices = [load_policy(text) for text in policy or policy_names()]
     _expect_once([choice.label for choice in choices])
     check_scores_route(choices, context)
-    if not (training_options.storage or any(choice.uses_racks for choice in choices)):
+    if not (training_options.storage or any(choice.may_use(Input.RACKS) for choice in choices)):
         refuse_without("--storage, or a policy that uses it", ["--rack"], context, hint="add --policy rack-local")
     workload_file, training = workload_options.load(), training_options.load()
     if topic is None and workload_file.cluster is not None:

@@ -100,11 +100,12 @@ class MeasurementOptions:
         if not context.given & {"--telemetry", "--prometheus"}:
             return
         from kafkabal.cli.framework.selected_scores import unchecked_scores
+        from kafkabal.routing import Input
         from kafkabal.scoring import Need
 
-        scores = unchecked_scores(settings) if policy is None or policy.uses_scores else ()
+        scores = unchecked_scores(settings) if policy is None or policy.may_use(Input.SCORES) else ()
         needs = {need for weighted in scores for need in weighted.score.needs}
-        if policy is not None and policy.uses_latencies:
+        if policy is not None and policy.may_use(Input.LATENCY):
             needs.add(Need.TELEMETRY)
         for option, need, score in (
             ("--telemetry", Need.TELEMETRY, "latency"),

@@ -60,7 +60,9 @@ def check_scores_route(policies: Iterable[PolicyChoice], context: CommandContext
     UsageError
         If it has no effect on any.
     """
-    if not any(policy.uses_scores for policy in policies):
+    from kafkabal.routing import Input
+
+    if not any(policy.may_use(Input.SCORES) for policy in policies):
         refuse_without("a policy that uses it", ["--score"], context, hint="add --policy score, or leave out --score")
 
 

@@ -207,10 +207,9 @@ def _band(assignment: LogDirAssignment, dirs: I64, due: F64) -> tuple[I64, I64]:
     due_here = np.where(counts, due[dirs], 0.0)
     mean = float(assignment.load[dirs][counts].sum()) / max(float(due_here.sum()), 1.0)
     band = LOG_DIR.band
-    assert band is not None  # log dirs have one
-    low, high = band.edges(mean * due_here, assignment.solution.problem.options.tolerance)
-    slack = DiskBand().negligible(assignment.capacity[dirs])
-    low, high = np.maximum(low - slack, 0.0), high + slack
+    assert isinstance(band, DiskBand)
+    tolerance = assignment.solution.problem.options.tolerance
+    low, high = band.edges_on(assignment.capacity[dirs], mean * due_here, tolerance)
     return np.ceil(low).astype(np.int64), np.floor(high).astype(np.int64)
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from kafkabal.executor import FoundRun, Goal, ReopenPreview
+from kafkabal.reporting.plan_moves import FIRST_MOVES
 from kafkabal.reporting.report import Column, Fact, Report, Table, ValueKind
 from kafkabal.reporting.runs.reopen_preview_lines import preview_headline
-
-_SHOWN = 20
-"""One screen."""
 
 
 def reopen_preview_report(found: FoundRun, goal: Goal, preview: ReopenPreview, command: str) -> Report:
@@ -26,7 +24,7 @@ def reopen_preview_report(found: FoundRun, goal: Goal, preview: ReopenPreview, c
             Table(
                 key="moves",
                 title="moves",
-                shown_rows=_SHOWN,
+                shown_rows=FIRST_MOVES,
                 columns=(
                     Column(key="partition", title="partition", values=[move.name for move in moves], label=True),
                     Column(key="replicas", title="from", values=[list(move.found) for move in moves]),
@@ -48,7 +46,7 @@ def reopen_preview_report(found: FoundRun, goal: Goal, preview: ReopenPreview, c
             Table(
                 key="skipped",
                 title="skipped, moved by another run or tool since",
-                shown_rows=_SHOWN,
+                shown_rows=FIRST_MOVES,
                 columns=(Column(key="partition", title="partition", values=list(preview.skipped), label=True),),
             ),
         ),

@@ -188,7 +188,7 @@ def test_the_lock_is_waited_for_as_long_as_asked(scene: Any) -> None:
 
 
 def test_a_lock_that_kafka_cannot_grant_yet_is_reported(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The user reads why a command does nothing for a while although nobody holds the lock."""
+    """A command that waits for a free lock says why."""
     take = scene.memory.lock
 
     def take_late(owner: str, session_s: float, purpose: str, is_gone: Any, on_delay: Any) -> Any:
