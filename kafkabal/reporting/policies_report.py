@@ -16,7 +16,7 @@ def policies_report(names: Sequence[str] = ()) -> Report:
     UsageError
         If a policy is unknown, or one of its options is wrong.
     """
-    choices = [load_policy(name) for name in names or policy_names()]
+    choices = [load_policy(name) for name in dict.fromkeys(names or policy_names())]
     for choice in choices:
         if choice.options:
             choice.create(Context())  # checks the ranges of the values

@@ -34,7 +34,7 @@ def scores_report(names: Sequence[str] = (), state: ClusterState | None = None) 
     UsageError
         If a named score is unknown.
     """
-    listed = [_listed(name, state, strict=bool(names)) for name in names or score_names()]
+    listed = [_listed(name, state, strict=bool(names)) for name in dict.fromkeys(names or score_names())]
     moves_data = [entry.score.band is not None if entry.score else None for entry in listed]
     needs = [sorted(entry.score.needs) if entry.score else [] for entry in listed]
     return Report(

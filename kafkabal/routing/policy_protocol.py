@@ -57,6 +57,8 @@ class About:
     source: str
     """Paper, KIP or program that describes it."""
     inputs: frozenset[Input] = frozenset()
+    optional_inputs: frozenset[Input] = frozenset()
+    """Data that changes its picks where it is known, and that it does without elsewhere."""
     keeps_key_order: bool = False
     """All records of a key go to one partition, as long as the number of partitions does not change."""
     feedback: Feedback = Feedback.NONE

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from kafkabal.errors import UsageError, import_hint
 from kafkabal.routing.plugin_policy import check_about, naming_policy_faults, plugin_policy
-from kafkabal.routing.policy_protocol import About, Context, Feedback, Input, Policy
+from kafkabal.routing.policy_protocol import About, Context, Input, Policy
 from kafkabal.scoring import described
 
 ENTRY_POINT_GROUP = "kafkabal.policies"
@@ -65,10 +65,7 @@ class PolicyChoice:
 
     def may_use(self, an_input: Input) -> bool:
         """Whether an input can change where records go; assumed of a plug-in, which may read all of the view."""
-        if self.plug_in is not None or an_input in self.about.inputs:
-            return True
-        # policies that time acknowledgements start from measured latencies
-        return an_input is Input.LATENCY and self.about.feedback is Feedback.ACKS
+        return self.plug_in is not None or an_input in self.about.inputs | self.about.optional_inputs
 
     def with_client_settings(self, **settings: OptionValue) -> PolicyChoice:
         """The same policy with its clients' settings as options, where it has such options and none was given."""

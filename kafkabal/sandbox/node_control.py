@@ -71,6 +71,9 @@ class NodeControl:
         OutputError
             If a node's files cannot be written.
         """
+        stats = self.stats()
+        if paused := [node for node in nodes if node.id in stats and stats[node.id].is_paused]:
+            on_step(f"resuming {titles(paused)}")
         self.send(nodes, signal.SIGCONT)
         processes = self.processes()
         absent = [node for node in nodes if node.id not in processes]

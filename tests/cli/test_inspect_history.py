@@ -47,6 +47,30 @@ def test_growth_needs_something_recorded(run_cli: Callable[..., Any], tmp_path: 
     assert "--record" in shown.err
 
 
+def test_seconds_of_history_are_no_forecast(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """One batch within them would look like the load of a day: the least span is demanded, and a short one is named."""
+    first, second = (Path(snapshot(tmp_path, hour)) for hour in (4, 5))
+    run_cli("inspect", "--record", "-q", "--snapshot", str(first))
+    for minute, code in ((4, 1), (6, 0)):
+        soon = tmp_path / f"{minute}.jsonl"
+        soon.write_text(second.read_text().replace("T05:00", f"T04:{minute:02}"))
+        shown = run_cli("inspect", "--growth", "--snapshot", str(soon))
+        assert shown.code == code, shown.err
+        if code:
+            assert "reaches back 4 min: growth needs at least 5 min" in shown.err
+            exposed = run_cli("inspect", "--record", "-o", "prometheus", "--snapshot", str(soon))
+            assert "kafkabal_full_seconds" not in exposed.out
+        else:
+            assert "(measured over 6 min)" in shown.out
+
+
+def test_a_far_forecast_from_little_history_is_marked(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Fifteen hours ahead from one hour of history."""
+    run_cli("inspect", "--record", "-q", "--snapshot", snapshot(tmp_path, 4))
+    shown = run_cli("inspect", "--growth", "--snapshot", snapshot(tmp_path, 5))
+    assert "the forecast for 15 h is from 1 h of history" in shown.err
+
+
 def test_an_unusable_history_is_reported_differently_from_a_missing_one(
     run_cli: Callable[..., Any], tmp_path: Path
 ) -> None:

@@ -29,6 +29,10 @@ def test_thresholds_and_addresses_are_in_the_files(run_cli: Callable[..., Any], 
     )
     assert done.code == 0, done.err
     assert "kafkabal-metrics@prod.timer kafkabal-metrics@staging.timer" in done.err
+    # whatever the units need: their user, a folder that it may write to, the profiles where they read them
+    assert "useradd --system --user-group kafkabal\n" in done.err
+    assert "install -d -o kafkabal -g kafkabal /var/lib/node_exporter\n" in done.err
+    assert f"{profiles} /etc/kafkabal/profiles.yaml\n" in done.err
     rules = {r["alert"]: r for r in yaml.safe_load((tmp_path / "m" / "alerts.yml").read_text())["groups"][0]["rules"]}
     assert rules["KafkaDiskNearlyFull"]["expr"].endswith("> 0.7")
     assert "432000" in rules["KafkaBrokerFillsUp"]["expr"]

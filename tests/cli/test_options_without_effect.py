@@ -32,6 +32,12 @@ RUNS = (
     *("--log-dir-throttle 5MB", "--window 01:00-02:00", "--override-throttle", "--on-interrupt cancel"),
     *("--max-runtime 1h", "--moves-per-broker 10", "--one-replica-at-a-time"),
 )
+REPORTS = ("--textfile x", "--notify http://n")
+NOT_OF_DRY_RUNS = (
+    *REPORTS,
+    *("--window 01:00-02:00", "--on-interrupt cancel", "--max-runtime 1h", "--on-unfinished refuse"),
+    *("--rollback-file x", "--save x"),
+)
 SCORES = (
     *("--score disk", "--tolerance 5%", "--telemetry topic"),
     *("--prometheus http://p", "--prometheus-query q", "--prometheus-label l"),
@@ -57,6 +63,10 @@ BESIDE = [
     (DRAIN_CHECK, "--check", (*COPIES, *RUNS, "--dry-run", "--yes", "--score disk", "--all", "--wait 5s", "--save x")),
     (("doctor",), "--zookeeper z:1", ("--for inspect",)),
     (("sandbox", "up"), "--heap 1GB", ("--replicas 2000",)),
+    (("rebalance", *ON_SNAPSHOT, "--yes"), "--dry-run", NOT_OF_DRY_RUNS),
+    (("rebalance", "apply", PLAN_FILE, *ON_SNAPSHOT, "--yes"), "--dry-run", NOT_OF_DRY_RUNS),
+    (("rebalance", "rollback", *LIVE), "--dry-run", (*RUNS, *REPORTS, "--throttle 5MB", "--wait 5s", "--save x")),
+    (("create", "t", *ON_SNAPSHOT), "--dry-run", ("--save x",)),
 ]
 """Words of a command, the option in force, and options that it makes ineffective."""
 
@@ -67,8 +77,8 @@ WITHOUT = [
     (("read", "t", *LIVE), "--cache", ("--cache-bytes 1GB",)),
     (("read", "t", *LIVE), "--follow", ("--from-start",)),
     ((*PLAN, "--frontier"), "--max-duration", ("--throttle 5MB",)),
-    (("rebalance", *ON_SNAPSHOT, "--dry-run"), "--yes", ("--on-unfinished refuse",)),
-    (("rebalance", "apply", PLAN_FILE, *ON_SNAPSHOT, "--dry-run"), "--yes", ("--on-unfinished refuse",)),
+    (("rebalance", *ON_SNAPSHOT), "--yes", ("--on-unfinished refuse",)),
+    (("rebalance", "apply", PLAN_FILE, *ON_SNAPSHOT), "--yes", ("--on-unfinished refuse",)),
     (("rebalance", "resume", *LIVE), "--throttle", RUNS),
     (("rebalance", "rollback", *LIVE), "--throttle", RUNS),
     (
@@ -99,9 +109,9 @@ IN_FORCE = {
     "inspect diff": "--all --score --tolerance",
     "rebalance": (
         "--allow --count-capacity --dead-after --drain --exclude-brokers --exclude-topics --force "
-        "--include-internal --log-dirs-only --max-leader-changes --notify --only-to-new --prometheus "
-        "--prometheus-label --prometheus-query --repair-only --replication-factor --rollback-file --telemetry "
-        "--textfile --throttle --tolerance --topics"
+        "--include-internal --log-dirs-only --max-leader-changes --only-to-new --prometheus "
+        "--prometheus-label --prometheus-query --repair-only --replication-factor --telemetry --throttle "
+        "--tolerance --topics"
     ),
     "rebalance plan": (
         "--dead-after --drain --exclude-topics --include-internal --only-to-new --out --plan-for --prometheus "
@@ -114,23 +124,22 @@ IN_FORCE = {
         "--log-dirs-only --max-leader-changes --only-to-new --replication-factor --score --tolerance --topics"
     ),
     "rebalance apply": (
-        "--allow --dead-after --force --log-dir-throttle --max-runtime --moves-per-broker --notify "
-        "--on-interrupt --one-replica-at-a-time --override-throttle --rollback-file --save --skip-drifted "
-        "--textfile --throttle --wait --window"
+        "--allow --dead-after --force --log-dir-throttle --moves-per-broker --one-replica-at-a-time "
+        "--override-throttle --skip-drifted --throttle --wait"
     ),
     "rebalance simulate": "--case --check --days",
     "rebalance status": "--journal --watch",
     "rebalance pause": "--wait",
     "rebalance resume": "--journal --notify --save --textfile --wait --yes",
     "rebalance cancel": "--journal --notify --save --textfile --wait --yes",
-    "rebalance rollback": "--dry-run --journal --notify --save --textfile --wait --yes",
+    "rebalance rollback": "--journal --yes",
     "rebalance throttle": "--log-dir-throttle",
     "rebalance history": "--last",
     "rebalance repair": "--journal --notify --remove --textfile --wait --yes",
     "create": (
         "--config --exclude-brokers --file --if-not-exists --partition-bytes --partitions --placement "
-        "--preset --prometheus --prometheus-label --prometheus-query --replication-factor --save --score "
-        "--telemetry --tolerance --yes"
+        "--preset --prometheus --prometheus-label --prometheus-query --replication-factor --score --telemetry "
+        "--tolerance --yes"
     ),
     "advise": "--broker --limit --plan-for --target --throttle --tolerance",
     "produce": (
@@ -177,8 +186,7 @@ IN_FORCE = {
     "sandbox down": "--name",
     "demo": "--keep",
 }
-"""Options by command that have an effect whatever else is given, or whose tests are those below. A dry run takes all
-options of the run that it previews: it shows whether they are valid, and is typed by adding a word."""
+"""Options by command that have an effect whatever else is given, or whose tests are those below."""
 
 EVERYWHERE = frozenset(
     {
@@ -289,14 +297,15 @@ def test_a_score_that_no_policy_uses(run_cli: Callable[..., Any], words: tuple[s
 
 
 def test_a_measurement_that_routing_does_not_use(run_cli: Callable[..., Any]) -> None:
-    """A policy that goes by measured latencies takes them without a score; the default one does not."""
+    """A policy that goes by measured latencies takes them without a score; one that times its own records does not."""
     words = ("produce", "t", str(Path(__file__).parent), *LIVE)
     telemetry, query = "--telemetry topic", "--prometheus http://p --prometheus-query q"
     for policy in ("score", "sticky", "key-hash"):
         assert "--prometheus requires a score that uses it" in _refused(run_cli, (*words, "--policy", policy), query)
-    for policy in ("score", "key-hash"):
+    for policy in ("score", "key-hash", "sticky", "adaptive", "join-idle-queue"):
         assert "--telemetry requires a score that uses it" in _refused(run_cli, (*words, "--policy", policy), telemetry)
-    assert run_cli(*words, "--policy", "astraea", *telemetry.split()).code == 1
+    for policy in ("astraea", "c3", "prequal"):
+        assert run_cli(*words, "--policy", policy, *telemetry.split()).code == 1
 
 
 def test_values_for_all_commands_pass(run_cli: Callable[..., Any], tmp_path: Path) -> None:

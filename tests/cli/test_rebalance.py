@@ -418,7 +418,7 @@ def test_a_run_with_nothing_to_do_updates_the_textfile(
     assert run_cli(*words, *saving).code == 0
     path = tmp_path / "run.prom"
     path.write_text("kafkabal_rebalance_success 0.0\n")
-    again = run_cli(*words, "--textfile", str(path), *(["--dry-run"] if is_dry else saving))
+    again = run_cli(*words, *(["--dry-run"] if is_dry else saving), environ={"KAFKABAL_TEXTFILE": str(path)})
     assert again.code == 0, again.err
     families = {family.name: family.samples for family in text_string_to_metric_families(path.read_text())}
     values = {name: sample.value for name, (sample,) in families.items()}
@@ -439,9 +439,10 @@ def test_a_run_that_is_refused_shows_in_the_textfile(
     write_snapshot(cluster(brokers(3, dirs=2), [topic("t", [1, 2], [1, 2], [1, 2])]), snapshot)
     path = tmp_path / "run.prom"
     path.write_text("kafkabal_rebalance_success 1.0\n")
-    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes", "--textfile", str(path))
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--yes")
+    saving = ["--save", str(snapshot)]
 
-    refused = run_cli(*words, *(["--dry-run"] if is_dry else ["--save", str(snapshot)]))
+    refused = run_cli(*words, *(["--dry-run"] if is_dry else saving), environ={"KAFKABAL_TEXTFILE": str(path)})
 
     assert refused.code == 4, refused.err
     families = {family.name: family.samples for family in text_string_to_metric_families(path.read_text())}

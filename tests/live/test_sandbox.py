@@ -86,7 +86,10 @@ def test_nodes_are_disturbed_and_brought_back(fresh_brokers: Sandbox) -> None:
     sandbox.kill(3)
     sandbox.pause(2)
     assert _states(sandbox) == {1: NodeState.RUNNING, 2: NodeState.PAUSED, 3: NodeState.KILLED}
-    sandbox.start(2)
+    steps: list[str] = []
+    sandbox.start(1, 2, 3, on_step=steps.append)
+    assert steps == ["resuming broker 2", "starting broker 3"]
+    sandbox.kill(3)
     sandbox.stop(2)
     assert _states(sandbox)[2] is NodeState.STOPPED
     pid_before = _pids(sandbox)[1]

@@ -9,7 +9,8 @@ import typer
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
-from kafkabal.cli.framework.options_without_effect import refuse_without
+from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
+from kafkabal.cli.framework.repeated_options import each_key_once
 from kafkabal.cli.framework.selected_scores import selected_scores
 from kafkabal.cli.framework.shared_options import (
     CLUSTER,
@@ -48,14 +49,6 @@ def parse_config(text: str) -> tuple[str, str]:
     if not given or not key.strip():
         raise UsageError(f"invalid config: {text!r}", hint="write it like retention.ms=604800000")
     return key.strip(), value.strip()
-
-
-def _each_once(configs: "Sequence[tuple[str, str]]") -> dict[str, str]:
-    named = dict(configs)
-    if len(named) < len(configs):
-        keys = [key for key, _ in configs]
-        raise UsageError(f"--config {next(key for key in keys if keys.count(key) > 1)} is given twice")
-    return named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +136,7 @@ class TopicOptions:
             preset=self.preset,
             partitions=self.partitions,
             replication_factor=self.replication_factor,
-            configs=_each_once(self.config or ()),
+            configs=each_key_once("--config", self.config or ()),
             partition_bytes=self.partition_bytes,
         )
         return (spec,)
@@ -193,7 +186,9 @@ def create(
     """
     from kafkabal.clusters import ReadRequest
 
-    if not dry_run:
+    if dry_run:
+        refuse_beside("--dry-run", ["--save"], context)
+    else:
         refuse_without("--dry-run", ["--exit-code"], context)
     measurements.check_scores(settings, context)
     specs = topics.specs()

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -29,6 +30,7 @@ from kafkabal.cli.commands.inspect_history import (
     record,
     seconds_of,
     soonest_full,
+    warn_of_short_history,
 )
 from kafkabal.cli.commands.inspect_sampling import read_plainly, reading_with_rates, state_with_rates
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters
@@ -236,6 +238,8 @@ def _inspect_one(
                 context.warn(str(not_recorded([problem])))
             return _nagios(inspection, checks.thresholds(), context)
         racks = _consumer_racks(cluster) if options.by is Grouping.RACK and options.sample_s is not None else None
+        if options.history.growth and growth is not None:
+            _warn_of_far_forecast(growth, context)
         show_report(_report(inspection, growth, racks, options, settings, context), output, context)
     if problem:
         raise not_recorded([problem])
@@ -258,6 +262,13 @@ def _growth(
     if growth is None and history.growth:
         raise no_history(state, over_s, now_s, context)
     return growth
+
+
+def _warn_of_far_forecast(growth: "MeasuredGrowth", context: CommandContext) -> None:
+    """Warn if the first disk is forecast to be full later than the history can tell."""
+    full_s = soonest_full(growth)
+    if full_s is not None and isfinite(full_s):
+        warn_of_short_history(growth, full_s, context)
 
 
 def _inspect_fleet(

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 DEFAULT_OVER_S = 7 * 86400.0
 """A week: training and retention follow days of the week, and less history would take a weekend for the trend."""
+_SHORTEST_S = 300.0
+"""Half the interval at which ``watch`` records. Over seconds, one batch of a producer looks like a day's load."""
 _CLOCK_SKEW_S = 60.0
 """Clocks of hosts that share a state folder differ by less, and a reading is recorded within it."""
 _SECTION = "History"
@@ -100,7 +102,7 @@ def read_at_s(state: "ClusterState", context: CommandContext) -> float:
 def measured_growth(
     cluster: "Cluster", state: "ClusterState", over_s: float, now_s: float, context: CommandContext
 ) -> "MeasuredGrowth | None":
-    """Growth of a cluster over the last ``over_s`` seconds of its history; None if nothing was recorded then."""
+    """Growth of a cluster over the last ``over_s`` seconds of its history; None if too little was recorded then."""
     from kafkabal.history import (
         HistoryFolder,
         MeasuredGrowth,
@@ -112,7 +114,7 @@ def measured_growth(
 
     folder = HistoryFolder(context.state_dir, state.cluster_id, context.warn)
     points = folder.read(chosen_times(folder.times_s(), now_s, over_s))
-    if not points:
+    if not points or now_s - points[0].at_s < _SHORTEST_S:
         return None
     live = state.brokers.id[state.brokers.is_live].tolist()
     defaults = read_defaults(cluster, tuple(live))
@@ -142,7 +144,7 @@ def soonest_full(growth: "MeasuredGrowth") -> float | None:
 
 
 def no_history(state: "ClusterState", over_s: float, now_s: float, context: CommandContext) -> OperationError:
-    """The error for a cluster without history in a period: none at all, only older, or only just begun."""
+    """The error for a cluster without enough history in a period: none at all, only older, or only just begun."""
     from kafkabal.history import HistoryFolder
 
     times = HistoryFolder(context.state_dir, state.cluster_id).times_s()
@@ -150,6 +152,12 @@ def no_history(state: "ClusterState", over_s: float, now_s: float, context: Comm
     again = "run 'kafkabal inspect --record' now and again later, for example from cron every hour"
     before = [t for t in times if t < now_s - over_s]
     inside = [t for t in times if now_s - over_s <= t < now_s]
+    if inside and (reached_s := now_s - inside[0]) < _SHORTEST_S:
+        return OperationError(
+            f"the history of this cluster reaches back {format_duration(reached_s)}: "
+            f"growth needs at least {format_duration(_SHORTEST_S)}",
+            hint="repeat later, the longer the better",
+        )
     if not times or inside:  # those inside cannot be read, as a warning has said
         return OperationError(what, hint=again)
     if before:

@@ -1,8 +1,10 @@
 """``kafkabal monitoring``: the files that Prometheus, Alertmanager, Grafana and systemd need."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from shlex import quote
+from typing import Annotated, Final
 
 import typer
 
@@ -16,6 +18,7 @@ from kafkabal.wording import counted_noun, first_of
 
 _THRESHOLDS = "Thresholds"
 _ADDRESSES = "Addresses"
+_PROFILES_OF_UNITS: Final = Path("/etc/kafkabal/profiles.yaml")
 
 
 def _parse_full(text: str) -> float:
@@ -142,9 +145,22 @@ def monitoring(
     )
     _write(out, files, overwrite=overwrite)
     context.say(f"{counted_noun(len(files), 'file')} written to {out}")
-    context.say(f"on the host that reads the clusters: cp {out}/*.service {out}/*.timer /etc/systemd/system/")
-    context.say(f"systemctl enable --now {' '.join(f'kafkabal-metrics@{name}.timer' for name in chosen)}")
+    context.say("next, as root on the host that reads the clusters:")
+    for step in _steps(out, addresses.textfiles, chosen, context.config_dir / PROFILES_FILE):
+        context.say(f"  {step}")
+    context.say(f"and start its node exporter with --collector.textfile.directory={addresses.textfiles}")
     return ExitCode.DONE
+
+
+def _steps(out: Path, textfiles: str, profiles: tuple[str, ...], profiles_file: Path) -> Iterator[str]:
+    """Commands that make all that the units need, and start them."""
+    folder = quote(str(out))
+    yield "useradd --system --user-group kafkabal"
+    yield f"install -d -o kafkabal -g kafkabal {quote(textfiles)}"
+    if profiles_file != _PROFILES_OF_UNITS:
+        yield f"install -D -m 640 -g kafkabal {quote(str(profiles_file))} {_PROFILES_OF_UNITS}"
+    yield f"cp {folder}/*.service {folder}/*.timer /etc/systemd/system/"
+    yield f"systemctl enable --now {' '.join(f'kafkabal-metrics@{name}.timer' for name in profiles)}"
 
 
 def _profiles(given: list[str] | None, context: CommandContext) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from kafkabal.cli.framework.cluster_access import await_broker, live_connection,
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.open_transfer_textfile import open_textfile
+from kafkabal.cli.framework.repeated_options import each_key_once
 from kafkabal.cli.framework.selected_scores import check_scores_route, profile_watcher, unchecked_scores
 from kafkabal.cli.framework.shared_options import Forms, TransferOutput, Uses
 from kafkabal.cli.framework.show_report import show_report
@@ -303,7 +304,7 @@ def _producer_settings(given: list[str] | None, context: CommandContext) -> "Map
     for name, equals, _ in pairs:
         if not (name and equals):
             raise UsageError(f"--producer-config: not NAME=VALUE: {name!r}", hint="write it like compression.type=lz4")
-    settings = {name: value for name, _, value in pairs}
+    settings = each_key_once("--producer-config", ((name, value) for name, _, value in pairs))
     if settings:
         from kafkabal.producer import broken_promises, check_own_settings
 

@@ -8,6 +8,7 @@ import typer
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters, run_on_each
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import PROFILES_FILE
+from kafkabal.cli.framework.repeated_options import each_key_once
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.errors import ConfigError, ExitCode, KafkabalError, UsageError
@@ -162,11 +163,7 @@ def add(
     # a path in a profile is relative to the file of profiles, not to where the command was typed
     given |= {key: None if path is None else str(absolute_path(expand_home(path))) for key, path in files.items()}
     settings = {key: value for key, value in given.items() if value is not None}
-    for text in others or ():
-        key, value = _assignment(text)
-        if key in settings:
-            raise UsageError(f"--set: given twice: {key}")
-        settings[key] = value
+    settings = each_key_once("--set", (*settings.items(), *map(_assignment, others or ())))
     if not settings:
         raise UsageError(
             "a profile needs a cluster", hint="give -b HOST:PORT, --command-config, --zookeeper or --snapshot"

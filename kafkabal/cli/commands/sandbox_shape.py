@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kafkabal.atomic_files import parse_path
+from kafkabal.cli.framework.repeated_options import each_key_once
 from kafkabal.errors import UsageError
 from kafkabal.units import parse_bytes, parse_positive_bytes, parse_whole_number
 
@@ -204,7 +205,7 @@ class ShapeOptions:
             "expected_replicas": self.expected_replicas,
             "heap_bytes": self.heap,
             "listeners": tuple(self.listeners or ()) or None,
-            "properties": dict(self.properties or ()) or None,
+            "properties": each_key_once("--property", self.properties or ()) or None,
             "broker_properties": self._broker_properties() or None,
             "class_path": tuple(absolute_path(path) for path in self.class_path or ()) or None,
         }
@@ -212,7 +213,7 @@ class ShapeOptions:
         return SandboxSpec(**shape) if shape else None
 
     def _broker_properties(self) -> dict[int, dict[str, str]]:
-        settings: dict[int, dict[str, str]] = {}
-        for broker, (key, value) in self.broker_properties or ():
-            settings.setdefault(broker, {})[key] = value
-        return settings
+        given = self.broker_properties or ()
+        each_key_once("--broker-property", ((f"{broker}:{key}", value) for broker, (key, value) in given))
+        brokers = {broker for broker, _ in given}
+        return {broker: dict(assignment for owner, assignment in given if owner == broker) for broker in brokers}

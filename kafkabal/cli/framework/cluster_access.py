@@ -77,8 +77,6 @@ def open_cluster_to_change(
             raise UsageError("--save requires --snapshot: a live cluster is changed itself")
         return open_cluster(settings, context)
     if dry_run:
-        if saved is not None:
-            raise UsageError("--save cannot be combined with --dry-run, which changes nothing")
         return open_cluster(settings, context)
     if saved is None:
         raise UsageError(

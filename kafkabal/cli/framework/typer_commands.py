@@ -11,6 +11,7 @@ from typer.core import TyperCommand, TyperGroup
 from kafkabal.cli.framework.environment_variables import values_from_environment
 from kafkabal.cli.framework.help_text import OPTIONS, OUTPUT, section_of, shown_metavar, write_sections, write_text
 from kafkabal.cli.framework.missing_option_values import refuse_missing_values
+from kafkabal.cli.framework.repeated_options import refuse_repeated
 from kafkabal.errors import ExitCode, UsageError
 
 if TYPE_CHECKING:
@@ -28,9 +29,10 @@ class Command(TyperCommand):
         return super().make_context(info_name, args, parent, **extra)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the words, after checking that no option lacks its value."""
+        """Parse the words, after checking that every option has the one value that it takes."""
         if not ctx.resilient_parsing:
             refuse_missing_values(self.params, args, ctx.command_path, until_command=False)
+            refuse_repeated(self, args, ctx)
         return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
@@ -66,6 +68,7 @@ class Group(TyperGroup):
             ctx.exit(ExitCode.USAGE)
         if not ctx.resilient_parsing:
             refuse_missing_values(self.params, args, ctx.command_path, until_command=True)
+            refuse_repeated(self, args, ctx)
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002

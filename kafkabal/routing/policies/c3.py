@@ -82,6 +82,7 @@ class C3(BrokerFirstPolicy):
         meaning="the broker with the lowest expected response time, with queue length cubed",
         source="Suresh et al., C3, NSDI 2015",
         inputs=frozenset({Input.ACKS}),
+        optional_inputs=frozenset({Input.LATENCY}),
         feedback=Feedback.ACKS,
         ranges={"clients": Range(1, 100_000)},
     )

@@ -101,6 +101,7 @@ class Prequal(BrokerFirstPolicy):
         meaning="of sampled brokers, the fastest below the queue limit, else the one with fewest records in flight",
         source="Wydrowski et al., Prequal, NSDI 2024 (arXiv 2312.10172)",
         inputs=frozenset({Input.ACKS}),
+        optional_inputs=frozenset({Input.LATENCY}),
         feedback=Feedback.ACKS,
         ranges={"probes": DRAWS, "quantile": Range(0, 1)},
     )

@@ -8,6 +8,7 @@ import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.options_without_effect import refuse_beside
+from kafkabal.cli.framework.repeated_options import each_key_once
 from kafkabal.cli.framework.selected_scores import unchecked_scores
 from kafkabal.cli.framework.shared_options import SAFETY_SECTION, SCOPE_SECTION
 from kafkabal.config import DEFAULT_PLAN_TOLERANCE, Settings
@@ -176,20 +177,21 @@ def parse_broker_limits(texts: "Iterable[str]") -> dict[int, BrokerLimit]:
     Raises
     ------
     UsageError
-        If a limit is malformed.
+        If a limit is malformed, or a broker has two.
     """
-    limits = {}
-    for text in texts:
-        broker, replicas, size, *rest = [*text.split(":"), "", ""]
-        if not broker or not (replicas or size) or any(rest):
-            raise UsageError(f"--broker-limit: invalid limit: {text!r}", hint=_LIMIT_HINT)
-        try:
-            limits[parse_whole_number(broker, 0, 2**31 - 1)] = BrokerLimit(
-                replicas=parse_whole_number(replicas) if replicas else None, bytes=parse_bytes(size) if size else None
-            )
-        except UsageError as error:
-            raise UsageError(f"--broker-limit: invalid limit: {text!r}: {error.message}", hint=_LIMIT_HINT) from None
-    return limits
+    return each_key_once("--broker-limit", map(_broker_limit, texts))
+
+
+def _broker_limit(text: str) -> tuple[int, BrokerLimit]:
+    broker, replicas, size, *rest = [*text.split(":"), "", ""]
+    if not broker or not (replicas or size) or any(rest):
+        raise UsageError(f"--broker-limit: invalid limit: {text!r}", hint=_LIMIT_HINT)
+    try:
+        return parse_whole_number(broker, 0, 2**31 - 1), BrokerLimit(
+            replicas=parse_whole_number(replicas) if replicas else None, bytes=parse_bytes(size) if size else None
+        )
+    except UsageError as error:
+        raise UsageError(f"--broker-limit: invalid limit: {text!r}: {error.message}", hint=_LIMIT_HINT) from None
 
 
 def earlier_plans(paths: "Iterable[Path]") -> "tuple[Plan, ...]":

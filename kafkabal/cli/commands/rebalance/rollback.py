@@ -1,6 +1,6 @@
 """``kafkabal rebalance rollback``."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -15,9 +15,12 @@ from kafkabal.cli.commands.rebalance.run_command_options import (
 )
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.options_without_effect import OF_CLUSTER, refuse_all_beside
 from kafkabal.cli.framework.shared_options import SaveOptions, Uses, YesOption
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
+
+_OF_DRY_RUN: Final = (*OF_CLUSTER, "--dry-run", "--journal", "--yes", "--bootstrap-controller")
 
 
 def rollback(
@@ -56,6 +59,8 @@ def rollback(
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import Goal, find_run_by_id
 
+    if dry_run:
+        refuse_all_beside("--dry-run", _OF_DRY_RUN, context)
     check_reopening(context)
     cluster = open_cluster_to_change(settings, saving, context, dry_run=dry_run, yes=yes)
     session = open_run_session("rebalance rollback", settings, context, output, cluster, wait_s, dry_run=dry_run)

@@ -9,7 +9,7 @@ import typer
 
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.options_without_effect import refuse_without
+from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
 from kafkabal.cli.framework.shared_options import (
     CLUSTER,
     LIVE_CLUSTER,
@@ -42,6 +42,18 @@ OF_RUNS: Final = (
     "--one-replica-at-a-time",
 )
 """The options of :data:`RUN_SETTINGS` and :class:`RunCommandOptions` other than ``--throttle``."""
+
+_ONLY_OF_REAL_RUNS: Final = (
+    "--window",
+    "--on-interrupt",
+    "--max-runtime",
+    "--on-unfinished",
+    "--rollback-file",
+    "--save",
+    "--textfile",
+    "--notify",
+)
+"""What a dry run neither obeys nor writes. ``--yes`` passes: a dry run prompts for nothing either."""
 
 
 class RunFormat(StrEnum):
@@ -178,8 +190,10 @@ class StartCommandOptions:
         Raises
         ------
         UsageError
-            If one requires ``--yes`` or ``--dry-run``, and it is not given.
+            If one requires ``--yes`` or ``--dry-run``, and it is not given, or has no effect in a dry run.
         """
+        if self.dry_run:
+            refuse_beside("--dry-run", _ONLY_OF_REAL_RUNS, context)
         if not self.yes:
             refuse_without("--yes", ["--on-unfinished"], context)
         if not self.dry_run:

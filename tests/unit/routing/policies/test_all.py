@@ -14,7 +14,7 @@ from kafkabal.errors import OperationError
 from kafkabal.routing.compiled_kernels import as_arrays, compiled, is_available, write_back
 from kafkabal.routing.key_hashes import KeyTable
 from kafkabal.routing.per_record_policy import PerRecordPolicy
-from kafkabal.routing.policy_protocol import Context, Feedback, Policy, RecordBatch
+from kafkabal.routing.policy_protocol import Context, Feedback, Input, Policy, RecordBatch
 from kafkabal.routing.registry import load_policy, policy_names
 from kafkabal.routing.routing_view import RoutingView
 
@@ -203,3 +203,18 @@ def test_others_do_not(name: str, uneven_view: RoutingView, mixed_records: Recor
 
     assert mixed_records.key is not None
     assert any(len(set(picks[mixed_records.key == key])) > 1 for key in range(200))
+
+
+@pytest.mark.parametrize("name", policy_names())
+def test_latencies_matter_where_a_policy_says_so(
+    name: str, uneven_view: RoutingView, mixed_records: RecordBatch
+) -> None:
+    """Latencies measured by others are refused beside a policy for which they change nothing, and only there."""
+    rising = np.arange(1.0, len(uneven_view.latency_s) + 1) / 100
+    picks = []
+    for latency_s in (rising, rising[::-1].copy()):
+        policy = make(name)
+        policy.refresh(replace(uneven_view, latency_s=latency_s))
+        picks.append(in_batches(policy, mixed_records[:500], ()))
+
+    assert (picks[0] != picks[1]) == load_policy(name).may_use(Input.LATENCY)
