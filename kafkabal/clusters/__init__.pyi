@@ -8,7 +8,6 @@ from .cluster_protocol import ConsumerRacks as ConsumerRacks
 from .cluster_protocol import Fault as Fault
 from .cluster_protocol import FirstRecord as FirstRecord
 from .cluster_protocol import NewTopic as NewTopic
-from .cluster_protocol import OnLockDelay as OnLockDelay
 from .cluster_protocol import PartitionStatus as PartitionStatus
 from .cluster_protocol import Reading as Reading
 from .cluster_protocol import ReadRequest as ReadRequest
@@ -18,7 +17,6 @@ from .cluster_protocol import ReplicaLog as ReplicaLog
 from .cluster_protocol import ReplicaOn as ReplicaOn
 from .cluster_protocol import ResponseTime as ResponseTime
 from .cluster_protocol import TopicDescription as TopicDescription
-from .cluster_protocol import ignore_lock_delay as ignore_lock_delay
 from .config_items import ConfigChange as ConfigChange
 from .config_items import ConfigOperation as ConfigOperation
 from .config_items import ConfigResource as ConfigResource
@@ -26,4 +24,7 @@ from .config_items import ConfigSource as ConfigSource
 from .config_items import ConfigValue as ConfigValue
 from .config_items import ResourceKind as ResourceKind
 from .kafka.parallel_requests import run_all as run_all
+from .lock_request import LockRequest as LockRequest
+from .lock_request import OnLockDelay as OnLockDelay
+from .lock_request import ignore_lock_delay as ignore_lock_delay
 from .open_cluster import connect as connect

@@ -8,13 +8,14 @@ needs more refuses before it starts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue
+from kafkabal.clusters.lock_request import LockRequest
 from kafkabal.model import TopicPartition
 
 if TYPE_CHECKING:  # importing numpy takes as long as reading a small cluster
@@ -187,23 +188,6 @@ class ReplicaLog:
     future_bytes: int = 0
 
 
-IsGone: TypeAlias = Callable[[str], bool]
-"""Whether the holder of a lock, by the name it gave, is known to be dead, so that nobody need wait for its session."""
-
-
-def nobody_is_gone(owner: str) -> bool:  # noqa: ARG001
-    """Nothing is known about any holder: wait until its session expires."""
-    return False
-
-
-OnLockDelay: TypeAlias = Callable[[str, float], None]
-"""Called with the reason and the longest wait in seconds if a lock that is free cannot be acquired yet."""
-
-
-def ignore_lock_delay(reason: str, wait_s: float) -> None:
-    """Wait silently."""
-
-
 class ClusterLock(Protocol):
     """The right to change the cluster; held until released, or until the holder's session expires without a
     heartbeat."""
@@ -317,14 +301,7 @@ class Cluster(Protocol):
     def alter_configs(self, changes: Sequence[ConfigChange]) -> Mapping[ConfigResource, Fault]:
         """Change keys, all of one resource in one request and each key once; returns the resources that failed."""
 
-    def lock(
-        self,
-        owner: str,
-        session_s: float,
-        purpose: str = "",
-        is_gone: IsGone = nobody_is_gone,
-        on_delay: OnLockDelay = ignore_lock_delay,
-    ) -> ClusterLock:
+    def lock(self, request: LockRequest) -> ClusterLock:
         """Acquire the lock of this cluster, or a separate lock for another purpose than changing it.
 
         Raises

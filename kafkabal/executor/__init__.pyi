@@ -50,6 +50,7 @@ from .run_options import Throttle as Throttle
 from .run_options import Timeouts as Timeouts
 from .run_result import RunResult as RunResult
 from .safety.lock_across_runs import LockAcrossRuns as LockAcrossRuns
+from .safety.lock_across_runs import StoppedWaitingError as StoppedWaitingError
 from .safety.lock_holder import LockHolder as LockHolder
 from .safety.lock_holder import is_provably_gone as is_provably_gone
 from .safety.overridable_check_names import Overridable as Overridable

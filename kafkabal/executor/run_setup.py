@@ -179,7 +179,7 @@ def make_fence(
 
     def retake() -> ClusterLock:
         with ExitStack() as undo:
-            regained = lock_cluster(environment, options.session_s)
+            regained = lock_cluster(environment, options.session_s, until_stopped=False)
             undo.callback(release_lock, regained)
             # whoever held the lock in between may have finished or rolled back the run: what is known here is stale
             if known is None or not known.is_as_left(run.record.run_id):

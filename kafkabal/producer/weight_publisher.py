@@ -7,7 +7,7 @@ import socket
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from kafkabal.clusters import Cluster, ClusterLock, RecordStore
+from kafkabal.clusters import Cluster, ClusterLock, LockRequest, RecordStore
 from kafkabal.errors import BusyError, KafkabalError, NotAuthorizedError
 from kafkabal.executor import LockHolder, is_provably_gone
 from kafkabal.model import CLEANUP_POLICY, RETENTION_MS, SEGMENT_MS
@@ -84,7 +84,7 @@ class WeightPublisher:
             self._locks.pop(topic).release()
         try:
             self._locks[topic] = self._cluster.lock(
-                self._owner, _SESSION_S, f"{LOCK_PURPOSE}-{topic}", is_provably_gone
+                LockRequest(self._owner, _SESSION_S, f"{LOCK_PURPOSE}-{topic}", is_provably_gone)
             )
         except BusyError as error:
             holder = error.message.removeprefix("cluster locked by ")

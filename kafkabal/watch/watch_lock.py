@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from contextlib import suppress
 
-from kafkabal.clusters import Cluster, ClusterLock
+from kafkabal.clusters import Cluster, ClusterLock, LockRequest
 from kafkabal.errors import BusyError, KafkabalError, UnreachableError
 from kafkabal.executor import LockHolder, StopSwitch, is_provably_gone
 
@@ -48,7 +48,7 @@ class WatchLock:
             If another watch holds it.
         """
         try:
-            self._lock = self._cluster.lock(self._owner, _SESSION_S, _PURPOSE, is_provably_gone)
+            self._lock = self._cluster.lock(LockRequest(self._owner, _SESSION_S, _PURPOSE, is_provably_gone))
         except BusyError as error:
             self._holder = error.message.removeprefix("cluster locked by ")
             raise BusyError(f"another watch runs on this cluster: {self._holder}") from None

@@ -15,6 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafkabal.cli.commands.rebalance.run_session import RunSession
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.cluster_protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster, MemoryRecordStore
 from kafkabal.errors import ExitCode, RefusedByClusterError, UnreachableError
@@ -317,7 +318,7 @@ def test_a_dry_run_while_a_run_is_live_is_busy(simulation: Simulation) -> None:
         assert simulation.run("rebalance", "--yes", "--throttle", "1MB").code == 1
     crashed = simulation.run("rebalance", "--dry-run")
     assert (crashed.code, "is unfinished" in crashed.err) == (4, True), crashed.err
-    live = simulation.memory.connect("another").lock("a live run", 30.0)
+    live = simulation.memory.connect("another").lock(LockRequest("a live run", 30.0))
     busy = simulation.run("rebalance", "--dry-run")
     assert (busy.code, "locked by a live run" in busy.err) == (75, True), busy.err
     live.release()
@@ -335,7 +336,7 @@ def test_a_process_that_lost_its_lock_before_its_checks_is_busy(
         client.stop()
         kafka.clock.sleep(40.0)
         other = simulation.memory.connect("another")
-        other.lock("a live run", 30.0)
+        other.lock(LockRequest("a live run", 30.0))
         assert not other.alter_reassignments({TopicPartition("heavy", 7): (2,)})
         client.resume_process()
         return preflight(*arguments, **named)

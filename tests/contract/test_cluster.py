@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.cluster_protocol import (
     Capability,
     Cluster,
@@ -331,16 +332,16 @@ def test_only_one_holds_the_lock(subject: Any) -> None:
     """The second client learns who holds the lock, and gets it once the first has released it."""
     _needs(subject.cluster, Capability.LOCK)
     with subject.connect() as other:
-        first = subject.cluster.lock("alice on host-a", 10.0)
+        first = subject.cluster.lock(LockRequest("alice on host-a", 10.0))
         with pytest.raises(BusyError, match="alice on host-a"):
-            other.lock("bob on host-b", 10.0)
+            other.lock(LockRequest("bob on host-b", 10.0))
         assert first.is_held()
         assert first.seconds_since_heartbeat() < 10.0
         assert first.scope
         first.release()
         first.release()
         assert not first.is_held()
-        second = other.lock("bob on host-b", 10.0)
+        second = other.lock(LockRequest("bob on host-b", 10.0))
         assert second.is_held()
         second.release()
 
@@ -363,7 +364,7 @@ def test_unsupported_requests_are_refused(subject: Any) -> None:
     cluster = subject.cluster
     calls = {
         Capability.CONFIGS: lambda: (cluster.configs([_DEFAULT], [_RATE]), cluster.alter_configs([])),
-        Capability.LOCK: lambda: cluster.lock("me", 10.0),
+        Capability.LOCK: lambda: cluster.lock(LockRequest("me", 10.0)),
         Capability.RECORDS: cluster.records,
     }
     missing = [call for capability, call in calls.items() if capability not in cluster.capabilities]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.cluster_protocol import ClusterLock
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.config.connection_settings import ConnectionSettings
@@ -22,10 +23,11 @@ from kafkabal.sandbox import Sandbox
 _SESSION_S = 6.0
 _HOLDER = """
 import sys, time
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.config.connection_settings import ConnectionSettings
 cluster = KafkaCluster(ConnectionSettings(bootstrap_servers=tuple(sys.argv[1].split(","))))
-lock = cluster.lock("the first one", float(sys.argv[2]))
+lock = cluster.lock(LockRequest("the first one", float(sys.argv[2])))
 print("held", flush=True)
 for line in sys.stdin:
     print(lock.is_held(), lock.seconds_since_heartbeat() > float(sys.argv[2]) / 2, flush=True)
@@ -33,6 +35,7 @@ for line in sys.stdin:
 # dies as a member of an incomplete group, which rebalances until the session has expired
 _DIES_AMID_A_REBALANCE = """
 import os, signal, sys
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.kafka.group_lock import GroupLock
 from kafkabal.config.connection_settings import ConnectionSettings
@@ -43,7 +46,7 @@ def call_or_die(lock, request, deadline):
     return call(lock, request, deadline)
 GroupLock._call = call_or_die
 cluster = KafkaCluster(ConnectionSettings(bootstrap_servers=tuple(sys.argv[1].split(","))))
-cluster.lock("the first one", 60.0)
+cluster.lock(LockRequest("the first one", 60.0))
 """
 
 
@@ -81,7 +84,7 @@ def _take_when_free(cluster: KafkaCluster) -> tuple[ClusterLock, float]:
     reasons: list[str] = []
     while True:
         try:
-            lock = cluster.lock("the second one", _SESSION_S)
+            lock = cluster.lock(LockRequest("the second one", _SESSION_S))
         except BusyError as error:
             reasons.append(error.message)
         else:
@@ -123,7 +126,7 @@ def test_a_holder_killed_during_a_group_rebalance_is_named_and_evicted(
 ) -> None:
     """The holder is named although the group never became stable; a client that knows of its death need not wait."""
     # Kafka describes no group that was never complete
-    cluster.lock("a former one", _SESSION_S).release()
+    cluster.lock(LockRequest("a former one", _SESSION_S)).release()
     killed = subprocess.run(
         [sys.executable, "-c", _DIES_AMID_A_REBALANCE, three_brokers.bootstrap_servers],
         cwd=Path(__file__).parents[2],
@@ -131,5 +134,5 @@ def test_a_holder_killed_during_a_group_rebalance_is_named_and_evicted(
     )
     assert killed.returncode == -signal.SIGKILL
     with pytest.raises(BusyError, match="cluster locked by the first one"):
-        cluster.lock("the second one", _SESSION_S)
-    cluster.lock("the second one", _SESSION_S, is_gone="the first one".__eq__).release()
+        cluster.lock(LockRequest("the second one", _SESSION_S))
+    cluster.lock(LockRequest("the second one", _SESSION_S, is_gone="the first one".__eq__)).release()

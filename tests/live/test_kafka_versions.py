@@ -12,6 +12,7 @@ from confluent_kafka import Producer
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.cluster_protocol import Capability, NewTopic, ReadRequest
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ResourceKind
 from kafkabal.clusters.kafka.cluster import KafkaCluster
@@ -154,15 +155,15 @@ def test_a_cluster_is_found_through_its_zookeeper(make_sandbox: Callable[..., Sa
 def _one_lock(address: ZookeeperAddress) -> None:
     """The second client learns who holds the lock, and gets it when it is free."""
     with connect(address) as first, connect(address) as second:
-        lock = first.lock("alice on host-a", 10.0)
+        lock = first.lock(LockRequest("alice on host-a", 10.0))
         assert lock.is_held()
         assert lock.seconds_since_heartbeat() < 5.0
         with pytest.raises(BusyError, match="alice on host-a"):
-            second.lock("bob", 10.0)
+            second.lock(LockRequest("bob", 10.0))
         lock.release()
         lock.release()
         assert not lock.is_held()
-        second.lock("bob", 10.0).release()
+        second.lock(LockRequest("bob", 10.0)).release()
 
 
 def _old_ways(servers: str, leader_of_b: Callable[[], int]) -> None:

@@ -23,9 +23,7 @@ from kafkabal.clusters.cluster_protocol import (
     ConsumerRacks,
     Fault,
     FirstRecord,
-    IsGone,
     NewTopic,
-    OnLockDelay,
     PartitionStatus,
     Reading,
     ReadRequest,
@@ -35,8 +33,6 @@ from kafkabal.clusters.cluster_protocol import (
     ReplicaOn,
     ResponseTime,
     TopicDescription,
-    ignore_lock_delay,
-    nobody_is_gone,
 )
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue
 from kafkabal.clusters.kafka.authorized_operations import (
@@ -59,6 +55,7 @@ from kafkabal.clusters.kafka.log_dirs import move_log_dirs, replica_logs
 from kafkabal.clusters.kafka.metadata import describe_topic, partition_status
 from kafkabal.clusters.kafka.reassignments import GUARD_VERSION, alter_reassignments, list_reassignments
 from kafkabal.clusters.kafka.response_times import response_times
+from kafkabal.clusters.lock_request import LockRequest
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import KafkabalError
 from kafkabal.model import TopicPartition
@@ -249,14 +246,7 @@ class KafkaCluster(ClosingContext):
         """
         return lock_holders(self._client)
 
-    def lock(
-        self,
-        owner: str,
-        session_s: float,
-        purpose: str = "",
-        is_gone: IsGone = nobody_is_gone,
-        on_delay: OnLockDelay = ignore_lock_delay,
-    ) -> ClusterLock:
+    def lock(self, request: LockRequest) -> ClusterLock:
         """Acquire the lock of this cluster, or a separate lock for another purpose than changing it.
 
         Raises
@@ -264,16 +254,7 @@ class KafkaCluster(ClosingContext):
         BusyError
             If somebody else holds it; the message names the holder.
         """
-        return GroupLock(
-            self._settings,
-            self._clock,
-            owner,
-            session_s,
-            purpose,
-            is_gone,
-            on_delay,
-            abandoned=self._abandoned_members,
-        )
+        return GroupLock(self._settings, self._clock, request, abandoned=self._abandoned_members)
 
     def records(self) -> RecordStore:
         """The internal topic that stores run records; the first write creates it."""

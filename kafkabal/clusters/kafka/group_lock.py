@@ -15,7 +15,6 @@ from typing import Any
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest
 
 from kafkabal.clusters.clock import Clock, Deadline
-from kafkabal.clusters.cluster_protocol import IsGone, OnLockDelay, ignore_lock_delay, nobody_is_gone
 from kafkabal.clusters.kafka.error_mapping import (
     ILLEGAL_GENERATION,
     INCONSISTENT_GROUP_PROTOCOL,
@@ -32,6 +31,7 @@ from kafkabal.clusters.kafka.group_coordinator import (
     describe_group,
 )
 from kafkabal.clusters.kafka.kafka_client import KafkaClient, pauses
+from kafkabal.clusters.lock_request import LockRequest, OnLockDelay, ignore_lock_delay
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import BusyError, KafkabalError, RefusedByClusterError, UnnamedHolderError, UnreachableError
 
@@ -66,10 +66,6 @@ class GroupLock:
 
     Parameters
     ----------
-    owner
-        The holder, as named to those who are kept out.
-    session_s
-        After this time without a heartbeat the coordinator lets the next one in.
     abandoned
         Ids of members that locks of this process could not remove from the group because its coordinator was down;
         shared by all locks. The next lock removes them, as it would otherwise have to wait for their sessions.
@@ -86,23 +82,19 @@ class GroupLock:
         self,
         settings: ConnectionSettings,
         clock: Clock,
-        owner: str,
-        session_s: float,
-        purpose: str = "",
-        is_gone: IsGone = nobody_is_gone,
-        on_delay: OnLockDelay = ignore_lock_delay,
+        request: LockRequest,
         *,
         abandoned: set[str] | None = None,
     ) -> None:
-        self._group = f"{LOCK_GROUP}-{purpose}" if purpose else LOCK_GROUP
+        self._group = f"{LOCK_GROUP}-{request.purpose}" if request.purpose else LOCK_GROUP
         # members are described with their client ids in every state of the group, but with their metadata only in a
         # stable one: a process that dies during a rebalance is known by its client id alone
-        named = replace(settings, client_id=f"{settings.client_id}{_CLIENT_ID_END}{owner}")
+        named = replace(settings, client_id=f"{settings.client_id}{_CLIENT_ID_END}{request.owner}")
         self._client = KafkaClient(named, clock)
         self._clock = clock
-        self._owner = owner
-        self._session_s = session_s
-        self._is_gone = is_gone
+        self._owner = request.owner
+        self._session_s = request.session_s
+        self._is_gone = request.is_gone
         self._abandoned = set() if abandoned is None else abandoned
         self._protocol = f"kafkabal-{uuid.uuid4().hex}"
         self._member = ""
@@ -112,7 +104,7 @@ class GroupLock:
         self._last_heartbeat_s = clock.monotonic()
         try:
             await_coordinator(self._client, self._group, self._client.deadline())
-            self._join_anew(on_delay)
+            self._join_anew(request.on_delay)
         except BaseException:
             self._leave_group()
             self._client.close()
@@ -175,15 +167,12 @@ class GroupLock:
 
     def _join(self, deadline: Deadline, on_delay: OnLockDelay = ignore_lock_delay) -> int:
         """Join until the group is complete; returns the error code."""
-        is_reported = False
         for pause_s in pauses():
             # only a group that does not complete is worth more than a session: a coordinator that is down is replaced
             code = self._join_once(deadline.at_most(self._session_s))
             if code not in _UNSETTLED or deadline.remaining_s < pause_s:
                 return code
-            if not is_reported:
-                on_delay(_NOT_STORED, deadline.seconds)
-                is_reported = True
+            on_delay(_NOT_STORED, deadline.seconds)
             self._clock.sleep(pause_s)
         raise AssertionError  # the pauses never end
 

@@ -14,9 +14,7 @@ from kafkabal.clusters.cluster_protocol import (
     BrokerProblem,
     Capability,
     Fault,
-    IsGone,
     NewTopic,
-    OnLockDelay,
     PartitionStatus,
     Reading,
     ReadRequest,
@@ -24,10 +22,9 @@ from kafkabal.clusters.cluster_protocol import (
     ReplicaLog,
     ReplicaOn,
     ResponseTime,
-    ignore_lock_delay,
-    nobody_is_gone,
 )
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue, ResourceKind
+from kafkabal.clusters.lock_request import LockRequest
 from kafkabal.clusters.simulated import configs, controller, memory_lock, simulated_kafka_to_rows
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.memory_lock import MemoryLock
@@ -287,16 +284,9 @@ class InMemoryCluster(ClosingContext):
                 faults[resource] = fault
         return faults
 
-    def lock(
-        self,
-        owner: str,
-        session_s: float,
-        purpose: str = "",
-        is_gone: IsGone = nobody_is_gone,
-        on_delay: OnLockDelay = ignore_lock_delay,  # noqa: ARG002
-    ) -> MemoryLock:
+    def lock(self, request: LockRequest) -> MemoryLock:
         """Acquire the lock, unless a holder with a live session has it."""
-        return memory_lock.take(self.kafka, self, owner, session_s, purpose=purpose, is_gone=is_gone)
+        return memory_lock.take(self.kafka, self, request)
 
     def lock_holders(self) -> tuple[str, ...]:
         """The holder of the lock, if its session is alive."""

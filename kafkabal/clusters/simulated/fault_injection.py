@@ -18,9 +18,7 @@ from kafkabal.clusters.cluster_protocol import (
     Cluster,
     ClusterLock,
     Fault,
-    IsGone,
     NewTopic,
-    OnLockDelay,
     PartitionStatus,
     Reading,
     ReadRequest,
@@ -29,10 +27,9 @@ from kafkabal.clusters.cluster_protocol import (
     ReplicaLog,
     ReplicaOn,
     ResponseTime,
-    ignore_lock_delay,
-    nobody_is_gone,
 )
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue
+from kafkabal.clusters.lock_request import LockRequest
 from kafkabal.errors import NoResponseError, RefusedByClusterError
 from kafkabal.model import TopicPartition
 
@@ -194,18 +191,9 @@ class FaultyCluster(ClosingContext):
         """See the protocol."""
         return self.call("alter_configs", lambda: self.inner.alter_configs(changes), changes)
 
-    def lock(
-        self,
-        owner: str,
-        session_s: float,
-        purpose: str = "",
-        is_gone: IsGone = nobody_is_gone,
-        on_delay: OnLockDelay = ignore_lock_delay,
-    ) -> ClusterLock:
+    def lock(self, request: LockRequest) -> ClusterLock:
         """See the protocol."""
-        return _CountedLock(
-            self, self.call("lock", lambda: self.inner.lock(owner, session_s, purpose, is_gone, on_delay), owner)
-        )
+        return _CountedLock(self, self.call("lock", lambda: self.inner.lock(request), request.owner))
 
     def lock_holders(self) -> tuple[str, ...]:
         """See the protocol."""

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from kafkabal.clusters.cluster_protocol import IsGone
+from kafkabal.clusters.lock_request import LockRequest
 from kafkabal.clusters.simulated.cluster_parts import LockClient, SimulatedLock
 from kafkabal.clusters.simulated.simulated_kafka import SimulatedKafka
 from kafkabal.errors import BusyError
 
 
-def take(
-    kafka: SimulatedKafka, client: LockClient, owner: str, session_s: float, *, purpose: str, is_gone: IsGone
-) -> MemoryLock:
+def take(kafka: SimulatedKafka, client: LockClient, request: LockRequest) -> MemoryLock:
     """Acquire the lock of a purpose, unless a holder with a live session has it.
 
     Raises
@@ -19,11 +17,12 @@ def take(
         If somebody holds it; the message names the holder.
     """
     locks, now = kafka.parts.locks, kafka.clock.monotonic()
-    holder = locks.get(purpose)
+    holder = locks.get(request.purpose)
     _beat(holder, now)
-    if holder is not None and now - holder.heartbeat_s < holder.session_s and not is_gone(holder.owner):
+    if holder is not None and now - holder.heartbeat_s < holder.session_s and not request.is_gone(holder.owner):
         raise BusyError(f"cluster locked by {holder.owner}")
-    held = locks[purpose] = SimulatedLock(owner, client, now, session_s, purpose)
+    held = SimulatedLock(request.owner, client, now, request.session_s, request.purpose)
+    locks[request.purpose] = held
     return MemoryLock(kafka, held)
 
 

@@ -12,9 +12,7 @@ from kafkabal.clusters.cluster_protocol import (
     Capability,
     ClusterLock,
     Fault,
-    IsGone,
     NewTopic,
-    OnLockDelay,
     PartitionStatus,
     Reading,
     ReadRequest,
@@ -23,10 +21,9 @@ from kafkabal.clusters.cluster_protocol import (
     ReplicaLog,
     ReplicaOn,
     ResponseTime,
-    ignore_lock_delay,
-    nobody_is_gone,
 )
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue
+from kafkabal.clusters.lock_request import LockRequest
 from kafkabal.clusters.snapshot.mutable_rows import MutableRows
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
@@ -204,14 +201,7 @@ class SnapshotCluster:
         """
         self._refuse(Capability.CONFIGS)
 
-    def lock(
-        self,
-        owner: str,  # noqa: ARG002
-        session_s: float,  # noqa: ARG002
-        purpose: str = "",  # noqa: ARG002
-        is_gone: IsGone = nobody_is_gone,  # noqa: ARG002
-        on_delay: OnLockDelay = ignore_lock_delay,  # noqa: ARG002
-    ) -> ClusterLock:
+    def lock(self, request: LockRequest) -> ClusterLock:  # noqa: ARG002
         """Refuse: a snapshot has no other hosts to exclude.
 
         Raises

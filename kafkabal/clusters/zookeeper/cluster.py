@@ -10,14 +10,11 @@ from kafkabal.clusters.cluster_protocol import (
     Capability,
     ClusterLock,
     Fault,
-    IsGone,
     NewTopic,
-    OnLockDelay,
     Reassignment,
-    ignore_lock_delay,
-    nobody_is_gone,
 )
 from kafkabal.clusters.kafka import KafkaCluster, factor_changes
+from kafkabal.clusters.lock_request import LockRequest
 from kafkabal.clusters.zookeeper.znode_lock import ZookeeperLock, lock_holders
 from kafkabal.clusters.zookeeper.znodes import Znodes
 from kafkabal.config import ConnectionSettings, ZookeeperAddress
@@ -119,14 +116,7 @@ class ZookeeperCluster(KafkaCluster):
         self._znodes.elect(partitions)
         return {}
 
-    def lock(
-        self,
-        owner: str,
-        session_s: float,
-        purpose: str = "",
-        is_gone: IsGone = nobody_is_gone,
-        on_delay: OnLockDelay = ignore_lock_delay,  # noqa: ARG002
-    ) -> ClusterLock:
+    def lock(self, request: LockRequest) -> ClusterLock:
         """Acquire the lock of this cluster, or a separate lock for another purpose than changing it.
 
         Raises
@@ -134,7 +124,7 @@ class ZookeeperCluster(KafkaCluster):
         BusyError
             If somebody else holds it; the message names the holder.
         """
-        return ZookeeperLock(self._servers, self._lock_clock, owner, session_s, purpose, is_gone)
+        return ZookeeperLock(self._servers, self._lock_clock, request)
 
     def lock_holders(self) -> tuple[str, ...]:
         """The holders of the cluster's lock, by the names they gave; does not acquire it."""

@@ -8,7 +8,7 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from kafkabal.clusters.clock import Clock
-from kafkabal.clusters.cluster_protocol import IsGone, nobody_is_gone
+from kafkabal.clusters.lock_request import IsGone, LockRequest
 from kafkabal.clusters.zookeeper.znodes import open_zookeeper, translated
 from kafkabal.errors import BusyError
 
@@ -35,10 +35,8 @@ class ZookeeperLock:
 
     Parameters
     ----------
-    owner
-        The holder's name, shown to those who are refused.
-    session_s
-        Without a heartbeat for this long, ZooKeeper expires the session and the next process may acquire the lock.
+    request
+        Without a heartbeat for its session, ZooKeeper expires the session and the next process may acquire the lock.
 
     Raises
     ------
@@ -46,25 +44,17 @@ class ZookeeperLock:
         If another process holds it; the message names the holder.
     """
 
-    def __init__(
-        self,
-        servers: str,
-        clock: Clock,
-        owner: str,
-        session_s: float,
-        purpose: str = "",
-        is_gone: IsGone = nobody_is_gone,
-    ) -> None:
-        self._path = f"{LOCK_PATH}-{purpose}" if purpose else LOCK_PATH
+    def __init__(self, servers: str, clock: Clock, request: LockRequest) -> None:
+        self._path = f"{LOCK_PATH}-{request.purpose}" if request.purpose else LOCK_PATH
         self._clock = clock
-        self._session_s = session_s
+        self._session_s = request.session_s
         self._lost = False
-        self._client = open_zookeeper(servers, session_s)
-        self._lock = self._client.Lock(self._path, owner)
+        self._client = open_zookeeper(servers, request.session_s)
+        self._lock = self._client.Lock(self._path, request.owner)
         self._proven_s = clock.monotonic()
         try:
             with translated(servers):
-                self._remove_gone(is_gone)
+                self._remove_gone(request.is_gone)
                 is_ours = self._lock.acquire(blocking=False)
                 holders = [] if is_ours else self._lock.contenders()
         except BaseException:
@@ -73,7 +63,7 @@ class ZookeeperLock:
         if not is_ours:
             self._close()
             name = holders[0] if holders else "another kafkabal"
-            hint = f"wait for it to finish; if it crashed, its lock expires within {session_s:g} s"
+            hint = f"wait for it to finish; if it crashed, its lock expires within {self._session_s:g} s"
             raise BusyError(f"cluster locked by {name}", hint=hint)
         self._node = f"{self._path}/{self._lock.node}"
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from kafkabal.clusters import Capability, Clock, Cluster, ClusterLock, OnLockDelay, ignore_lock_delay
+from kafkabal.clusters import Capability, Clock, Cluster, ClusterLock, LockRequest, OnLockDelay, ignore_lock_delay
 from kafkabal.errors import (
     BusyError,
     KafkabalError,
@@ -89,7 +89,7 @@ def take_lock(
     denied = ""
     if Capability.LOCK in cluster.capabilities:
         try:
-            return cluster.lock(owner, session_s, is_gone=is_provably_gone, on_delay=on_delay)
+            return cluster.lock(LockRequest(owner, session_s, is_gone=is_provably_gone, on_delay=on_delay))
         except (NotAuthorizedError, MissingCapabilityError) as error:
             denied = in_one_line(error)
     return FileLock(local_path, owner, denied=denied)

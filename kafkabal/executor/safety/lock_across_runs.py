@@ -16,7 +16,13 @@ _JOINING_S = 10.0
 3 s by default."""
 
 
-def lock_cluster(environment: RunEnvironment, session_s: float, *, wait_s: float = 0.0) -> ClusterLock:
+class StoppedWaitingError(BusyError):
+    """A stop was requested while the lock was waited for: nothing has changed that would need a cleanup."""
+
+
+def lock_cluster(
+    environment: RunEnvironment, session_s: float, *, wait_s: float = 0.0, until_stopped: bool = True
+) -> ClusterLock:
     """Take the lock of the cluster, or one of this host if it has none.
 
     A holder that is not named yet is waited for in any case, at most until its session has expired: it may have died as
@@ -26,30 +32,36 @@ def lock_cluster(environment: RunEnvironment, session_s: float, *, wait_s: float
     ----------
     wait_s
         How long to retry while another process holds it.
+    until_stopped
+        Give up on a stop request; False for a run that needs its lock to stop gracefully.
 
     Raises
     ------
     BusyError
-        If another process holds it, and still does after that time.
+        If another process holds it, and still does after that time; a :class:`StoppedWaitingError` on a stop request.
     """
     clock, path = environment.clock, environment.folder(environment.cluster.cluster_id()) / "lock"
     began_s, reported = clock.monotonic(), ""
 
-    def report(reason: str, wait_s: float) -> None:
-        environment.listener.on_event(LockAwaited(holder=reason, wait_s=wait_s))
+    def on_delay(reason: str, wait_s: float) -> None:
+        nonlocal reported
+        if until_stopped and environment.stop.reason is not None:
+            raise StoppedWaitingError(f"stopped while waiting for the lock: {reason}")
+        if reason != reported:
+            environment.listener.on_event(LockAwaited(holder=reason, wait_s=wait_s))
+            reported = reason
 
     while True:
         try:
-            return take_lock(environment.cluster, environment.owner, session_s, path, report)
+            return take_lock(environment.cluster, environment.owner, session_s, path, on_delay)
+        except StoppedWaitingError:
+            raise
         except BusyError as busy:
             longest_s = max(wait_s, session_s + _JOINING_S) if isinstance(busy, UnnamedHolderError) else wait_s
             left_s = began_s + longest_s - clock.monotonic()
-            # a signal while waiting must end the command: nothing is locked yet that would need a cleanup
-            if left_s <= 0 or environment.stop.reason is not None:
+            if left_s <= 0:
                 raise
-            if busy.message != reported:
-                report(busy.message, longest_s)
-                reported = busy.message
+            on_delay(busy.message, longest_s)
             clock.sleep(min(left_s, _LOCK_POLL_S))
 
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from confluent_kafka.admin import AdminClient
 from msgspec.structs import replace
 
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.cluster_protocol import Cluster, NewTopic, ReadRequest, ReplicaOn
 from kafkabal.clusters.config_items import ConfigResource, ResourceKind
 from kafkabal.errors import KafkabalError
@@ -145,7 +146,7 @@ class Stage(Hosts):
 
     def wait_for_lock(self) -> None:
         """Return once the lock of a dead process has expired."""
-        self.when_free(lambda: self.cluster.lock("a test that waits", SESSION_S)).release()
+        self.when_free(lambda: self.cluster.lock(LockRequest("a test that waits", SESSION_S))).release()
 
     def finish(self, action: str, host: str = "one", options: RunOptions | None = None) -> None:
         """Run a process once the lock of a dead one has expired, and expect success."""

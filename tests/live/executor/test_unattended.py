@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.cluster_protocol import NewTopic
 from kafkabal.clusters.config_items import ConfigResource, ConfigSource, ResourceKind
 from kafkabal.errors import BusyError
@@ -164,7 +165,7 @@ def test_a_second_interrupt_releases_the_lock(stage: Stage, plan_file: Path) -> 
         said, _ = process.communicate(timeout=LONGEST_S)
     assert process.returncode == 130, said
     assert "aborted; " in said
-    stage.cluster.lock("one who does not know that the process is gone", 3.0).release()
+    stage.cluster.lock(LockRequest("one who does not know that the process is gone", 3.0)).release()
     assert stage.command("cancel", host="two").returncode == 0
     stage.assert_clean()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.zookeeper.znode_lock import LOCK_PATH
 from kafkabal.errors import BusyError
 from tests.live.executor.stage import Stage
@@ -17,7 +18,7 @@ def test_killed_run_is_resumed(zookeeper_stage: Stage) -> None:
     stage.until(stage.in_flight)
     lock = f"cluster locked by kafkabal on one (process {process.popen.pid}, id "
     with pytest.raises(BusyError) as busy:
-        stage.cluster.lock("a second one", stage.slow.session_s)
+        stage.cluster.lock(LockRequest("a second one", stage.slow.session_s))
     assert busy.value.message.startswith(lock)
     process.kill()
     stage.finish("resume", host="two")

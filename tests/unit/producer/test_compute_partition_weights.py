@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.errors import BusyError, NotAuthorizedError, UnreachableError, UsageError
 from kafkabal.producer import TopicWeights, ViewReader, WeighedTopic, WeightPublisher
@@ -172,8 +173,8 @@ def test_weights_are_written_under_the_name_of_their_topic() -> None:
     """Each topic has one lock, which is acquired once and released at the end."""
     lock, purposes = Lock(), []
 
-    def take(owner: str, session_s: float, purpose: str, is_gone: object) -> Lock:
-        purposes.append(purpose)
+    def take(request: LockRequest) -> Lock:
+        purposes.append(request.purpose)
         return lock
 
     publisher, store, _ = publisher_with(take)

@@ -157,15 +157,18 @@ class RunSession:
         Raises
         ------
         InterruptedRunError
-            On a second signal; the message names what may be left on the cluster.
+            On a second signal; the message names what may be left on the cluster. On a first one while the lock is
+            waited for.
         """
         from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
-        from kafkabal.executor import HardStop, StopReason, StopRequested, latest_journal
+        from kafkabal.executor import HardStop, StoppedWaitingError, StopReason, StopRequested, latest_journal
 
         stop = self.environment.stop
         try:
             with stop_on_signals(stop, lambda reason: self.reporters.on_event(StopRequested(reason=reason))):
                 yield
+        except StoppedWaitingError as error:
+            raise InterruptedRunError(error.message, terminated=stop.reason is StopReason.TERMINATE) from error
         except HardStop:
             terminated = stop.reason is StopReason.TERMINATE
             left = latest_journal(self.environment.folder(self.cluster.cluster_id()))

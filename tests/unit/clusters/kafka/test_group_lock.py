@@ -11,6 +11,7 @@ from kafka.protocol.admin import DescribeGroupsResponse
 from kafka.protocol.consumer import HeartbeatResponse, JoinGroupResponse, LeaveGroupResponse, SyncGroupResponse
 from kafka.protocol.metadata import FindCoordinatorResponse
 
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.clock import SystemClock
 from kafkabal.clusters.kafka.group_lock import GroupLock
 from kafkabal.clusters.simulated.fake_clock import FakeClock
@@ -105,7 +106,7 @@ def coordinator(cluster: Any) -> Coordinator:
 
 def _take(cluster: Any, owner: str = "me") -> GroupLock:
     settings = cluster.settings(request_timeout_s=0.3, connect_timeout_s=0.3)
-    return GroupLock(settings, SystemClock(), owner, _SESSION_S)
+    return GroupLock(settings, SystemClock(), LockRequest(owner, _SESSION_S))
 
 
 def _until(condition: Callable[[], bool]) -> None:
@@ -131,13 +132,15 @@ def test_the_first_lock_of_a_cluster_waits_until_groups_have_a_coordinator(
     clock = FakeClock()
     clock.at(5 * _SESSION_S, lambda: setattr(coordinator, "find_code", 0))
     coordinator.find_code = 15
-    lock = GroupLock(cluster.settings(request_timeout_s=30.0, connect_timeout_s=0.3), clock, "me", _SESSION_S)
+    lock = GroupLock(
+        cluster.settings(request_timeout_s=30.0, connect_timeout_s=0.3), clock, LockRequest("me", _SESSION_S)
+    )
     assert lock.is_held()
     assert clock.monotonic() >= 5 * _SESSION_S
     lock.release()
     coordinator.find_code = 15
     with pytest.raises(UnreachableError, match="coordinator of group __kafkabal-lock not available"):
-        GroupLock(cluster.settings(request_timeout_s=30.0, connect_timeout_s=0.3), clock, "me", _SESSION_S)
+        GroupLock(cluster.settings(request_timeout_s=30.0, connect_timeout_s=0.3), clock, LockRequest("me", _SESSION_S))
 
 
 def test_the_second_one_gets_the_name_of_the_holder(cluster: Any, coordinator: Coordinator) -> None:
@@ -161,7 +164,7 @@ def test_a_holder_without_a_name_is_reported_by_its_address(cluster: Any, coordi
 def test_a_holder_is_known_while_its_group_rebalances(cluster: Any, coordinator: Coordinator) -> None:
     """By its client id, in which the one of the settings comes first."""
     settings = cluster.settings(request_timeout_s=0.3, connect_timeout_s=0.3, client_id="tools for trainers")
-    lock = GroupLock(settings, SystemClock(), "alice on host-a", _SESSION_S)
+    lock = GroupLock(settings, SystemClock(), LockRequest("alice on host-a", _SESSION_S))
     coordinator.is_stable = False
     assert coordinator.client_id == "tools for trainers for alice on host-a"
     with pytest.raises(BusyError, match=r"cluster locked by alice on host-a\n"):
@@ -172,9 +175,9 @@ def test_a_holder_is_known_while_its_group_rebalances(cluster: Any, coordinator:
 def test_a_holder_that_died_is_put_out_while_its_group_rebalances(cluster: Any, coordinator: Coordinator) -> None:
     """A process that is killed as it joins blocks nobody for a session."""
     settings = cluster.settings(request_timeout_s=0.3, connect_timeout_s=0.3)
-    lock = GroupLock(settings, SystemClock(), "alice on host-a", _SESSION_S)
+    lock = GroupLock(settings, SystemClock(), LockRequest("alice on host-a", _SESSION_S))
     coordinator.is_stable = False
-    GroupLock(settings, SystemClock(), "bob", _SESSION_S, is_gone="alice on host-a".__eq__).release()
+    GroupLock(settings, SystemClock(), LockRequest("bob", _SESSION_S, is_gone="alice on host-a".__eq__)).release()
     lock.release()
 
 
@@ -284,21 +287,20 @@ def test_a_group_that_never_completes_is_left(cluster: Any, coordinator: Coordin
     clock = FakeClock()
     cluster.answer("SyncGroup", lambda request: SyncGroupResponse(error_code=27))
     with pytest.raises(RefusedByClusterError, match="cannot join the consumer group __kafkabal-lock"):
-        GroupLock(cluster.settings(), clock, "me", _SESSION_S)
+        GroupLock(cluster.settings(), clock, LockRequest("me", _SESSION_S))
     assert 60.0 < clock.monotonic() <= 75.0
     assert [request.members[0].member_id for request in cluster.asked("LeaveGroup")] == ["id-of-ours"]
 
 
 def test_a_follower_that_is_cut_off_is_waited_out(cluster: Any, coordinator: Coordinator) -> None:
-    """The coordinator writes again once Kafka no longer counts the follower as in sync: longer than a session, reported
-    once."""
+    """The coordinator writes again once Kafka no longer counts the follower as in sync: longer than a session, told
+    after every attempt."""
     clock, reported = FakeClock(), []
     cluster.answer("SyncGroup", lambda request: SyncGroupResponse(error_code=27 if clock.monotonic() < 58.0 else 0))
-    lock = GroupLock(
-        cluster.settings(), clock, "me", 30.0, on_delay=lambda reason, wait_s: reported.append((reason, wait_s))
-    )
+    request = LockRequest("me", 30.0, on_delay=lambda reason, wait_s: reported.append((reason, wait_s)))
+    lock = GroupLock(cluster.settings(), clock, request)
     assert lock.is_held()
-    assert reported == [("Kafka cannot store the lock of the cluster yet", 75.0)]
+    assert set(reported) == {("Kafka cannot store the lock of the cluster yet", 75.0)}
     lock.release()
 
 
@@ -307,7 +309,7 @@ def test_a_coordinator_that_is_down_is_given_a_session(cluster: Any, coordinator
     clock = FakeClock()
     cluster.answer("JoinGroup", lambda request: hang_up)
     with pytest.raises(UnreachableError):
-        GroupLock(cluster.settings(), clock, "me", 30.0)
+        GroupLock(cluster.settings(), clock, LockRequest("me", 30.0))
     assert clock.monotonic() <= 30.0
 
 
@@ -340,24 +342,24 @@ def test_a_member_that_could_not_leave_is_put_out_by_the_next_lock(cluster: Any,
     """It is known by its id, whatever else is reported of it."""
     abandoned: set[str] = set()
     settings = cluster.settings(request_timeout_s=0.3, connect_timeout_s=0.3)
-    lock = GroupLock(settings, SystemClock(), "me", _SESSION_S, abandoned=abandoned)
+    lock = GroupLock(settings, SystemClock(), LockRequest("me", _SESSION_S), abandoned=abandoned)
     coordinator.find_code = 30
     lock.release()
     coordinator.find_code, coordinator.owner = 0, b""
     with pytest.raises(BusyError):
         _take(cluster, "another process")
-    GroupLock(settings, SystemClock(), "me", _SESSION_S, abandoned=abandoned).release()
+    GroupLock(settings, SystemClock(), LockRequest("me", _SESSION_S), abandoned=abandoned).release()
 
 
 def test_a_member_that_could_not_join_again_is_put_out_by_the_next_lock(cluster: Any, coordinator: Coordinator) -> None:
     """Its coordinator counts it as a member until its session expires; its own process need not wait for that."""
     abandoned: set[str] = set()
     settings = cluster.settings(request_timeout_s=0.3, connect_timeout_s=0.3)
-    lock = GroupLock(settings, SystemClock(), "me", _SESSION_S, abandoned=abandoned)
+    lock = GroupLock(settings, SystemClock(), LockRequest("me", _SESSION_S), abandoned=abandoned)
     coordinator.heartbeat_code = 30
     _until(lambda: not lock.is_held())
     lock.release()
-    GroupLock(settings, SystemClock(), "me", _SESSION_S, abandoned=abandoned).release()
+    GroupLock(settings, SystemClock(), LockRequest("me", _SESSION_S), abandoned=abandoned).release()
 
 
 @pytest.mark.parametrize("kind", ["JoinGroup", "SyncGroup"])
@@ -374,7 +376,7 @@ def test_a_coordinator_that_dies_is_looked_up_again(
         "FindCoordinator",
         lambda request: FindCoordinatorResponse(error_code=0, node_id=node_ids.pop() if node_ids else 1),
     )
-    lock = GroupLock(cluster.settings(request_timeout_s=30.0), clock, "me", 30.0)
+    lock = GroupLock(cluster.settings(request_timeout_s=30.0), clock, LockRequest("me", 30.0))
     assert lock.is_held()
     assert coordinator.member == "id-of-ours"
     assert dying.asked(kind)
@@ -402,5 +404,5 @@ def test_a_coordinator_that_cannot_be_asked_is_reported_with_the_reason(
     """It is retried until the time is up, and then the last error is reported."""
     cluster.answer("JoinGroup", lambda request: hang_up)
     with pytest.raises(UnreachableError, match="coordinator of group __kafkabal-lock not available: "):
-        GroupLock(cluster.settings(), FakeClock(), "me", _SESSION_S)
+        GroupLock(cluster.settings(), FakeClock(), LockRequest("me", _SESSION_S))
     assert len(cluster.asked("JoinGroup")) > 1

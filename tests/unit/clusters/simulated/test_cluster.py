@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.cluster_protocol import Capability, NewTopic, ReadRequest, Reassignment, ReplicaOn
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
@@ -188,13 +189,13 @@ def test_disk_that_fails(memory: InMemoryCluster) -> None:
 def test_lock(memory: InMemoryCluster) -> None:
     """One holder at a time; a stopped one loses it after its session."""
     other = memory.connect("other")
-    lock = memory.lock("one", 30.0)
+    lock = memory.lock(LockRequest("one", 30.0))
     memory.kafka.clock.sleep(100.0)
     with pytest.raises(BusyError, match="cluster locked by one"):
-        other.lock("two", 30.0)
+        other.lock(LockRequest("two", 30.0))
     memory.stop()
     memory.kafka.clock.sleep(31.0)
-    taken = other.lock("two", 30.0)
+    taken = other.lock(LockRequest("two", 30.0))
     memory.resume_process()
     assert not lock.is_held()
     assert taken.is_held()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import BusyError
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
@@ -17,14 +18,14 @@ def memory() -> InMemoryCluster:
 
 def test_purposes_do_not_keep_each_other_out(memory: InMemoryCluster) -> None:
     """A watch leaves the right to change the cluster to runs; two holders of one purpose exclude each other."""
-    watching, changing = memory.lock("a", 30, "watch"), memory.lock("b", 30)
+    watching, changing = memory.lock(LockRequest("a", 30, "watch")), memory.lock(LockRequest("b", 30))
 
     assert watching.is_held()
     assert changing.is_held()
     with pytest.raises(BusyError):
-        memory.lock("c", 30, "watch")
+        memory.lock(LockRequest("c", 30, "watch"))
     watching.release()
-    assert memory.lock("c", 30, "watch").is_held()
+    assert memory.lock(LockRequest("c", 30, "watch")).is_held()
     assert changing.is_held()
 
 

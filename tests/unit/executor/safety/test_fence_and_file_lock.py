@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import BusyError, UnnamedHolderError, UnreachableError
 from kafkabal.executor.run_events import LockAwaited
@@ -18,7 +19,7 @@ from kafkabal.executor.safety.cluster_lock import (
     TakenOverError,
     confirm_lock,
 )
-from kafkabal.executor.safety.lock_across_runs import LockAcrossRuns, lock_cluster
+from kafkabal.executor.safety.lock_across_runs import LockAcrossRuns, StoppedWaitingError, lock_cluster
 from kafkabal.executor.safety.stop_request import StopReason
 
 SESSION_S = 30.0
@@ -178,7 +179,7 @@ def test_a_lock_that_cannot_be_confirmed_ends_the_run() -> None:
 
 def test_the_lock_is_waited_for_as_long_as_asked(scene: Any) -> None:
     """Reported once, with the holder and how long; acquired within a second of its release."""
-    other = scene.memory.connect("other").lock("kafkabal on two (process 9)", SESSION_S)
+    other = scene.memory.connect("other").lock(LockRequest("kafkabal on two (process 9)", SESSION_S))
     scene.memory.kafka.clock.at(20.5, other.release)
     lock = lock_cluster(scene.environment(), SESSION_S, wait_s=40.0)
     assert lock.is_held()
@@ -191,9 +192,10 @@ def test_a_lock_that_kafka_cannot_grant_yet_is_reported(scene: Any, monkeypatch:
     """A command that waits for a free lock says why."""
     take = scene.memory.lock
 
-    def take_late(owner: str, session_s: float, purpose: str, is_gone: Any, on_delay: Any) -> Any:
-        on_delay("Kafka cannot store the lock of the cluster yet", 75.0)
-        return take(owner, session_s, purpose, is_gone)
+    def take_late(request: LockRequest) -> Any:
+        for _ in range(2):
+            request.on_delay("Kafka cannot store the lock of the cluster yet", 75.0)
+        return take(request)
 
     monkeypatch.setattr(scene.memory, "lock", take_late)
     assert lock_cluster(scene.environment(), SESSION_S).is_held()
@@ -214,7 +216,7 @@ def _hide_holder(scene: Any, until_s: float) -> None:
 @pytest.mark.parametrize("named_after_s", [4.5, 35.0])
 def test_a_holder_without_a_name_is_waited_for_until_it_has_one(scene: Any, named_after_s: float) -> None:
     """Without --wait too, at most for its session: a line says so, and a live holder with a name is busy at once."""
-    scene.memory.connect("other").lock("kafkabal on two (process 9)", SESSION_S)
+    scene.memory.connect("other").lock(LockRequest("kafkabal on two (process 9)", SESSION_S))
     _hide_holder(scene, named_after_s)
     with pytest.raises(BusyError, match="process 9"):
         lock_cluster(scene.environment(), SESSION_S)
@@ -236,13 +238,31 @@ def test_a_holder_without_a_name_that_died_blocks_for_a_session_at_most(scene: A
 @pytest.mark.parametrize(("wait_s", "stops_at_s", "ends_at_s"), [(0.0, None, 0.0), (2.5, None, 2.5), (40.0, 3.5, 4.0)])
 def test_waiting_for_the_lock_ends(scene: Any, wait_s: float, stops_at_s: float | None, ends_at_s: float) -> None:
     """When the time is up, or on a signal."""
-    scene.memory.connect("other").lock("kafkabal on two (process 9)", SESSION_S)
+    scene.memory.connect("other").lock(LockRequest("kafkabal on two (process 9)", SESSION_S))
     environment, clock = scene.environment(), scene.memory.kafka.clock
     if stops_at_s is not None:
         clock.at(stops_at_s, lambda: environment.stop.request(StopReason.TERMINATE))
-    with pytest.raises(BusyError, match="process 9"):
+    with pytest.raises(BusyError, match="process 9") as ended:
         lock_cluster(environment, SESSION_S, wait_s=wait_s)
     assert clock.monotonic() == ends_at_s
+    assert isinstance(ended.value, StoppedWaitingError) is (stops_at_s is not None)
+
+
+def test_a_stop_ends_the_wait_for_a_lock_that_kafka_cannot_grant_yet(
+    scene: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is noticed at the next attempt, unless a run needs its lock to stop gracefully."""
+    environment, take = scene.environment(), scene.memory.lock
+    environment.stop.request(StopReason.TERMINATE)
+
+    def take_late(request: LockRequest) -> Any:
+        request.on_delay("Kafka cannot store the lock of the cluster yet", 75.0)
+        return take(request)
+
+    monkeypatch.setattr(scene.memory, "lock", take_late)
+    with pytest.raises(StoppedWaitingError, match="stopped while waiting for the lock: Kafka cannot store"):
+        lock_cluster(environment, SESSION_S)
+    assert lock_cluster(environment, SESSION_S, until_stopped=False).is_held()
 
 
 def test_one_lock_for_a_command_with_several_runs(scene: Any) -> None:
@@ -257,7 +277,7 @@ def test_one_lock_for_a_command_with_several_runs(scene: Any) -> None:
     assert second.is_held()
     across.release()
     assert not second.is_held()
-    other = scene.memory.connect("other").lock("two", SESSION_S)
+    other = scene.memory.connect("other").lock(LockRequest("two", SESSION_S))
     with pytest.raises(BusyError):
         across.take()
     scene.memory.kafka.clock.at(scene.memory.kafka.clock.monotonic() + 5.0, other.release)
