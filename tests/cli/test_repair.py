@@ -756,8 +756,11 @@ def test_a_drained_broker_is_proved_safe_to_stop(simulation: Simulation) -> None
     assert "and it is not a voter of the controller quorum" in again.err
 
 
-def test_topics_created_during_a_drain_leave_nothing_behind(simulation: Simulation) -> None:
-    """On a cluster without cordons, a broker is drained until it is empty, while a topic per second is created."""
+@pytest.mark.parametrize("form", ["table", "json", "jsonl"])
+def test_topics_created_during_a_drain_leave_nothing_behind(simulation: Simulation, form: str) -> None:
+    """On a cluster without cordons, a broker is drained until it is empty, while a topic per second is created.
+
+    In every format the command says in the end that the broker is safe to stop; -o json is one document."""
     kafka = simulation.memory.kafka
 
     def create(number: int) -> None:
@@ -766,9 +769,12 @@ def test_topics_created_during_a_drain_leave_nothing_behind(simulation: Simulati
             kafka.clock.at(kafka.clock.monotonic() + 1.0, lambda: create(number + 1))
 
     kafka.clock.at(kafka.clock.monotonic() + 1.0, lambda: create(0))
-    done = simulation.run("rebalance", "--yes", "--drain", "4")
+    done = simulation.run("rebalance", "--yes", "--drain", "4", "-o", form)
     assert done.code == 0, done.err
     assert "new ones among them: draining again" in done.err
+    assert "broker 4 is safe to stop" in done.err
+    if form == "json":
+        assert json.loads(done.out)["outcome"] == "complete"
     assert not any(4 in b for b in simulation.replicas().values())
 
 

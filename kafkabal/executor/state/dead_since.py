@@ -8,7 +8,7 @@ the broker registered again restarts the count.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -19,6 +19,8 @@ from kafkabal.errors import InputFileError, KafkabalError, OutputError
 from kafkabal.input_files import decode_json, read_bytes
 
 _KEY = "dead-brokers"
+_CURRENT_FOR = timedelta(seconds=10)
+"""How long an observation is current: a broker takes longer to restart, and the record is read within a second."""
 
 
 class Sightings(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,9 +100,13 @@ def known_to_cluster(cluster: Cluster, ours: Sightings, before: Sightings | None
     return ours.joined(Sightings(checked_at=theirs.checked_at, dead_since=trusted, seen=theirs.seen))
 
 
-def record_on_cluster(cluster: Cluster, sightings: Sightings) -> None:
-    """Record sightings on the cluster for other hosts; if that is not permitted, only this host keeps them."""
-    if Capability.RECORDS not in cluster.capabilities:
+def record_on_cluster(cluster: Cluster, sightings: Sightings, now: datetime) -> None:
+    """Record sightings on the cluster for other hosts; if that is not permitted, only this host keeps them.
+
+    Nor are they recorded if this process was suspended since the observation: a broker may have returned and died
+    again, and other hosts would count its grace from the first time.
+    """
+    if Capability.RECORDS not in cluster.capabilities or now - sightings.checked_at > _CURRENT_FOR:
         return
     try:
         known = _recorded(cluster)

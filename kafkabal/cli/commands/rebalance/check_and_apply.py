@@ -156,6 +156,16 @@ class ApplyCommand:
             return ExitCode.DONE
         return command.end(result)
 
+    def without_document(self) -> ApplyCommand:
+        """The same command for further runs: ``-o json`` writes one document, which describes the first run."""
+        if not self._in_json:
+            return self
+        from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
+
+        output = replace(self.command.output, output=RunFormat.TABLE)
+        quiet = replace(self.command.context, quiet=True)
+        return replace(self, command=replace(self.command, output=output, context=quiet))
+
     def refuse_unrepaired(self, plan: Plan) -> None:
         """End a command that did everything planned with a finding if something stays broken.
 

@@ -82,7 +82,7 @@ def finish_drain(
     from kafkabal.executor import prove_safe_to_stop
     from kafkabal.planner import make_plan
 
-    command = applying.command
+    command, further = applying.command, applying.without_document()
     settings, context, cluster = command.settings, command.context, command.cluster
     drained = sorted((planning.drain or frozenset()) - gone)
     again = replace(planning, repair_only=True, only_to_new=False)
@@ -99,7 +99,7 @@ def finish_drain(
         context.say(
             f"{counted_noun(len(now), 'partition')} on the drained brokers, new ones among them: draining again"
         )
-        if applying.apply(plan) is not ExitCode.DONE:
+        if further.apply(plan) is not ExitCode.DONE:
             break  # the answer was no
     found = prove_safe_to_stop(cluster, state, drained)
     for one in found:

@@ -123,10 +123,10 @@ def recently_dead(
     if settings.snapshot or not dead:
         return {}
     found = known_to_cluster(cluster, note_brokers(state, context), before)
-    if shares:
-        record_on_cluster(cluster, found)
-    limit_s = _limit_s(settings)
     now = datetime.fromtimestamp(context.wall_clock(), UTC)
+    if shares:
+        record_on_cluster(cluster, found, now)
+    limit_s = _limit_s(settings)
     ages = {b: (now - at).total_seconds() for b, at in found.dead_since.items()}
     waiting = {b: age_s for b, age_s in ages.items() if age_s < limit_s and b not in drained}
     path = sightings_file(state.cluster_id, context)

@@ -107,7 +107,7 @@ def rebalance(
         plan = make_plan(measured, plan_options(settings, planning, gone))
         _show(plan, output, context, all_rows=all_rows)
         code = applying.apply(plan)
-        if drained and output.output is RunFormat.TABLE and not begin.dry_run:
+        if drained and not begin.dry_run:
             finish_drain(applying, planning, state, gone)
         if code is ExitCode.DONE:
             applying.refuse_unrepaired(plan)

@@ -78,7 +78,7 @@ def test_times_recorded_by_other_hosts(
     scene: Any, theirs: dict[int, datetime], before: Sightings | None, expected: datetime
 ) -> None:
     """The earlier of two times counts, unless this host has seen the broker alive after it."""
-    record_on_cluster(scene.memory, Sightings(checked_at=NOW, dead_since=theirs, seen=(2, 3)))
+    record_on_cluster(scene.memory, Sightings(checked_at=NOW, dead_since=theirs, seen=(2, 3)), NOW)
     found = known_to_cluster(scene.memory, _host({3: NOW}), before)
     assert (found.dead_since, found.seen) == ({3: expected}, (1, 2, 3))
 
@@ -86,7 +86,9 @@ def test_times_recorded_by_other_hosts(
 def test_a_host_whose_clock_is_behind(scene: Any, path: Path) -> None:
     """Its sighting is older than when this host last saw the broker alive, and never shortens the grace."""
     record_brokers(path, BROKERS, [], NOW - MINUTE)
-    record_on_cluster(scene.memory, Sightings(checked_at=NOW - HOUR, dead_since={3: NOW - HOUR}, seen=BROKERS))
+    record_on_cluster(
+        scene.memory, Sightings(checked_at=NOW - HOUR, dead_since={3: NOW - HOUR}, seen=BROKERS), NOW - HOUR
+    )
     for minutes in range(3):
         before, now = read_sightings(path), NOW + minutes * MINUTE
         found = known_to_cluster(scene.memory, record_brokers(path, BROKERS, [3], now), before)
@@ -95,19 +97,25 @@ def test_a_host_whose_clock_is_behind(scene: Any, path: Path) -> None:
 
 def test_a_host_that_sees_a_dead_broker_for_the_first_time(scene: Any, path: Path) -> None:
     """It never saw the broker alive, and believes the host that recorded its death an hour ago, at every look."""
-    record_on_cluster(scene.memory, Sightings(checked_at=NOW, dead_since={3: NOW - HOUR}, seen=BROKERS))
+    record_on_cluster(scene.memory, Sightings(checked_at=NOW, dead_since={3: NOW - HOUR}, seen=BROKERS), NOW)
     for minutes in range(3):
         before, now = read_sightings(path), NOW + minutes * MINUTE
         found = known_to_cluster(scene.memory, record_brokers(path, BROKERS, [3], now), before)
         assert found.dead_since == {3: NOW - HOUR}
 
 
+def test_a_host_that_was_suspended_since_it_observed_the_cluster(scene: Any) -> None:
+    """It records nothing: the broker may have returned and died again, with a new grace."""
+    record_on_cluster(scene.memory, _host({3: NOW - HOUR}, NOW - MINUTE), NOW)
+    assert known_to_cluster(scene.memory, _host({3: NOW}), None).dead_since == {3: NOW}
+
+
 def test_a_cluster_that_keeps_no_records(scene: Any) -> None:
     """Then each host knows what it has seen itself, and a damaged record counts as none."""
     bare = InMemoryCluster(scene.memory.kafka, without=[Capability.RECORDS])
-    record_on_cluster(bare, _host({3: NOW - HOUR}))
+    record_on_cluster(bare, _host({3: NOW - HOUR}), NOW)
     assert known_to_cluster(bare, _host({3: NOW}), None) == _host({3: NOW})
     scene.memory.records().put("dead-brokers", b"{")
     assert known_to_cluster(scene.memory, _host({3: NOW}), None) == _host({3: NOW})
-    record_on_cluster(scene.memory, _host({3: NOW - HOUR}))
+    record_on_cluster(scene.memory, _host({3: NOW - HOUR}), NOW)
     assert known_to_cluster(scene.memory, _host({3: NOW}), None).dead_since == {3: NOW - HOUR}
