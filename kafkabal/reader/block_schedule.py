@@ -33,6 +33,11 @@ class Opening(NamedTuple):
     block: int
     only: int | None
     """Place in the block of the only record to fetch; None for all."""
+    order: EpochOrder
+
+    def places(self, samples: int) -> I64:
+        """int64, shape (samples,): places of the fetched records, in epoch order."""
+        return self.order.within(self.block, samples) if self.only is None else np.zeros(1, np.int64)
 
 
 class Run(NamedTuple):
@@ -99,7 +104,7 @@ def schedule(
             b, numbers, place = int(block[at]), number[visits], None
             if only[at]:
                 place, numbers = int(order.within(b, int(samples[b]))[numbers[0]]), np.zeros(1, np.int64)
-            opened.append((at, Opening(b, place), Run(visits, numbers)))
+            opened.append((at, Opening(b, place, order), Run(visits, numbers)))
         opened.sort(key=lambda each: each[0])
         yield Visits(
             order,

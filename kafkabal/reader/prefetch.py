@@ -91,12 +91,12 @@ class Prefetch:
         self._error: BaseException | None = None
         self.waited_s = 0.0
         """How long the reader has waited for blocks."""
-        count = min(_MOST_THREADS, max(_LEAST_BUSY, brokers))
-        self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(count)]
+        self._most_threads = min(_MOST_THREADS, max(_LEAST_BUSY, brokers))
+        self._threads: list[threading.Thread] = []
 
     def __enter__(self) -> Prefetch:
-        for thread in self._threads:
-            thread.start()
+        with self._lock:
+            self._start_thread()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -169,9 +169,10 @@ class Prefetch:
     def _load_blocks(self, loader: BlockLoader) -> None:
         while (task := self._next_task()) is not None:
             number, opening, expected, broker = task
-            block = SampleBlock(loader.load(opening.block, opening.only))
+            loaded = loader.load(opening.block, opening.only)
+            block = SampleBlock(loaded, opening.places(len(loaded.records)))
             with self._lock:
-                self._held_bytes += block.loaded.size_bytes - expected
+                self._held_bytes += loaded.size_bytes - expected
                 self._loaded[number] = block
                 self._brokers_being_read.remove(broker)
                 self._arrived.notify()
@@ -190,12 +191,27 @@ class Prefetch:
                     expected, broker = self._expected_bytes(opening), self._broker_of(opening.block)
                     self._held_bytes += expected
                     self._brokers_being_read.append(broker)
-                    self._room.notify()  # another thread may find a block, too
+                    self._call_thread()
                     return number, opening, expected, broker
                 self._waiting_threads += 1
                 self._room.wait()
                 self._waiting_threads -= 1
             return None
+
+    def _call_thread(self) -> None:
+        """Let another thread look for a block, too.
+
+        A thread is started only if all are busy and one more would find a block: each takes memory of its own from the
+        allocator, which the others cannot use.
+        """
+        if self._waiting_threads:
+            self._room.notify()
+        elif len(self._threads) < self._most_threads and self._next_block_number() is not None:
+            self._start_thread()
+
+    def _start_thread(self) -> None:
+        self._threads.append(threading.Thread(target=self._work, daemon=True))
+        self._threads[-1].start()
 
     def _next_block_number(self, *, plans: bool = False) -> int | None:
         """Number of the block to load next, if one may be loaded."""

@@ -31,8 +31,6 @@ class _OpenBlock:
     """A block that is being given out."""
 
     block: SampleBlock
-    order: I64
-    """Places of its records, in the order in which they are given out."""
     each_bytes: int
     """Its memory, divided by its records."""
     given_out: int = 0
@@ -136,12 +134,12 @@ class SampleIterator:
         for lane, run in piece.continued.items():
             samples[lane] = _samples(self._open[lane], run, counted)
         begin = 0
-        for end, opening, run in zip(piece.opens, piece.openings, piece.opened, strict=True):
+        for end, run in zip(piece.opens, piece.opened, strict=True):
             yield from self._portions(piece.lane[begin:end], samples, counted[:, begin:end], prefetch)
             lane = piece.lane[end]
             if lane in self._open:
                 prefetch.release(self._open[lane].left_bytes)
-            self._open[lane] = self._open_next_block(piece, opening, prefetch)
+            self._open[lane] = self._open_next_block(prefetch)
             samples[lane] = _samples(self._open[lane], run, counted)
             begin = end
         yield from self._portions(piece.lane[begin:], samples, counted[:, begin:], prefetch)
@@ -168,14 +166,13 @@ class SampleIterator:
             metrics.elapsed_s = time.monotonic() - self._began_s
             self._each_portion()
 
-    def _open_next_block(self, piece: Visits, opening: Opening, prefetch: Prefetch) -> _OpenBlock:
+    def _open_next_block(self, prefetch: Prefetch) -> _OpenBlock:
         before_s = prefetch.waited_s
         block = prefetch.next_block()
         self._metrics.waited_s += prefetch.waited_s - before_s
-        loaded, count = block.loaded, len(block)
+        loaded = block.loaded
         self._metrics.count_block(loaded.bytes_by_broker, loaded.seconds_by_broker, is_cached=loaded.is_cached)
-        order = np.zeros(1, np.int64) if opening.only is not None else piece.order.within(opening.block, count)
-        return _OpenBlock(block, order, loaded.size_bytes // max(count, 1))
+        return _OpenBlock(block, loaded.size_bytes // max(len(block), 1))
 
     def _expected_bytes(self, opening: Opening) -> int:
         blocks = self._manifest.blocks
@@ -185,7 +182,6 @@ class SampleIterator:
 
 def _samples(opened: _OpenBlock, run: Run, counted: I64) -> Iterator[Sample]:
     """The samples of a run of visits; fills ``counted`` with the bytes of each."""
-    places = opened.order[run.numbers]
-    counted[:, run.visits] = opened.block.sample_bytes[places], np.full(len(places), opened.each_bytes)
-    opened.given_out += len(places)
-    return opened.block.samples(places)
+    counted[:, run.visits] = opened.block.sample_bytes[run.numbers], np.full(len(run.numbers), opened.each_bytes)
+    opened.given_out += len(run.numbers)
+    return opened.block.samples(run.numbers)

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Final
+from weakref import ref
 
+import numpy as np
 import pytest
 
+from kafkabal.clusters.kafka import LazyRecords, RawRecord
+from kafkabal.clusters.kafka.lazy_records import BatchHead
 from kafkabal.errors import DriftError, OperationError
 from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.block_schedule import Opening, Visits, schedule
 from kafkabal.reader.epoch_progress import EpochProgress
-from kafkabal.reader.loaded_blocks import LoadedBlock
+from kafkabal.reader.loaded_blocks import LoadedBlock, SampleBlock
 from kafkabal.reader.prefetch import Prefetch
 from kafkabal.reader.reader_shard import ReaderShard, Tail
 from tests.unit.reader.conftest import MemoryTopic, places
+
+RECORDS: Final[list[RawRecord]] = [(5, 1000, None, b"a" * 9, b"\0"), (5, 1000, None, b"b" * 9, b"\0")]
 
 
 @pytest.fixture
@@ -106,6 +114,20 @@ def test_memory_is_bounded(topic: MemoryTopic) -> None:
     assert most <= 6 * 1100 + 1100  # six lanes with a block of 100 records each, and one being loaded
 
 
+def test_a_received_block_needs_no_buffer() -> None:
+    """The buffer is free for the next block at once, and a sample takes no memory once it was given out."""
+    buffer = np.frombuffer(b"".join(bytes(LazyRecords.of([(0, r)]).heads[0].packed) for r in RECORDS), np.uint8).copy()
+    dropped, size = ref(buffer), len(buffer) // len(RECORDS)
+    records = LazyRecords([BatchHead(0, 5, 1000, None, buffer.data)], [2], [0, size], [size, 2 * size])
+    del buffer
+    block = SampleBlock(LoadedBlock(records, 2 * size), np.array([1, 0]))
+    del records
+    assert dropped() is None
+    first, second = block.samples(np.array([0, 1]))
+    assert (first.value, second.value) == (b"b" * 9, b"a" * 9)
+    assert sys.getrefcount(first) == 2  # this variable and the argument
+
+
 def test_an_error_of_the_loader_ends_the_reader(topic: MemoryTopic) -> None:
     """An error in a thread is raised where the samples are taken, not swallowed or waited for."""
     topic.fault = OperationError("the log dir is on fire")
@@ -165,7 +187,8 @@ class _BrokersOnHold:
     def prefetch(self, topic: MemoryTopic, limit_bytes: int) -> Prefetch:
         """Loads eight blocks of 10 bytes."""
         pieces = schedule(topic.manifest(), None, ReaderShard(), EpochProgress(), 0)
-        piece = dataclasses.replace(next(pieces), openings=[Opening(block, None) for block in range(8)])
+        piece = next(pieces)
+        piece = dataclasses.replace(piece, openings=[Opening(block, None, piece.order) for block in range(8)])
         return Prefetch(iter([piece]), lambda: self, lambda _: 10, self.broker_of, limit_bytes=limit_bytes, brokers=2)
 
 
