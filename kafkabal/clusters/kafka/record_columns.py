@@ -19,12 +19,14 @@ from kafkabal.model import I64, Bools
 
 NO_HEADERS: Final = b"\0"
 """Packed form."""
-_PREFIX_BYTES: Final = 1 + 10 + 10 + 5
-"""Longest prefix of a record: attributes, deltas of timestamp and offset, length of the key."""
+_LONG_BYTES: Final = 10
+"""Longest number of 64 bits, 7 per byte."""
 _LENGTH_BYTES: Final = 5
-"""Bytes of a record's length: 32 bits, 7 per byte."""
-_LONGEST_NUMBER: Final = 10
-"""In bytes: 64 bits, 7 per byte."""
+"""Longest length: 32 bits."""
+_PREFIX_BYTES: Final = 1 + 2 * _LONG_BYTES + _LENGTH_BYTES
+"""Longest prefix of a record: attributes, deltas of timestamp and offset, length of the key."""
+_MORE: Final = 0x80
+"""The bit of a byte that says that the number continues."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,15 +129,18 @@ def record_fields(pieces: Sequence[memoryview], piece: I64, begin: I64, end: I64
     CorruptRecordError
         If a record is malformed.
     """
+    starts = np.arange(len(begin)) * _PREFIX_BYTES
     prefix = _window(pieces, piece, begin, _PREFIX_BYTES)
-    at = np.ones(len(begin), np.int64)  # skip the attributes, which are unused
-    delta_ms, at = _numbers(prefix, at)
-    delta, at = _numbers(prefix, at)
-    size, at = _numbers(prefix, at)
+    delta_ms, at = _numbers(prefix, starts + 1, _LONG_BYTES)  # skip the attributes, which are unused
+    delta, at = _numbers(prefix, at, _LONG_BYTES)
+    size, at = _numbers(prefix, at, _LENGTH_BYTES)
+    at -= starts
     key = _span(begin + at, size)
     at = begin + at + np.maximum(size, 0)
     _check(size, at, end, "its key")
-    size, length = _numbers(_window(pieces, piece, at, _LENGTH_BYTES + 1), np.zeros(len(at), np.int64))
+    starts = np.arange(len(begin)) * _LENGTH_BYTES
+    size, length = _numbers(_window(pieces, piece, at, _LENGTH_BYTES), starts, _LENGTH_BYTES)
+    length -= starts
     value = _span(at + length, size)
     at = at + length + np.maximum(size, 0)
     _check(size, at, end, "its value")
@@ -154,29 +159,38 @@ def _check(size: I64, after: I64, end: I64, what: str) -> None:
 
 
 def _window(pieces: Sequence[memoryview], piece: I64, begin: I64, width: int) -> NDArray[np.uint8]:
-    """uint8, shape (n, width): the bytes from each position on; beyond the buffer its last byte is repeated."""
+    """uint8, shape (n * width,): the bytes from each position on; beyond the buffer its last byte is repeated."""
     found = np.empty((len(begin), width), np.uint8)
     cuts = np.searchsorted(piece, np.arange(len(pieces) + 1))
     for number, packed in enumerate(pieces):
         rows = slice(cuts[number], cuts[number + 1])
-        places = begin[rows, np.newaxis] + np.arange(width)
-        np.frombuffer(packed, np.uint8).take(places, out=found[rows], mode="clip")
-    return found
+        places, last = begin[rows], len(packed) - width
+        if last >= 0:
+            # windows as elements that overlap: nine times as fast as an index per byte
+            windows = np.ndarray(last + 1, f"V{width}", packed, strides=(1,))
+            found[rows].view(windows.dtype)[:, 0] = windows[np.minimum(places, last)]
+        rest = np.flatnonzero(places > last)
+        if len(rest):
+            found[rows][rest] = np.frombuffer(packed, np.uint8).take(
+                places[rest, np.newaxis] + np.arange(width), mode="clip"
+            )
+    return found.reshape(-1)
 
 
-def _numbers(window: NDArray[np.uint8], at: I64) -> tuple[I64, I64]:
+def _numbers(window: NDArray[np.uint8], at: I64, most_bytes: int) -> tuple[I64, I64]:
     """Read zigzag numbers of variable length; returns them and the positions after them."""
-    rows = np.arange(len(at))
-    number, after = np.zeros(len(at), np.uint64), at.copy()
-    for shift in range(0, 7 * _LONGEST_NUMBER, 7):
-        b = window[rows, after[rows]]
-        number[rows] |= (b & np.uint8(0x7F)).astype(np.uint64) << np.uint64(shift)
-        after[rows] += 1
-        rows = rows[b >= 0x80]
+    b = window[at]
+    number, after = b.astype(np.uint64), at + 1
+    rows = np.flatnonzero(b >= _MORE)
+    number[rows] &= np.uint64(_MORE - 1)
+    for shift in range(7, 7 * most_bytes, 7):
         if not len(rows):
             break
-        if after[rows].max() >= window.shape[1]:
-            raise CorruptRecordError(int(rows[after[rows].argmax()]), "a number has no end")
-    else:
+        places = after[rows]
+        b = window[places]
+        number[rows] |= (b & np.uint8(_MORE - 1)).astype(np.uint64) << np.uint64(shift)
+        after[rows] = places + 1
+        rows = rows[b >= _MORE]
+    if len(rows):
         raise CorruptRecordError(int(rows[0]), "a number has no end")
     return (number >> np.uint64(1)).view(np.int64) ^ -(number & np.uint64(1)).view(np.int64), after
