@@ -128,14 +128,14 @@ class _Edges:
 
 def _outside_after(used: I64, number: I64, end: _End, first: int) -> F64:
     """How far the brokers at one end of the first moves would be outside after each of them."""
-    edges, change = end.edges, end.change_bytes[:first]
+    edges, change, broker = end.edges, end.change_bytes[:first], end.broker[:first]
     number = number + end.change_number
     extra = np.maximum(np.maximum(number - edges.high_count, edges.low_count - number), 0) * edges.per_replica
     # brokers are few: their values are computed once and looked up
-    above, below = np.stack((edges.high - used, edges.low - used)).take(end.broker[:first], axis=1)
-    over = np.maximum(np.maximum(change - above, below - change), 0)
-    each = np.stack((edges.per_byte, extra)).take(end.broker[:first], axis=1)
-    return np.asarray(over * each[0] + each[1])
+    over = change - (edges.high - used).take(broker)
+    np.maximum(over, (edges.low - used).take(broker) - change, out=over)
+    np.maximum(over, 0, out=over)
+    return np.asarray(over * edges.per_byte.take(broker) + extra.take(broker))
 
 
 def _all_moves(solution: Solution, edges: _Edges) -> _Moves:
