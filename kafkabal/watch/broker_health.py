@@ -1,13 +1,19 @@
 """The health of each broker, judged from its answers at each observation.
 
 A broker is *slow* if several of its response times in a row exceed two values by a fraction: its own median and its
-peers' medians. Medians alone would call noise slow, so the excess over its own median must also be larger than
+peers' medians. Medians alone would call noise slow, so each excess over its own median must also be larger than
 
 * what any producer would notice,
 * the spread of its measurements: four standard deviations, estimated by the median absolute deviation, which three
   observations in a row of pure noise hardly ever reach,
-* four times the excess of its peers at the same observation: a network that delays all brokers is not the fault of one,
-* twice the time by which we ourselves wake too late: a host that is short of processor time notices responses late.
+* four and a half times the excess of its peers at the same observation: a network that delays all brokers is not the
+  fault of one,
+
+and all these excesses together larger than
+
+* twice the time by which we ourselves woke too late: a host that is short of processor time notices responses late. It
+  is so at random: if every single observation had to exceed this, one during which the host was busy would start the
+  count again, and a slow broker would be found after thirty seconds instead of thirteen.
 
 A broker is *unreachable* if it does not respond but may still be registered, and *dead* if it is not registered and has
 not responded for :attr:`HealthRules.fenced_after_s`: the controller fences a broker that stops its heartbeats, so both
@@ -18,9 +24,11 @@ from __future__ import annotations
 
 import statistics
 from collections import deque
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
+from typing import NamedTuple
 
 from kafkabal.config import FENCED_AFTER_S
 
@@ -85,12 +93,44 @@ class HealthChange:
 
 # spread of a normal distribution in median absolute deviations, times four
 _SPREADS = 4 * 1.4826
-# false alarms an hour when four healthy brokers are measured on a host with a load of 18 on two cores, resampled from
-# 93 recorded observations: 4.8 without the two limits, with the first alone 4.6, 1.4 and 0.1 at 1, 2 and 4, with the
-# second alone 0.08 and 0.02 at 1 and 2. A broker that stalls for 0.3 s of each second is still found in three
-# observations on an idle host, and on that busy one in 48 of 50 five-minute trials
-_PEERS_EXCESSES = 4.0
+# false alarms in 400 times five minutes of random delays that are no fault of a broker: 31 at 4, 17 at 4.5
+_PEERS_EXCESSES = 4.5
+# a broker that stalls for 0.3 s of each second, seen from a host whose pauses end 10 ms late in the mean and that adds
+# 10 ms to responses, takes more than 30 s in 12 of 150 cases if each observation has to exceed this, in 2 if three
+# together do; 40 hours of healthy brokers on hosts that add two and five times as much give no false alarm either way
 _LATENESSES = 2.0
+
+
+class _Excess(NamedTuple):
+    """By how much one response was later than usual, and this host meanwhile."""
+
+    own_s: float
+    lateness_s: float
+
+
+class _Observation:
+    """The responses of all brokers at one observation; what is compared with each of them is computed once."""
+
+    def __init__(self, samples: Mapping[int, BrokerSample], usual_s: Callable[[int], float | None]) -> None:
+        self._samples, self._usual_s = samples, usual_s
+
+    @cached_property
+    def lateness_s(self) -> float:
+        """How late the host woke us, on average over the brokers that responded."""
+        return statistics.fmean(sample.lateness_s for sample in self._samples.values() if sample.response_s is not None)
+
+    def peers_excess_s(self, broker: int) -> float:
+        """By how much the other brokers were later than usual: the median of them, at least 0."""
+        others_s = [excess_s for b, excess_s in self._excesses_s.items() if b != broker]
+        return max(statistics.median(others_s), 0.0) if others_s else 0.0
+
+    @cached_property
+    def _excesses_s(self) -> dict[int, float]:
+        return {
+            b: sample.response_s - usual_s
+            for b, sample in self._samples.items()
+            if sample.response_s is not None and (usual_s := self._usual_s(b)) is not None
+        }
 
 
 @dataclass(slots=True)
@@ -102,7 +142,8 @@ class _Broker:
     silent_s: float = 0.0
     """Time without a response while responses were requested."""
     missed: int = 0
-    suspicious: int = 0
+    excesses: list[_Excess] = field(default_factory=list)
+    """Of the last responses, while each is later than usual."""
     calm: int = 0
     responses_s: deque[float] = field(default_factory=deque)
 
@@ -137,10 +178,11 @@ class HealthMonitor:
         gap_s = 0.0 if self._observed_at_s is None else min(at_s - self._observed_at_s, self._rules.longest_gap_s)
         self._observed_at_s = at_s
         gone = BrokerSample(is_registered=False, response_s=None)
+        observation = _Observation(samples, self.median_s)
         changes = []
         for broker in sorted(self._brokers):
             sample = samples.get(broker, gone)
-            health, detail = self._judge(broker, sample, samples, gap_s)
+            health, detail = self._judge(broker, sample, observation, gap_s)
             known = self._brokers[broker]
             if health is not known.health:
                 changes.append(HealthChange(broker, known.health, health, detail))
@@ -176,30 +218,33 @@ class HealthMonitor:
         return known.median_s if known is not None and known.responses_s else None
 
     def _judge(
-        self, broker: int, sample: BrokerSample, samples: Mapping[int, BrokerSample], gap_s: float
+        self, broker: int, sample: BrokerSample, observation: _Observation, gap_s: float
     ) -> tuple[BrokerHealth, str]:
         known = self._brokers[broker]
         if sample.response_s is None:
             return self._judge_silence(known, sample, gap_s)
         known.missed, known.silent_s = 0, 0.0
-        excess = self._excess(broker, sample.response_s, samples)
-        if excess:
-            known.suspicious, known.calm = known.suspicious + 1, 0
+        excess = self._excess(broker, sample.response_s, observation)
+        known.excesses = [] if excess is None else [*known.excesses, excess][-self._rules.slow_observations :]
+        if excess is not None and not _is_host_late([excess]):
+            known.calm = 0
         else:
-            known.suspicious, known.calm = 0, known.calm + 1
+            known.calm += 1
             # slow responses are not remembered, or a broker that stays slow would become normal
             known.responses_s.append(sample.response_s)
             if len(known.responses_s) > self._rules.remembered_observations:
                 known.responses_s.popleft()
-        if known.suspicious >= self._rules.slow_observations:
-            return BrokerHealth.SLOW, excess
+        if len(known.excesses) == self._rules.slow_observations and not _is_host_late(known.excesses):
+            detail = self._later_than_peers(broker, sample.response_s)
+            if detail:
+                return BrokerHealth.SLOW, detail
         if known.health is BrokerHealth.SLOW and known.calm < self._rules.slow_observations:
             return BrokerHealth.SLOW, ""
         return BrokerHealth.WELL, "responds as usual"
 
     def _judge_silence(self, known: _Broker, sample: BrokerSample, gap_s: float) -> tuple[BrokerHealth, str]:
         known.missed += 1
-        known.suspicious = known.calm = 0
+        known.excesses, known.calm = [], 0
         known.silent_s += gap_s
         if not sample.is_registered and known.silent_s >= self._rules.fenced_after_s - self._rules.jitter_s:
             return BrokerHealth.DEAD, f"not registered, and no response for {known.silent_s:.0f} s"
@@ -209,20 +254,25 @@ class HealthMonitor:
             return BrokerHealth.UNREACHABLE, f"no response for {known.silent_s:.0f} s"
         return known.health, ""
 
-    def _excess(self, broker: int, response_s: float, samples: Mapping[int, BrokerSample]) -> str:
-        """By how much a response is too slow, in words; empty if it is not."""
+    def _excess(self, broker: int, response_s: float, observation: _Observation) -> _Excess | None:
+        """By how much a response is later than usual; None if it is not, if all are, or if that is not known yet."""
         rules, known = self._rules, self._brokers[broker]
         if len(known.responses_s) < rules.least_observations:
-            return ""
+            return None
         own_s = known.median_s
         excess_s = response_s - own_s
         if excess_s <= max(rules.slow_fraction * own_s, rules.least_excess_s) or excess_s <= _SPREADS * known.spread_s:
-            return ""
-        if excess_s <= _LATENESSES * _lateness_s(samples) or excess_s <= _PEERS_EXCESSES * self._peers_excess_s(
-            broker, samples
-        ):
-            return ""
-        # computed last: medians of all others for each of a thousand brokers would take longer than one observation may
+            return None
+        if excess_s <= _PEERS_EXCESSES * observation.peers_excess_s(broker):
+            return None
+        return _Excess(excess_s, observation.lateness_s)
+
+    def _later_than_peers(self, broker: int, response_s: float) -> str:
+        """By how much a response is later than those of the other brokers, in words; empty if it is not.
+
+        Computed last: medians of all others for each of a thousand brokers would take longer than one observation may.
+        """
+        rules, own_s = self._rules, self._brokers[broker].median_s
         peers = [
             p.median_s
             for b, p in self._brokers.items()
@@ -234,16 +284,7 @@ class HealthMonitor:
             f"responds in {response_s * 1e3:.0f} ms; usual {own_s * 1e3:.0f} ms, other brokers {peers_s * 1e3:.0f} ms"
         )
 
-    def _peers_excess_s(self, broker: int, samples: Mapping[int, BrokerSample]) -> float:
-        """By how much the other brokers exceed their own medians at this observation: the median of them."""
-        excesses_s = [
-            sample.response_s - usual_s
-            for b, sample in samples.items()
-            if b != broker and sample.response_s is not None and (usual_s := self.median_s(b)) is not None
-        ]
-        return statistics.median(excesses_s) if excesses_s else 0.0
 
-
-def _lateness_s(samples: Mapping[int, BrokerSample]) -> float:
-    """How late the host woke us, on average over the brokers that responded."""
-    return statistics.fmean(sample.lateness_s for sample in samples.values() if sample.response_s is not None)
+def _is_host_late(excesses: Sequence[_Excess]) -> bool:
+    """Whether this host may be the cause of late responses."""
+    return sum(e.own_s for e in excesses) <= _LATENESSES * sum(e.lateness_s for e in excesses)
