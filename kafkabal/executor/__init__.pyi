@@ -31,8 +31,8 @@ from .run_events import Event as Event
 from .run_events import Finished as Finished
 from .run_events import LockAwaited as LockAwaited
 from .run_events import NullListener as NullListener
-from .run_events import PartitionAside as PartitionAside
 from .run_events import PartitionFailed as PartitionFailed
+from .run_events import PartitionPostponed as PartitionPostponed
 from .run_events import PhaseEntered as PhaseEntered
 from .run_events import RunListener as RunListener
 from .run_events import RunProgress as RunProgress

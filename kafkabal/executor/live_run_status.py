@@ -19,7 +19,7 @@ from kafkabal.model import TopicPartition
 
 _ARRIVED = frozenset({Stage.PLACED, Stage.UNSEEN, Stage.MISPLACED, Stage.COPYING})
 """Stages in which the right brokers hold the partition."""
-_MOVING = frozenset({Stage.MOVING, Stage.ASTRAY, Stage.COPYING})
+_MOVING = frozenset({Stage.MOVING, Stage.WRONG_TARGET, Stage.COPYING})
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,7 +59,7 @@ class PartitionDone(msgspec.Struct, frozen=True, kw_only=True, tag_field="event"
     copy_bytes: int
 
 
-class PartitionAside(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="partition-aside"):
+class PartitionPostponed(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag="partition-postponed"):
     """A partition waits for something that may pass."""
 
     partition: str
@@ -82,7 +82,7 @@ class RunProgress(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", 
     total_partitions: int
     in_flight: int
     waiting: int
-    aside: int
+    postponed: int
     bytes_per_s: float
     left_s: float | None
     """Predicted time left; None while no rate is known."""
@@ -151,7 +151,7 @@ Event: TypeAlias = (
     | PhaseEntered
     | Submitted
     | PartitionDone
-    | PartitionAside
+    | PartitionPostponed
     | PartitionFailed
     | RunProgress
     | ThrottleChanged

@@ -64,7 +64,7 @@ class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     refusals: _Count = 5
     """How often in a row the cluster may refuse a whole call."""
     broker_grace_s: _Seconds = 30.0
-    """How long a broker may be gone before moves to it are cancelled and put aside."""
+    """How long a broker may be gone before moves to it are cancelled and postponed."""
     broker_return_s: _Seconds = 120.0
     """How long to wait once only moves that wait for brokers are left."""
     room_s: _Seconds = 30.0

@@ -118,8 +118,8 @@ def _due_bytes(problem: Problem, placement: I32) -> F64:
 
 def _due_counts(problem: Problem) -> F64:
     rules, rows = problem.rules, problem.counted
-    fixed = np.where(rows, _on_brokers(problem, ~rules.movable & ~rules.aside), 0.0)
-    on_top = np.where(rows, _on_brokers(problem, rules.aside), 0.0)
+    fixed = np.where(rows, _on_brokers(problem, ~rules.movable & ~rules.ignored), 0.0)
+    on_top = np.where(rows, _on_brokers(problem, rules.ignored), 0.0)
     most = np.where(rules.takes, np.inf, _on_brokers(problem, rules.movable))
     factor = np.where(rules.movable, rules.factor, 0)
     sums = np.bincount(factor) * np.arange(int(factor.max(initial=0)) + 1)
@@ -129,8 +129,8 @@ def _due_counts(problem: Problem) -> F64:
 
 def _due_leaders(problem: Problem) -> F64:
     rules, rows = problem.rules, problem.counted
-    fixed = np.where(rows, _led_on_brokers(problem, ~rules.movable & ~rules.aside), 0.0)
-    on_top = np.where(rows, _led_on_brokers(problem, rules.aside), 0.0)
+    fixed = np.where(rows, _led_on_brokers(problem, ~rules.movable & ~rules.ignored), 0.0)
+    on_top = np.where(rows, _led_on_brokers(problem, rules.ignored), 0.0)
     most = np.where(rules.takes, np.inf, _on_brokers(problem, rules.movable))
     each = {1: float(rules.movable.sum())}
     return _due(problem, _capacity(problem, "leaders"), rows, each, fixed, most, on_top)

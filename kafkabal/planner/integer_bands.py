@@ -122,7 +122,7 @@ def _ignore_negligible(problem: Problem, low: I64, high: I64, used: I64) -> tupl
 
 def _staying_positions(problem: Problem) -> int:
     """Positions that will be on counted brokers; of excluded partitions, those that are there already."""
-    fixed = problem.previous[~problem.movable | problem.rules.aside]
+    fixed = problem.previous[~problem.movable | problem.rules.ignored]
     stuck = int((~problem.counted)[fixed[fixed >= 0]].sum())
     return int(problem.positions.sum()) - stuck
 
@@ -131,7 +131,7 @@ def _staying_leaders(problem: Problem) -> int:
     """Partitions that will have a leader; of excluded partitions, those that counted brokers lead already."""
     leader = problem.state.partitions.leader
     led = leader >= 0
-    return int(np.where(problem.rules.aside, led & problem.counted[leader], led | problem.movable).sum())
+    return int(np.where(problem.rules.ignored, led & problem.counted[leader], led | problem.movable).sum())
 
 
 def _count_edges(problem: Problem, name: str, due: F64, total: int, tolerance: float) -> tuple[I64, I64]:

@@ -3,8 +3,8 @@
 A partition that has to be in as many racks as it has replicas enters two kinds of racks: racks that it was not in, each
 at most once, and racks that one of its replicas leaves. The second kind can be charged to the replicas that leave them,
 so that each replica enters its own rack or one that was free of its partition. The number of free racks limits how
-often they are entered: a toll on each entry, paid back once for each free rack, makes that limit part of the bound. The
-bound is valid for any toll.
+often they are entered: a price on each entry, paid back once for each free rack, makes that limit part of the bound.
+The bound is valid for any price.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Reached(NamedTuple):
     """The brokers that replicas can move to, one entry each."""
 
     potential: F64
-    """Lowest potential, tolls included."""
+    """Lowest potential, entry prices included."""
     broker: I64
     paid_back: float
-    """Bytes: total value of the tolls that are paid back."""
+    """Bytes: total value of the entry prices that are paid back."""
 
 
 class RackReach:
@@ -81,13 +81,15 @@ class RackReach:
         own = value[self._own]
         most = np.minimum(own, worth)
         enters = self._free_to_stay & np.isfinite(most) & np.isfinite(there)
-        toll = self._toll(np.maximum(np.subtract(most, there, out=np.zeros_like(most), where=enters), 0))
-        there = there + toll[self._row]
+        price = self._entry_price(np.maximum(np.subtract(most, there, out=np.zeros_like(most), where=enters), 0))
+        there = there + price[self._row]
         where = np.where(own <= there, best[self._own], best[free][self._row])
         lowest = np.minimum(own, there)
-        astray = self._anywhere | (lowest == np.inf)
-        paid_back = float((toll * self._number * self._bytes).sum())
-        return Reached(np.where(astray, potential[order[0]], lowest), np.where(astray, order[0], where), paid_back)
+        goes_anywhere = self._anywhere | (lowest == np.inf)
+        paid_back = float((price * self._number * self._bytes).sum())
+        return Reached(
+            np.where(goes_anywhere, potential[order[0]], lowest), np.where(goes_anywhere, order[0], where), paid_back
+        )
 
     def _free(self, racks: I32) -> I64:
         """int64, shape (n_rows,): the first of these racks that each partition is not in, or -1."""
@@ -97,8 +99,8 @@ class RackReach:
             free[(free < 0) & ~any_of_row(self._racks == rack)] = rack
         return free
 
-    def _toll(self, saved: F64) -> F64:
-        """float64, shape (n_rows,): toll at which no more replicas gain from a free rack than there are."""
+    def _entry_price(self, saved: F64) -> F64:
+        """float64, shape (n_rows,): price at which no more replicas gain from a free rack than there are."""
         most = self._racks.shape[1] - 1
         if (self._number > most).all():
             return np.zeros(len(self._racks))

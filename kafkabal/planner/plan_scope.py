@@ -33,7 +33,7 @@ def in_scope(state: ClusterState, options: PlanOptions) -> Bools:
     return np.asarray(chosen[state.partitions.topic])
 
 
-def left_alone(state: ClusterState, options: PlanOptions) -> Bools:
+def ignored_partitions(state: ClusterState, options: PlanOptions) -> Bools:
     """bool, shape (n_partitions,): internal, where internal topics are left alone."""
     alone = state.topics.internal & (not options.include_internal)
     return np.asarray(alone[state.partitions.topic])

@@ -34,7 +34,7 @@ from kafkabal.model import (
     volume_room_bytes,
 )
 from kafkabal.planner.plan_options import Mode, PlanOptions
-from kafkabal.planner.plan_scope import in_scope, kept_replicas, left_alone, movable_partitions
+from kafkabal.planner.plan_scope import ignored_partitions, in_scope, kept_replicas, movable_partitions
 from kafkabal.scoring import (
     Rules,
     Score,
@@ -186,7 +186,7 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
         capacity=DISK.capacity(state),
         rules=Rules(
             movable=may_move,
-            aside=left_alone(state, options),
+            ignored=ignored_partitions(state, options),
             factor=lasting_factor(state) if options.replication_factor is None else positions,
             takes=_open(state, options, ~counted | excluded),
             leaves=~counted,

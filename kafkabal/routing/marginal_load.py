@@ -99,7 +99,7 @@ def _rules_of_what_is_written(state: ClusterState) -> Rules:
     few bytes would decide how much every broker gets until the next view.
     """
     everything = np.ones(len(state.partitions), np.bool_)
-    return replace(rules_of(state), movable=everything, aside=~everything)
+    return replace(rules_of(state), movable=everything, ignored=~everything)
 
 
 def _loads(score: Score, state: ClusterState, rows: slice) -> F64:

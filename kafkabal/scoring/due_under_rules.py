@@ -36,7 +36,7 @@ class Rules:
 
     movable: Bools
     """shape (n_partitions,): replicas and leadership of the partition may move to other brokers."""
-    aside: Bools
+    ignored: Bools
     """shape (n_partitions,): internal and not to be balanced: counts are balanced as if the topic did not exist."""
     factor: I32
     """shape (n_partitions,): target number of replicas of each partition."""
@@ -64,7 +64,7 @@ def rules_of(state: ClusterState, drained: Bools | None = None) -> Rules:
     internal = state.topics.internal[state.partitions.topic]
     return Rules(
         movable=~internal,
-        aside=internal,
+        ignored=internal,
         factor=lasting_factor(state),
         takes=takes_replicas(state, leaves),
         leaves=leaves,
@@ -144,9 +144,9 @@ def placeable_loads(
         topic of its record: if other brokers compensated for those, a balanced cluster would not stay balanced.
     """
     on_top = np.zeros(len(load))
-    if is_number and rules.aside.any():
-        on_top = np.where(counted, _carried_by(rules.aside, parts, state), 0.0)
-        parts, load = without(rules.aside, parts, state), load - on_top
+    if is_number and rules.ignored.any():
+        on_top = np.where(counted, _carried_by(rules.ignored, parts, state), 0.0)
+        parts, load = without(rules.ignored, parts, state), load - on_top
     found = _Loads(parts, load, state, counted, rules)
     fixed = found.fixed()
     most = found.most()

@@ -54,15 +54,15 @@ class CopyProgress:
                 arrived[broker] += min(count, task.target.copy_bytes)
         self._note(now_s, arrived.total())
         rate = self._rate()
-        aside = sum(1 for t in still_open if t.problem and not t.is_running)
+        postponed = sum(1 for t in still_open if t.problem and not t.is_running)
         return RunProgress(
             done_bytes=self.done_bytes,
             total_bytes=self.total_bytes,
             done_partitions=len(self._placed),
             total_partitions=self._total_tasks,
             in_flight=len(running),
-            waiting=len(still_open) - len(running) - aside,
-            aside=aside,
+            waiting=len(still_open) - len(running) - postponed,
+            postponed=postponed,
             bytes_per_s=rate,
             left_s=max(self.total_bytes - self.done_bytes, 0) / rate if rate > 0 else None,
             arriving_bytes=dict(sorted(arrived.items())),

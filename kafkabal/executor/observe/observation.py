@@ -26,7 +26,7 @@ class Stage(StrEnum):
     """A reassignment to the target is in flight."""
     LAGGING = "lagging"
     """No reassignment is in flight, but metadata shows the replicas of one: it lags, or another tool set them."""
-    ASTRAY = "astray"
+    WRONG_TARGET = "wrong-target"
     """A reassignment of ours to another placement is in flight."""
     MISPLACED = "misplaced"
     """The right brokers hold it, but one of them in the wrong log dir."""
@@ -163,4 +163,4 @@ def _stage_of_running(target: TargetPlacement, running: Reassignment) -> Stage:
     if heading_for not in target.resting:
         return Stage.FOREIGN
     is_step_on_the_way = target.by_steps and heading_for != frozenset(target.replicas)
-    return Stage.MOVING if is_step_on_the_way else Stage.ASTRAY
+    return Stage.MOVING if is_step_on_the_way else Stage.WRONG_TARGET

@@ -19,7 +19,7 @@ from kafkabal.executor.state.run_states import Goal
 from kafkabal.model import TopicPartition
 
 _NOT_REGISTERED = "INVALID_REPLICA_ASSIGNMENT"
-_MOVING = frozenset({Stage.MOVING, Stage.LAGGING, Stage.ASTRAY})
+_MOVING = frozenset({Stage.MOVING, Stage.LAGGING, Stage.WRONG_TARGET})
 
 
 def cancel_in_flight(

@@ -20,7 +20,7 @@ from kafkabal.executor.reassign.start_moves import endangers_isr, start_moves
 from kafkabal.executor.reassign.target_placement import TargetPlacement
 from kafkabal.executor.reassign.throttle_changes import ThrottleChanges
 from kafkabal.executor.run_context import RunContext
-from kafkabal.executor.run_events import PartitionAside, PartitionDone, PartitionFailed
+from kafkabal.executor.run_events import PartitionDone, PartitionFailed, PartitionPostponed
 from kafkabal.executor.safety.retry import PASSING_ERRORS
 from kafkabal.wording import first_of
 
@@ -119,14 +119,14 @@ class MoveLoop:
         seen = self._observe()
         # a reassignment of ours to another placement, as from before a rollback, has to end before its partition can
         # start
-        self._cancel([t for t in self._running if t.stage is Stage.ASTRAY])
+        self._cancel([t for t in self._running if t.stage is Stage.WRONG_TARGET])
         self._watch(seen)
         self._throttle_changes.take_request()
         starting = [] if finish_only else self._choose(seen)
         # before anything starts: a copy that begins unthrottled takes all bandwidth until the next turn
         refused = self._context.throttling.cover(starting, self._running, seen.brokers)
         for task, reason in refused.items():
-            self._put_aside(task, f"cannot set its throttle: {reason}", pause_s=_PAUSE_S)
+            self._postpone(task, f"cannot set its throttle: {reason}", pause_s=_PAUSE_S)
         self._start([t for t in starting if t not in refused])
         self._regroup([*self._running, *self._unseen, *starting])
         self._report_progress(seen)
@@ -183,7 +183,7 @@ class MoveLoop:
             return []
         batch = choose_batch(ready, concurrent, self._disks_now())
         for task, obstacle in batch.held_up.items():
-            self._put_aside(task, obstacle, pause_s=self._timeouts.room_s)
+            self._postpone(task, obstacle, pause_s=self._timeouts.room_s)
             self._disks = None
         if not batch.starting:
             return []
@@ -198,15 +198,15 @@ class MoveLoop:
     def _may_start(self, task: PartitionTask, responding: frozenset[int]) -> bool:
         dead = frozenset((*task.to_add, *task.out_of_sync, *task.misplaced)) - responding
         if dead:
-            self._put_aside(task, _is_dead(dead), brokers=dead)
+            self._postpone(task, _is_dead(dead), brokers=dead)
         elif task.leader < 0:
-            self._put_aside(task, _has_no_leader(task, responding), pause_s=_PAUSE_S)
+            self._postpone(task, _has_no_leader(task, responding), pause_s=_PAUSE_S)
         elif endangers_isr(task, self._min_insync.get(task.name.topic, 1)):
-            self._put_aside(task, "fewer than min.insync.replicas would remain in sync", pause_s=_PAUSE_S)
+            self._postpone(task, "fewer than min.insync.replicas would remain in sync", pause_s=_PAUSE_S)
         elif task.out_of_sync:
             # started now, it would occupy its slot and its throttle until that replica is back in sync, which may be
             # never
-            self._put_aside(task, _is_not_in_sync(task), pause_s=_PAUSE_S)
+            self._postpone(task, _is_not_in_sync(task), pause_s=_PAUSE_S)
         else:
             return True
         return False
@@ -236,7 +236,7 @@ class MoveLoop:
             if task.is_over:
                 self._context.listener.on_event(PartitionFailed(partition=str(task.name), reason=task.problem))
             else:
-                self._context.listener.on_event(PartitionAside(partition=str(task.name), reason=task.problem))
+                self._context.listener.on_event(PartitionPostponed(partition=str(task.name), reason=task.problem))
 
     def _watch(self, seen: Observation) -> None:
         """Cancel moves whose destinations have been gone for too long: they no longer count, and the rest continues."""
@@ -248,9 +248,9 @@ class MoveLoop:
         self._cancel([*stuck, *lost])
         for task in stuck:
             dead = gone & frozenset(task.arriving)
-            self._put_aside(task, _is_dead(dead), brokers=dead, pause_s=_PAUSE_S)
+            self._postpone(task, _is_dead(dead), brokers=dead, pause_s=_PAUSE_S)
         for task, broker in lost.items():
-            self._put_lost_aside(task, broker)
+            self._postpone_lost(task, broker)
         for task in self._running:
             if task.waits_in_place and not task.is_given_up:
                 self._wait_in_place(task, seen.responding)
@@ -259,16 +259,16 @@ class MoveLoop:
         """Report what a complete or leaderless copy waits for; if cancelled now, it would have to be copied again."""
         dead = frozenset(task.out_of_sync) - responding
         if task.leader < 0:
-            self._put_aside(task, _has_no_leader(task, responding))
+            self._postpone(task, _has_no_leader(task, responding))
         else:
-            self._put_aside(task, _is_dead(dead) if dead else _is_not_in_sync(task), brokers=dead)
+            self._postpone(task, _is_dead(dead) if dead else _is_not_in_sync(task), brokers=dead)
 
-    def _put_lost_aside(self, task: PartitionTask, broker: int) -> None:
+    def _postpone_lost(self, task: PartitionTask, broker: int) -> None:
         """Wait if the log dir in which a copy was lost is offline; try a few times if another dir will do."""
         # read again, since a log dir may have gone offline together with the copy
         self._disks = None
         reason = self._disks_now().loss(broker, task.target.log_dirs.get(broker))
-        self._put_aside(task, reason, pause_s=self._timeouts.room_s)
+        self._postpone(task, reason, pause_s=self._timeouts.room_s)
         task.attempts += 1
         if task.attempts >= self._timeouts.attempts:
             self._give_up([task], task.problem)
@@ -277,12 +277,12 @@ class MoveLoop:
         """Cancel reassignments; the next observation shows their state."""
         self._context.effects.cancel([t.name for t in tasks if not t.cancel_is_unclean])
 
-    def _put_aside(
+    def _postpone(
         self, task: PartitionTask, reason: str, *, brokers: frozenset[int] = frozenset(), pause_s: float = 0.0
     ) -> None:
         if task.problem != reason:
-            self._context.listener.on_event(PartitionAside(partition=str(task.name), reason=reason))
-        task.put_aside(reason, brokers, self._now() + pause_s)
+            self._context.listener.on_event(PartitionPostponed(partition=str(task.name), reason=reason))
+        task.postpone(reason, brokers, self._now() + pause_s)
 
     def _give_up(self, tasks: Iterable[PartitionTask], reason: str) -> None:
         for task in tasks:

@@ -11,7 +11,7 @@ from kafkabal.model import TopicPartition
 
 ENDED = frozenset({Stage.PLACED, Stage.FOREIGN, Stage.GONE})
 STARTABLE = frozenset({Stage.WAITING, Stage.MISPLACED})
-RUNNING = frozenset({Stage.MOVING, Stage.LAGGING, Stage.ASTRAY, Stage.COPYING})
+RUNNING = frozenset({Stage.MOVING, Stage.LAGGING, Stage.WRONG_TARGET, Stage.COPYING})
 
 FINAL_FAULTS = frozenset(
     {
@@ -57,7 +57,7 @@ class PartitionTask:
     attempts: int = 0
     not_before_s: float = 0.0
     """Monotonic time before which it is not tried again."""
-    aside_for: frozenset[int] = frozenset()
+    postponed_for: frozenset[int] = frozenset()
     """Brokers that it waits for."""
     problem: str = ""
     """Why it waits, or why it failed."""
@@ -112,7 +112,7 @@ class PartitionTask:
         Cancelling it would lose whatever only the new replicas hold. Kafka refuses that, unless the topic allows
         unclean leader elections.
         """
-        runs = self.stage in (Stage.MOVING, Stage.ASTRAY)
+        runs = self.stage in (Stage.MOVING, Stage.WRONG_TARGET)
         return runs and not any(b in self.isr for b in self.current if b not in self.arriving)
 
     @property
@@ -165,9 +165,9 @@ class PartitionTask:
         """Do nothing more about the partition."""
         self.problem, self.is_given_up = reason, True
 
-    def put_aside(self, reason: str, brokers: frozenset[int] = frozenset(), until_s: float = 0.0) -> None:
+    def postpone(self, reason: str, brokers: frozenset[int] = frozenset(), until_s: float = 0.0) -> None:
         """Wait for brokers, or until a time."""
-        self.problem, self.aside_for, self.not_before_s = reason, brokers, until_s
+        self.problem, self.postponed_for, self.not_before_s = reason, brokers, until_s
 
     def release(self) -> None:
         """Stop waiting.
@@ -175,11 +175,11 @@ class PartitionTask:
         This clears the brokers together with the reason: a task that kept the brokers without a reason would neither
         start nor be given up if they died again, and its run would never end.
         """
-        self.put_aside("")
+        self.postpone("")
 
     def is_ready(self, responding: frozenset[int], now_s: float) -> bool:
         """Whether everything that it waits for is there."""
-        return self.aside_for <= responding and now_s >= self.not_before_s
+        return self.postponed_for <= responding and now_s >= self.not_before_s
 
     def fail(self, fault: Fault, now_s: float, attempts: int) -> None:
         """Count a failed attempt: give up if the error is final, otherwise back off for longer each time."""
@@ -189,4 +189,4 @@ class PartitionTask:
         elif fault.name in FINAL_FAULTS or self.attempts >= attempts:
             self.give_up(str(fault))
         else:
-            self.put_aside(str(fault), until_s=now_s + min(2.0**self.attempts, 60.0))
+            self.postpone(str(fault), until_s=now_s + min(2.0**self.attempts, 60.0))

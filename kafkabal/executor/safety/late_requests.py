@@ -18,7 +18,7 @@ from kafkabal.executor.state.run_states import Goal, RunOutcome, RunState
 from kafkabal.executor.throttle.run_throttles import entries_by_topic
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS, list_steps, restore_rate
 
-_IN_FLIGHT = frozenset({Stage.MOVING, Stage.ASTRAY, Stage.COPYING})
+_IN_FLIGHT = frozenset({Stage.MOVING, Stage.WRONG_TARGET, Stage.COPYING})
 _ELSEWHERE = frozenset({Stage.WAITING, Stage.MISPLACED})
 
 

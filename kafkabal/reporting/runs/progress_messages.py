@@ -10,8 +10,8 @@ from kafkabal.executor import (
     Finished,
     Goal,
     LockAwaited,
-    PartitionAside,
     PartitionFailed,
+    PartitionPostponed,
     Phase,
     PhaseEntered,
     RunProgress,
@@ -83,7 +83,7 @@ class ProgressMessages:
 
     def _write(self, event: Event) -> None:
         match event:
-            case PartitionAside():
+            case PartitionPostponed():
                 self._say(f"{event.partition} waits: {event.reason}")
             case PartitionFailed():
                 self._warn(f"{event.partition}: {event.reason}")
@@ -130,7 +130,7 @@ class ProgressMessages:
     def _show(self, event: RunProgress) -> None:
         if self._display is None:
             self._display = self._stack.enter_context(self._open_display(self._doing, event.total_bytes))
-        waiting = f", {event.aside} postponed" if event.aside else ""
+        waiting = f", {event.postponed} postponed" if event.postponed else ""
         note = (
             f"{event.done_partitions} of {counted_noun(event.total_partitions, 'partition')}, "
             f"{event.in_flight} in flight{waiting}"

@@ -58,7 +58,7 @@ class RunTextfile:
         self._set("done_partitions", "Partitions placed as planned.", event.done_partitions)
         self._set("planned_partitions", "Partitions of the run.", event.total_partitions)
         self._set("in_flight_partitions", "Partitions being reassigned.", event.in_flight)
-        self._set("aside_partitions", "Partitions that wait, for example for disk space.", event.aside)
+        self._set("postponed_partitions", "Partitions that wait, for example for disk space.", event.postponed)
         self._set("copy_bytes_per_second", "Copy rate of the last 30 seconds.", event.bytes_per_s)
 
     def _finish(self, event: Finished) -> None:

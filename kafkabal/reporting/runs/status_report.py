@@ -13,7 +13,7 @@ from kafkabal.wording import counted_noun
 
 _SHOWN = 20
 """Rows: with headline and header they fill a terminal of 24 lines."""
-_MOVING = (Stage.MOVING, Stage.ASTRAY, Stage.COPYING)
+_MOVING = (Stage.MOVING, Stage.WRONG_TARGET, Stage.COPYING)
 
 
 def status_report(status: RunStatus | None) -> Report:

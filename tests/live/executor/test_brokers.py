@@ -52,7 +52,7 @@ def _replicas(stage: Stage, number: int) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("how", ["killed", pytest.param("paused", marks=pytest.mark.sweep)])
 def test_broker_that_comes_back(stage: Stage, how: str) -> None:
-    """Moves to a lost broker are set aside while the rest continues, and completed when it is back."""
+    """Moves to a lost broker are postponed while the rest continues, and completed when it is back."""
     process = _lose_broker(stage, how, _impatient(stage, broker_return_s=120.0))
     assert process.popen.poll() is None
     stage.sandbox.start(_LOST)

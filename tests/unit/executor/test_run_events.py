@@ -180,7 +180,7 @@ def _progress() -> RunProgress:
         total_partitions=0,
         in_flight=0,
         waiting=0,
-        aside=0,
+        postponed=0,
         bytes_per_s=0.0,
         left_s=None,
         arriving_bytes={},

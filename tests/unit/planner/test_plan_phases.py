@@ -245,7 +245,7 @@ def test_a_drain_that_would_never_end_is_refused() -> None:
         make_plan(state, PlanOptions(mode=Mode.REPAIR_ONLY, drain=frozenset({1})))
 
 
-def test_excluded_topics_are_left_alone() -> None:
+def test_excluded_topics_are_ignored_partitions() -> None:
     """No partition of an excluded topic is listed."""
     plan = make_plan(make_world(SyntheticWorld(seed=4)), PlanOptions(exclude_topics=("t1*",)))
 

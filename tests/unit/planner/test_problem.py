@@ -98,12 +98,12 @@ def test_movable_partitions_and_replicas() -> None:
     assert _of(made, made.movable_positions.any(1), "__b") == [False, False]
     assert _of(made, made.rules.movable) == [True] * 3
     assert _of(made, made.rules.movable, "__b") == [False] * 2
-    assert _of(made, made.rules.aside) == [False] * 3
-    assert _of(made, made.rules.aside, "__b") == [True] * 2
+    assert _of(made, made.rules.ignored) == [False] * 3
+    assert _of(made, made.rules.ignored, "__b") == [True] * 2
     made = _built(include_internal=True)
     assert made.movable.all()
     assert _of(made, made.movable_positions.all(1), "__b") == [True, True]
-    assert not made.rules.aside.any()
+    assert not made.rules.ignored.any()
     made = _built(exclude_topics=("a",))
     assert _of(made, made.movable) == [False] * 3
     made = _built(mode=Mode.LEADERS_ONLY)

@@ -20,7 +20,14 @@ from kafkabal.clusters.simulated.fault_injection import FaultyCluster
 from kafkabal.errors import BusyError, DriftError, MissingCapabilityError, OutputError, UnsafeError
 from kafkabal.executor.execute_run import apply, cancel, execute, repair_run, resume, roll_back
 from kafkabal.executor.reopen_run import RunClosedError, reopen_run
-from kafkabal.executor.run_events import PartitionAside, PartitionFailed, RunProgress, Started, ThrottleChanged, Warned
+from kafkabal.executor.run_events import (
+    PartitionFailed,
+    PartitionPostponed,
+    RunProgress,
+    Started,
+    ThrottleChanged,
+    Warned,
+)
 from kafkabal.executor.run_options import OnInterrupt, Throttle, Timeouts
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
 from kafkabal.executor.state.find_run import find_run
@@ -52,12 +59,12 @@ def _at(scene: Any, seconds: float, action: Any, *arguments: Any) -> None:
 
 
 def test_broker_back_in_time(scene: Any) -> None:
-    """Moves to a broker that dies are set aside, the rest continues, and they are made up for when it is back."""
+    """Moves to a broker that dies are postponed, the rest continues, and they are made up for when it is back."""
     _at(scene, 5.0, scene.memory.kafka.kill, 4)
     _at(scene, 70.0, scene.memory.kafka.start, 4)
     result = _run(scene)
     assert result.outcome is RunOutcome.COMPLETE
-    assert any("broker 4 is dead" in e.reason for e in scene.recorder.of(PartitionAside))
+    assert any("broker 4 is dead" in e.reason for e in scene.recorder.of(PartitionPostponed))
     scene.assert_as_planned()
 
 
@@ -124,7 +131,7 @@ def test_broker_that_keeps_its_replicas_dies_for_a_while(scene: Any) -> None:
     _at(scene, 100.0, kafka.start, 3)
     result = _run(scene)
     assert result.outcome is RunOutcome.COMPLETE
-    assert any(e.reason == "broker 3 is dead" for e in scene.recorder.of(PartitionAside))
+    assert any(e.reason == "broker 3 is dead" for e in scene.recorder.of(PartitionPostponed))
     reported = [e.done_bytes for e in scene.recorder.of(RunProgress)]
     assert reported == sorted(reported)
     scene.assert_as_planned()
@@ -333,8 +340,8 @@ def test_broker_that_delays_an_observation(scene: Any) -> None:
     _at(scene, 60.0, scene.memory.kafka.start, 4)
     assert _run(scene).outcome is RunOutcome.COMPLETE
     assert not any(4 in replicas for replicas in asked)
-    asides = {(e.partition, e.reason) for e in scene.recorder.of(PartitionAside)}
-    assert asides == {("a-1", "broker 4 is dead"), ("a-2", "broker 4 is dead")}
+    postponed = {(e.partition, e.reason) for e in scene.recorder.of(PartitionPostponed)}
+    assert postponed == {("a-1", "broker 4 is dead"), ("a-2", "broker 4 is dead")}
     scene.assert_as_planned()
 
 
@@ -364,8 +371,8 @@ def test_any_log_dir_goes_offline(scene: Any) -> None:
     """A copy that is lost in flight and may be in any log dir is started again, in another one."""
     _at(scene, 9.0, scene.memory.kafka.fail_log_dir, 5, "/d0")
     result = _run(scene)
-    assert [e for e in scene.recorder.of(PartitionAside) if e.partition == "a-1"] == [
-        PartitionAside(partition="a-1", reason="broker 5 lost its copy: its log dir /d0 is offline")
+    assert [e for e in scene.recorder.of(PartitionPostponed) if e.partition == "a-1"] == [
+        PartitionPostponed(partition="a-1", reason="broker 5 lost its copy: its log dir /d0 is offline")
     ]
     replicas, _, dirs = scene.placement_now()[A1]
     assert (replicas, dirs[5]) == ((3, 5, 4), "/d1")

@@ -23,7 +23,7 @@ NAME = TopicPartition("t", 0)
         ((2, 4, 3), None, Stage.WAITING),
         ((4, 2, 3, 1), ((4,), (1,)), Stage.MOVING),
         ((4, 2, 3, 1), None, Stage.LAGGING),
-        ((1, 2, 3, 4), ((1,), (4,)), Stage.ASTRAY),
+        ((1, 2, 3, 4), ((1,), (4,)), Stage.WRONG_TARGET),
         ((5, 2, 3, 1), ((5,), (1,)), Stage.FOREIGN),
         ((1, 2, 5), None, Stage.FOREIGN),
         ((1, 2), None, Stage.FOREIGN),
@@ -60,4 +60,4 @@ def test_stage_during_a_rollback() -> None:
     """A rollback sees a reassignment towards the plan as one of its own in the wrong direction."""
     wanted = target_of(planned_partition((1, 2, 3), (4, 2, 3)), Goal.ROLL_BACK, by_steps=False)
     going = Reassignment(replicas=(4, 2, 3, 1), adding=(4,), removing=(1,))
-    assert observation_of((4, 2, 3, 1), going).stage(wanted) is Stage.ASTRAY
+    assert observation_of((4, 2, 3, 1), going).stage(wanted) is Stage.WRONG_TARGET

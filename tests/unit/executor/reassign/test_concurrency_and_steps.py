@@ -129,7 +129,7 @@ def test_step_by_step_or_at_once() -> None:
 def test_task_waits_for_brokers_and_for_its_time() -> None:
     """A task is ready when every broker that it waits for is alive, and its time has come."""
     task = _waiting(0, (1,), (2,))
-    task.put_aside("broker 2 is dead", frozenset({2}), until_s=5.0)
+    task.postpone("broker 2 is dead", frozenset({2}), until_s=5.0)
     assert not task.is_ready(frozenset({1}), 5.0)
     assert not task.is_ready(frozenset({1, 2}), 4.9)
     assert task.is_ready(frozenset({1, 2}), 5.0)
@@ -138,7 +138,7 @@ def test_task_waits_for_brokers_and_for_its_time() -> None:
 def test_task_that_is_released_waits_for_nothing() -> None:
     """Once it starts, its reason, brokers and time to wait for are cleared."""
     task = _waiting(0, (1,), (2,))
-    task.put_aside("broker 2 is dead", frozenset({2}), until_s=5.0)
+    task.postpone("broker 2 is dead", frozenset({2}), until_s=5.0)
     task.release()
     assert task.problem == ""
     assert task.is_ready(frozenset({1}), 0.0)

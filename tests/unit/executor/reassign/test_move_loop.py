@@ -20,7 +20,7 @@ from kafkabal.executor.reassign.move_loop import MoveLoop
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.target_placement import target_of
 from kafkabal.executor.reopen_run import reopen_run
-from kafkabal.executor.run_events import PartitionAside, PartitionDone, PartitionFailed
+from kafkabal.executor.run_events import PartitionDone, PartitionFailed, PartitionPostponed
 from kafkabal.executor.run_options import OnInterrupt, RunOptions, Throttle
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
@@ -87,7 +87,7 @@ def test_a_copy_that_is_lost_each_time_is_given_up(scene: Any, monkeypatch: pyte
     assert len(times) == attempts
     assert all(33.0 <= later - earlier < 40.0 for earlier, later in pairwise(times))
     assert scene.recorder.of(PartitionFailed) == [PartitionFailed(partition="t-0", reason=reason)]
-    assert scene.recorder.of(PartitionAside)[0] == PartitionAside(partition="t-0", reason=reason)
+    assert scene.recorder.of(PartitionPostponed)[0] == PartitionPostponed(partition="t-0", reason=reason)
     assert not scene.memory.reassignments()
 
 
@@ -96,7 +96,7 @@ def test_a_copy_whose_log_dir_goes_offline_names_it(scene: Any) -> None:
     kafka = _one_to_broker_3(scene, dirs={3: "/d0"})
     kafka.clock.at(9.0, lambda: kafka.fail_log_dir(3, "/d0"))
     assert _run(scene).problems == {"t-0": _LOST}
-    assert PartitionAside(partition="t-0", reason=_LOST) in scene.recorder.of(PartitionAside)
+    assert PartitionPostponed(partition="t-0", reason=_LOST) in scene.recorder.of(PartitionPostponed)
 
 
 def test_a_move_that_is_given_up_is_reported_by_name(scene: Any) -> None:
@@ -114,7 +114,7 @@ def test_a_move_that_waited_is_reported_with_its_bytes_when_done(scene: Any) -> 
     kafka.clock.at(90.0, lambda: kafka.start(3))
     result = _run(scene)
     assert (result.outcome, result.problems) == (RunOutcome.COMPLETE, {})
-    assert scene.recorder.of(PartitionAside)
+    assert scene.recorder.of(PartitionPostponed)
     assert scene.recorder.of(PartitionDone) == [PartitionDone(partition="t-0", copy_bytes=600 * MB)]
 
 
@@ -144,9 +144,9 @@ def test_reason_why_a_complete_copy_waits() -> None:
     target = target_of(planned_partition((0, 2, 1), (0, 2, 3)), Goal.APPLY, by_steps=False)
     task = PartitionTask(target, leader=0, isr=(0, 3), out_of_sync=(2,))
     loop._wait_in_place(task, frozenset({0, 1, 2, 3}))
-    assert (task.problem, task.aside_for) == ("the replica on broker 2 is not in sync", frozenset())
+    assert (task.problem, task.postponed_for) == ("the replica on broker 2 is not in sync", frozenset())
     loop._wait_in_place(task, frozenset({0, 1, 3}))
-    assert (task.problem, task.aside_for, task.not_before_s) == ("broker 2 is dead", frozenset({2}), 0.0)
+    assert (task.problem, task.postponed_for, task.not_before_s) == ("broker 2 is dead", frozenset({2}), 0.0)
 
 
 def test_a_partition_moved_by_another_tool_is_reported_once(scene: Any) -> None:
@@ -172,7 +172,7 @@ def test_waits_for_the_rest_until_the_deadline(scene: Any, broker_return_s: floa
     scene.recorder.on_event = note
     _run(scene, broker_grace_s=8.0, broker_return_s=broker_return_s)
     cancelled_in_s = 2.0  # it is seen at the look after the one that cancels it
-    assert times[PartitionFailed] - times[PartitionAside] == broker_return_s + cancelled_in_s
+    assert times[PartitionFailed] - times[PartitionPostponed] == broker_return_s + cancelled_in_s
 
 
 @pytest.mark.parametrize("lagging_look", [1, 2, 5])
