@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from kafkabal.atomic_files import check_replaceable, replacing
+from kafkabal.atomic_files import replacing
 from kafkabal.errors import UsageError
 from kafkabal.simulator import PolicyComparison
 
@@ -20,20 +20,17 @@ _PAGE = """<!doctype html>
 
 
 def check_plot(path: Path) -> None:
-    """Check that a plot can be written there, before there is anything to draw.
+    """Check that a plot of that type can be written, before there is anything to draw.
 
     Raises
     ------
     UsageError
         If the file type is not supported, or matplotlib is not installed.
-    OutputError
-        If the folder is missing or not writable.
     """
     if path.suffix.lower() not in _FORMS:
         raise UsageError(f"unsupported plot format: {path.name}", hint=f"choose from: {', '.join(_FORMS)}")
     if find_spec("matplotlib") is None:
         raise UsageError("plots require matplotlib", hint="pip install 'kafkabal[plots]'")
-    check_replaceable(path)
 
 
 def plot_simulation(simulated: PolicyComparison, path: Path) -> None:

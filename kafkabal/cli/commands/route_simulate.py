@@ -9,6 +9,7 @@ import typer
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.options_without_effect import OF_CLUSTER, refuse_beside, refuse_without
+from kafkabal.cli.framework.replaced_files import FileKind, OutputFile
 from kafkabal.cli.framework.selected_scores import check_scores_route, unchecked_scores
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
@@ -172,7 +173,12 @@ def route_simulate(
     ] = True,
     plot: Annotated[
         Path | None,
-        typer.Option("--plot", metavar="FILE", help="Write a plot: .svg, .png or .html (needs the extra 'plots')."),
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            parser=OutputFile(FileKind.PLOT),
+            help="Write a plot: .svg, .png or .html (needs the extra 'plots').",
+        ),
     ] = None,
 ) -> None:
     """Simulate how routing policies would distribute a workload.
