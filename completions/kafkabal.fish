@@ -710,7 +710,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l color -r 
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance throttle' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l last -r -f -d 'Only runs that began so recently.'
+complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l last -r -f -d 'Only runs that began within TIME.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal rebalance history' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'

@@ -211,7 +211,7 @@ def test_the_command_that_inspect_proposes_repairs_or_gives_a_reason(
     if not proposed:
         assert "0 replicas" in verdict["headline"]
         return
-    words = [word for word in proposed.split(" -b")[0].split()[1:] if word != "--dry-run"]
+    words = [word for word in proposed.split(" --bootstrap-server")[0].split()[1:] if word != "--dry-run"]
     done = simulation.run(*words, "--yes")
     assert done.code == code, done.err
     assert word in done.err

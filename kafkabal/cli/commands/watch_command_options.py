@@ -139,7 +139,7 @@ def check_options(
         if once and value is not None:
             raise UsageError(
                 f"--once and {option} cannot be combined: one check sees no event",
-                hint="go by its exit code, or -o json",
+                hint="use its exit code, or -o json",
             )
     if once:
         refuse_beside("--once", (*_OF_FOLLOWING, *_OF_REPAIRS, *_OF_HEALING), context)

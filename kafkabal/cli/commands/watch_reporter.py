@@ -70,7 +70,7 @@ class WatchReporter:
         written: BackgroundListener[WatchEvent | WatchSummary] = BackgroundListener(
             WatchTextfile(TextfileWriter(path, {"cluster": cluster}, self._context.wall_clock, self.warn)),
             is_passing=lambda event: isinstance(event, WatchSummary),
-            on_failure=lambda error: self.warn(f"{path}: not written any more: {error}"),
+            on_failure=lambda error: self.warn(f"{path}: no longer written: {error}"),
         )
         self._at_end.callback(written.close)
         return written

@@ -18,7 +18,7 @@ def history(
     last_s: Annotated[
         float | None,
         typer.Option(
-            "--last", metavar="TIME", parser=parse_positive_duration, help="Only runs that began so recently."
+            "--last", metavar="TIME", parser=parse_positive_duration, help="Only runs that began within TIME."
         ),
     ] = None,
 ) -> None:

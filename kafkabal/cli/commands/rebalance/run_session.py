@@ -437,7 +437,7 @@ def _notifications(url: str, cluster: str, command: str, context: CommandContext
 
 
 def _warn_of_failure(context: CommandContext, what: str, error: Exception) -> None:
-    context.warn(f"{what}: not written any more, the run goes on: {error}")
+    context.warn(f"{what}: no longer written, the run continues: {error}")
 
 
 def _on_a_snapshot() -> Timeouts:
