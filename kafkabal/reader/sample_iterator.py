@@ -149,7 +149,10 @@ class SampleIterator:
     ) -> Iterator[Sample]:
         """Yield the next sample of each of these lanes."""
         metrics = self._metrics
-        for begin in range(0, len(lanes), _PORTION):
+        begins = range(0, len(lanes), _PORTION)
+        # at once for all portions: a sum for each would take a tenth of the time
+        totals = np.add.reduceat(counted, begins, axis=1).T.tolist() if begins else []
+        for begin, (size, released) in zip(begins, totals, strict=True):
             self._portion = list(map(samples.__getitem__, lanes[begin : begin + _PORTION]))
             self._left = iter(self._portion)
             try:
@@ -157,7 +160,8 @@ class SampleIterator:
                 yield from map(next, self._left)
             finally:
                 given_out = self._given_out
-                size, released = counted[:, begin : begin + given_out].sum(axis=1).tolist()
+                if given_out < len(self._portion):  # the consumer stopped
+                    size, released = counted[:, begin : begin + given_out].sum(axis=1).tolist()
                 metrics.samples += given_out
                 metrics.size_bytes += size
                 self._taken += given_out
