@@ -21,18 +21,19 @@ from zlib import crc32
 import numpy as np
 
 from kafkabal.atomic_files import temporary_name
-from kafkabal.clusters.kafka import BatchHead, LazyRecords
+from kafkabal.clusters.kafka import RecordColumns
 from kafkabal.errors import BusyError, OutputError
 from kafkabal.file_locks import acquire_file_lock
 from kafkabal.reader.block_loader import BlockLoader
 from kafkabal.reader.loaded_blocks import LoadedBlock
 from kafkabal.reader.manifest import Manifest
 
-_MAGIC: Final = b"kafkabal-block-3"
-_HEAD: Final = struct.Struct(">QQQ")
-"""Checksum of the name and everything after it, number of batches, and number of records."""
-_COLUMNS: Final = 5
-"""Per batch: partition, base offset, first timestamp, common timestamp of its records or -1, and their number."""
+_MAGIC: Final = b"kafkabal-block-4"
+_HEAD: Final = struct.Struct("<QQ")
+"""Checksum of the name and everything after it, and number of records."""
+_COLUMNS: Final = 9
+"""Per record: partition, offset, timestamp; begin and end of its key, value and headers. Parsing them from the records
+would take a third of the time of loading a block."""
 _WORD_BYTES: Final = 8
 _KEPT_FRACTION: Final = 0.9
 """Fraction of the limit that an eviction leaves, so that not every further block has to scan the folder."""
@@ -257,21 +258,17 @@ class CachedBlocks:
 
 def _pack(block: LoadedBlock, name: str) -> bytes:
     records = block.records
-    rows, places, parts, at, first = [], [], [], 0, 0
-    for head, count in zip(records.heads, records.counts, strict=True):
-        last = first + count
-        begin, end = records.begins[first], records.ends[last - 1]
-        append_ms = -1 if head.append_ms is None else head.append_ms
-        rows.append([head.partition, head.base_offset, head.first_ms, append_ms, count])
-        places.append(np.array([records.begins[first:last], records.ends[first:last]], np.int64) + (at - begin))
-        parts.append(head.packed[begin:end])
-        at += end - begin
-        first = last
-    table = np.array(rows, np.int64).reshape(-1, _COLUMNS)
-    place = np.concatenate(places, axis=1)
-    padding = bytes(-at % _WORD_BYTES)
-    body = b"".join((table.astype(">i8").tobytes(), place.astype(">i8").tobytes(), *parts, padding))
-    return b"".join((_MAGIC, _HEAD.pack(_checksum(body, name), len(rows), len(records)), body))
+    spans = np.concatenate((records.key, records.value, records.headers))
+    begin = np.where(spans[::2] < 0, records.headers[0], spans[::2]).min(axis=0)
+    rows = np.flatnonzero(np.diff(records.piece, prepend=-1))  # the first of each buffer
+    begins, ends = np.minimum.reduceat(begin, rows), np.maximum.reduceat(records.headers[1], rows)
+    shift = np.cumsum(ends - begins) - ends  # from the position in its buffer to that in the file
+    spans = np.where(spans < 0, -1, spans + shift[records.piece])
+    table = np.concatenate(([records.partition, records.offset, records.timestamp], spans)).astype("<i8")
+    parts = [packed[b:e] for packed, b, e in zip(records.packed, begins.tolist(), ends.tolist(), strict=True)]
+    padding = bytes(-sum(map(len, parts)) % _WORD_BYTES)
+    body = b"".join((table.tobytes(), *parts, padding))
+    return b"".join((_MAGIC, _HEAD.pack(_checksum(body, name), len(records)), body))
 
 
 def _checksum(body: bytes | memoryview, name: str) -> int:
@@ -286,26 +283,19 @@ def _unpack(packed: memoryview, name: str) -> LoadedBlock | None:
     start = len(_MAGIC) + _HEAD.size
     if len(packed) < start or len(packed) % _WORD_BYTES or bytes(packed[: len(_MAGIC)]) != _MAGIC:
         return None
-    checksum, batches, count = _HEAD.unpack_from(packed, len(_MAGIC))
-    if _checksum(packed[start:], name) != checksum:
+    checksum, count = _HEAD.unpack_from(packed, len(_MAGIC))
+    data_at = start + _WORD_BYTES * _COLUMNS * count
+    if _checksum(packed[start:], name) != checksum or not start < data_at <= len(packed):
         return None
-    places_at = start + _WORD_BYTES * _COLUMNS * batches
-    data_at = places_at + 2 * _WORD_BYTES * count
-    if data_at > len(packed):
-        return None
-    table = np.frombuffer(packed[start:places_at], ">i8").reshape(-1, _COLUMNS)
-    begin, end = np.frombuffer(packed[places_at:data_at], ">i8").reshape(2, -1)
-    if (
-        (table[:, -1] < 1).any()
-        or table[:, -1].sum() != count
-        or (begin < 0).any()
-        or (end <= begin).any()
-        or (end > len(packed) - data_at).any()
-    ):
-        return None
-    data = packed[data_at:]
-    records = LazyRecords(begins=begin.tolist(), ends=end.tolist())
-    for partition, base, first_ms, append_ms, of in table.tolist():
-        records.heads.append(BatchHead(partition, base, first_ms, None if append_ms < 0 else append_ms, data))
-        records.counts.append(of)
+    table = np.frombuffer(packed[start:data_at], "<i8").reshape(_COLUMNS, count)
+    records = RecordColumns(
+        partition=table[0],
+        offset=table[1],
+        timestamp=table[2],
+        key=table[3:5],
+        value=table[5:7],
+        headers=table[7:9],
+        packed=[packed[data_at:]],
+        piece=np.zeros(count, np.int64),
+    )
     return LoadedBlock(records, len(packed), is_cached=True)

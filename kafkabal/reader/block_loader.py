@@ -86,6 +86,8 @@ class BrokerBlocks:
             If the pieces of a file differ from those that were sent.
         UsageError
             If a record is a piece of a file, and the topic was pinned as whole records.
+        RefusedByClusterError
+            If the bytes of a record are malformed.
         """
         if self._manifest.files is not None:
             return self._load_files(block)
@@ -98,7 +100,7 @@ class BrokerBlocks:
         if len(fetched.records) != samples:
             raise self._missing(partition, begin, end, len(fetched.records), samples)
         return LoadedBlock(
-            fetched.records,
+            fetched.records.columns(),
             max(size, sum(fetched.bytes_by_broker.values())),
             fetched.bytes_by_broker,
             fetched.seconds_by_broker,
@@ -131,7 +133,7 @@ class BrokerBlocks:
                 hint="records were deleted since the topic was pinned: pin it again",
             )
         whole = LazyRecords.of((file.first[1], file.record()) for file in own)
-        return LoadedBlock(whole, block.size_bytes, size_by_broker, seconds_by_broker)
+        return LoadedBlock(whole.columns(), block.size_bytes, size_by_broker, seconds_by_broker)
 
     def _missing(self, partition: int, begin: int, end: int, found: int, samples: int) -> DriftError:
         where = (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kafkabal.clusters.kafka import LazyRecords, RecordColumns
+from kafkabal.clusters.kafka import RecordColumns
 from kafkabal.errors import UsageError
 from kafkabal.model import I64
 from kafkabal.reader.join_file_pieces import is_piece
@@ -18,7 +18,7 @@ from kafkabal.reader.sample import Sample
 class LoadedBlock:
     """Records of a block as received or mapped, ascending by offset."""
 
-    records: LazyRecords
+    records: RecordColumns
     size_bytes: int
     """Memory it takes."""
     bytes_by_broker: Mapping[int, int] = field(default_factory=dict)
@@ -48,26 +48,25 @@ class SampleBlock:
 
     Raises
     ------
-    RefusedByClusterError
-        If the bytes of a record are malformed.
     UsageError
         If a record is a piece of a file, where whole files are expected.
     """
 
     def __init__(self, loaded: LoadedBlock, order: I64) -> None:
-        self.loaded = loaded
-        self._order = order
-        columns = loaded.records.columns()
-        self.sample_bytes = columns.size_bytes[order]
+        self.size_bytes = loaded.size_bytes
+        self.bytes_by_broker = loaded.bytes_by_broker
+        self.seconds_by_broker = loaded.seconds_by_broker
+        self.is_cached = loaded.is_cached
+        self.sample_bytes = loaded.records.size_bytes[order]
         """int64, shape (n,): size of each sample when it is given out."""
+        self._order = order
         if loaded.whole_files_of is not None:
-            _refuse_pieces(columns, loaded.whole_files_of)
-        self._mapped = columns if loaded.is_cached else None
+            _refuse_pieces(loaded.records, loaded.whole_files_of)
+        self._mapped = loaded.records if loaded.is_cached else None
         self._copied: dict[int, Sample] = {}
         """By number in epoch order; each is removed when it is given out."""
         if not loaded.is_cached:
-            self._copied = dict(enumerate(_samples(columns, order)))
-            loaded.records = LazyRecords()
+            self._copied = dict(enumerate(_samples(loaded.records, order)))
 
     def __len__(self) -> int:
         return len(self._order)

@@ -170,10 +170,9 @@ class Prefetch:
     def _load_blocks(self, loader: BlockLoader) -> None:
         while (task := self._next_task()) is not None:
             number, opening, expected = task
-            loaded = loader.load(opening.block, opening.only)
-            block = SampleBlock(loaded, opening.places(len(loaded.records)))
+            block = _loaded(loader, opening)
             with self._lock:
-                self._held_bytes += loaded.size_bytes - expected
+                self._held_bytes += block.size_bytes - expected
                 self._loaded[number] = block
                 self._being_loaded.remove(opening.block)
                 self._arrived.notify()
@@ -236,3 +235,9 @@ class Prefetch:
                     continue
             fits = self._expected_bytes(self._upcoming[first]) <= self._limit_bytes - self._held_bytes
             return first if fits and len(self._being_loaded) < _LEAST_BUSY else None
+
+
+def _loaded(loader: BlockLoader, opening: Opening) -> SampleBlock:
+    """Load a block; its buffer is free when this returns."""
+    loaded = loader.load(opening.block, opening.only)
+    return SampleBlock(loaded, opening.places(len(loaded.records)))

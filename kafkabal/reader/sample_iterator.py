@@ -39,7 +39,7 @@ class _OpenBlock:
     @property
     def left_bytes(self) -> int:
         """Memory of it that has not been released."""
-        return self.block.loaded.size_bytes - self.given_out * self.each_bytes
+        return self.block.size_bytes - self.given_out * self.each_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,9 +174,8 @@ class SampleIterator:
         before_s = prefetch.waited_s
         block = prefetch.next_block()
         self._metrics.waited_s += prefetch.waited_s - before_s
-        loaded = block.loaded
-        self._metrics.count_block(loaded.bytes_by_broker, loaded.seconds_by_broker, is_cached=loaded.is_cached)
-        return _OpenBlock(block, loaded.size_bytes // max(len(block), 1))
+        self._metrics.count_block(block.bytes_by_broker, block.seconds_by_broker, is_cached=block.is_cached)
+        return _OpenBlock(block, block.size_bytes // max(len(block), 1))
 
     def _expected_bytes(self, opening: Opening) -> int:
         blocks = self._manifest.blocks

@@ -107,11 +107,6 @@ class LazyRecords:
             piece=piece,
         )
 
-    def only(self, at: int) -> LazyRecords:
-        """The record at this index, as a sequence of one."""
-        head = self.heads[int(np.searchsorted(np.cumsum(self.counts), at, side="right"))]
-        return LazyRecords([head], [1], [self.begins[at]], [self.ends[at]])
-
     def add(self, head: BatchHead, begins: Sequence[int], ends: Sequence[int]) -> None:
         """Append records of one batch, if there are any."""
         if not begins:

@@ -63,6 +63,20 @@ class RecordColumns:
         found: Bools = _sizes(self.headers) != len(NO_HEADERS)
         return found
 
+    def only(self, at: int) -> RecordColumns:
+        """The record at this index, alone."""
+        row = slice(at, at + 1)
+        return RecordColumns(
+            partition=self.partition[row],
+            offset=self.offset[row],
+            timestamp=self.timestamp[row],
+            key=self.key[:, row],
+            value=self.value[:, row],
+            headers=self.headers[:, row],
+            packed=[self.packed[int(self.piece[at])]],
+            piece=np.zeros(1, np.int64),
+        )
+
     def views(self, field: I64, rows: I64) -> Iterator[memoryview]:
         """A field of these records, as views of the receive buffers; empty if the record has none."""
         begin, end = field[:, rows].tolist()

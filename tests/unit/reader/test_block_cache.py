@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from kafkabal.clusters.kafka.lazy_records import LazyRecords, RawRecord
@@ -24,12 +25,21 @@ from tests.unit.reader.conftest import MemoryTopic, places
 
 RECORDS: list[RawRecord] = [(7, 1000, b"k", b"value", b"\0"), (9, 1001, None, None, b"\0"), (10, 1002, b"", b"", b"\0")]
 
-BLOCK = LoadedBlock(LazyRecords.of(zip((4, 4, 5), RECORDS, strict=True)), 100)
+BLOCK = LoadedBlock(LazyRecords.of(zip((4, 4, 5), RECORDS, strict=True)).columns(), 100)
 
 
 def _content(block: LoadedBlock | None) -> list[tuple[int, RawRecord]]:
     assert block is not None
-    return list(zip(block.records.columns().partition.tolist(), block.records, strict=True))
+    records, rows = block.records, np.arange(len(block.records))
+    columns = zip(
+        records.offset.tolist(),
+        records.timestamp.tolist(),
+        records.optional(records.key, rows),
+        records.optional(records.value, rows),
+        records.packed_headers(rows),
+        strict=False,  # columns without any entry are endless
+    )
+    return list(zip(records.partition.tolist(), columns, strict=True))
 
 
 def test_blocks_come_back_as_they_were(tmp_path: Path) -> None:
@@ -66,7 +76,7 @@ def test_the_file_of_another_block_is_not_used(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", [None, "garbage\n"])
 def test_a_total_that_is_lost_is_counted_again(tmp_path: Path, text: str | None) -> None:
     """Without the total, or with garbage in its file, the folder stays within its limit."""
-    block = LoadedBlock(LazyRecords.of([(0, (0, 0, None, bytes(1000), b"\0"))]), 1000)
+    block = LoadedBlock(LazyRecords.of([(0, (0, 0, None, bytes(1000), b"\0"))]).columns(), 1000)
     for number in range(3):
         BlockCache(tmp_path, 4 * 1150).put(f"b{number}", block)
     (tmp_path / "total").unlink()
@@ -82,7 +92,7 @@ def test_a_total_that_is_lost_is_counted_again(tmp_path: Path, text: str | None)
 
 def test_the_least_recently_used_make_room(tmp_path: Path) -> None:
     """Above the limit the oldest are removed, recently read ones stay."""
-    block = LoadedBlock(LazyRecords.of([(0, (0, 0, None, bytes(1000), b"\0"))]), 1000)
+    block = LoadedBlock(LazyRecords.of([(0, (0, 0, None, bytes(1000), b"\0"))]).columns(), 1000)
     cache = BlockCache(tmp_path, 4 * 1150)
     for number in range(4):
         cache.put(f"b{number}", block)
@@ -115,7 +125,7 @@ def test_the_total_is_right_after_many_writers(tmp_path: Path) -> None:
 
 def _use(folder: Path, number: int) -> None:
     cache, randomness = BlockCache(folder, 8 * 1150), random.Random(number)
-    block = LoadedBlock(LazyRecords.of([(0, (0, 0, None, bytes(1000), b"\0"))]), 1000)
+    block = LoadedBlock(LazyRecords.of([(0, (0, 0, None, bytes(1000), b"\0"))]).columns(), 1000)
     for _ in range(60):
         name = f"b{randomness.randrange(20)}"
         if cache.get(name) is None:

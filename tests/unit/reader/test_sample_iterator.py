@@ -120,7 +120,7 @@ def test_a_received_block_needs_no_buffer() -> None:
     dropped, size = ref(buffer), len(buffer) // len(RECORDS)
     records = LazyRecords([BatchHead(0, 5, 1000, None, buffer.data)], [2], [0, size], [size, 2 * size])
     del buffer
-    block = SampleBlock(LoadedBlock(records, 2 * size), np.array([1, 0]))
+    block = SampleBlock(LoadedBlock(records.columns(), 2 * size), np.array([1, 0]))
     del records
     assert dropped() is None
     first, second = block.samples(np.array([0, 1]))

@@ -58,7 +58,7 @@ def test_rows_may_be_asked_for_in_any_order() -> None:
     assert columns.timestamp[rows].tolist() == [69, 50, 57, 57, 54]
     assert list(columns.optional(columns.key, rows)) == [None, b"0", None, None, b"4"]
     assert list(columns.values(rows)) == [b"v19", b"v0", b"v7", b"v7", b"v4"]
-    assert LazyRecords.of(records).only(7).columns().offset.tolist() == [7]
+    assert columns.only(7).offset.tolist() == [7]
 
 
 def test_bytes_that_are_no_record_are_refused_or_read_within_it() -> None:
