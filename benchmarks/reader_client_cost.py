@@ -1,4 +1,5 @@
-"""What reading costs without the brokers: our reader and a bare librdkafka consumer, with brokers that only send.
+"""What reading costs without the brokers: our reader and a bare librdkafka consumer that never pauses, with brokers
+that only send.
 
 Runs are interleaved, each in a process of its own; the results are medians of ratios, for rates and for the client's
 processor time.
@@ -18,6 +19,7 @@ from multiprocessing.connection import Connection
 from time import perf_counter
 
 from benchmarks.fake_fetch_brokers import PARTITIONS, serve, topic_id_of, topic_of
+from benchmarks.reader import NEVER_PAUSING
 
 RECORD_BYTES = (100_000, 10_000)
 _READING_S = 600.0
@@ -44,7 +46,8 @@ def bare(servers: str, record_bytes: int, records: int, result: Connection) -> N
     """Each partition from beginning to end."""
     from confluent_kafka import Consumer, TopicPartition
 
-    consumer = Consumer({"bootstrap.servers": servers, "group.id": "bench", "enable.auto.commit": False})
+    settings = {"bootstrap.servers": servers, "group.id": "bench", "enable.auto.commit": False}
+    consumer = Consumer({**settings, **NEVER_PAUSING})
     topic = topic_of(record_bytes)
     consumer.list_topics(topic, timeout=30)
 
