@@ -48,6 +48,11 @@ class HealPolicy:
     back_off_s: float = 900.0
     """Pause after a failed run; doubled with every further failure in a row, up to a day."""
 
+    @property
+    def middle_tolerance(self) -> float:
+        """Halfway between the two: far enough from the outer one that noise carries nothing across it."""
+        return (self.inner_tolerance + self.outer_tolerance) / 2
+
     def allows_moves_at(self, local: datetime) -> bool:
         """Whether replicas may move at a local time."""
         return self.window is None or self.window.contains(local)

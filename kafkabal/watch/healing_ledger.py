@@ -77,10 +77,10 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         """Plans applied within a day; nothing that they moved may move again."""
         return tuple(e.plan for e in self.since(at_s) if e.plan is not None)
 
-    def repaired_of_day(self, at_s: float) -> frozenset[int]:
-        """Brokers from which replicas were taken within a day because the broker was dead or its log dir offline."""
-        repairs = [e.plan for e in self.since(at_s) if e.plan is not None and e.kind == _REPAIR]
-        return frozenset(b for plan in repairs for change in plan.partitions for b in change.to_remove)
+    def repaired_of_day(self, at_s: float) -> dict[int, float]:
+        """Brokers whose replicas were copied elsewhere within a day, dead or with a log dir offline, and when last."""
+        repairs = [(e.plan, e.last_s) for e in self.since(at_s) if e.plan is not None and e.kind == _REPAIR]
+        return {b: last_s for plan, last_s in repairs for change in plan.partitions for b in change.to_remove}
 
     def has_begun(self, plan_id: str) -> bool:
         """Whether this watch began a plan."""

@@ -70,7 +70,7 @@ def limits_of_resting(
     capacity = disk_capacity(state)  # a dead broker does not report its own capacity: assume the mean
     unknown = len(dead.difference(state.brokers.id.tolist()))
     share = capacity / (capacity.sum() + unknown * capacity.mean())
-    upper = (1 + (policy.inner_tolerance + policy.outer_tolerance) / 2) * share
+    upper = (1 + policy.middle_tolerance) * share
     most_bytes = _limit(broker, bytes_, rests, upper)
     most_replicas = np.ceil(_limit(broker, np.ones(len(broker), np.int64), rests, upper))
     resting = np.unique(broker[rests & state.brokers.is_live[broker]])

@@ -82,9 +82,9 @@ def test_brokers_are_known_to_have_been_repaired_for_a_day() -> None:
         HealingEntry(at_s=2.0, kind="fill", moved_bytes=5, succeeded=True, plan=plan),
     )
 
-    assert HealingLedger(entries=entries).repaired_of_day(10.0) == {1}
-    assert HealingLedger(entries=entries).repaired_of_day(DAY_S + 1.5) == frozenset()
-    assert HealingLedger(entries=entries[1:]).repaired_of_day(10.0) == frozenset()
+    assert HealingLedger(entries=entries).repaired_of_day(10.0) == {1: 1.0}
+    assert HealingLedger(entries=entries).repaired_of_day(DAY_S + 1.5) == {}
+    assert HealingLedger(entries=entries[1:]).repaired_of_day(10.0) == {}
 
 
 def test_only_actions_that_never_began_are_forgotten() -> None:

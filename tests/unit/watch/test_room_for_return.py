@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from kafkabal.model import ClusterState
 from kafkabal.model.cluster_rows import TopicRow
-from kafkabal.plan.plan import Plan
+from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner import Mode, PlanOptions, make_plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
@@ -88,9 +88,34 @@ def test_a_rebalance_copies_nothing_while_a_broker_that_was_repaired_today_is_ab
     )
 
     assert not same_day.moved_bytes
-    assert same_day.warnings == ("broker 1 may still come back: no replica moves within a day of the repair",)
+    waits = "broker 1 may still come back: replicas move for balance only from 1970-01-02T00:00:00Z on"
+    assert same_day.warnings == (waits,)
     assert next_day.moved_bytes
     assert not find(apply_plan(repaired, next_day), POLICY.outer_tolerance).imbalanced
+
+
+def test_a_broker_that_came_back_within_the_day_is_filled_halfway_between_the_thresholds() -> None:
+    """If it fails again, less was copied in vain; a day after the repair it is filled like a new broker."""
+    rows = [partition(n, (n + 2,), 10 * GB) for n in range(4)]
+    state = cluster(brokers(5), [TopicRow(topic=f"t{n}", partitions=rows) for n in range(25)])
+    taken = PartitionChange(
+        topic="t0",
+        partition=0,
+        previous=Placement(replicas=(DEAD, 3), leader=3, log_dirs=("/d", "/d")),
+        replicas=(2, 3),
+        log_dirs=("/d", "/d"),
+    )
+    repair = Plan(partitions=(taken,), options={"tolerance": 0.1})
+    ledger = HealingLedger(entries=(HealingEntry(at_s=0.0, kind="repair", moved_bytes=1, succeeded=True, plan=repair),))
+    fill = Healing(HealKind.FILL, frozenset({DEAD}))
+
+    same_day, next_day = (plan_of(fill, state, POLICY, ledger, at_s) for at_s in (DAY_S - 1, DAY_S + 1))
+
+    # of a fair share of 20: at least 17.1 and 18.2
+    assert len(same_day.partitions) == 18
+    assert len(next_day.partitions) == 19
+    for plan in (same_day, next_day):
+        assert not find(apply_plan(state, plan), POLICY.outer_tolerance).imbalanced
 
 
 def test_every_replica_is_copied_even_where_no_room_is_left_for_its_broker() -> None:
