@@ -231,6 +231,10 @@ def test_data_missing_from_a_snapshot_needs_a_live_cluster(run_cli: Callable[...
             "--out and --output-file name the same file",
         ),
         (
+            ("route-simulate", "--workload", "uneven", "--plot", "new.svg", "--output-file", "new.svg"),
+            "--plot and --output-file name the same file",
+        ),
+        (
             ("rebalance", "--snapshot", "s.jsonl", "--save", "-", "--rollback-file", "-", "--yes"),
             "only one output can be standard output: ",
         ),

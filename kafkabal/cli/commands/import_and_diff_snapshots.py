@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.atomic_files import STDOUT
+from kafkabal.atomic_files import STDOUT, check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.replaced_files import FileKind, OutputFile
 from kafkabal.cli.framework.shared_options import OUTPUT_SECTION, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
@@ -55,7 +54,7 @@ def import_snapshot(
         typer.Option(
             "--out",
             metavar="FILE",
-            parser=OutputFile(FileKind.SNAPSHOT),
+            parser=check_replaceable,
             help="Write the snapshot to FILE; compressed if FILE ends in .gz; - is standard output.",
         ),
     ],

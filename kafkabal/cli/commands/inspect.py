@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafkabal.atomic_files import STDOUT
+from kafkabal.atomic_files import STDOUT, check_replaceable
 from kafkabal.cli.commands.inspect_command_options import CheckOptions, RackOptions
 from kafkabal.cli.commands.inspect_fleet import (
     FleetOptions,
@@ -40,7 +40,6 @@ from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.nagios_output import time_limit
 from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
-from kafkabal.cli.framework.replaced_files import FileKind, OutputFile
 from kafkabal.cli.framework.selected_scores import inspection_of, options_to_rebalance
 from kafkabal.cli.framework.shared_options import SEVERAL_CLUSTERS, Format, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
@@ -101,7 +100,7 @@ def inspect(
         typer.Option(
             "--save",
             metavar="FILE",
-            parser=OutputFile(FileKind.SNAPSHOT),
+            parser=check_replaceable,
             help="Save a snapshot of the cluster; compressed if FILE ends in .gz; - is standard output.",
         ),
     ] = None,

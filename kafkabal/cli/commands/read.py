@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.open_transfer_textfile import open_textfile
 from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
-from kafkabal.cli.framework.replaced_files import FileKind, OutputFile
 from kafkabal.cli.framework.shared_options import Format, Forms, OutputOptions, TransferOutput, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.termination_signals import Terminated
@@ -116,7 +116,7 @@ class MeasureOptions:
         typer.Option(
             "--out",
             metavar="FILE",
-            parser=OutputFile(FileKind.TRAINING),
+            parser=check_replaceable,
             help="Write rates and record size to FILE, for 'route-simulate --storage measured --training FILE'.",
             rich_help_panel=_MEASURING,
         ),

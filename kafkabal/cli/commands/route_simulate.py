@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.options_without_effect import OF_CLUSTER, refuse_beside, refuse_without
-from kafkabal.cli.framework.replaced_files import FileKind, OutputFile
 from kafkabal.cli.framework.selected_scores import check_scores_route, unchecked_scores
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
@@ -176,7 +176,7 @@ def route_simulate(
         typer.Option(
             "--plot",
             metavar="FILE",
-            parser=OutputFile(FileKind.PLOT),
+            parser=check_replaceable,
             help="Write a plot: .svg, .png or .html (needs the extra 'plots').",
         ),
     ] = None,

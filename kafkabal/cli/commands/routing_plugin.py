@@ -5,15 +5,15 @@ from typing import Annotated
 
 import typer
 
+from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.replaced_files import FileKind, OutputFile
 
 
 def plugin(
     context: CommandContext,
     jar: Annotated[
         Path,
-        typer.Option("--out", metavar="FILE.jar", parser=OutputFile(FileKind.JAR), help="Path of the jar to write."),
+        typer.Option("--out", metavar="FILE.jar", parser=check_replaceable, help="Path of the jar to write."),
     ],
 ) -> None:
     """Build the partitioner for Java producers, which follows published weights.

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.cli.framework.options_without_effect import refuse_beside
-from kafkabal.cli.framework.replaced_files import FileKind, OutputFile
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.telemetry_intake import open_http_intake, open_topic_intake
@@ -210,7 +210,7 @@ def plugin(
     libs: Annotated[list[Path], typer.Option("--libs", metavar="PATH", help="Kafka's libs folder, or jars from it.")],
     jar: Annotated[
         Path,
-        typer.Option("--out", metavar="FILE.jar", parser=OutputFile(FileKind.JAR), help="Path of the jar to write."),
+        typer.Option("--out", metavar="FILE.jar", parser=check_replaceable, help="Path of the jar to write."),
     ],
 ) -> None:
     """Build the broker plug-in that forwards client metrics to a topic.

@@ -17,8 +17,8 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
+from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import Colour
-from kafkabal.cli.framework.replaced_files import FileKind, OutputFile, expect_own
 from kafkabal.errors import UsageError
 
 CLUSTER_SECTION = "Cluster"
@@ -141,14 +141,6 @@ class Format(StrEnum):
     PROMETHEUS = "prometheus"
 
 
-_KIND_OF_REPORT: Final[Mapping[Format, FileKind]] = {
-    Format.TABLE: FileKind.TEXT_REPORT,
-    Format.MARKDOWN: FileKind.TEXT_REPORT,
-    Format.CSV: FileKind.CSV_REPORT,
-}
-"""What a report in a format may replace; formats that are marked as reports replace such ones."""
-
-
 class Forms:
     """The output formats of a command that does not support all: ``Annotated[OutputOptions, Forms("table", "json")]``.
 
@@ -178,16 +170,11 @@ class OutputOptions:
         typer.Option(
             "--output-file",
             metavar="FILE",
-            parser=OutputFile(None),
+            parser=check_replaceable,
             help="Write the output to FILE atomically; - is standard output.",
             rich_help_panel=OUTPUT_SECTION,
         ),
     ] = None
-
-    def __post_init__(self) -> None:
-        """Check that the file to be replaced is a report too."""
-        if self.output_file is not None:
-            expect_own(self.output_file, _KIND_OF_REPORT.get(self.output, FileKind.MARKED_REPORT))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +186,7 @@ class SaveOptions:
         typer.Option(
             "--save",
             metavar="FILE",
-            parser=OutputFile(FileKind.SNAPSHOT),
+            parser=check_replaceable,
             help="With --snapshot: write the changed snapshot to FILE; - is standard output.",
             rich_help_panel=OUTPUT_SECTION,
         ),
@@ -228,7 +215,7 @@ TextfileOption = Annotated[
     typer.Option(
         "--textfile",
         metavar="FILE",
-        parser=OutputFile(FileKind.TEXTFILE),
+        parser=check_replaceable,
         help="Keep a Prometheus textfile up to date.",
         rich_help_panel=OUTPUT_SECTION,
     ),

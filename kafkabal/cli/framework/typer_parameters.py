@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 import typer
 from typer.models import OptionInfo, ParameterInfo
 
-from kafkabal.atomic_files import parse_path
+from kafkabal.atomic_files import check_replaceable, parse_path
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.environment_variables import variable_of
 from kafkabal.cli.framework.input_and_output_files import FileOptions
-from kafkabal.cli.framework.replaced_files import OutputFile
 from kafkabal.cli.framework.shared_options import SETTINGS, CommonOptions, Format, Forms, SaveOptions, Uses
 from kafkabal.errors import UsageError
 from kafkabal.units import (
@@ -182,7 +181,7 @@ class Signature:
             values += [(leaf, getattr(arguments[name], leaf.name)) for leaf in leaves]
         for leaf, value in values:
             paths = [path for path in (value if isinstance(value, list) else [value]) if path is not None]
-            if isinstance(leaf.parse, OutputFile):
+            if leaf.parse is check_replaceable:
                 found.written.extend((leaf.title, path) for path in paths)
             elif leaf.parse is parse_path:
                 found.read.extend((leaf.title, path) for path in paths)

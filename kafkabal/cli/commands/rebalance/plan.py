@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafkabal.atomic_files import STDOUT
+from kafkabal.atomic_files import STDOUT, check_replaceable
 from kafkabal.cli.commands.rebalance.plan_command_options import PLAN_SETTINGS, PlanCommandOptions, plan_options
 from kafkabal.cli.commands.rebalance.show_and_diff import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
@@ -14,7 +14,6 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_options
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
-from kafkabal.cli.framework.replaced_files import FileKind, OutputFile
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
@@ -43,7 +42,7 @@ def plan(
         typer.Option(
             "--out",
             metavar="FILE",
-            parser=OutputFile(FileKind.PLAN),
+            parser=check_replaceable,
             help="Write the plan to FILE, for 'rebalance apply'; - is standard output.",
             rich_help_panel=OUTPUT_SECTION,
         ),
@@ -148,9 +147,7 @@ def _show_plan(
     from kafkabal.reporting.plan_moves import FIRST_MOVES
     from kafkabal.reporting.plan_report import plan_report
 
-    replaced = ""
     if plan_file is not None:
-        replaced = ", in place of an earlier plan" if plan_file.is_file() and plan_file.stat().st_size else ""
         write_plan(made, plan_file)
     in_table = output.output in _FOR_PEOPLE
     if not in_table or not context.quiet:
@@ -164,7 +161,7 @@ def _show_plan(
     if plan_file not in (None, STDOUT):
         command = f"kafkabal rebalance apply {quote(str(plan_file))} {cluster_options(settings, context)}".strip()
         then = f"; next: {command}" if made.partitions else ""
-        context.say(f"wrote plan {made.plan_id} to {plan_file}{replaced}{then}")
+        context.say(f"wrote plan {made.plan_id} to {plan_file}{then}")
 
 
 def _state(

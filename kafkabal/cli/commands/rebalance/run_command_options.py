@@ -7,9 +7,9 @@ from typing import Annotated, Final
 
 import typer
 
+from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
-from kafkabal.cli.framework.replaced_files import FileKind, OutputFile
 from kafkabal.cli.framework.shared_options import (
     CLUSTER,
     LIVE_CLUSTER,
@@ -179,7 +179,7 @@ class StartCommandOptions:
         typer.Option(
             "--rollback-file",
             metavar="FILE",
-            parser=OutputFile(FileKind.PLAN),
+            parser=check_replaceable,
             help="Also write the rollback plan to FILE.",
         ),
     ] = None
