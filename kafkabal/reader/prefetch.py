@@ -15,6 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from ctypes import CDLL
 from itertools import islice
 
 from kafkabal.reader.block_loader import BlockLoader, BlocksOnDemand
@@ -106,6 +107,7 @@ class Prefetch:
             self._room.notify_all()
         for thread in self._threads:
             thread.join(_CLOSING_S)
+        _return_free_memory()
 
     def visits(self) -> Iterator[Visits]:
         """Yield the schedule, piece by piece."""
@@ -241,3 +243,14 @@ def _loaded(loader: BlockLoader, opening: Opening) -> SampleBlock:
     """Load a block; its buffer is free when this returns."""
     loaded = loader.load(opening.block, opening.only)
     return SampleBlock(loaded, opening.places(len(loaded.records)))
+
+
+def _return_free_memory() -> None:
+    """Return memory of samples to the system.
+
+    The allocator of glibc keeps it for later threads, but these may take new memory: without this, a process that began
+    an epoch of 2.4 GB eight times grew from 370 to 690 MB.
+    """
+    trim = getattr(CDLL(None), "malloc_trim", None)  # only glibc has it
+    if trim is not None:
+        trim(0)
