@@ -29,4 +29,9 @@ class MeasuredGrowth:
 
     def is_too_short_for(self, after_s: float) -> bool:
         """Whether there is too little history for a reliable forecast this many seconds ahead."""
-        return after_s > _FARTHEST_IN_HISTORIES * self.partitions.over_s
+        return self.partitions.over_s < self.history_needed_s(after_s)
+
+    @staticmethod
+    def history_needed_s(after_s: float) -> float:
+        """Seconds of history for a reliable forecast this many seconds ahead."""
+        return after_s / _FARTHEST_IN_HISTORIES

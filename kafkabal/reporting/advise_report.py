@@ -41,10 +41,9 @@ def advise_report(
     charts
         Charts of how disks fill.
     """
-    when = "" if after_s is None else f"In {format_duration(after_s)}: "
     return Report(
         command="advise",
-        headline=f"{when}{_sizing_sentence(brokers, target)} {_relief_sentence(relief, limit)}",
+        headline=f"{_sizing_sentence(brokers, target, after_s)} {_relief_sentence(relief, limit)}",
         tone=Tone.WARNING if relief.needed_bytes or brokers.add else Tone.PLAIN,
         facts=tuple(_facts(brokers, relief, target, limit)),
         tables=(_relief_table(relief), _new_brokers(brokers)),
@@ -75,24 +74,25 @@ def _facts(brokers: BrokerAdvice, relief: ReliefAdvice, target: float, limit: fl
     yield Fact(key="first_expires_s", value=relief.first_expires_s)
 
 
-def _sizing_sentence(brokers: BrokerAdvice, target: float) -> str:
-    aim = percent_as_option(target)
+def _sizing_sentence(brokers: BrokerAdvice, target: float, after_s: float | None) -> str:
+    when = "" if after_s is None else f"In {format_duration(after_s)}: "
+    aim = f"to stay below {percent_as_option(target)} each"
     if brokers.suffices is None:
         bound = counted_noun(brokers.bound or 0, "broker")
-        return f"Needed for {aim} per broker: at least {bound}; no plan was found that stays within it."
+        return f"{when}at least {bound} needed {aim}; no plan was found that does."
     if brokers.add:
-        needed = f"{counted_noun(brokers.suffices, 'broker')}, {len(brokers.add)} of them new"
+        needed = f"{counted_noun(brokers.suffices, 'broker')} needed {aim}, {len(brokers.add)} of them new"
     else:
-        needed = f"{brokers.suffices} of {counted_noun(brokers.live, 'broker')}"
-    return f"Needed for {aim} per broker: {needed} (lower bound: {brokers.bound})."
+        needed = f"{brokers.suffices} of {counted_noun(brokers.live, 'broker')} suffice {aim}"
+    return f"{when}{needed} (lower bound: {brokers.bound})."
 
 
 def _relief_sentence(relief: ReliefAdvice, limit: float) -> str:
     full = format_percent(relief.used_bytes / max(relief.capacity_bytes, 1), 0)
-    where = f"Fullest disk: {full}, {relief.log_dir} of broker {relief.broker}"
+    where = f"Fullest disk: {relief.log_dir} of broker {relief.broker}, at {full}"
     if not relief.needed_bytes:
-        return f"{where}, within {percent_as_option(limit)}."
-    return f"{where}; over {percent_as_option(limit)} by {format_bytes(relief.needed_bytes)}."
+        return f"{where} (limit: {percent_as_option(limit)})."
+    return f"{where}, {format_bytes(relief.needed_bytes)} above the limit of {percent_as_option(limit)}."
 
 
 def _relief_table(relief: ReliefAdvice) -> Table:
@@ -101,7 +101,7 @@ def _relief_table(relief: ReliefAdvice) -> Table:
         for way in relief.ways
     ]
     if relief.leaders:
-        text = f"give up {counted_noun(relief.leaders, 'partition')} led from it: reads go elsewhere"
+        text = f"lead its {counted_noun(relief.leaders, 'partition')} from other brokers, which then serve the reads"
         rows.append(("leadership", None, text, 0, 0, None, 0))
     if relief.log_dir_bytes:
         moved = relief.log_dir_bytes
@@ -180,7 +180,7 @@ def _notes(
             f"if unlimited), so halving it frees nothing for {format_duration(relief.first_expires_s)}"
         )
     if any(way.config for way in relief.ways):
-        yield "what retention frees is gone for good: make sure that no consumer needs it"
+        yield "data that retention deletes cannot be restored: make sure that no consumer needs it"
 
 
 def _share(value: float | None) -> str:

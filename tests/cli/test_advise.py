@@ -53,7 +53,7 @@ def test_shows_the_next_command_and_changes_nothing(run_cli: Callable[..., Any])
 def test_a_limit_is_handed_on_with_all_its_digits(run_cli: Callable[..., Any]) -> None:
     """The command uses the exact limit that was judged by, not a rounded one."""
     shown = run_cli("advise", "--snapshot", LOPSIDED, "--limit", "20.25%")
-    assert "over 20.25% by" in shown.out
+    assert "above the limit of 20.25%" in shown.out
     assert "kafkabal rebalance plan --below 20.25% --snapshot" in shown.out
 
 
@@ -67,7 +67,7 @@ def test_disks_that_other_programs_fill_are_named(run_cli: Callable[..., Any], t
     shown = run_cli("advise", "--snapshot", str(shared))
     found = json.loads(run_cli("advise", "--snapshot", str(shared), "-o", "json").out)
 
-    assert "Needed for 60% per broker: 3 brokers, 3 of them new (lower bound: 3)." in shown.out
+    assert "3 brokers needed to stay below 60% each, 3 of them new (lower bound: 3)." in shown.out
     assert "other programs alone exceed 60% on brokers 1, 2, 3, which moving data cannot change" in shown.out
     assert "to drain, once the new brokers have joined: kafkabal rebalance plan --drain 1,2,3" in shown.out
     assert found["filled_by_others"] == found["drain"] == [1, 2, 3]

@@ -104,7 +104,7 @@ def test_two_recordings_are_enough_to_forecast_a_full_disk(
     assert run_cli(*words, "--full-within", "14h").code == 0
     assert run_cli(*words, "--full-within", "16h").code == 3
     assert "full_seconds" in run_cli(*words, "-o", "prometheus").out
-    assert "is full in 15 h" in run_cli(*words).out
+    assert "will be full in 15 h" in run_cli(*words).out
     assert run_cli(*words, "-o", "csv").out.count("\n") == 2
 
 

@@ -212,17 +212,17 @@ def _headline(growth: MeasuredGrowth, brokers: HolderGrowth) -> str:
     a_day = f"{format_bytes(float(np.nansum(brokers.written)) * _DAY_S)} a day written"
     measured = f"measured over {format_duration(growth.partitions.over_s)}"
     if np.isnan(brokers.full_s).all():
-        return f"{a_day} ({measured}); when disks are full is unknown, since their size is."
+        return f"{a_day} ({measured}); the size of disks is unknown, and so is when they will be full."
     row = int(np.nanargmin(brokers.full_s))
     seconds = float(brokers.full_s[row])
     if _outlook(seconds) == "never":
         steady = float(np.nansum(brokers.steady_bytes))
-        reached = f": retention keeps all logs at {format_bytes(steady)}" if math.isfinite(steady) else ""
-        return f"No disk becomes full{reached}. {a_day} ({measured})."
+        reached = f": retention limits the cluster to {format_bytes(steady)}" if math.isfinite(steady) else ""
+        return f"No disk will be full{reached}. {a_day} ({measured})."
     low, high = float(brokers.full_low_s[row]), float(brokers.full_high_s[row])
     span = f", between {_duration(low)} and {_duration(high)}" if low != high else ""
     broker = growth.state.brokers.id[row]
-    return f"Broker {broker} is full in {_duration(seconds)}{span}. {a_day} ({measured})."
+    return f"Broker {broker} will be full in {_duration(seconds)}{span}. {a_day} ({measured})."
 
 
 def _notes(growth: MeasuredGrowth) -> Iterator[str]:
@@ -241,7 +241,7 @@ def _notes(growth: MeasuredGrowth) -> Iterator[str]:
     if not growth.is_default_read:
         yield "topics that set no retention are taken to have Kafka's own defaults (7 days)"
     if len(growth.past) == 1:
-        yield "no interval: only one moment to compare with; record more of them"
+        yield "no interval: only one record to compare with; run 'kafkabal inspect --record' again later"
 
 
 def _outlook(seconds: float) -> str:
