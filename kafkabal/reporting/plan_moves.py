@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from posixpath import commonpath
 
-from kafkabal.plan import ANY_DIR, Action, PartitionChange
+from kafkabal.plan import ANY_DIR, Action, PartitionChange, Placement
 from kafkabal.reporting.report import Column, Table, ValueKind
 
 FIRST_MOVES = 20
@@ -53,14 +53,15 @@ def moves_table(changes: Sequence[PartitionChange], shown_rows: int | None = FIR
 
 
 def change_in_words(change: PartitionChange) -> str:
-    """``1,2 -> 3,2``; if only the leader or log dirs change, these; if both order and log dirs change, both."""
+    """``1,2 -> 3,2, d0 -> d1 on 2``: brokers and log dirs, if they change; for an election the leader."""
     previous = change.previous
-    if change.action is Action.LOG_DIR and previous is not None:
-        order = [f"{brokers_in_words(previous.replicas)} -> {brokers_in_words(change.replicas)}"]
-        return ", ".join([*(order if previous.replicas != change.replicas else []), *_dir_changes(change)])
-    if change.action is Action.ELECT and previous is not None:
+    if previous is None:
+        return f"? -> {brokers_in_words(change.replicas)}"
+    if change.action is Action.ELECT:
         return f"leader {previous.leader if previous.leader >= 0 else 'none'} -> {change.replicas[0]}"
-    return f"{brokers_in_words(previous.replicas) if previous else '?'} -> {brokers_in_words(change.replicas)}"
+    order = [f"{brokers_in_words(previous.replicas)} -> {brokers_in_words(change.replicas)}"]
+    is_same = change.action is Action.LOG_DIR and previous.replicas == change.replicas
+    return ", ".join([*([] if is_same else order), *_dir_changes(change, previous)])
 
 
 def brokers_in_words(replicas: Sequence[int]) -> str:
@@ -68,19 +69,18 @@ def brokers_in_words(replicas: Sequence[int]) -> str:
     return ",".join(map(str, replicas))
 
 
-def _dir_changes(change: PartitionChange) -> list[str]:
+def _dir_changes(change: PartitionChange, previous: Placement) -> list[str]:
     """``d0 -> d1 on 1,2,3``: without the common part of the paths, and with equal changes of brokers combined."""
-    assert change.previous is not None
-    old = dict(zip(change.previous.replicas, change.previous.log_dirs, strict=True))
+    old = dict(zip(previous.replicas, previous.log_dirs, strict=True))
     brokers_by_step: dict[str, list[int]] = {}
     for broker, path in zip(change.replicas, change.log_dirs, strict=True):
-        if path != ANY_DIR:
-            brokers_by_step.setdefault(_dir_step(old.get(broker, ANY_DIR), path), []).append(broker)
+        if path != ANY_DIR and broker in old and path != old[broker]:
+            brokers_by_step.setdefault(_dir_step(old[broker], path), []).append(broker)
     return [f"{step} on {brokers_in_words(brokers)}" for step, brokers in brokers_by_step.items()]
 
 
 def _dir_step(old: str, new: str) -> str:
-    if old == new or not (old.startswith("/") and new.startswith("/")):
+    if not (old.startswith("/") and new.startswith("/")):
         return f"{old} -> {new}"
     common = f"{commonpath((old, new)).rstrip('/')}/"
     return f"{old.removeprefix(common) or old} -> {new.removeprefix(common) or new}"

@@ -45,3 +45,16 @@ def test_a_new_leader_and_a_new_log_dir_are_both_shown() -> None:
         previous=Placement(replicas=(4, 2), leader=4, log_dirs=("/d0", "/d0")),
     )
     assert change_in_words(change) == "4,2 -> 2,4, d0 -> d1 on 2"
+
+
+def test_a_move_shows_the_log_dirs_that_change_on_brokers_that_stay() -> None:
+    """The bytes between log dirs stood in a row that named no log dir."""
+    change = PartitionChange(
+        topic="t",
+        partition=0,
+        replicas=(6, 5),
+        log_dirs=("/b-6/d1", "/b-5/d1"),
+        action=Action.MOVE,
+        previous=Placement(replicas=(4, 5), leader=4, log_dirs=("/b-4/d0", "/b-5/d0")),
+    )
+    assert change_in_words(change) == "4,5 -> 6,5, d0 -> d1 on 5"
