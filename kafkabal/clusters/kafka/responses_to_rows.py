@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from kafkabal.clusters.cluster_protocol import Reassignment
-from kafkabal.clusters.kafka.compacted_topic_store import RECORDS_TOPIC
 from kafkabal.clusters.kafka.kafka_client import KnownBrokers
 from kafkabal.clusters.kafka.log_dirs import BrokerLogs
 from kafkabal.clusters.kafka.metadata import topic_id_of
+from kafkabal.clusters.own_topics import is_own_topic
 from kafkabal.model import (
     DISKLESS,
     SNAPSHOT_VERSION,
@@ -95,7 +95,7 @@ class _TopicRows:
                 topic=topic.name,
                 partitions=[self._partition(topic.name, p) for p in _described(topic)],
                 configs=None if configs is None else configs.get(topic.name),
-                internal=topic.is_internal or topic.name == RECORDS_TOPIC,
+                internal=topic.is_internal or is_own_topic(topic.name),
                 topic_id=topic_id_of(topic),
             )
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from kafkabal.clusters.own_topics import is_own_topic
 from kafkabal.errors import InputFileError, InvalidClusterError
 from kafkabal.input_files import DOCUMENT, Int32, Int64, decode_json, read_text
 from kafkabal.model import (
@@ -161,7 +162,7 @@ def _read_topics(path: Path, lines: Iterable[str]) -> list[TopicRow]:
 
 
 def _topic(name: str, **known: Any) -> TopicRow:
-    return TopicRow(topic=name, partitions=[], internal=name in _INTERNAL, **known)
+    return TopicRow(topic=name, partitions=[], internal=name in _INTERNAL or is_own_topic(name), **known)
 
 
 def _fields(line: str) -> Mapping[str, str]:

@@ -190,12 +190,15 @@ def test_partitions_without_replicas_are_left_out(cluster: Any, kafka: KafkaClus
 
 
 def test_internal_topics_are_marked(cluster: Any, kafka: KafkaCluster) -> None:
-    """Kafka's own topics as Kafka reports them, and the topic of run records."""
-    cluster.topics = [_topic("t", [1]), _topic("__consumer_offsets", [1], is_internal=True), _topic("__kafkabal", [1])]
+    """Kafka's own topics as Kafka reports them, and those of kafkabal, which no plan may move for balance."""
+    own = ["__kafkabal", "__kafkabal_telemetry", "__kafkabal_weights"]
+    named = [_topic(name, [1]) for name in ("t", "__kafkabalance", *own)]
+    cluster.topics = [*named, _topic("__consumer_offsets", [1], is_internal=True)]
     topics = kafka.read(_QUICK).state.topics
     assert dict(zip(topics.name, topics.internal.tolist(), strict=True)) == {
         "__consumer_offsets": True,
-        "__kafkabal": True,
+        **dict.fromkeys(own, True),
+        "__kafkabalance": False,
         "t": False,
     }
 

@@ -50,7 +50,7 @@ def read(tmp_path: Path, topics: str = TOPICS, log_dirs: str | None = LOG_DIRS) 
 
 def test_topics_of_kafka_itself_are_internal(tmp_path: Path) -> None:
     """No tool reports it, and a plan for the snapshot would move them unasked."""
-    names = ["__consumer_offsets", "__share_group_state", "__transaction_state", "__mine"]
+    names = ["__consumer_offsets", "__kafkabal_weights", "__share_group_state", "__transaction_state", "__mine"]
     line = "Topic: {0}\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: \n"
     line += "\tTopic: {0}\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
     described = read(tmp_path, "".join(map(line.format, names)), None)
@@ -59,6 +59,7 @@ def test_topics_of_kafka_itself_are_internal(tmp_path: Path) -> None:
     for state in (described, assigned):
         assert dict(zip(state.topics.name, state.topics.internal.tolist(), strict=True)) == {
             "__consumer_offsets": True,
+            "__kafkabal_weights": True,
             "__share_group_state": True,
             "__transaction_state": True,
             "__mine": False,
