@@ -126,12 +126,12 @@ def _extremes(scored: Scored, state: ClusterState) -> str:
         rows = np.flatnonzero(side == sign)
         if rows.size:
             row = int(rows[pick(e.share[rows])])
-            parts.append(f"{_holder(scored, state, row)} has {e.share[row]:.2f}x")
+            parts.append(f"{_holder(scored, state, row)} is at {e.share[row]:.2f}x")
     group = worst_group(scored, state)
     if group is not None and group.topic is not None:
-        spread = f"from {group.min_share:.2f}x to {group.max_share:.2f}x of its fair share"
+        spread = f"from {group.min_share:.2f}x to {group.max_share:.2f}x its fair share"
         return f"topic {group.topic} is spread {spread} by {scored.score.name}"
-    return f"{' and '.join(parts)} of its fair share by {scored.score.name}"
+    return f"{' and '.join(parts)} its fair share by {scored.score.name}"
 
 
 def _holder(scored: Scored, state: ClusterState, row: int) -> str:

@@ -75,7 +75,7 @@ def _dirs_of(state: ClusterState, found: Evaluation, broker: int) -> str:
     """The log dirs of a broker outside their band, and the few replicas that make up the fullest one."""
     dirs = state.log_dirs
     outside = np.flatnonzero(found.outside & (dirs.broker == broker))
-    shares = [f"{dirs.path[d]} at {found.share[d]:.2f}x of its fair share" for d in outside.tolist()]
+    shares = [f"{dirs.path[d]} at {found.share[d]:.2f}x its fair share" for d in outside.tolist()]
     text = f"broker {state.brokers.id[broker]}: log dirs remain outside their band: {first_of(shares, _NAMED)}"
     return text + _largest(state, int(outside[found.share[outside].argmax()]))
 

@@ -96,12 +96,12 @@ class MoveReasons:
     def _balance(self, is_empty: bool, previous: int, target: int) -> str:
         b = self.before.bands
         if not is_empty and self.before.used[previous] > b.high_bytes[previous]:
-            return f"disk: broker {self.ids[previous]} at {self.share[previous]:.2f}x of its fair share"
+            return f"disk: broker {self.ids[previous]} at {self.share[previous]:.2f}x its fair share"
         if self.before.count[previous] > b.high_count[previous]:
             held, most = self.before.count[previous], b.high_count[previous]
             return f"replicas: broker {self.ids[previous]} holds {held}, at most {most}"
         if not is_empty and self.before.used[target] < b.low_bytes[target]:
-            return f"disk: broker {self.ids[target]} at {self.share[target]:.2f}x of its fair share"
+            return f"disk: broker {self.ids[target]} at {self.share[target]:.2f}x its fair share"
         if self.before.count[target] < b.low_count[target]:
             return (
                 f"replicas: broker {self.ids[target]} holds {self.before.count[target]}, at least {b.low_count[target]}"

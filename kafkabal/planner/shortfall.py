@@ -179,7 +179,7 @@ def _bytes_outside(solution: Solution, *, name_below: bool) -> Iterator[str]:
                 f"other files occupy {format_bytes(int(crowded_out[b]))} of its disks; remove them, or add a broker"
             )
             continue
-        text = f"broker {broker_id} remains at {share[b]:.2f}x of its fair disk share"
+        text = f"broker {broker_id} remains at {share[b]:.2f}x its fair share by disk"
         if above[b]:
             text += _largest(solution, b)
         elif not problem.takes[b]:
@@ -259,7 +259,7 @@ def _additional_outside(solution: Solution, leader: I32) -> Iterator[str]:
         rows = _additional_rows(loads, row)
         shares = fair_shares(loads.load[row, rows], loads.fair[row, rows])
         for b, share in zip(rows[:_NAMED].tolist(), shares, strict=False):
-            yield f"broker {ids[b]} remains at {share:.2f}x of its fair {weighted.score.name}"
+            yield f"broker {ids[b]} remains at {share:.2f}x its fair share by {weighted.score.name}"
         if len(rows) > _NAMED:
             yield f"{counted_noun(len(rows) - _NAMED, 'more broker')} outside their band of {weighted.score.name}"
 

@@ -34,7 +34,7 @@ def measurement_report(topic: str, manifest: Manifest, measured: Measurement) ->
 
 def restore_report(topic: str, folder: Path, restored: RestoreResult) -> Report:
     """The files that were written."""
-    there = f", {restored.already_there} were there before" if restored.already_there else ""
+    there = f", {restored.already_there:,} already there" if restored.already_there else ""
     return Report(
         command="read --to",
         headline=(

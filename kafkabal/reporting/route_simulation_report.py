@@ -77,11 +77,11 @@ def _headline(simulated: PolicyComparison) -> str:
         f"into topic {simulated.view.topic}"
     )
     if len(simulated.policies) == 1:
-        return f"{what}: the fullest broker changes from {start:.2f}x to {ratio:.2f}x of the mean"
+        return f"{what}: the fullest broker changes from {start:.2f}x to {ratio:.2f}x the mean"
     worst = simulated.policies[-1]
     worst_ratio = worst.figure(lambda run: run.max_over_mean).mean
     return (
-        f"{what}: the fullest broker, now at {start:.2f}x of the mean, ends at {ratio:.2f}x "
+        f"{what}: the fullest broker, now at {start:.2f}x the mean, ends at {ratio:.2f}x "
         f"with {best.label}, at {worst_ratio:.2f}x with {worst.label}"
     )
 

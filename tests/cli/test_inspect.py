@@ -96,8 +96,8 @@ def test_check_reports_imbalance_by_its_exit_code(
     ("snapshot", "words", "code", "start"),
     [
         ("even", [], 0, "KAFKABAL OK - Balanced: "),
-        ("lopsided", ["-w", "10%", "-c", "25%"], 2, "KAFKABAL CRITICAL - Broker 1 has "),
-        ("lopsided", ["-w", "10%", "-c", "300%", "--score", "disk"], 1, "KAFKABAL WARNING - Broker 1 has "),
+        ("lopsided", ["-w", "10%", "-c", "25%"], 2, "KAFKABAL CRITICAL - Broker 1 is at "),
+        ("lopsided", ["-w", "10%", "-c", "300%", "--score", "disk"], 1, "KAFKABAL WARNING - Broker 1 is at "),
         ("broken", ["-w", "500%", "-c", "500%"], 2, "KAFKABAL CRITICAL - "),
         ("lopsided", ["-w", "30%", "-c", "20%"], 3, "KAFKABAL UNKNOWN - -w 30% is above -c 20%"),
         ("missing", [], 3, "KAFKABAL UNKNOWN - "),
@@ -309,5 +309,5 @@ def test_a_few_batches_on_large_disks_are_no_imbalance(run_cli: Callable[..., An
     assert "disk: shares outside 10% are inside their bands, since less than a ten-millionth of a disk" in small.out
     large, something = outcomes(10**6)
     assert large.code == 3
-    assert "Broker 1 has 3.00x and broker 2 has 0.00x of its fair share by disk." in large.out
+    assert "Broker 1 is at 3.00x and broker 2 is at 0.00x its fair share by disk." in large.out
     assert something["partitions"] == 1

@@ -100,7 +100,7 @@ def test_warnings_are_reported_once(tmp_path: Path, run_cli: Cli) -> None:
     rows = run_cli("rebalance", "plan", "--snapshot", str(path), "-o", "csv")
     quiet = run_cli("rebalance", "plan", "--snapshot", str(path), "-q")
 
-    assert table.out.count("of its fair disk share") == rows.err.count("of its fair disk share") == 2
+    assert table.out.count("its fair share by disk") == rows.err.count("its fair share by disk") == 2
     assert (table.err, quiet.out, quiet.err) == ("", "", "")
 
 

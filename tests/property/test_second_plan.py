@@ -22,7 +22,7 @@ CLUSTERS = 10
 LONG = 200
 _RECORD_BYTES = 20_000
 _OUT_OF_REACH = {
-    182: ("broker 1 remains at 1.16x of its fair disk share: its 3 largest partitions make up 99% of it",),
+    182: ("broker 1 remains at 1.16x its fair share by disk: its 3 largest partitions make up 99% of it",),
 }
 """Clusters whose bands no placement of whole replicas reaches: of this one HiGHS proves that 225 MB stay outside."""
 

@@ -63,8 +63,7 @@ def demo(
         if keep:
             context.say(f"\n{_NEXT}")
     context.say(
-        f"\nThe largest deviation from a fair share of the disks went from {before:.0%} to {after:.0%}; "
-        f"the demo took {context.monotonic() - started_s:.0f} s."
+        f"\nThe disk skew went from {before:.0%} to {after:.0%}; the demo took {context.monotonic() - started_s:.0f} s."
     )
     return ExitCode.DONE
 

@@ -31,7 +31,7 @@ class ThrottleChanges:
         if throttling.throttle != before:
             # a request to pause changes no rate
             self._auto = _auto_rate(self._context)
-            self._report("asked for")
+            self._report("as requested")
 
     def adapt(
         self, progress: RunProgress, still_open: Sequence[PartitionTask], running: Sequence[PartitionTask]

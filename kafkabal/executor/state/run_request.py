@@ -261,7 +261,7 @@ def _open_run(environment: RunEnvironment, journal: Path | None) -> FoundRun:
     if found is None or not found.is_open:
         raise UsageError(
             "no active run on this cluster",
-            hint="see 'kafkabal rebalance history'; without a record on the cluster only its own host knows a run",
+            hint="see 'kafkabal rebalance history'; without a record on the cluster, only the run's own host shows it",
         )
     return found
 

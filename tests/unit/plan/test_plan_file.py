@@ -22,7 +22,7 @@ PLAN = Plan(
             previous=Placement(replicas=(1, 3, 2), leader=3, log_dirs=("/d0", "/d0", "/d0")),
             bytes=120,
             log_dir_bytes=60,
-            reason="disk: broker 1 at 1.41x of its fair share",
+            reason="disk: broker 1 at 1.41x its fair share",
         ),
         PartitionChange(
             topic="img",
@@ -45,7 +45,7 @@ TEXT = """\
 {"version":1,"partitions":[
 {"topic":"img","partition":0,"replicas":[4,3,2],"log_dirs":["any","any","/d1"],"kafkabal":{"previous":{"replicas":\
 [1,3,2],"leader":3,"log_dirs":["/d0","/d0","/d0"]},"bytes":120,"log_dir_bytes":60,\
-"reason":"disk: broker 1 at 1.41x of its fair share"}},
+"reason":"disk: broker 1 at 1.41x its fair share"}},
 {"topic":"img","partition":1,"replicas":[1,2],"log_dirs":["any","any"],"kafkabal":{"previous":{"replicas":[1,2],\
 "leader":2,"log_dirs":["any","any"]},"action":"elect"}}
 ],

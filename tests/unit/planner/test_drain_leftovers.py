@@ -61,7 +61,7 @@ def _warnings_of_dirs(options: PlanOptions, *, brokers_: int = 2) -> list[str]:
 @pytest.mark.parametrize("mode", [Mode.FULL, Mode.LOG_DIRS_ONLY, Mode.ONLY_TO_NEW])
 def test_log_dirs_that_stay_outside_are_named_with_the_reason(mode: Mode) -> None:
     """One line per broker names the dirs and the replica that makes up most of the fullest."""
-    shares = "/d0 at 1.98x of its fair share, /d1 at 0.02x of its fair share"
+    shares = "/d0 at 1.98x its fair share, /d1 at 0.02x its fair share"
 
     assert _warnings_of_dirs(PlanOptions(mode=mode)) == [
         f"broker 1: log dirs remain outside their band: {shares}: big-2 is 100% of /d0",

@@ -170,7 +170,7 @@ def test_a_disk_full_of_other_files_is_named_with_their_bytes() -> None:
             "broker 2 remains at 4.19 GiB of replicas, with room for 2.79 GiB: "
             "other files occupy 76.4 GiB of its disks; remove them, or add a broker"
         ),
-        "broker 4 remains at 0.90x of its fair disk share",
+        "broker 4 remains at 0.90x its fair share by disk",
     )
     # the search continues from its own result: what it fills is not free a second time
     assert sum(4 in change.replicas for change in plan.partitions) == 3

@@ -384,7 +384,7 @@ def test_unreachable_bands_are_named() -> None:
     state = cluster(brokers(3), [TopicRow(topic="img", partitions=[partition(0, [1], 90 * GB), partition(1, [2])])])
 
     reported = [line for line in make_plan(state).warnings if line.startswith("broker 1 remains at")]
-    assert reported[0].endswith("of its fair disk share: it holds a single partition")
+    assert reported[0].endswith("its fair share by disk: it holds a single partition")
 
 
 def test_the_frontier_costs_more_the_tighter() -> None:

@@ -140,7 +140,7 @@ def test_the_verdict_names_the_extremes_and_the_next_command() -> None:
     """The headline names the holders with the extreme shares, and the command that fixes it."""
     verdict = judge(inspect_cluster(lopsided()))
 
-    assert verdict.sentence.startswith("Broker 1 has 1.50x and broker 2 has 0.75x of its fair share by disk")
+    assert verdict.sentence.startswith("Broker 1 is at 1.50x and broker 2 is at 0.75x its fair share by disk")
     assert verdict.next_command == "kafkabal rebalance --dry-run"
 
 

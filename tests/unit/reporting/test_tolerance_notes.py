@@ -48,7 +48,7 @@ def test_the_topic_behind_a_skew_is_named() -> None:
 
     assert rows["topic-spread"]["worst_topic"] == "labels"
     assert rows["disk"]["worst_topic"] is None
-    assert judge(alone).sentence.startswith("Topic labels is spread from 0.00x to 3.00x of its fair share")
+    assert judge(alone).sentence.startswith("Topic labels is spread from 0.00x to 3.00x its fair share")
 
 
 def test_two_tolerances_are_explained_where_a_plan_is_suggested() -> None:
