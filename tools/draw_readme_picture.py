@@ -28,7 +28,6 @@ _MOVES_SHOWN = 6
 _STYLE = """
   .card { fill: #f6f8fa; stroke: #d0d7de; }
   text { font: 15px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace; fill: #1f2328; }
-  .arrow { font-size: 24px; }
   .command { font-weight: bold; }
   .faint { fill: #59636e; }
   .bad { fill: #b35900; }
@@ -45,6 +44,8 @@ _STYLE = """
     .bar { fill: #4c8dd6; }
     .fair { stroke: #f0f6fc; }
   }
+  /* between the cards: legible on a light page even if the reader's scheme is dark, as on package indexes */
+  .arrow { font-size: 24px; fill: #768390; }
 """
 
 
@@ -133,8 +134,11 @@ def _cluster(cluster: Pictured, scale: float, command: str) -> Iterator[str]:
 
 def _moves(plan: Plan) -> Iterator[str]:
     yield _text(16, 1, "$ kafkabal rebalance", "command")
-    yield _text(16, 2, f"{len(plan.partitions)} partitions, {format_bytes(plan.moved_bytes)}")
-    yield _text(16, 3, f"at least {format_bytes(plan.bound_bytes or 0)} for any plan", "faint")
+    least = format_bytes(plan.bound_bytes or 0)
+    yield _text(16, 2, f"copies {format_bytes(plan.moved_bytes)}, minimum {least}")
+    yield _text(16, 3.2, "partition", "faint")
+    yield _text(124, 3.2, "brokers", "faint")
+    yield _text(_PANEL - 16, 3.2, "bytes", "faint", anchor="end")
     moves = sorted(plan.partitions, key=lambda change: -change.bytes)
     for row, change in enumerate(moves[:_MOVES_SHOWN]):
         line = 4.4 + row
