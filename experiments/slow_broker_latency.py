@@ -61,8 +61,8 @@ def run_slow_replica(bench: ExperimentSandbox, say: Callable[[str], None]) -> Fi
         "and as follower, and only the partitions without a replica there escape it. "
         f"{bench.extent.records(_REPLICATED_RECORDS)} records of {_RECORD_BYTES} bytes as fast as they go; median of "
         f"{bench.extent.runs(_SLOW_RUNS)} runs. "
-        "There is no goal: what waits for a slow follower cannot be routed around but by the partitions that it does "
-        "not follow.",
+        "These runs have no target: routing avoids a slow follower only with the partitions that have no replica "
+        "there.",
         verdicts=[
             (f"policy score: not less than the default's throughput ({own[0] / default[0]:.2f})", own[0] >= default[0])
         ],

@@ -1,4 +1,4 @@
-"""Train a small convolutional network on the images of a topic; stop it at any moment, and it goes on where it was.
+"""Train a small convolutional network on the images of a topic; stop it at any moment, and it resumes where it was.
 
 ::
 
@@ -49,6 +49,11 @@ def save(path: Path, network: Network, data: TopicReader) -> None:
     temporary.replace(path)
 
 
+def report(right: int, seen: int) -> None:
+    """Print the accuracy on samples that the network had not yet learned from."""
+    print(f"{seen} samples, accuracy on each batch before learning from it: {right / seen:.3f}", flush=True)
+
+
 def main() -> None:
     """Train, and print one line an epoch."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -82,10 +87,10 @@ def main() -> None:
         if given.checkpoint:
             save(given.checkpoint, network, data)
         if seen >= data.manifest.samples:
-            print(f"accuracy before learning from each batch: {right / seen:.3f}", flush=True)
+            report(right, seen)
             right = seen = 0
     if seen:
-        print(f"accuracy before learning from each batch: {right / seen:.3f}")
+        report(right, seen)
     elapsed_s = time.monotonic() - began_s
     print(f"{data.metrics.samples} samples in {elapsed_s:.1f} s, {data.metrics.waiting_fraction:.1%} of it waiting")
 
