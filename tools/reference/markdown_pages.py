@@ -59,7 +59,7 @@ broker, and `latency` and `prometheus` by the mean.
 Balancing does not move internal topics, but other data compensates for their bytes, also between the log dirs of a
 broker. A log dir that holds nothing but an internal topic is therefore balanced. Replicas and leaders of internal
 topics are not compensated for: the fair count of a broker is the count without them, plus those it has. So a balanced
-cluster stays balanced when Kafka creates `__consumer_offsets`, or a run the topic of its record.
+cluster stays balanced when Kafka creates `__consumer_offsets`, or kafkabal a topic of its own.
 
 `inspect` shows the column `fair`, in shares of the mean, if it differs from 1.00x, and reports once what the racks
 cost:
