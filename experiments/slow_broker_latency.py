@@ -35,7 +35,7 @@ def run_slow_broker(bench: ExperimentSandbox, say: Callable[[str], None]) -> Fin
         setting=f"{len(bench.brokers)} brokers, one replica, acks=1, {_BUFFER_KIB} KiB of buffer. Each broker lies "
         "behind a proxy that holds it to a rate, one of them to an eighth of the others'. "
         f"{bench.extent.records(_SLOW_RECORDS)} records of {_RECORD_BYTES} bytes as fast as they go; median of "
-        f"{bench.extent.runs(_SLOW_RUNS)} runs. The policy score evens out the score latency.",
+        f"{bench.extent.runs(_SLOW_RUNS)} runs. The policy score balances by the score latency.",
         verdicts=[
             verdict
             for policy in bench.extent.policies(_JUDGED)

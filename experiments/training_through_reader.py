@@ -99,7 +99,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
                 max(off.values()) <= _WITHIN,
             ),
             (
-                "an epoch from the cache does not feel the placement",
+                "the placement does not slow an epoch from the cache",
                 all(of["prefetch and cache, two epochs"][0] < 1.5 * of["prefetch"][0] for of in found.values()),
             ),
         ],
