@@ -80,9 +80,9 @@ def test_a_run_within_brokers_reports_the_throttle_of_log_dirs() -> None:
 
 def test_a_throttle_is_reported_as_it_was_written() -> None:
     """50MB stays 50 MB/s."""
-    changed = ThrottleChanged(bytes_per_s=20 * 2**20, reason="asked for")
+    changed = ThrottleChanged(bytes_per_s=20 * 2**20, reason="as requested")
     assert "at 50 MB/s per broker" in _said(_started())[0]
-    assert _said(changed) == ["throttle: 20.0 MiB/s, asked for"]
+    assert _said(changed) == ["throttle: 20.0 MiB/s, as requested"]
 
 
 def test_a_wait_of_many_attempts_is_one_line() -> None:
