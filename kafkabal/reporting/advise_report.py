@@ -83,7 +83,8 @@ def _sizing_sentence(brokers: BrokerAdvice, target: float, after_s: float | None
     if brokers.add:
         needed = f"{counted_noun(brokers.suffices, 'broker')} needed {aim}, {len(brokers.add)} of them new"
     else:
-        needed = f"{brokers.suffices} of {counted_noun(brokers.live, 'broker')} suffice {aim}"
+        verb = "suffices" if brokers.suffices == 1 else "suffice"
+        needed = f"{brokers.suffices} of {counted_noun(brokers.live, 'broker')} {verb} {aim}"
     return f"{when}{needed} (lower bound: {brokers.bound})."
 
 
