@@ -68,7 +68,7 @@ def test_a_far_forecast_from_little_history_is_marked(run_cli: Callable[..., Any
     """Fifteen hours ahead from one hour of history."""
     run_cli("inspect", "--record", "-q", "--snapshot", snapshot(tmp_path, 4))
     shown = run_cli("inspect", "--growth", "--snapshot", snapshot(tmp_path, 5))
-    assert "the forecast for 15 h is from 1 h of history" in shown.err
+    assert "a history of 1 h is too short for a forecast of 15 h" in shown.err
 
 
 def test_an_unusable_history_is_reported_differently_from_a_missing_one(

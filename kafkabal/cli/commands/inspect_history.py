@@ -178,7 +178,7 @@ def warn_of_short_history(growth: "MeasuredGrowth", after_s: float, context: Com
     if growth.is_too_short_for(after_s):
         measured = format_duration(growth.partitions.over_s)
         context.warn(
-            f"{measured} of history are too short for a forecast of {format_duration(after_s)}: "
+            f"a history of {measured} is too short for a forecast of {format_duration(after_s)}: "
             f"record for {format_duration(growth.history_needed_s(after_s))} or longer ('kafkabal inspect --record')"
         )
 
