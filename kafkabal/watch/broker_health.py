@@ -5,7 +5,8 @@ peers' medians. Medians alone would call noise slow, so each excess over its own
 
 * what any producer would notice,
 * the spread of its measurements: four standard deviations, estimated by the median absolute deviation, which three
-  observations in a row of pure noise hardly ever reach,
+  observations in a row of pure noise hardly ever reach. If the distances from the other brokers at the same
+  observations vary less, their spread: after a minute in which the host was busy, its own would hide any delay for ten,
 * four and a half times the excess of its peers at the same observation: a network that delays all brokers is not the
   fault of one,
 
@@ -23,6 +24,7 @@ together rule out a network fault between the broker and us.
 from __future__ import annotations
 
 import statistics
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -124,6 +126,19 @@ class _Observation:
         others_s = [excess_s for b, excess_s in self._excesses_s.items() if b != broker]
         return max(statistics.median(others_s), 0.0) if others_s else 0.0
 
+    def beside_others_s(self, response_s: float) -> float | None:
+        """By how much one of the responses was later than the median of the others; None without others."""
+        others = len(self._ordered_s) - 1
+        if not others:
+            return None
+        own = bisect_left(self._ordered_s, response_s)
+        low, high = (self._ordered_s[i + (i >= own)] for i in ((others - 1) // 2, others // 2))
+        return response_s - (low + high) / 2
+
+    @cached_property
+    def _ordered_s(self) -> list[float]:
+        return sorted(sample.response_s for sample in self._samples.values() if sample.response_s is not None)
+
     @cached_property
     def _excesses_s(self) -> dict[int, float]:
         return {
@@ -146,6 +161,8 @@ class _Broker:
     """Of the last responses, while each is later than usual."""
     calm: int = 0
     responses_s: deque[float] = field(default_factory=deque)
+    beside_s: deque[float] = field(default_factory=deque)
+    """By how much they were later than those of the other brokers at the same observations."""
 
     @property
     def median_s(self) -> float:
@@ -153,8 +170,20 @@ class _Broker:
 
     @property
     def spread_s(self) -> float:
-        median_s = self.median_s
-        return statistics.median(abs(r - median_s) for r in self.responses_s)
+        """Of the responses, or of their distances from the other brokers if those vary less, as on a busy host."""
+        return (
+            min(_deviation(self.responses_s), _deviation(self.beside_s))
+            if self.beside_s
+            else _deviation(self.responses_s)
+        )
+
+    def remember(self, response_s: float, beside_s: float | None, most: int) -> None:
+        """Add a usual response."""
+        for values, value in ((self.responses_s, response_s), (self.beside_s, beside_s)):
+            if value is not None:
+                values.append(value)
+            if len(values) > most:
+                values.popleft()
 
 
 class HealthMonitor:
@@ -231,9 +260,8 @@ class HealthMonitor:
         else:
             known.calm += 1
             # slow responses are not remembered, or a broker that stays slow would become normal
-            known.responses_s.append(sample.response_s)
-            if len(known.responses_s) > self._rules.remembered_observations:
-                known.responses_s.popleft()
+            beside_s = observation.beside_others_s(sample.response_s)
+            known.remember(sample.response_s, beside_s, self._rules.remembered_observations)
         if len(known.excesses) == self._rules.slow_observations and not _is_host_late(known.excesses):
             detail = self._later_than_peers(broker, sample.response_s)
             if detail:
@@ -288,3 +316,9 @@ class HealthMonitor:
 def _is_host_late(excesses: Sequence[_Excess]) -> bool:
     """Whether this host may be the cause of late responses."""
     return sum(e.own_s for e in excesses) <= _LATENESSES * sum(e.lateness_s for e in excesses)
+
+
+def _deviation(values: Collection[float]) -> float:
+    """The median absolute deviation."""
+    median = statistics.median(values)
+    return statistics.median(abs(value - median) for value in values)

@@ -112,6 +112,17 @@ def test_one_observation_while_the_host_is_busy_does_not_start_the_count_again(l
     assert [(c.broker, c.after) for c in looks.changes] == [(1, BrokerHealth.SLOW)]
 
 
+def test_a_busy_minute_hides_no_slow_broker() -> None:
+    """A broker is found although all brokers varied tenfold together, as after the start of their host."""
+    looks = Looks()
+    for n in range(24):
+        looks.look({b: (0.005, 0.03, 0.06)[n % 3] + 0.001 * b for b in USUAL_S})
+    for _ in range(3):
+        looks.look({**dict.fromkeys(USUAL_S, 0.005), 1: 0.1})
+
+    assert [(c.broker, c.after) for c in looks.changes] == [(1, BrokerHealth.SLOW)]
+
+
 def test_a_thousand_late_brokers_are_judged_at_once() -> None:
     """What is compared with each late broker, the delays of all, is computed once, not once for each."""
     asked = 0
