@@ -57,8 +57,8 @@ def test_the_network_learns_through_a_kill(three_brokers: Sandbox, tmp_path: Pat
         state = json.loads(str(file["state"]))
     had = state["epoch"] * 3 * EACH + state["taken"]
     out = _done(_run(*train, folder=tmp_path))
-    samples = re.search(r"^(\d+) samples", out, re.MULTILINE)
+    samples = re.search(r"^(\d+) samples in", out, re.MULTILINE)
     assert samples is not None
     assert int(samples[1]) == EPOCHS * 3 * EACH - had
-    *_, last = re.findall(r"batch: ([\d.]+)", out)
+    *_, last = re.findall(r"learning from it: ([\d.]+)", out)
     assert float(last) > 0.85

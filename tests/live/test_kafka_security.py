@@ -27,7 +27,7 @@ from kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
-from kafkabal.clusters import SystemClock
+from kafkabal.clusters import LockRequest, SystemClock
 from kafkabal.clusters.cluster_protocol import NewTopic, ReadRequest, ReplicaOn
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ResourceKind
 from kafkabal.clusters.kafka.cluster import KafkaCluster
@@ -232,8 +232,8 @@ _STEPS: dict[str, Callable[[KafkaCluster], Any]] = {
     ),
     "read subscriptions": lambda c: c.client_metrics_subscriptions(),
     "change subscriptions": lambda c: c.alter_configs([ConfigChange(_SUBSCRIPTION, "interval.ms", "1000")]),
-    "take the lock of watch": lambda c: c.lock("me", 10.0, "watch").release(),
-    "take the lock": lambda c: c.lock("me", 10.0).release(),
+    "take the lock of watch": lambda c: c.lock(LockRequest("me", 10.0, "watch")).release(),
+    "take the lock": lambda c: c.lock(LockRequest("me", 10.0)).release(),
     "write the run record": lambda c: c.records().put("k", b"v"),
     "read the run record": lambda c: c.records().get_all(),
 }

@@ -102,5 +102,5 @@ def test_a_partition_heavier_than_the_band_is_reported() -> None:
     state = replace(state, partitions=replace(state.partitions, in_bytes_per_s=rate))
     plan = make_plan(state, PlanOptions(scores=(*USUAL, *load_scores(["leader-bytes-in"])), tolerance=TOLERANCE))
 
-    assert any("of its fair leader-bytes-in" in warning for warning in plan.warnings)
+    assert any("its fair share by leader-bytes-in" in warning for warning in plan.warnings)
     assert {plan.scores[w.score.name].after["outside"] for w in USUAL} == {0}
