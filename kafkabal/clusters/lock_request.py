@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 IsGone: TypeAlias = Callable[[str], bool]
-"""Whether the holder of a lock, by the name it gave, is known to be dead, so that nobody need wait for its session."""
+"""Whether the holder of a lock, by its name, is known to be dead: its lock is free before its session expires."""
 
 
 def nobody_is_gone(owner: str) -> bool:  # noqa: ARG001

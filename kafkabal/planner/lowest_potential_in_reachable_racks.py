@@ -87,9 +87,8 @@ class RackReach:
         lowest = np.minimum(own, there)
         goes_anywhere = self._anywhere | (lowest == np.inf)
         paid_back = float((price * self._number * self._bytes).sum())
-        return Reached(
-            np.where(goes_anywhere, potential[order[0]], lowest), np.where(goes_anywhere, order[0], where), paid_back
-        )
+        lowest = np.where(goes_anywhere, potential[order[0]], lowest)
+        return Reached(lowest, np.where(goes_anywhere, order[0], where), paid_back)
 
     def _free(self, racks: I32) -> I64:
         """int64, shape (n_rows,): the first of these racks that each partition is not in, or -1."""

@@ -34,9 +34,9 @@ def in_scope(state: ClusterState, options: PlanOptions) -> Bools:
 
 
 def ignored_partitions(state: ClusterState, options: PlanOptions) -> Bools:
-    """bool, shape (n_partitions,): internal, where internal topics are left alone."""
-    alone = state.topics.internal & (not options.include_internal)
-    return np.asarray(alone[state.partitions.topic])
+    """bool, shape (n_partitions,): those of internal topics, unless the plan includes them."""
+    ignored = state.topics.internal & (not options.include_internal)
+    return np.asarray(ignored[state.partitions.topic])
 
 
 def movable_partitions(state: ClusterState, options: PlanOptions, broken: Bools) -> tuple[Bools, Bools]:

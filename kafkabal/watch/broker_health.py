@@ -171,11 +171,7 @@ class _Broker:
     @property
     def spread_s(self) -> float:
         """Of the responses, or of their distances from the other brokers if those vary less, as on a busy host."""
-        return (
-            min(_deviation(self.responses_s), _deviation(self.beside_s))
-            if self.beside_s
-            else _deviation(self.responses_s)
-        )
+        return min(_deviation(values) for values in (self.responses_s, self.beside_s) if values)
 
     def remember(self, response_s: float, beside_s: float | None, most: int) -> None:
         """Add a usual response."""

@@ -10,11 +10,11 @@ from .kafka_client import KnownBroker as KnownBroker
 from .kafka_client import KnownBrokers as KnownBrokers
 from .lazy_records import BatchHead as BatchHead
 from .lazy_records import LazyRecords as LazyRecords
-from .lazy_records import RawRecord as RawRecord
 from .overfetched_batch_cache import OverfetchedBatches as OverfetchedBatches
 from .range_fetcher import RangeFetcher as RangeFetcher
 from .read_state import KafkaReader as KafkaReader
 from .reassignments import factor_changes as factor_changes
 from .record_batches import Headers as Headers
 from .record_batches import unpack_headers as unpack_headers
+from .record_columns import RawRecord as RawRecord
 from .record_columns import RecordColumns as RecordColumns

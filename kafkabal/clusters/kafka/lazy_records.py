@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
-from kafkabal.clusters.kafka.record_columns import CorruptRecordError, RecordColumns, record_fields
+from kafkabal.clusters.kafka.record_columns import CorruptRecordError, RawRecord, RecordColumns, record_fields
 from kafkabal.errors import RefusedByClusterError
-
-RawRecord: TypeAlias = "tuple[int, int, bytes | None, bytes | None, bytes]"
-"""Offset, timestamp in ms, key, value, and the packed headers, see :func:`unpack_headers`."""
 
 
 class BatchHead(NamedTuple):
@@ -55,18 +52,7 @@ class LazyRecords:
         return len(self.begins)
 
     def __iter__(self) -> Iterator[RawRecord]:
-        if not self.begins:
-            return iter(())
-        columns = self.columns()
-        rows = np.arange(len(columns))
-        return zip(
-            columns.offset.tolist(),
-            columns.timestamp.tolist(),
-            columns.optional(columns.key, rows),
-            columns.optional(columns.value, rows),
-            columns.packed_headers(rows),
-            strict=False,  # columns without any entry are endless
-        )
+        return iter(self.columns() if self.begins else ())
 
     def columns(self) -> RecordColumns:
         """The fields of all records.

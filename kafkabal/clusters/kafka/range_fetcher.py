@@ -18,10 +18,11 @@ from kafkabal.clusters.kafka.buffer_pool import BufferPool
 from kafkabal.clusters.kafka.error_mapping import check
 from kafkabal.clusters.kafka.fetch_response import NEWEST_VERSION, OLDEST_VERSION, PartitionResponse, fetch_response
 from kafkabal.clusters.kafka.kafka_client import KafkaClient, pauses
-from kafkabal.clusters.kafka.lazy_records import LazyRecords, RawRecord
+from kafkabal.clusters.kafka.lazy_records import LazyRecords
 from kafkabal.clusters.kafka.metadata import describe_topic
 from kafkabal.clusters.kafka.overfetched_batch_cache import OverfetchedBatches
 from kafkabal.clusters.kafka.record_batches import BatchReader
+from kafkabal.clusters.kafka.record_columns import RawRecord
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import DriftError, KafkabalError, NotAuthorizedError, UnreachableError
 

@@ -10,13 +10,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from operator import getitem
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kafkabal.model import I64, Bools
 
+RawRecord: TypeAlias = "tuple[int, int, bytes | None, bytes | None, bytes]"
+"""Offset, timestamp in ms, key, value, and the packed headers, see :func:`unpack_headers`."""
 NO_HEADERS: Final = b"\0"
 """Packed form."""
 _LONG_BYTES: Final = 10
@@ -51,6 +53,17 @@ class RecordColumns:
 
     def __len__(self) -> int:
         return len(self.offset)
+
+    def __iter__(self) -> Iterator[RawRecord]:
+        rows = np.arange(len(self))
+        return zip(
+            self.offset.tolist(),
+            self.timestamp.tolist(),
+            self.optional(self.key, rows),
+            self.optional(self.value, rows),
+            self.packed_headers(rows),
+            strict=False,  # columns without any entry are endless
+        )
 
     @property
     def size_bytes(self) -> I64:

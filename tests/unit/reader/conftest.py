@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kafkabal.clusters.kafka.lazy_records import LazyRecords, RawRecord
+from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.clusters.kafka.range_fetcher import FetchedRange
 from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.epoch_progress import EpochProgress

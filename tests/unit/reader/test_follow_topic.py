@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from kafkabal.clusters.kafka.lazy_records import RawRecord
+from kafkabal.clusters.kafka import RawRecord
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.reader.follow_topic import as_json, ends_after, follow
 from kafkabal.reader.sample import Sample
