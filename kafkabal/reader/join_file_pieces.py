@@ -14,8 +14,9 @@ from kafkabal.sources import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER
 _CHUNK = CHUNK_HEADER.encode()
 _NUMBER_OF = re.compile(rb"(\d{1,9})/(\d{1,9})")
 
-FileKey = tuple[bytes, bytes]
-"""Path and checksum; for a record that is not a file, its partition and offset."""
+FileKey = tuple[bytes, bytes, int]
+"""Path, checksum and number of pieces, as a file may be sent again in chunks of another size; for a record that is not
+a piece, its partition and offset."""
 
 
 @dataclass(slots=True)
@@ -76,7 +77,7 @@ def place_of(partition: int, record: RawRecord) -> tuple[FileKey, int, int]:
     OperationError
         If its header is not one that ``kafkabal produce`` writes.
     """
-    alone = (b"", b"%d@%d" % (partition, record[0]))
+    alone = (b"", b"%d@%d" % (partition, record[0]), 1)
     if _CHUNK not in record[4]:
         return alone, 1, 1
     named = dict(unpack_headers(record[4]))
@@ -84,7 +85,7 @@ def place_of(partition: int, record: RawRecord) -> tuple[FileKey, int, int]:
     if chunk is None:
         return alone, 1, 1
     number, of = parse_chunk(chunk, partition, record[0])
-    return (named.get(PATH_HEADER) or b"", named.get(CHECKSUM_HEADER) or b""), number, of
+    return (named.get(PATH_HEADER) or b"", named.get(CHECKSUM_HEADER) or b"", of), number, of
 
 
 def parse_chunk(chunk: bytes, partition: int, offset: int) -> tuple[int, int]:

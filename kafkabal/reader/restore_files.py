@@ -31,7 +31,7 @@ _SHOWN_BYTES: Final = 80
 
 @dataclass(slots=True)
 class RestoreResult:
-    """The result for all files."""
+    """The result for all files, each counted once."""
 
     written: int = 0
     already_there: int = 0
@@ -39,6 +39,41 @@ class RestoreResult:
     """Of all files."""
     failures: list[tuple[str, str]] = field(default_factory=list)
     """Path and reason of each file that was not restored as it was sent."""
+
+
+@dataclass(slots=True)
+class _Pieces:
+    """The pieces of a file that have come so far."""
+
+    folder: Path
+    of: int
+    """How many there are in all."""
+    numbers: set[int] = field(default_factory=set)
+
+    def path(self, number: int) -> Path:
+        return self.folder / str(number)
+
+
+@dataclass(slots=True)
+class _FileVersion:
+    """The latest version of a file among the records so far."""
+
+    sent_ms: int
+    """When it was last sent."""
+    checksum: str
+    is_restored: bool = False
+    is_written: bool = False
+    """False if the folder had it already."""
+    size_bytes: int = 0
+    fault: str = ""
+    pieces: dict[int, _Pieces] = field(default_factory=dict)
+    """By the number of all pieces: the same file may have been sent in chunks of several sizes."""
+
+    @property
+    def why_not_restored(self) -> str:
+        """The damage, or how many pieces are missing."""
+        fullest = max(self.pieces.values(), key=lambda each: len(each.numbers) / each.of, default=None)
+        return self.fault if fullest is None else f"{len(fullest.numbers)} of {fullest.of} pieces are in the topic"
 
 
 class FolderRestore:
@@ -53,9 +88,9 @@ class FolderRestore:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._pieces = folder / _PIECES
-        self._latest_versions: dict[str, tuple[int, str]] = {}
-        """By path: when it was last sent, and the checksum of that version."""
-        self.restored = RestoreResult()
+        self._pieced_versions = 0
+        self._versions: dict[str, _FileVersion] = {}
+        """By path."""
         self._is_new = not folder.exists()
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -76,12 +111,22 @@ class FolderRestore:
         """
         try:
             for sample in samples:
-                self.add(sample)
+                self._add(sample)
         except OSError as error:
             raise OutputError(f"{self._folder}: cannot be written: {error.strerror or error}") from error
-        return self.finish()
+        finally:
+            shutil.rmtree(self._pieces, ignore_errors=True)
+        return self._result()
 
-    def add(self, sample: Sample) -> None:
+    def __enter__(self) -> FolderRestore:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._is_new:
+            with suppress(OSError):  # it may not be empty
+                self._folder.rmdir()
+
+    def _add(self, sample: Sample) -> None:
         """Write the file of a sample, or store the piece."""
         headers = {name: value or b"" for name, value in sample.headers}
         where = f"partition {sample.partition}, offset {sample.offset}"
@@ -92,37 +137,37 @@ class FolderRestore:
             )
         path = os.fsdecode(headers[PATH_HEADER])
         chunk = headers.get(CHUNK_HEADER)
-        checksum = _checksum_in(headers, where, is_needed=chunk is not None)
+        checksum = _checksum_in(headers, where, is_needed=chunk is not None) or sha256(sample.value).hexdigest()
         target = self._target(path, where)
-        latest_ms, latest = self._latest_versions.get(path, (-1, checksum))
-        if latest != checksum and latest_ms > sample.timestamp:
+        version = self._latest_version(path, checksum, sample.timestamp)
+        if version is None or version.is_restored:
             return
-        self._latest_versions[path] = (max(latest_ms, sample.timestamp), checksum)
         if chunk is None:
-            self._write_file(path, target, checksum, sample.value)
+            self._write_file(version, target, sample.value)
         else:
             number, of = parse_chunk(chunk, sample.partition, sample.offset)
-            self._store_piece(path, target, checksum, number, of, sample)
+            self._store_piece(version, target, number, of, sample.value)
 
-    def finish(self) -> RestoreResult:
-        """Report files with missing pieces, and remove all pieces."""
-        if self._pieces.exists():
-            for folder in sorted(self._pieces.iterdir()):
-                there = len([piece for piece in folder.iterdir() if piece.name.isdigit()])
-                path = (folder / "path").read_text(errors="surrogateescape")
-                of = (folder / "of").read_text()
-                if self._latest_versions.get(path, (0, ""))[1] == folder.name:
-                    self.restored.failures.append((path, f"{there} of {of} pieces are in the topic"))
-            shutil.rmtree(self._pieces)
-        return self.restored
+    def _latest_version(self, path: str, checksum: str, sent_ms: int) -> _FileVersion | None:
+        """The version with this checksum; None if a later one has come."""
+        known = self._versions.get(path)
+        if known is not None and known.checksum == checksum:
+            known.sent_ms = max(known.sent_ms, sent_ms)
+            return known
+        if known is not None and known.sent_ms > sent_ms:
+            return None
+        self._versions[path] = _FileVersion(sent_ms, checksum)
+        return self._versions[path]
 
-    def __enter__(self) -> FolderRestore:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        if self._is_new:
-            with suppress(OSError):  # it may not be empty
-                self._folder.rmdir()
+    def _result(self) -> RestoreResult:
+        restored = [each for each in self._versions.values() if each.is_restored]
+        written = sum(each.is_written for each in restored)
+        return RestoreResult(
+            written=written,
+            already_there=len(restored) - written,
+            size_bytes=sum(each.size_bytes for each in restored),
+            failures=[(path, each.why_not_restored) for path, each in self._versions.items() if not each.is_restored],
+        )
 
     def _target(self, path: str, where: str) -> Path:
         try:
@@ -133,45 +178,47 @@ class FolderRestore:
             raise UsageError(f"{where}: its path leads out of the folder: {path!r}")
         return self._folder.joinpath(*parts)
 
-    def _write_file(self, path: str, target: Path, checksum: str, value: bytes) -> None:
-        if checksum and sha256(value).hexdigest() != checksum:
-            self.restored.failures.append((path, "its SHA-256 is not that of the file that was sent"))
+    def _write_file(self, version: _FileVersion, target: Path, value: bytes) -> None:
+        if sha256(value).hexdigest() != version.checksum:
+            version.fault = "its SHA-256 is not that of the file that was sent"
             return
-        self.restored.size_bytes += len(value)
-        if target.is_file() and target.stat().st_size == len(value) and target.read_bytes() == value:
-            self.restored.already_there += 1
-            return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(target, flush=False) as file:
-            file.write(value)
-        self.restored.written += 1
+        is_there = target.is_file() and target.stat().st_size == len(value) and target.read_bytes() == value
+        self._restore(version, target, [value], len(value), is_there=is_there)
 
-    def _store_piece(self, path: str, target: Path, checksum: str, number: int, of: int, sample: Sample) -> None:
-        folder = self._pieces / checksum
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "path").write_text(path, errors="surrogateescape")
-        (folder / "of").write_text(str(of))
-        (folder / str(number)).write_bytes(sample.value)
-        if all((folder / str(n)).exists() for n in range(of, 0, -1)):
-            self._join_pieces(path, target, checksum, [folder / str(n) for n in range(1, of + 1)])
-            shutil.rmtree(folder)
+    def _store_piece(self, version: _FileVersion, target: Path, number: int, of: int, value: bytes) -> None:
+        pieces = version.pieces.get(of)
+        if pieces is None:
+            self._pieced_versions += 1
+            pieces = version.pieces[of] = _Pieces(self._pieces / str(self._pieced_versions), of)
+            pieces.folder.mkdir(parents=True)
+        pieces.path(number).write_bytes(value)
+        pieces.numbers.add(number)
+        if len(pieces.numbers) == of:
+            self._join_pieces(version, target, pieces)
+            shutil.rmtree(pieces.folder)
+            del version.pieces[of]
 
-    def _join_pieces(self, path: str, target: Path, checksum: str, pieces: list[Path]) -> None:
+    def _join_pieces(self, version: _FileVersion, target: Path, pieces: _Pieces) -> None:
+        paths = [pieces.path(number) for number in range(1, pieces.of + 1)]
         digest = sha256()
-        for piece in pieces:
-            digest.update(piece.read_bytes())
-        if digest.hexdigest() != checksum:
-            self.restored.failures.append((path, "the SHA-256 of its pieces is not that of the file that was sent"))
+        for path in paths:
+            digest.update(path.read_bytes())
+        if digest.hexdigest() != version.checksum:
+            version.fault = "the SHA-256 of its pieces is not that of the file that was sent"
             return
-        self.restored.size_bytes += sum(piece.stat().st_size for piece in pieces)
-        if target.is_file() and _checksum(target) == checksum:
-            self.restored.already_there += 1
-            return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(target, flush=False) as file:
-            for piece in pieces:
-                file.write(piece.read_bytes())
-        self.restored.written += 1
+        is_there = target.is_file() and _checksum(target) == version.checksum
+        size_bytes = sum(path.stat().st_size for path in paths)
+        self._restore(version, target, (path.read_bytes() for path in paths), size_bytes, is_there=is_there)
+
+    def _restore(
+        self, version: _FileVersion, target: Path, values: Iterable[bytes], size_bytes: int, *, is_there: bool
+    ) -> None:
+        """Write a file unless the folder has it."""
+        if not is_there:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(target, flush=False) as file:
+                file.writelines(values)
+        version.is_restored, version.is_written, version.size_bytes = True, not is_there, size_bytes
 
 
 def _checksum_in(headers: Mapping[str, bytes], where: str, *, is_needed: bool) -> str:

@@ -61,6 +61,20 @@ def test_each_file_is_one_sample(readers: int) -> None:
     assert Counter(got) == Counter(topic.files)
 
 
+def test_a_file_sent_again_in_larger_chunks_is_two_samples() -> None:
+    """Like a whole file that was sent twice: pieces of one size are not joined with those of the other."""
+    topic, value = MemoryTopic([0, 0]), bytes(range(120))
+    name: list[tuple[str, bytes | None]] = [("path", b"a"), ("sha256", sha256(value).hexdigest().encode())]
+    for sent, (size, partition) in enumerate([(40, 0), (60, 0), (40, 1)]):
+        records, of = topic.records[partition], len(value) // size
+        for n in range(of) if size == 60 else (range(1) if partition == 0 else range(1, of)):
+            headers = packed_headers([*name, ("chunk", b"%d/%d" % (n + 1, of))])
+            records.append((len(records), 10 * sent + n, None, value[n * size : (n + 1) * size], headers))
+    topic.counts = [len(records) for records in topic.records.values()]
+    manifest = pin_topic(MemoryBrokers(topic), lambda _: topic, "t", lanes=6)
+    assert [s.value for s in topic.sequence(ReaderShard(), manifest=manifest)] == [value, value]
+
+
 def test_cached_files_are_the_same(tmp_path: Path) -> None:
     """Blocks of whole files come back from the cache with partition, offset and headers."""
     topic = SplitTopic()

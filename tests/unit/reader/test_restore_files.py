@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafkabal.errors import KafkabalError, NotAuthorizedError, UsageError
-from kafkabal.reader.restore_files import FolderRestore
+from kafkabal.reader.restore_files import FolderRestore, RestoreResult
 from kafkabal.reader.sample import Sample
 from tests.unit.reader.conftest import packed_headers
 
@@ -56,6 +56,52 @@ def test_the_latest_record_of_a_file_wins(tmp_path: Path, order: list[int]) -> N
     records = [_record("a", b"old", at_ms=1), _record("a", b"new", at_ms=2)]
     FolderRestore(tmp_path).write_all(records[i] for i in order)
     assert (tmp_path / "a").read_bytes() == b"new"
+
+
+def test_each_file_is_counted_once(tmp_path: Path) -> None:
+    """However many versions and duplicates of it are in the topic, damaged ones included."""
+    damaged = _record("a", b"changed", whole=b"new", at_ms=2)
+    records = [_record("a", b"old", at_ms=1), damaged, _record("a", b"new", at_ms=2), _record("a", b"new", at_ms=3)]
+    restored = FolderRestore(tmp_path).write_all(records)
+    assert restored == RestoreResult(written=1, size_bytes=3)
+
+
+def test_the_latest_record_without_a_checksum_wins(tmp_path: Path) -> None:
+    """Other producers may send only the path."""
+    headers = packed_headers([("path", b"a")])
+    FolderRestore(tmp_path).write_all([Sample(0, at, at, None, b"%d" % at, headers) for at in (2, 1)])
+    assert (tmp_path / "a").read_bytes() == b"2"
+
+
+def test_pieces_of_equal_files_stay_apart(tmp_path: Path) -> None:
+    """Two files of the same content, whose pieces come in turn."""
+    pieces = [("a", b"ab", "1/2"), ("b", b"ab", "1/2"), ("a", b"cd", "2/2"), ("b", b"cd", "2/2")]
+    restored = FolderRestore(tmp_path).write_all(_record(path, v, whole=b"abcd", chunk=n) for path, v, n in pieces)
+    assert restored == RestoreResult(written=2, size_bytes=8)
+    assert [(tmp_path / name).read_bytes() for name in "ab"] == [b"abcd"] * 2
+
+
+@pytest.mark.parametrize("of_three", [3, 2])
+def test_a_file_sent_in_chunks_of_two_sizes_comes_back(tmp_path: Path, of_three: int) -> None:
+    """Pieces of one size are not joined with those of the other, even where one of them is missing."""
+    three = [(b"ab", "1/3"), (b"cd", "2/3"), (b"ef", "3/3")][:of_three]
+    pieces = [*three[:1], (b"abc", "1/2"), *three[1:], (b"def", "2/2")]
+    restored = FolderRestore(tmp_path).write_all(_record("a", v, whole=b"abcdef", chunk=n) for v, n in pieces)
+    assert restored == RestoreResult(written=1, size_bytes=6)
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_an_interrupted_run_leaves_no_pieces(tmp_path: Path) -> None:
+    """Only whole files stay."""
+
+    def interrupted() -> Iterator[Sample]:
+        yield _record("a", b"x")
+        yield _record("b", b"x", whole=b"xy", chunk="1/2")
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        FolderRestore(tmp_path).write_all(interrupted())
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
 def test_damage_is_named(tmp_path: Path) -> None:
