@@ -88,7 +88,7 @@ def load_decoder(name: str | Decoder | None) -> Decoder | None:
         )
     try:
         found = getattr(import_module(module), function)
-    except (ImportError, AttributeError) as error:
+    except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and the user has to fix that
         raise UsageError(f"cannot load decoder {name}: {error}", hint=import_hint(error)) from error
     if not callable(found):
         raise UsageError(f"cannot load decoder {name}: not a function")
@@ -105,10 +105,14 @@ def decode_samples(
     ------
     OperationError
         If the decoder refuses one, and ``on_error`` is to raise.
+    MissingCapabilityError
+        If the decoder needs a package that is not installed.
     """
     for sample in samples:
         try:
             sample.decoded = decode(sample)
+        except MissingCapabilityError:
+            raise  # of the machine, not of the sample
         except Exception as error:
             metrics.corrupt += 1
             if on_error is OnError.RAISE:

@@ -96,6 +96,11 @@ class SampleIterator:
         return self._taken + self._given_out
 
     @property
+    def is_ready(self) -> bool:
+        """Whether the next sample waits for no block."""
+        return length_hint(self._left) > 0
+
+    @property
     def _given_out(self) -> int:
         """Samples of the current portion that were given out."""
         return len(self._portion) - length_hint(self._left)

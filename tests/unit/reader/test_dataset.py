@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from kafkabal.config.connection_settings import ConnectionSettings
-from kafkabal.errors import InputFileError, OperationError, UsageError
+from kafkabal.errors import InputFileError, MissingCapabilityError, OperationError, UsageError
 from kafkabal.reader import Sample, TopicReader, combine_states
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.block_loader import BrokerBlocks
@@ -156,6 +156,7 @@ def test_states_of_other_data_are_refused(read: Any) -> None:
         ({"tail": "cut"}, "tail: unknown 'cut'"),
         ({"decode": "jpeg2000"}, "unknown decoder: jpeg2000"),
         ({"decode": "os:nothing"}, "cannot load decoder"),
+        ({"decode": ":nothing"}, "cannot load decoder"),
         ({"epochs": 0}, "epochs"),
         ({"world_size": 2, "manifest": None}, "needs a manifest"),
         ({"prefetch": "many"}, "many"),
@@ -177,6 +178,13 @@ def _refuse_offset_7(sample: Any) -> int:
     if sample.offset == 7:
         raise ValueError("not a picture")
     return len(sample.value)
+
+
+def test_a_missing_decoder_package_is_no_fault_of_the_records(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends the reading even where bad records are skipped: all of them would be."""
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(MissingCapabilityError, match="needs Pillow"):
+        list(read(decode="image", on_error="skip"))
 
 
 def test_records_that_cannot_be_decoded(read: Any) -> None:
@@ -229,6 +237,35 @@ def test_batches_and_async_give_the_same(read: Any) -> None:
     plain = _places(read())
     assert _places(sample for batch in read().batches(32) for sample in batch) == plain
     assert _places(asyncio.run(collect())) == plain
+
+
+@pytest.mark.parametrize("decode", [None, "numpy"])
+def test_an_async_loop_that_ends_early_loses_nothing(read: Any, decode: str | None) -> None:
+    """The state counts the samples that the loop got, none that a thread has taken ahead of it."""
+
+    async def begin(data: TopicReader, count: int) -> list[Any]:
+        got = []
+        async for sample in data:
+            got.append(sample)
+            if len(got) == count:
+                break
+        return got
+
+    data = read(decode=decode, on_error="count")
+    seen = _places(asyncio.run(begin(data, 40)))
+    assert data.state_dict()["taken"] == 40
+    assert seen + _places(read(state=data.state_dict())) == _places(read())
+
+
+@pytest.mark.parametrize("tail", ["drop", "repeat", "keep"])
+def test_the_length_is_what_all_workers_give(read: Any, monkeypatch: pytest.MonkeyPatch, tail: str) -> None:
+    """Each worker of a data loader drops or repeats samples of its own."""
+    own = {"rank": 1, "world_size": 2, "num_workers": 3, "tail": tail}
+    given = 0
+    for worker in range(3):
+        monkeypatch.setattr("kafkabal.reader.dataset._data_loader_worker", lambda worker=worker: (worker, 3))
+        given += len(_places(read(**own)))
+    assert len(read(**own)) == given
 
 
 def test_torch_sees_an_iterable_data_set_and_its_workers(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
