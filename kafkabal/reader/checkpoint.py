@@ -73,7 +73,7 @@ class Checkpoint:
             )
         except KeyError as error:
             raise UsageError(f"not a state of a reader: no {error.args[0]}") from error
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise UsageError(f"not a state of a reader: {error}") from error
         is_whole = found.ranges is None or len(found.ranges) == found.readers
         if not (0 <= found.reader < found.readers <= MOST_READERS and found.taken >= 0 and is_whole):

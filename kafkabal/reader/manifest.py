@@ -235,7 +235,8 @@ def _blocks_of(p: PartitionRange) -> I64:
     count = p.end - p.begin
     cuts = p.begin + np.arange(p.blocks + 1, dtype=np.int64) * count // max(p.blocks, 1)
     samples = np.diff(cuts)
-    return np.stack((cuts[:-1], cuts[1:], samples, samples * p.size_bytes // max(count, 1)))
+    each_bytes = p.size_bytes / max(count, 1)  # a float: the product of two integers may exceed 63 bits
+    return np.stack((cuts[:-1], cuts[1:], samples, (samples * each_bytes).astype(np.int64)))
 
 
 def _columns(table: I64, partition: I32) -> Blocks:

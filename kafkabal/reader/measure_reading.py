@@ -174,12 +174,13 @@ def training_file(measured: Measurement) -> dict[str, Any]:
 
 
 def _collect(results: Any, processes: Sequence[Any], timeout_s: float) -> list[ReaderResult]:
-    """The results of all readers; ends with the first that fails or dies."""
+    """The results of all readers; ends with the first that fails or dies, or once none is left to report."""
     import queue
 
     end_s = time.monotonic() + timeout_s
     found: list[ReaderResult] = []
     while len(found) < len(processes):
+        have_all_ended = all(process.exitcode is not None for process in processes)
         try:
             result = results.get(timeout=_CHECK_INTERVAL_S)
         except queue.Empty:
@@ -190,6 +191,10 @@ def _collect(results: Any, processes: Sequence[Any], timeout_s: float) -> list[R
                         f"reader {reader} died (exit code {process.exitcode})",
                         hint="out of memory? lower --prefetch or --readers",
                     ) from None
+            if have_all_ended:  # even before the queue was found empty
+                raise OperationError(
+                    f"not all {len(processes)} readers started within {_STARTING_S:.0f} s", hint="lower --readers"
+                ) from None
             if time.monotonic() > end_s:
                 raise OperationError("a reader did not report in time") from None
             continue
@@ -212,7 +217,7 @@ def _read(request: MeasureRequest, reader: int, start: Any, results: Any) -> Non
     except (KeyboardInterrupt, BrokenPipeError):
         start.abort()
     except BrokenBarrierError:
-        return  # another reader failed, and reports why
+        return  # another reader failed and reports why, or has not started in time, which the parent process notices
 
 
 def _picklable(error: KafkabalError) -> KafkabalError:

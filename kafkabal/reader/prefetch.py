@@ -33,8 +33,8 @@ _PLANNED_AHEAD = 64
 """Pieces of the schedule, of 4096 samples each, that are searched for blocks of idle brokers."""
 UNKNOWN_BROKER = -1
 _CLOSING_S = 5.0
-"""A thread ends with its current fetch, after half a second without data; a broker that hangs does not delay the
-end."""
+"""A thread ends with its current fetch, after half a second without data; brokers that hang do not delay the end
+further."""
 
 
 class Prefetch:
@@ -105,8 +105,9 @@ class Prefetch:
         with self._lock:
             self._is_over = True
             self._room.notify_all()
+        end_s = time.monotonic() + _CLOSING_S
         for thread in self._threads:
-            thread.join(_CLOSING_S)
+            thread.join(max(0.0, end_s - time.monotonic()))
         _return_free_memory()
 
     def visits(self) -> Iterator[Visits]:

@@ -20,8 +20,8 @@ from kafkabal.config import ConnectionSettings, live_connection
 from kafkabal.errors import DriftError, MissingCapabilityError, UsageError
 from kafkabal.model import I64
 from kafkabal.reader.block_loader import Fetcher
-from kafkabal.reader.choose_manifest import pin
-from kafkabal.reader.manifest import BLOCK_BYTES, Manifest, load_manifest
+from kafkabal.reader.choose_manifest import manifest_of
+from kafkabal.reader.manifest import BLOCK_BYTES, Manifest
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:  # an optional extra, which may not be installed
@@ -66,7 +66,7 @@ def read_topic(
     profile, bootstrap_servers, command_config
         As in :class:`~kafkabal.reader.TopicReader`; resolved here and passed to tasks on other machines.
     manifest
-        Reads what was pinned before; None pins the topic now.
+        A manifest or a file, which is written if it is missing; None pins the topic now.
     count
         As in :class:`~kafkabal.reader.TopicReader`.
     rack
@@ -88,17 +88,14 @@ def read_topic(
     except ImportError as error:
         raise MissingCapabilityError("Ray is not installed", hint="pip install 'kafkabal[ray]'") from error
     connection = live_connection(profile, bootstrap_servers, command_config)
-    if manifest is None:
-        manifest = pin(topic, connection, count=count, join=False)
-    elif not isinstance(manifest, Manifest):
-        manifest = load_manifest(Path(manifest))
-    if manifest.files is not None:
+    pinned = manifest_of(topic, connection, manifest, count=count, join=False, readers=1, ranks=1)
+    if pinned.files is not None:
         raise UsageError("the manifest is one of whole files, and rows are records: pin the topic with join=False")
-    source = _datasource(connection, manifest, rack, headers=headers)
+    source = _datasource(connection, pinned, rack, headers=headers)
     if override_num_blocks is None:
         # by default Ray asks for at least 200 tasks, and cuts the output of fewer tasks into that many objects in its
         # store, which takes longer than reading (docs/benchmarks/reader.md)
-        override_num_blocks = len(block_runs(manifest, len(manifest.blocks)))
+        override_num_blocks = len(block_runs(pinned, len(pinned.blocks)))
     dataset: ray.data.Dataset = ray.data.read_datasource(source, override_num_blocks=override_num_blocks, **options)
     return dataset
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -54,9 +55,12 @@ def test_states_that_do_not_belong_together_are_refused() -> None:
         combine_states([one.as_dict(), replace(other, progress=EpochProgress(3)).as_dict()])
 
 
-@pytest.mark.parametrize("wrong", [{}, {"kafkabal_reader": 9}, {**_checkpoint().as_dict(), "taken": -1}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{}, {"kafkabal_reader": 9}, {**_checkpoint().as_dict(), "taken": -1}, {**_checkpoint().as_dict(), "taken": inf}],
+)
 def test_other_things_are_no_states(wrong: dict[str, object]) -> None:
-    """An empty object, another format, a negative number: one line each."""
+    """An empty object, another format, a negative number, infinity: one line each."""
     with pytest.raises(UsageError):
         Checkpoint.from_dict(wrong)
 

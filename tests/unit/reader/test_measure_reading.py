@@ -38,6 +38,15 @@ def test_the_error_of_a_reader_is_raised() -> None:
         _collect(_reports(done, UsageError("unknown topic: x")), _processes(0, 1), 60.0)
 
 
+def test_readers_that_do_not_start_in_time_end_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All ended without a result: nothing is waited for, but a result that is still in the queue counts."""
+    monkeypatch.setattr("kafkabal.reader.measure_reading._CHECK_INTERVAL_S", 0.01)
+    done = ReaderResult(reader=0, metrics=ReaderMetrics())
+    assert _collect(_reports(done), _processes(0), 60.0) == [done]
+    with pytest.raises(OperationError, match="not all 2 readers started"):
+        _collect(_reports(done), _processes(0, 0), 60.0)
+
+
 def test_waiting_has_an_end() -> None:
     """A live reader that never reports is given up."""
     with pytest.raises(OperationError, match="did not report in time"):

@@ -13,7 +13,7 @@ from kafkabal.clusters.cluster_protocol import PartitionStatus, ReplicaLog, Repl
 from kafkabal.clusters.config_items import ConfigSource, ConfigValue
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.model.topic_partition import TopicPartition
-from kafkabal.reader.manifest import Manifest, lanes_for, load_manifest, publish_manifest
+from kafkabal.reader.manifest import Manifest, PartitionRange, lanes_for, load_manifest, publish_manifest
 from kafkabal.reader.pin_offsets import pin_topic
 from kafkabal.reader.reader_shard import ReaderShard
 from tests.unit.reader.conftest import MemoryTopic, places
@@ -117,3 +117,10 @@ def test_other_files_are_no_manifests(tmp_path: Path) -> None:
 def test_lanes_are_a_multiple_of_the_readers() -> None:
     """So that whoever pins the topic fetches nothing twice."""
     assert [lanes_for(n) for n in (1, 4, 5, 24, 32, 64)] == [24, 24, 25, 24, 32, 64]
+
+
+def test_sizes_of_a_huge_partition_do_not_overflow() -> None:
+    """Ten million records a block times 100 TB are more than 63 bits."""
+    huge = PartitionRange(partition=0, begin=0, end=10**12, size_bytes=10**14, blocks=10**5)
+    manifest = Manifest(cluster_id="c", topic="t", topic_id="i", partitions=(huge,))
+    assert set(manifest.blocks.size_bytes.tolist()) == {10**9}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 import pytest
 
 from kafkabal.clusters.kafka import LazyRecords
-from kafkabal.errors import DriftError
+from kafkabal.errors import DriftError, UsageError
 from kafkabal.reader.manifest import Manifest, PartitionRange, block_counts
-from kafkabal.reader.ray import as_table, block_runs, read_block_runs
+from kafkabal.reader.ray import as_table, block_runs, read_block_runs, read_topic
 from tests.unit.reader.conftest import MemoryTopic, packed_headers
 
 
@@ -51,6 +54,14 @@ def test_each_record_is_in_one_table() -> None:
     missing = MemoryTopic([300, 41], missing=frozenset({(0, 9)}))
     with pytest.raises(DriftError, match="hold 299 records, not 300"):
         list(read_block_runs(missing, "t", block_runs(manifest, 1)[0], headers=False))
+
+
+def test_a_manifest_of_another_topic_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would give the records of that topic."""
+    for name in ("ray", "ray.data"):  # an extra that is not installed here
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    with pytest.raises(UsageError, match="the manifest is of topic t, not u"):
+        read_topic("u", bootstrap_servers="nowhere:9092", manifest=MemoryTopic([3]).manifest())
 
 
 def test_columns_hold_all_fields_of_a_record() -> None:

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Final
 from weakref import ref
 
@@ -219,6 +220,26 @@ def test_later_blocks_take_no_memory_from_earlier_ones(topic: MemoryTopic) -> No
         assert set(brokers.begun) <= {0, 1, 4}
         brokers.released.set()
         assert all(len(prefetch.next_block()) for _ in range(5))
+
+
+def test_brokers_that_hang_delay_the_end_once(topic: MemoryTopic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many threads wait for one: they share the time that the end may take."""
+    waits: list[float | None] = []
+    clock = [0.0]
+
+    def join(_: threading.Thread, timeout: float | None = None) -> None:
+        waits.append(timeout)
+        clock[0] += timeout or 0
+
+    brokers = _BrokersOnHold(topic, held=0)
+    with brokers.prefetch(topic, 10**6) as prefetch:
+        list(prefetch.visits())
+        assert _until(lambda: {0, 4} <= set(brokers.begun))
+        monkeypatch.setattr("kafkabal.reader.prefetch.time", SimpleNamespace(monotonic=lambda: clock[0]))
+        monkeypatch.setattr(threading.Thread, "join", join)
+    brokers.released.set()
+    assert waits == [5.0] + [0.0] * (len(waits) - 1)
+    assert len(waits) > 1
 
 
 def test_a_schedule_that_fails_is_not_its_end(topic: MemoryTopic) -> None:
