@@ -113,10 +113,11 @@ class WatchTextfile:
         for event in EventKind:
             events.labels(cluster, str(event)).inc(self._events[event])
         findings = summary.findings
-        gauges = (
+        gauges: list[tuple[str, str, float]] = [
             ("offline_log_dirs", "Log dirs that are offline.", len(findings.offline_dirs)),
             ("out_of_sync_partitions", "Partitions with live replicas out of sync.", findings.out_of_sync),
             ("imbalanced_scores", "Scores outside the outer band.", len(findings.imbalanced)),
-            ("last_look_timestamp_seconds", "When the cluster was looked at.", self._file.wall_clock()),
-        )
+        ]
+        if summary.read_at_s is not None:
+            gauges.append(("last_success_timestamp_seconds", "When the cluster was last read.", summary.read_at_s))
         self._file.write(((f"kafkabal_watch_{name}", text, value) for name, text, value in gauges), registry)

@@ -215,19 +215,21 @@ class HealthMonitor:
         return changes
 
     def expect(self, brokers: Collection[int], at_s: float) -> list[HealthChange]:
-        """Track brokers that hold replicas and were never seen: they died before the first observation.
-
-        Dead brokers that no longer hold anything are dropped: they were removed for good.
-        """
+        """Track brokers that hold replicas and were never seen: they died before the first observation."""
         changes = []
         for broker in sorted(set(brokers) - self._brokers.keys()):
             self._brokers[broker] = _Broker(health=BrokerHealth.DEAD, since_s=at_s)
             changes.append(
                 HealthChange(broker, BrokerHealth.WELL, BrokerHealth.DEAD, "not registered, and holds replicas")
             )
-        for broker in self.in_health(BrokerHealth.DEAD) - set(brokers):
-            del self._brokers[broker]
         return changes
+
+    def forget_removed(self, brokers: Collection[int]) -> list[int]:
+        """Drop dead brokers that are not among those of the cluster, and return them: they hold no replica any more."""
+        removed = sorted(self.in_health(BrokerHealth.DEAD) - set(brokers))
+        for broker in removed:
+            del self._brokers[broker]
+        return removed
 
     def in_health(self, *kinds: BrokerHealth) -> frozenset[int]:
         """Brokers in one of these states."""

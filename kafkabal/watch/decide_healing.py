@@ -141,7 +141,9 @@ def _proposals(situation: Situation, policy: HealPolicy, ledger: HealingLedger) 
         return
     if policy.level is HealLevel.ALL:
         yield from _lost(situation, policy)
-    slow = frozenset(b for b in situation.slow if b not in ledger.demoted and b in situation.led)
+    # one that could not be demoted completely is tried again
+    done = frozenset() if ledger.has_failed(HealKind.DEMOTE) else frozenset(ledger.demoted)
+    slow = (situation.slow.keys() & situation.led) - done
     if slow:
         first = min(slow)
         # otherwise leadership of a slow broker would go to another slow one, or back to one that has not been well for
@@ -219,10 +221,10 @@ def _obstacle_to_moves(
     missing = situation.may_return(policy.dead_after_s)
     if missing:
         return Obstacle("missing", f"{_brokers(missing)} may come back")
-    if ledger.demoted and healing.kind is not HealKind.DRAIN:
-        # a plan would give back the leadership that was just taken away
-        text = f"leadership of {_brokers(frozenset(ledger.demoted))} has not been given back yet"
-        return Obstacle("demoted", text)
+    # a plan would give back the leadership that was just taken away, but gives none to a broker that died since
+    demoted = frozenset(ledger.demoted) & (situation.slow.keys() | situation.well.keys())
+    if demoted and healing.kind is not HealKind.DRAIN:
+        return Obstacle("demoted", f"leadership of {_brokers(demoted)} has not been given back yet")
     if not policy.allows_moves_at(local):
         return Obstacle("window", f"outside the window {policy.window}")
     if policy.max_bytes_per_day is not None and ledger.bytes_of_day(at_s) >= policy.max_bytes_per_day:

@@ -31,7 +31,8 @@ def changes_between(before: StateFindings, found: StateFindings, tolerance: floa
     for broker, path in sorted(found.offline_dirs - before.offline_dirs):
         yield FindingChange(EventKind.LOG_DIR_OFFLINE, f"log dir {path} of broker {broker} is offline", broker, path)
     for broker, path in sorted(before.offline_dirs - found.offline_dirs):
-        yield FindingChange(EventKind.LOG_DIR_ONLINE, f"log dir {path} of broker {broker} is online", broker, path)
+        message = f"log dir {path} of broker {broker} is no longer offline"
+        yield FindingChange(EventKind.LOG_DIR_ONLINE, message, broker, path)
     if found.out_of_sync and not before.out_of_sync:
         count = counted_noun(found.out_of_sync, "partition")
         yield FindingChange(EventKind.OUT_OF_SYNC, f"{count} with live replicas out of sync")

@@ -55,6 +55,8 @@ class HealResult:
     """Partitions in place, of ``total``."""
     total: int = 0
     moved_bytes: int = 0
+    may_have_moved_more: bool = False
+    """Whether copied bytes are missing in ``moved_bytes``: after an error, or those of an earlier process."""
     elapsed_s: float = 0.0
     problem: str = ""
     """Why it did not do everything; empty if it did, or was stopped."""
@@ -228,6 +230,8 @@ class RunHealer:
         self._switch = StopSwitch()
         self._healing: Healing | None = None
         self._result: HealResult | None = None
+        self._may_have_moved = False
+        """Whether bytes may have been copied that no result counts."""
         self._thread: threading.Thread | None = None
 
     @property
@@ -249,6 +253,7 @@ class RunHealer:
                     on_interrupt=OnInterrupt.FINISH,
                 )
                 enforce(preflight(environment, plan, options, find_run(environment)))
+                self._may_have_moved = True
                 return apply(environment, plan, options, lock=lock.take())
             finally:
                 lock.release()
@@ -295,9 +300,10 @@ class RunHealer:
 
     def _start(self, healing: Healing, plan_id: str, action: Callable[[RunEnvironment], RunResult | None]) -> None:
         self._switch, self._healing = StopSwitch(), healing
+        self._may_have_moved = healing.kind is HealKind.RESUME
 
         def run() -> None:
-            self._result = _heal(healing, plan_id, lambda: action(self._environment(self._switch)))
+            self._result = self._heal(healing, plan_id, lambda: action(self._environment(self._switch)))
 
         if not self._in_background:
             run()
@@ -305,34 +311,44 @@ class RunHealer:
         self._thread = threading.Thread(target=run, name="kafkabal-healing", daemon=True)
         self._thread.start()
 
+    def _heal(self, healing: Healing, plan_id: str, action: Callable[[], RunResult | None]) -> HealResult:
+        """Execute a healing; an error becomes part of the result, since the watch must survive it."""
+        try:
+            result = action()
+        except BusyError as error:
+            return self._failure(healing, plan_id, error.message, is_busy=True)
+        except KafkabalError as error:
+            return self._failure(healing, plan_id, error.message)
+        except Exception as error:  # noqa: BLE001  a defect in healing must not end the watch; it is reported
+            return self._failure(healing, plan_id, f"{type(error).__name__}: {error}")
+        is_resumed = healing.kind is HealKind.RESUME
+        if result is None:
+            return HealResult(healing=healing, plan_id=plan_id, may_have_moved_more=is_resumed)
+        problem, left = _problem(result), _left(result)
+        if is_resumed:  # often it only has throttles to restore
+            problem, left = problem or left, ""
+        return HealResult(
+            healing=healing,
+            plan_id=plan_id,
+            run_id=result.run_id,
+            done=result.done,
+            total=result.total,
+            moved_bytes=result.copied_bytes,
+            may_have_moved_more=is_resumed,
+            elapsed_s=result.elapsed_s,
+            problem=problem,
+            left=left,
+            was_stopped=result.stop_reason is not None,
+        )
 
-def _heal(healing: Healing, plan_id: str, action: Callable[[], RunResult | None]) -> HealResult:
-    """Execute a healing; an error becomes part of the result, since the watch must survive it."""
-    try:
-        result = action()
-    except BusyError as error:
-        return HealResult(healing=healing, plan_id=plan_id, problem=error.message, is_busy=True)
-    except KafkabalError as error:
-        return HealResult(healing=healing, plan_id=plan_id, problem=error.message)
-    except Exception as error:  # noqa: BLE001  a defect in healing must not end the watch; it is reported
-        return HealResult(healing=healing, plan_id=plan_id, problem=f"{type(error).__name__}: {error}")
-    if result is None:
-        return HealResult(healing=healing, plan_id=plan_id)
-    problem, left = _problem(result), _left(result)
-    if healing.kind is HealKind.RESUME:  # often it only has throttles to restore
-        problem, left = problem or left, ""
-    return HealResult(
-        healing=healing,
-        plan_id=plan_id,
-        run_id=result.run_id,
-        done=result.done,
-        total=result.total,
-        moved_bytes=result.copied_bytes,
-        elapsed_s=result.elapsed_s,
-        problem=problem,
-        left=left,
-        was_stopped=result.stop_reason is not None,
-    )
+    def _failure(self, healing: Healing, plan_id: str, problem: str, *, is_busy: bool = False) -> HealResult:
+        return HealResult(
+            healing=healing,
+            plan_id=plan_id,
+            problem=problem,
+            is_busy=is_busy,
+            may_have_moved_more=self._may_have_moved,
+        )
 
 
 def _problem(result: RunResult) -> str:

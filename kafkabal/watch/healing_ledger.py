@@ -6,7 +6,7 @@ It is one small file next to the journals, so that a restarted ``watch`` knows w
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -84,7 +84,7 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
 
     def has_begun(self, plan_id: str) -> bool:
         """Whether this watch began a plan."""
-        return any(e.plan is not None and e.plan.plan_id == plan_id for e in self.entries)
+        return self.entry_of(plan_id) is not None
 
     def backs_off_until_s(self, kind: str, back_off_s: float) -> float:
         """When a healing of this kind may be retried after the last failure in a row; 0 if there was none.
@@ -93,17 +93,21 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         move is retried when a moved replica has rested for its day: in the simulated quarter of seed 467, where two
         brokers failed within six hours, a score otherwise stayed outside its band for 13 hours longer (33 in all).
         """
-        alike = [entry for entry in self.entries if entry.kind == kind]
-        failed = 0
-        for entry in reversed(alike):
-            if entry.succeeded:
-                break
-            failed += 1
+        failed = self._failed_in_a_row(kind)
         if not failed:
             return 0.0
-        last = alike[-1]
-        until_s: float = last.last_s + min(back_off_s * 2 ** (failed - 1), DAY_S)
+        last = failed[-1]
+        until_s: float = last.last_s + min(back_off_s * 2 ** (len(failed) - 1), DAY_S)
         return until_s if last.plan is not None else min(until_s, self._rest_ends_after_s(last.last_s))
+
+    def has_failed(self, kind: str) -> bool:
+        """Whether the last healing of this kind failed, or found nothing to move."""
+        return bool(self._failed_in_a_row(kind))
+
+    def _failed_in_a_row(self, kind: str) -> list[HealingEntry]:
+        """Entries of a kind since its last success."""
+        alike = [entry for entry in self.entries if entry.kind == kind]
+        return alike[max((i + 1 for i, entry in enumerate(alike) if entry.succeeded), default=0) :]
 
     def _rest_ends_after_s(self, at_s: float) -> float:
         """When the next moved replica may move again."""
@@ -115,17 +119,30 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         kept = tuple(e for e in self.entries if e.last_s > entry.at_s - 2 * DAY_S)
         return msgspec.structs.replace(self, entries=(*kept, entry))
 
-    def with_end(self, plan_id: str, *, at_s: float, moved_bytes: int, succeeded: bool) -> HealingLedger:
-        """With the end of the latest entry of a plan."""
-        entries = list(self.entries)
-        for i in reversed(range(len(entries))):
-            plan = entries[i].plan
-            if plan is not None and plan.plan_id == plan_id:
-                entries[i] = msgspec.structs.replace(
-                    entries[i], ended_at_s=at_s, moved_bytes=moved_bytes, succeeded=succeeded
-                )
-                break
-        return msgspec.structs.replace(self, entries=tuple(entries))
+    def entry_of(self, plan_id: str) -> HealingEntry | None:
+        """The latest entry of a plan."""
+        entries = (e for e in reversed(self.entries) if e.plan is not None and e.plan.plan_id == plan_id)
+        return next(entries, None)
+
+    def with_end(self, plan_id: str, *, at_s: float, moved_bytes: int | None, succeeded: bool) -> HealingLedger:
+        """With the end of the latest entry of a plan.
+
+        Parameters
+        ----------
+        moved_bytes
+            None if unknown: the planned bytes remain, so that the budget of the day is not exceeded.
+        """
+        entry = self.entry_of(plan_id)
+        if entry is None:
+            return self
+        moved = entry.moved_bytes if moved_bytes is None else moved_bytes
+        ended = msgspec.structs.replace(entry, ended_at_s=at_s, moved_bytes=moved, succeeded=succeeded)
+        return msgspec.structs.replace(self, entries=tuple(ended if e is entry else e for e in self.entries))
+
+    def without_latest(self, plan_id: str) -> HealingLedger:
+        """Without the latest entry of a plan that could not begin."""
+        entry = self.entry_of(plan_id)
+        return msgspec.structs.replace(self, entries=tuple(e for e in self.entries if e is not entry))
 
     def without_never_begun(self, latest_plan_id: str, latest_began_at_s: float) -> HealingLedger:
         """Without entries that have no end and for which no run exists.
@@ -146,9 +163,19 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         )
         return msgspec.structs.replace(self, entries=kept)
 
-    def with_demoted(self, demoted: Mapping[int, Plan]) -> HealingLedger:
-        """With other demoted brokers."""
-        return msgspec.structs.replace(self, demoted=dict(demoted))
+    def with_demotion(self, broker: int, plan: Plan) -> HealingLedger:
+        """With a broker whose leadership a plan has taken away, in addition to what an earlier plan took."""
+        earlier = self.demoted[broker].partitions if broker in self.demoted else ()
+        # what it led before the first of them is given back
+        names = {change.name for change in earlier}
+        both = (*earlier, *(change for change in plan.partitions if change.name not in names))
+        demotion = msgspec.structs.replace(plan, partitions=both)
+        return msgspec.structs.replace(self, demoted={**self.demoted, broker: demotion})
+
+    def without_demotion(self, brokers: Collection[int]) -> HealingLedger:
+        """Without brokers that have their leadership back."""
+        kept = {b: plan for b, plan in self.demoted.items() if b not in brokers}
+        return msgspec.structs.replace(self, demoted=kept)
 
 
 def _not_after(entry: HealingEntry, at_s: float) -> HealingEntry:

@@ -19,6 +19,8 @@ class WatchSummary:
 
     health: dict[int, BrokerHealth]
     findings: StateFindings
+    read_at_s: float | None = None
+    """When the whole cluster was last read, in seconds since the epoch; None before."""
 
     @property
     def problems(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,8 @@ class StateFindings:
 
     offline_dirs: frozenset[tuple[int, str]]
     """Broker and path of offline log dirs."""
+    without_dirs: frozenset[int]
+    """Brokers that reported no log dirs: whether theirs are still offline is unknown."""
     lost_on_dead: frozenset[int]
     """Brokers that are not registered but still have assigned replicas."""
     lost_on_dirs: frozenset[int]
@@ -28,8 +30,13 @@ class StateFindings:
     """Live brokers without a replica of a topic that is not internal."""
     led: frozenset[int]
 
+    def remembering(self, before: StateFindings) -> StateFindings:
+        """With the log dirs that were offline on brokers that now report none: they are not online because of that."""
+        kept = frozenset((broker, path) for broker, path in before.offline_dirs if broker in self.without_dirs)
+        return replace(self, offline_dirs=self.offline_dirs | kept)
 
-NOTHING_FOUND = StateFindings(frozenset(), frozenset(), frozenset(), 0, (), frozenset(), frozenset())
+
+NOTHING_FOUND = StateFindings(frozenset(), frozenset(), frozenset(), frozenset(), 0, (), frozenset(), frozenset())
 
 
 def find(state: ClusterState, outer_tolerance: float) -> StateFindings:
@@ -47,8 +54,10 @@ def findings_of(inspection: Inspection) -> StateFindings:
     held = np.bincount(replicas.broker[external[replicas.partition]], minlength=len(brokers))
     leader = state.partitions.leader
     first = replicas.broker[state.partitions.first[:-1]] if len(replicas) else np.zeros(0, np.int32)
+    has_dirs = np.bincount(dirs.broker, minlength=len(brokers)) > 0
     return StateFindings(
         offline_dirs=frozenset((int(brokers.id[dirs.broker[d]]), dirs.path[d]) for d in offline.tolist()),
+        without_dirs=frozenset(brokers.id[~has_dirs].tolist()),
         lost_on_dead=frozenset(brokers.id[lost_on & ~brokers.is_live].tolist()),
         lost_on_dirs=frozenset(brokers.id[lost_on & brokers.is_live].tolist()),
         out_of_sync=int(np.count_nonzero(lagging_partitions(state))),

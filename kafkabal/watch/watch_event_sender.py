@@ -31,6 +31,7 @@ class WatchEventSender:
     def __init__(self, clock: Clock, listener: WatchListener) -> None:
         self._clock, self._listener = clock, listener
         self._is_blind = False
+        self._has_failed = False
         self._obstacle = ""
         self._unmet: dict[HealKind, tuple[str, ...]] = {}
 
@@ -46,16 +47,21 @@ class WatchEventSender:
             self.report(EventKind.BLIND, f"the cluster cannot be read: {error.message}")
 
     def seeing(self) -> None:
-        """Report that the cluster responds again."""
+        """Report that the cluster can be read again."""
         if self._is_blind:
             self._is_blind = False
-            self.report(EventKind.SEEING, "the cluster responds again")
+            self.report(EventKind.SEEING, "the cluster can be read again")
 
     def health(self, change: HealthChange) -> None:
         """Report that the health of a broker has changed."""
         kind = _EVENT_OF_HEALTH[change.after]
         word = "is back" if kind is EventKind.BROKER_BACK else f"is {change.after}"
         self.report(kind, f"broker {change.broker} {word}: {change.detail}", broker=change.broker)
+
+    def removed(self, broker: int) -> None:
+        """Report that a dead broker holds no replica any more, so that it is no longer tracked."""
+        message = f"broker {broker} is removed: not registered, and holds no replicas"
+        self.report(EventKind.BROKER_REMOVED, message, broker=broker)
 
     def finding(self, change: FindingChange) -> None:
         """Report that a finding is new or gone."""
@@ -67,6 +73,9 @@ class WatchEventSender:
         if is_news:
             self.report(EventKind.HELD_BACK, decision.held_back)
         self._obstacle = decision.obstacle
+        if self._has_failed and decision.healing is None and not decision.obstacle:
+            self._has_failed = False
+            self.report(EventKind.NOTHING_TO_HEAL, "what a failed healing was for is gone")
 
     def unmet(self, healing: Healing, reasons: Sequence[str]) -> None:
         """Report what a plan could not reach, once until it changes."""
@@ -93,10 +102,16 @@ class WatchEventSender:
         elif result.was_stopped:
             self.report(EventKind.HEALING_STOPPED, f"{kind}: {why_stopped}; {_done(result)}", run_id=result.run_id)
         elif result.problem:
-            self.report(EventKind.HEALING_FAILED, f"{kind}: {result.problem}", run_id=result.run_id)
+            self.failed(kind, result.problem, result.run_id)
         else:
+            self._has_failed = False
             done = "; ".join(filter(None, (_done(result), result.left)))
             self.report(EventKind.HEALED, f"{kind}: {done}", run_id=result.run_id)
+
+    def failed(self, kind: HealKind, problem: str, run_id: str = "") -> None:
+        """Report that a healing failed."""
+        self._has_failed = True
+        self.report(EventKind.HEALING_FAILED, f"{kind}: {problem}", run_id=run_id)
 
     def report(
         self, kind: EventKind, message: str, broker: int | None = None, log_dir: str | None = None, run_id: str = ""

@@ -15,6 +15,8 @@ class EventKind(StrEnum):
     BROKER_UNREACHABLE = "broker-unreachable"
     BROKER_DEAD = "broker-dead"
     BROKER_BACK = "broker-back"
+    BROKER_REMOVED = "broker-removed"
+    """A dead broker holds no replica any more: nothing of it is missing."""
     LOG_DIR_OFFLINE = "log-dir-offline"
     LOG_DIR_ONLINE = "log-dir-online"
     OUT_OF_SYNC = "out-of-sync"
@@ -28,6 +30,8 @@ class EventKind(StrEnum):
     HEALING_FAILED = "healing-failed"
     HEALING_STOPPED = "healing-stopped"
     """Something else takes precedence, its window closed, or it is planned again; what was moved stays."""
+    NOTHING_TO_HEAL = "nothing-to-heal"
+    """The finding that a failed healing was for is gone."""
     HELD_BACK = "held-back"
     UNMET = "unmet"
     """What a healing cannot achieve, and why."""
@@ -38,11 +42,13 @@ class EventKind(StrEnum):
 
 ENDS = {
     EventKind.BROKER_BACK: (EventKind.BROKER_SLOW, EventKind.BROKER_UNREACHABLE, EventKind.BROKER_DEAD),
+    EventKind.BROKER_REMOVED: (EventKind.BROKER_DEAD,),
     EventKind.LOG_DIR_ONLINE: (EventKind.LOG_DIR_OFFLINE,),
     EventKind.IN_SYNC: (EventKind.OUT_OF_SYNC,),
     EventKind.BALANCED: (EventKind.IMBALANCED,),
     EventKind.SEEING: (EventKind.BLIND,),
     EventKind.HEALED: (EventKind.HEALING_FAILED,),
+    EventKind.NOTHING_TO_HEAL: (EventKind.HEALING_FAILED,),
     EventKind.SAVED: (EventKind.NOT_SAVED,),
 }
 """Which alerts an event resolves."""

@@ -30,7 +30,7 @@ from kafkabal.units import format_duration
 from kafkabal.watch.broker_health import BrokerHealth, HealthMonitor
 from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Situation, decide
 from kafkabal.watch.finding_changes import changes_between
-from kafkabal.watch.heal import Healer, HealResult, plan_of
+from kafkabal.watch.heal import Healer, plan_of
 from kafkabal.watch.heal_policy import HealLevel
 from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger, read_ledger, write_ledger
 from kafkabal.watch.one_observation import WatchSummary, read_state, sample_brokers
@@ -81,6 +81,7 @@ class Watcher:
         self._findings = NOTHING_FOUND
         self._state: ClusterState | None = None
         self._state_at_s = float("-inf")
+        self._read_at_s: float | None = None
         self._imbalanced_readings = 0
         self._begun_at_s = 0.0
         self._why_stopped = ""
@@ -134,7 +135,7 @@ class Watcher:
     def summary(self) -> WatchSummary:
         """What is wrong now."""
         health = {b: kind for kind in BrokerHealth for b in self._monitor.in_health(kind)}
-        return WatchSummary(health, self._findings)
+        return WatchSummary(health, self._findings, self._read_at_s)
 
     def _sample(self) -> bool:
         """Ask the brokers to respond; returns False if none does, so that nothing is known."""
@@ -143,8 +144,8 @@ class Watcher:
             samples = sample_brokers(self._cluster, self._options.broker_timeout_s)
         except KafkabalError as error:
             self._events.blind(error)
+            self._state_at_s = float("-inf")  # read as soon as a broker responds again
             return False
-        self._events.seeing()
         for change in self._monitor.update(samples, at_s):
             self._events.health(change)
             if {change.before, change.after} & _NOT_THERE:
@@ -160,7 +161,10 @@ class Watcher:
         except KafkabalError as error:
             self._events.blind(error)
             return
+        self._events.seeing()
+        found = found.remembering(self._findings)
         self._state, self._state_at_s = state, self._clock.monotonic()
+        self._read_at_s = self._clock.utc_now().timestamp()
         self._know(frozenset(state.brokers.id.tolist()))
         for change in changes_between(self._findings, found, self._options.policy.outer_tolerance):
             self._events.finding(change)
@@ -176,9 +180,11 @@ class Watcher:
         return age_s < self._options.state_every_s + 2 * self._options.every_s
 
     def _know(self, brokers: frozenset[int]) -> None:
-        """Track brokers that died before this watch was started."""
+        """Track brokers that died before this watch was started, and no longer those that were removed."""
         for change in self._monitor.expect(brokers, self._clock.monotonic()):
             self._events.health(change)
+        for broker in self._monitor.forget_removed(brokers):
+            self._events.removed(broker)
 
     def _heal_next(self, state: ClusterState) -> None:
         at_s, local = self._clock.utc_now().timestamp(), self._clock.utc_now().astimezone()
@@ -220,7 +226,7 @@ class Watcher:
             plan = plan_of(healing, state, self._options.policy, self._ledger, at_s)
         except KafkabalError as error:
             self._note(entry)
-            self._events.report(EventKind.HEALING_FAILED, f"{healing.kind}: {error.message}")
+            self._events.failed(healing.kind, error.message)
             return
         if not plan.partitions:
             # nothing can be done now: recorded, so that it is not planned again every five seconds
@@ -249,7 +255,7 @@ class Watcher:
             found = self._healer.latest_run()
             if found is None or not found.is_open or not self._ledger.has_begun(found.record.plan_id):
                 self._may_be_unfinished = False
-                self._forget_never_begun(found)
+                self._settle_entries(found, at_s)
                 return False
             if not self._healer.can_resume(found) or not self._is_alone() or self._healer.holder() is not None:
                 return False
@@ -262,12 +268,17 @@ class Watcher:
         self._finish_healing()
         return True
 
-    def _forget_never_begun(self, latest: FoundRun | None) -> None:
-        """Drop a healing that was recorded but not begun when the watch was killed: it moved nothing."""
-        began_at_s = datetime.fromisoformat(latest.record.started_at).timestamp() if latest is not None else -math.inf
-        kept = self._ledger.without_never_begun(latest.record.plan_id if latest is not None else "", began_at_s)
-        if kept != self._ledger:
-            self._ledger = kept
+    def _settle_entries(self, latest: FoundRun | None, at_s: float) -> None:
+        """Complete what a killed watch recorded: a healing that never began moved nothing, the latest one has ended."""
+        before, plan_id, began_at_s = self._ledger, "", -math.inf
+        if latest is not None:
+            plan_id, began_at_s = latest.record.plan_id, datetime.fromisoformat(latest.record.started_at).timestamp()
+        self._ledger = self._ledger.without_never_begun(plan_id, began_at_s)
+        entry = self._ledger.entry_of(plan_id)
+        if latest is not None and latest.state.has_begun and entry is not None and entry.ended_at_s is None:
+            self._ledger = self._ledger.with_end(plan_id, at_s=at_s, moved_bytes=None, succeeded=True)
+            self._remember_demotion(entry)
+        if self._ledger != before:
             self._save()
 
     def _finish_healing(self) -> None:
@@ -277,16 +288,24 @@ class Watcher:
         self._state_at_s = float("-inf")  # read the result of the change before the next decision
         at_s, kind = self._clock.utc_now().timestamp(), result.healing.kind
         has_failed = bool(result.problem) and not (result.is_busy or result.was_stopped)
-        self._ledger = self._ledger.with_end(
-            result.plan_id, at_s=at_s, moved_bytes=result.moved_bytes, succeeded=not has_failed
-        )
+        moved_bytes = None if result.may_have_moved_more else result.moved_bytes
+        if not result.is_busy:
+            self._ledger = self._ledger.with_end(
+                result.plan_id, at_s=at_s, moved_bytes=moved_bytes, succeeded=not has_failed
+            )
+        elif kind is not HealKind.RESUME:
+            self._ledger = self._ledger.without_latest(result.plan_id)
         is_unfinished = bool(result.problem or result.left)
         self._may_be_unfinished = is_unfinished and (kind is HealKind.RESUME or not result.is_busy)
         if has_failed and kind is HealKind.RESUME:
             failure = HealingEntry(at_s=at_s, kind=kind, moved_bytes=0, succeeded=False)
             self._ledger = self._ledger.with_entry(failure)
-        if not has_failed and not result.is_busy and not result.was_stopped:
-            self._remember_demotion(result)
+        entry = self._ledger.entry_of(result.plan_id)
+        if kind is HealKind.PROMOTE and not (result.problem or result.was_stopped):
+            self._ledger = self._ledger.without_demotion(result.healing.brokers)
+        elif entry is not None and result.done:
+            # even if it was stopped, failed in part, or an earlier process began it
+            self._remember_demotion(entry)
         self._save()
         self._imbalanced_readings = 0
         self._events.ended(result, self._why_stopped)
@@ -294,21 +313,16 @@ class Watcher:
             # retried after the next reading, not at once
             self._state_at_s = self._clock.monotonic()
 
-    def _remember_demotion(self, result: HealResult) -> None:
-        demoted = dict(self._ledger.demoted)
-        plans = {e.plan.plan_id: e.plan for e in self._ledger.entries if e.plan is not None}
-        for broker in result.healing.brokers:
-            if result.healing.kind is HealKind.DEMOTE and result.plan_id in plans:
-                demoted[broker] = plans[result.plan_id]
-            elif result.healing.kind is HealKind.PROMOTE:
-                demoted.pop(broker, None)
-        self._ledger = self._ledger.with_demoted(demoted)
+    def _remember_demotion(self, entry: HealingEntry) -> None:
+        """Remember whose leadership a healing has taken away, if it did, to give it back later."""
+        if entry.kind == HealKind.DEMOTE and entry.plan is not None:
+            for broker in entry.plan.options["demote"]:
+                self._ledger = self._ledger.with_demotion(broker, entry.plan)
 
     def _forget_demotion(self, healing: Healing) -> None:
         """Forget a demoted broker whose leadership others have changed since: nothing is to be given back."""
         if healing.kind is HealKind.PROMOTE:
-            kept = {b: plan for b, plan in self._ledger.demoted.items() if b not in healing.brokers}
-            self._ledger = self._ledger.with_demoted(kept)
+            self._ledger = self._ledger.without_demotion(healing.brokers)
             self._save()
 
     def _tend_healing(self) -> None:

@@ -110,6 +110,7 @@ def _metrics_of_a_watch(tmp_path_factory: pytest.TempPathFactory) -> str:
     summary: Any = SimpleNamespace(
         health={1: BrokerHealth.WELL},
         findings=SimpleNamespace(offline_dirs=(), out_of_sync=0, imbalanced=()),
+        read_at_s=0.0,
     )
     WatchTextfile(_writer(path)).on_event(summary)
     return path.read_text()

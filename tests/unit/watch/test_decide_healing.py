@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -18,6 +19,7 @@ ALL = HealPolicy(level=HealLevel.ALL)
 DEAD = Situation(dead={4: 3600.0}, dead_with_replicas=frozenset({4}))
 IMBALANCED = Situation(imbalanced_readings=10)
 SLOW = Situation(slow={2: 60.0}, led=frozenset({2}))
+DEMOTED = HealingLedger().with_demotion(2, Plan(partitions=()))
 
 
 def decided(situation: Situation, policy: HealPolicy = ALL, ledger: HealingLedger | None = None) -> Decision:
@@ -37,6 +39,23 @@ def entry(
     return HealingEntry(
         at_s=NOW_S - ago_s, kind=kind, moved_bytes=moved_bytes, succeeded=succeeded, plan=Plan(partitions=())
     )
+
+
+def test_a_demoted_broker_that_is_gone_blocks_nothing() -> None:
+    """Balancing waits for a demoted broker to lead again, but not for one that died or was removed since."""
+    waits = replace(IMBALANCED, well={2: 60.0})
+
+    assert decided(waits, ledger=DEMOTED).obstacle == "rebalance demoted"
+    assert kind_of(decided(IMBALANCED, ledger=DEMOTED)) is HealKind.REBALANCE
+    assert kind_of(decided(replace(IMBALANCED, dead={2: 9e4}), ledger=DEMOTED)) is HealKind.REBALANCE
+
+
+def test_a_demotion_that_failed_in_part_is_tried_again() -> None:
+    """A broker that kept some leadership because a demotion failed is demoted again; one that succeeded is not."""
+    failed, done = (DEMOTED.with_entry(entry("demote", ago_s=9e3, succeeded=s)) for s in (False, True))
+
+    assert kind_of(decided(SLOW, ledger=failed)) is HealKind.DEMOTE
+    assert decided(SLOW, ledger=done) == NOTHING
 
 
 @pytest.mark.parametrize("situation", [DEAD, IMBALANCED, SLOW])

@@ -12,6 +12,7 @@ import pytest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.config.time_window import TimeWindow
+from kafkabal.errors import UnreachableError
 from kafkabal.executor.execute_run import apply, resume
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions, Throttle, Timeouts
@@ -158,6 +159,22 @@ def test_a_watch_that_was_killed_resumes_its_run(stage: Stage) -> None:
 
     assert follower.messages(EventKind.HEALING)[0].startswith("resume: run ")
     assert follower.messages(EventKind.HEALED)[0].startswith("resume: ")
+    (entry,) = read_ledger(stage.ledger).entries
+    assert entry.plan is not None
+    assert entry.moved_bytes == entry.plan.moved_bytes, "what the killed watch copied counts as well"
+
+
+def test_bytes_that_a_failed_run_may_have_copied_count(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that ends in an error after it began has moved bytes that nobody counted: the planned ones count."""
+
+    def fails(*_: object, **__: object) -> None:
+        raise UnreachableError("no broker responds")
+
+    monkeypatch.setattr("kafkabal.watch.heal.apply", fails)
+    stage.run_for(stage.watcher(), hours=0.1)
+
+    assert stage.messages(EventKind.HEALING_FAILED) == ["fill: no broker responds"]
+    assert read_ledger(stage.ledger).bytes_of_day(stage.clock.utc_now().timestamp()) > 0
 
 
 def test_a_watch_that_was_killed_before_its_run_began_heals_at_once_when_it_is_back(stage: Stage) -> None:

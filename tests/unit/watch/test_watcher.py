@@ -7,16 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kafkabal.clusters.cluster_protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
-from kafkabal.errors import InputFileError
+from kafkabal.errors import InputFileError, OperationError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from kafkabal.watch.heal import RunHealer
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
-from kafkabal.watch.healing_ledger import read_ledger
+from kafkabal.watch.healing_ledger import HealingLedger, read_ledger, write_ledger
 from kafkabal.watch.watch_events import EventKind, WatchEvent
 from kafkabal.watch.watch_options import WatchOptions
 from kafkabal.watch.watcher import Watcher
@@ -243,6 +244,95 @@ def test_a_damaged_ledger_stops_healing_not_reporting(make_scene: Callable[[], S
     assert (scene.folder / "ledger.json").read_bytes() == b"\0" * 40
     with pytest.raises(InputFileError, match=r"ledger\.json, line 1: not a ledger of kafkabal watch"):
         scene.watcher(level=HealLevel.LEADERS)
+
+
+def test_a_killed_watch_knows_whose_leadership_it_took(make_scene: Callable[[], Scene]) -> None:
+    """Killed between the end of a demotion and its record, the next watch gives the leadership back nevertheless."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.LEADERS)
+    scene.run_for(watcher, minutes=2)
+    led_before = scene.led()
+    slow = scene.memory.kafka.parts.brokers[2]
+    slow.response_s = 0.2
+    scene.run_for(watcher, minutes=1)
+    path = scene.folder / "ledger.json"
+    (ended,) = read_ledger(path).entries
+    write_ledger(HealingLedger(entries=(replace(ended, ended_at_s=None, succeeded=False),)), path)
+
+    slow.response_s = 0.002
+    scene.run_for(scene.watcher(level=HealLevel.LEADERS), minutes=12)
+
+    assert scene.led() == led_before
+
+
+def test_an_offline_log_dir_is_not_online_because_its_broker_is_silent(make_scene: Callable[[], Scene]) -> None:
+    """A dead broker reports no log dirs: one that was offline ends with a report of it, or with the broker itself."""
+    scene = make_scene()
+    watcher = scene.watcher()
+    scene.memory.kafka.fail_log_dir(4, "/d0")
+    scene.run_for(watcher, minutes=1)
+    scene.memory.kafka.kill(4)
+    scene.run_for(watcher, minutes=2)
+
+    assert EventKind.LOG_DIR_ONLINE not in scene.kinds()
+    assert "log dir /d0 of broker 4 offline" in watcher.summary().problems
+    scene.memory.kafka.parts.brokers[4].log_dirs["/d0"].online = True
+    scene.memory.kafka.start(4)
+    scene.run_for(watcher, minutes=1)
+    assert scene.kinds().count(EventKind.LOG_DIR_ONLINE) == 1
+
+
+def test_the_alert_of_a_broker_that_was_removed_ends(make_scene: Callable[[], Scene]) -> None:
+    """A dead broker that holds nothing any more is reported as removed, once, which resolves its alert."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0)
+    scene.run_for(watcher, minutes=1)
+    scene.memory.kafka.kill(4)
+    scene.run_for(watcher, minutes=3)
+    del scene.memory.kafka.parts.brokers[4]
+    scene.run_for(watcher, minutes=2)
+
+    assert [e.broker for e in scene.events if e.event is EventKind.BROKER_REMOVED] == [4]
+    assert not [p for p in watcher.summary().problems if p.startswith("broker")]
+
+
+def test_the_alert_of_a_failed_healing_ends_with_its_finding(
+    make_scene: Callable[[], Scene], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failed repair whose broker comes back needs no other run to resolve its alert."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0)
+    scene.run_for(watcher, minutes=1)
+    scene.memory.kafka.kill(4)
+
+    def fails(*_: object) -> None:
+        raise OperationError("no plan")
+
+    monkeypatch.setattr("kafkabal.watch.watcher.plan_of", fails)
+    scene.run_for(watcher, minutes=2)
+    assert EventKind.HEALING_FAILED in scene.kinds()
+    scene.memory.kafka.start(4)
+    scene.run_for(watcher, minutes=2)
+
+    assert scene.kinds().count(EventKind.NOTHING_TO_HEAL) == 1
+
+
+def test_a_cluster_that_responds_but_cannot_be_read_is_reported_once(
+    make_scene: Callable[[], Scene], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brokers that answer probes do not end the report that the cluster cannot be read; a reading does."""
+    scene = make_scene()
+    watcher = scene.watcher()
+
+    def refuse(_: ReadRequest) -> None:
+        raise OperationError("not authorized")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scene.memory, "read", refuse)
+        scene.run_for(watcher, minutes=2)
+    scene.run_for(watcher, minutes=1)
+
+    assert scene.kinds() == [EventKind.BLIND, EventKind.SEEING]
 
 
 def test_a_cluster_that_cannot_be_read_is_reported_once(make_scene: Callable[[], Scene]) -> None:
