@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
 from importlib import import_module
 from typing import IO, Any
 
@@ -60,7 +61,7 @@ def _rows(what: str, opened: Any, size_bytes: int, wanted: WantedFields) -> Iter
         check_columns(columns, wanted)
         for batch in batches:
             fields = _python_rows(batch, number + 1)
-            texts = [b""] * len(fields) if wanted.value else [_encoded(row) for row in fields]
+            texts = [b""] * len(fields) if wanted.value else _encoded(fields, number + 1)
             done_bytes = size_bytes * number // n_rows if n_rows else 0
             places = range(number + 1, number + len(fields) + 1)
             number += len(fields)
@@ -90,8 +91,28 @@ def _python_rows(batch: Any, number: int) -> list[Fields]:
     return rows
 
 
-def _encoded(row: Fields) -> bytes:
-    return msgspec.json.encode(row)
+def _encoded(rows: list[Fields], number: int) -> list[bytes]:
+    texts: list[bytes] = []
+    try:
+        for row in rows:
+            texts.append(msgspec.json.encode(row, enc_hook=_without_pandas))  # noqa: PERF401 - counts up to an error
+    except TypeError as error:
+        raise BadRowError(number + len(texts), f"cannot be sent as a JSON object: {error}") from error
+    return texts
+
+
+def _without_pandas(value: Any) -> Any:
+    """A time or duration that pyarrow gives as pandas' type, if that is installed, as it would be without pandas; its
+    text if Python's own types do not hold its nanoseconds."""
+    if isinstance(value, datetime):
+        exact: Any = value
+        text = exact.isoformat()
+        utc = text.endswith("+00:00")
+        return exact.to_pydatetime() if not exact.nanosecond else text.removesuffix("+00:00") + "Z" * utc
+    if isinstance(value, timedelta):
+        exact = value
+        return exact.to_pytimedelta() if not exact.nanoseconds else exact.isoformat()
+    raise TypeError(f"no JSON for {type(value).__name__}")
 
 
 def _pyarrow(what: str) -> Any:

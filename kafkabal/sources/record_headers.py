@@ -36,6 +36,11 @@ def header_bytes(headers: Headers) -> int:
     return n_bytes
 
 
+def is_utf8(text: str) -> bool:
+    """Whether a text can be the name or value of a header: given another one, confluent-kafka crashes the process."""
+    return text.encode("utf-8", "replace").decode() == text
+
+
 def with_label(headers: Headers, label: bytes | None) -> Headers:
     """Replace or add the label."""
     others = [header for header in headers if header[0] != LABEL_HEADER]

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from kafkabal.errors import InputFileError, UsageError, import_hint
-from kafkabal.sources.record_headers import CHECKSUM_HEADER, header_bytes
+from kafkabal.sources.record_headers import CHECKSUM_HEADER, header_bytes, is_utf8
 from kafkabal.sources.source_protocol import Block, Headers
 
 TransformFunction: TypeAlias = "Callable[[bytes, Headers], tuple[bytes, Headers]]"
@@ -86,7 +86,7 @@ def _call(transform: Transform, value: bytes, headers: Headers, record: str) -> 
         raise InputFileError(
             record,
             f"transform {transform.name!r} returned {type(made).__name__}",
-            hint="return (bytes, [(name, bytes), ...])",
+            hint="return (bytes, [(name, bytes), ...]), with names in UTF-8",
         )
     return made[0], list(made[1])
 
@@ -102,6 +102,7 @@ def _is_record(made: Any) -> bool:
             and len(header) == 2
             and isinstance(header[0], str)
             and isinstance(header[1], str | bytes | None)
+            and all(is_utf8(part) for part in header if isinstance(part, str))
             for header in made[1]
         )
     )

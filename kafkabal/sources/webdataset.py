@@ -11,14 +11,16 @@ import tarfile
 from collections.abc import Iterator
 from typing import IO, Any, Final
 
-from kafkabal.sources.record_headers import LABEL_HEADER, PATH_HEADER
+from kafkabal.sources.record_headers import CHECKSUM_HEADER, CHUNK_HEADER, LABEL_HEADER, PATH_HEADER, is_utf8
 from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields
-from kafkabal.sources.source_protocol import Headers
+from kafkabal.sources.source_protocol import Headers, printable
 
 SAMPLE_FIELD: Final = "__key__"
 _LABEL_EXTENSION: Final = "cls"
 # files that describe a sample; they become its value only if it has nothing else
 _DESCRIPTIONS: Final = frozenset({"cls", "cls2", "id", "json", "txt", "index", "inx"})
+# files of other extensions become headers of that name, and readers would take these for our own
+_RESERVED: Final = frozenset({SAMPLE_FIELD, PATH_HEADER, CHECKSUM_HEADER, CHUNK_HEADER})
 _BLOCK_BYTES: Final = 1 << 20
 """Members are some kB to MB, so several of them share one read."""
 
@@ -29,7 +31,7 @@ def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> I
     Raises
     ------
     BadRowError
-        If it is not an archive, is cut off, or a sample has two files of one extension.
+        If it is not an archive, is cut off, or a sample has two files of one extension, a reserved one, or a hard link.
     """
     texts: list[bytes] = []
     fields: list[Fields] = []
@@ -70,12 +72,17 @@ def _samples(file: IO[bytes]) -> Iterator[Fields]:
         for member in archive:
             folder, slash, name = member.name.rpartition("/")
             stem, dot, extension = name.partition(".")
-            if not member.isfile() or not (stem and dot):
+            if not (member.isfile() or member.islnk()) or not (stem and dot):
                 continue
             key = f"{folder}{slash}{stem}"
             if sample and sample[SAMPLE_FIELD] != key:
                 yield sample
                 sample = {}
+            if member.islnk():  # the file it names may lie gigabytes back in the stream
+                raise BadRowError(None, f"{member.name!r} is a hard link to another file of the archive")
+            if extension in _RESERVED or not is_utf8(extension):
+                why = "is reserved" if extension in _RESERVED else "is not UTF-8"
+                raise BadRowError(None, f"extension of {printable(member.name)!r} {why}")
             opened: Any = archive.extractfile(member)
             if extension in sample:
                 raise BadRowError(None, f"has two files named {member.name!r}")

@@ -80,6 +80,20 @@ def test_parquet_rows(tmp_path: Path) -> None:
     assert rows_of(RowSource(path, value_field="image", key_field="n")) == [(b"1", b"\x00\xff"), (b"2", b"x")]
 
 
+def test_parquet_times_do_not_depend_on_pandas(tmp_path: Path) -> None:
+    """With pandas, pyarrow gives its types for nanoseconds: they are sent like Python's, or with all digits."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    pytest.importorskip("pandas")
+    path = tmp_path / "a.parquet"
+    at = pyarrow.array([1_700_000_000_000_001_000, 1_700_000_000_000_000_001], pyarrow.timestamp("ns", tz="UTC"))
+    parquet.write_table(pyarrow.table({"at": at, "took": at.cast("int64").cast(pyarrow.duration("ns"))}), path)
+    assert rows_of(RowSource(path)) == [
+        (None, b'{"at":"2023-11-14T22:13:20.000001Z","took":"P19675DT80000.000001S"}'),
+        (None, b'{"at":"2023-11-14T22:13:20.000000001Z","took":"P19675DT22H13M20.000000001S"}'),
+    ]
+
+
 def test_start_in_the_middle(tmp_path: Path) -> None:
     """A run that resumes skips the rows before."""
     assert rows_of(RowSource(written(tmp_path, "a.txt", b"a\nb\nc\n")), 2) == [(None, b"c")]

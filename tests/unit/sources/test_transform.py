@@ -47,7 +47,9 @@ def test_rows_are_transformed_too(tmp_path: Path) -> None:
     assert source.options == {"--transform": HERE}
 
 
-@pytest.mark.parametrize("made", [None, b"x", ("x", []), (b"x", [("a", 1)]), (b"x", {"a": b"b"})])
+@pytest.mark.parametrize(
+    "made", [None, b"x", ("x", []), (b"x", [("a", 1)]), (b"x", {"a": b"b"}), (b"x", [("\udcff", b"")])]
+)
 def test_invalid_records_are_refused(tmp_path: Path, made: Any) -> None:
     """A result that is not a record is refused, and the error names the record and the transform."""
     (tmp_path / "a").write_bytes(b"1")

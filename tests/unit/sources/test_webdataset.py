@@ -73,6 +73,32 @@ def test_two_files_of_one_extension_are_refused(tmp_path: Path) -> None:
         read(RowSource(path))
 
 
+@pytest.mark.parametrize("extension", ["__key__", "path", "sha256", "chunk"])
+def test_reserved_extensions_are_refused(tmp_path: Path, extension: str) -> None:
+    """As headers they would be taken for those that kafkabal reads: such a record could not be restored or joined."""
+    path = archive(tmp_path / "a.tar", [(f"1.{extension}", b"x"), ("1.jpg", b"y")])
+    with pytest.raises(InputFileError, match=rf"sample 1: extension of '1\.{extension}' is reserved"):
+        read(RowSource(path))
+
+
+def test_an_extension_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    """It cannot be the name of a header: confluent-kafka crashes."""
+    path = archive(tmp_path / "a.tar", [("1.jpg", b"x"), ("1.\udcff", b"y")])
+    with pytest.raises(InputFileError, match=r"extension of '1\.\\\\xff' is not UTF-8"):
+        read(RowSource(path))
+
+
+def test_a_hard_link_is_refused(tmp_path: Path) -> None:
+    """Its bytes are elsewhere in the archive; leaving it out would lose a file."""
+    path = archive(tmp_path / "a.tar", [("1.jpg", b"x")])
+    with tarfile.open(path, "a") as tar:
+        member = tarfile.TarInfo("2.jpg")
+        member.type, member.linkname = tarfile.LNKTYPE, "1.jpg"
+        tar.addfile(member)
+    with pytest.raises(InputFileError, match=r"'2\.jpg' is a hard link"):
+        read(RowSource(path))
+
+
 def test_a_missing_value_is_refused(tmp_path: Path) -> None:
     """A sample without the requested file is named."""
     path = archive(tmp_path / "a.tar", [("1.jpg", b"x"), ("2.png", b"y")])
