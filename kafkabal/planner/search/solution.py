@@ -101,8 +101,10 @@ class Solution:
         self.used: I64 = np.bincount(broker, load.astype(np.float64), n).astype(np.int64)
         self.count: I64 = np.bincount(broker, minlength=n).astype(np.int64)
         topic = np.broadcast_to(problem.topic[:, None], self.placement.shape)[placed]
+        # a broker holds a partition once at most, so that the partitions of the largest topic limit every count
+        most = int(np.bincount(problem.topic, minlength=1).max())
         self.topic_count: Counts | None = (
-            _count_pairs(topic, broker, problem.n_topics, n) if problem.has_score("topic-spread") else None
+            _count_pairs(topic, broker, (problem.n_topics, n), most) if problem.has_score("topic-spread") else None
         )
 
     def _total_bytes(self) -> int:
@@ -326,14 +328,11 @@ class Solution:
         self.put(p, k, target)
 
 
-def _count_pairs(topic: I32, broker: I32, n_topics: int, n_brokers: int) -> Counts:
-    """shape (n_topics, n_brokers): replicas of each topic on each broker, in the smallest type that will do."""
-    largest = int(np.bincount(topic, minlength=1).max())
-    table = np.zeros((n_topics, n_brokers), np.min_scalar_type(largest))
+def _count_pairs(topic: I32, broker: I32, shape: tuple[int, int], most: int) -> Counts:
+    """Replicas of each topic on each broker, in the smallest type that holds one more than ``most``."""
+    table = np.zeros(shape, np.min_scalar_type(most + 1))
     _add_pairs(table, topic, broker, 1)
-    # no broker will ever hold more than twice what it holds or is due
-    needed = np.min_scalar_type(2 * int(table.max(initial=0)) + 2 * -(-largest // n_brokers) + 4)
-    return table.astype(needed, copy=False)
+    return table
 
 
 def _add_pairs(table: Counts, topic: I32, broker: I32 | I64, number: int) -> None:
