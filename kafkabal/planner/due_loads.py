@@ -132,6 +132,7 @@ def _due_leaders(problem: Problem) -> F64:
     fixed = np.where(rows, _led_on_brokers(problem, ~rules.movable & ~rules.ignored), 0.0)
     on_top = np.where(rows, _led_on_brokers(problem, rules.ignored), 0.0)
     most = np.where(rules.takes, np.inf, _on_brokers(problem, rules.movable))
+    most = np.where(rules.may_lead_more, most, _led_on_brokers(problem, rules.movable))
     each = {1: float(rules.movable.sum())}
     return _due(problem, _capacity(problem, "leaders"), rows, each, fixed, most, on_top)
 

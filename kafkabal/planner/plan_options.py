@@ -72,7 +72,7 @@ class PlanOptions:
     drain: frozenset[int] = frozenset()
     """Ids of brokers to drain."""
     exclude_brokers: frozenset[int] = frozenset()
-    """Ids of brokers that receive nothing."""
+    """Ids of brokers that receive neither replicas nor leadership."""
     topics: tuple[str, ...] = ()
     """Shell patterns of topics that may move; empty: all."""
     exclude_topics: tuple[str, ...] = ()

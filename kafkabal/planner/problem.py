@@ -189,6 +189,7 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
             ignored=ignored_partitions(state, options),
             factor=lasting_factor(state) if options.replication_factor is None else positions,
             takes=_open(state, options, ~counted | excluded),
+            may_lead_more=~excluded,
             leaves=~counted,
             rack=rack,
             room_bytes=room_for_replicas(state, options.log_dir_limit),

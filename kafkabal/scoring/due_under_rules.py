@@ -42,6 +42,8 @@ class Rules:
     """shape (n_partitions,): target number of replicas of each partition."""
     takes: Bools
     """shape (n_brokers,): may receive replicas; a broker that may not keeps at most what it has."""
+    may_lead_more: Bools
+    """shape (n_brokers,): may take over leadership; a broker that may not leads at most what it leads."""
     leaves: Bools
     """shape (n_brokers,): dead or drained: its replicas go to other brokers."""
     rack: I32
@@ -67,6 +69,7 @@ def rules_of(state: ClusterState, drained: Bools | None = None) -> Rules:
         ignored=internal,
         factor=lasting_factor(state),
         takes=takes_replicas(state, leaves),
+        may_lead_more=np.ones(len(state.brokers), np.bool_),
         leaves=leaves,
         rack=rack_numbers(state),
         room_bytes=room_for_replicas(state, DEFAULT_LOG_DIR_LIMIT),
@@ -268,14 +271,16 @@ class _Loads:
 
     def most(self) -> F64:
         """float64, shape (n_brokers,): most that may be placed; a closed broker may keep what it has, and lead all of
-        it."""
+        it unless it is excluded from leadership."""
         closed = self.counted & ~self.rules.takes
         most = np.full(len(closed), np.inf)
         if closed.any():
             r = self.cluster.replicas
             rows = np.flatnonzero(closed[r.broker] & self.rules.movable[r.partition])
             led = np.where(self.leads, np.maximum(self.parts.leader_load, 0.0), 0.0)
-            could = self.parts.replica_load[rows] + led[r.partition[rows]]
+            p, b = r.partition[rows], r.broker[rows]
+            may_lead = self.rules.may_lead_more[b] | (self.cluster.partitions.leader[p] == b)
+            could = self.parts.replica_load[rows] + np.where(may_lead, led[p], 0.0)
             most[closed] = np.bincount(r.broker[rows], could, len(closed))[closed]
         return most
 

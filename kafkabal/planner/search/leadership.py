@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.model import I32, I64, Bools
-from kafkabal.planner.problem import NONE
+from kafkabal.planner.problem import NONE, Problem
+from kafkabal.planner.search.grouped_array_operations import any_of_row
 from kafkabal.planner.search.solution import Solution
 
 _FULL = np.iinfo(np.int64).max // 2
@@ -22,6 +23,7 @@ class Leadership:
         arrived = solution.moved()
         self.candidates: I32 = np.where(there & (problem.electable | arrived), solution.placement, NONE)
         self.candidates[~problem.counted[self.candidates] & (self.candidates >= 0)] = NONE
+        self._leave_out_excluded(problem)
         self.free: Bools = problem.movable.copy()
         limit = problem.options.max_leader_changes
         # with a limit, replicas of a drained broker may stay for later, and their leadership with them
@@ -33,6 +35,15 @@ class Leadership:
         led = self.leader[self.leader >= 0]
         self.count: I64 = np.bincount(led, minlength=problem.n_brokers).astype(np.int64)
         self.changes_left = len(self.leader) if limit is None else max(0, limit - int((self.leader < 0).sum()))
+
+    def _leave_out_excluded(self, problem: Problem) -> None:
+        """Brokers excluded from leadership keep what they lead, and take over only what nobody else can lead."""
+        if problem.rules.may_lead_more.all():
+            return
+        may_lead_more = np.append(problem.rules.may_lead_more, False)
+        keeps = may_lead_more[self.candidates] | (self.candidates == problem.leader[:, None])
+        others = np.where(keeps, self.candidates, NONE)
+        self.candidates = np.where(any_of_row(others >= 0)[:, None], others, self.candidates)
 
     def change(self, p: I64, broker: I32 | I64) -> None:
         """Change the leaders of partitions."""

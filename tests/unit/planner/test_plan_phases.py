@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from random import Random
 
 import msgspec
@@ -256,6 +257,29 @@ def test_excluded_topics_are_ignored_partitions() -> None:
 def test_excluded_brokers_take_nothing() -> None:
     """Nothing arrives at an excluded broker."""
     assert 1 not in _targets(make_plan(make_world(SyntheticWorld(seed=4)), PlanOptions(exclude_brokers=frozenset({1}))))
+
+
+@pytest.mark.parametrize("mode", [Mode.FULL, Mode.LEADERS_ONLY])
+def test_an_excluded_broker_takes_over_no_leadership(mode: Mode) -> None:
+    """The other brokers share what broker 1 leads too much of, and are inside their bands with it."""
+    options = PlanOptions(mode=mode, exclude_brokers=frozenset({3}))
+    state = cluster(brokers(3), [topic("led-by-one", *[(1, 2, 3)] * 10), topic("led-by-the-excluded", (3, 1, 2))])
+    plan = make_plan(state, options)
+    after = apply_plan(state, plan)
+
+    assert [after.partitions.leader.tolist().count(b) for b in (0, 1, 2)] == [5, 5, 1]
+    assert plan.warnings == ()
+    assert plan.scores["leaders"].after["outside"] == 0
+    assert make_plan(after, options).partitions == ()
+
+
+def test_an_excluded_broker_leads_what_nobody_else_can() -> None:
+    """A drained leader hands over at once, even if the budget does not pay for a copy on broker 2."""
+    state = cluster(brokers(3), [topic("img", (1, 3))])
+    drained = PlanOptions(drain=frozenset({1}), exclude_brokers=frozenset({3}))
+
+    assert [change.replicas for change in make_plan(state, drained).partitions] == [(2, 3)]
+    assert [change.replicas for change in make_plan(state, replace(drained, max_bytes=0)).partitions] == [(3, 1)]
 
 
 def test_a_limit_of_replicas_is_kept() -> None:
