@@ -10,6 +10,7 @@ import msgspec
 
 from kafkabal.decoding_faults import decoding_fault
 from kafkabal.errors import ConfigError, OperationError, UnreachableError
+from kafkabal.http_client import open_http_client
 
 _TIMEOUT_S = 10.0
 """Prometheus gives up a query after two minutes; a command that waits for a table should do so much sooner."""
@@ -46,16 +47,19 @@ class PrometheusQuery:
     broker_label
         Label whose value is the broker's id, alone or as the last number in it (``kafka-3``, ``broker_3``).
     transport
-        For httpx; None opens connections.
+        None opens connections.
+
+    Raises
+    ------
+    ConfigError
+        If proxies or certificates that the environment names cannot be used.
     """
 
     def __init__(self, url: str, query: str, broker_label: str, *, transport: Any = None) -> None:
-        import httpx
-
         self._url = url.rstrip("/") + _PATH
         self._query = query
         self._label = broker_label
-        self._client = httpx.Client(timeout=_TIMEOUT_S, transport=transport)
+        self._client = open_http_client(_TIMEOUT_S, transport)
 
     def __call__(self) -> Mapping[int, float]:
         """Value by broker id; a broker without a series, or with NaN, is missing: unknown, not idle.

@@ -482,14 +482,14 @@ def test_an_unwritable_textfile_does_not_stop_the_run(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A textfile that becomes unwritable causes one warning, and the run completes."""
+    """A textfile that becomes unwritable causes one warning, with -q too, and the run completes."""
 
     def refuse(path: Path) -> None:
         raise OutputError(f"{path}: cannot write: disk full")
 
     monkeypatch.setattr("kafkabal.reporting.textfile_writer.replacing", refuse)
     words = _apply(plan_file, snapshot)
-    outcome = run_cli(*words, "--textfile", str(tmp_path / "run.prom"))
+    outcome = run_cli(*words, "--textfile", str(tmp_path / "run.prom"), "-q")
     assert outcome.code == 0, outcome.err
     assert outcome.err.count("disk full") == 1
 

@@ -222,7 +222,7 @@ def _publisher(settings: Settings, context: CommandContext, at_end: ExitStack) -
     from kafkabal.routing import WEIGHTS_TOPIC
 
     cluster = at_end.enter_context(KafkaCluster(live_connection(settings, "route")))
-    publisher = WeightPublisher(cluster, cluster.records_in(WEIGHTS_TOPIC, WEIGHTS_CONFIGS), context.warn)
+    publisher = WeightPublisher(cluster, cluster.records_in(WEIGHTS_TOPIC, WEIGHTS_CONFIGS), context.alert)
     at_end.callback(publisher.release)
     return publisher
 
@@ -288,7 +288,7 @@ class _Publishing:
     def _say(self, about: str, text: str) -> None:
         if self._said.get(about) != text:
             self._said[about] = text
-            self._context.warn(text)
+            self._context.alert(text)
 
     def _recovered(self, about: str, text: str) -> None:
         if self._said.pop(about, None) is not None:

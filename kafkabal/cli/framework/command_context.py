@@ -124,14 +124,18 @@ class CommandContext:
         if self.quiet:
             self.held.append(text)
         else:
-            self._write_line(f"{PROGRAM}: warning: {text}")
+            self.alert(text)
+
+    def alert(self, text: str) -> None:
+        """Warn, also with ``-q``, of what no exit code shows: monitoring without data, or a result that is lost."""
+        self._write_line(f"{PROGRAM}: warning: {text}")
 
     def release_warnings(self, but_for: Collection[str] = ()) -> None:
         """Show the warnings held back by ``-q``, except those that the error itself lists."""
         while self.held:
             text = self.held.popleft()
             if text not in but_for:
-                self._write_line(f"{PROGRAM}: warning: {text}")
+                self.alert(text)
 
     def complain(self, text: str, hint: str | None = None) -> None:
         """Show why the command fails, and what to do about it."""
@@ -187,7 +191,7 @@ class CommandContext:
         except OSError as error:
             self.drop_stdout()
             if not isinstance(error, BrokenPipeError):
-                self.warn(f"cannot write the output: {error.strerror or error}")
+                self.alert(f"cannot write the output: {error.strerror or error}")
         except ValueError:
             pass  # the process was started without a stdout
 

@@ -22,4 +22,4 @@ def open_textfile(
 
     cluster = cluster_label(settings, context) or ",".join(settings.bootstrap_servers)
     labels = {"cluster": cluster, "topic": topic}
-    return TransferTextfile(path, command, labels, context.wall_clock, context.warn)
+    return TransferTextfile(path, command, labels, context.wall_clock, context.alert)

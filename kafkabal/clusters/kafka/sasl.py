@@ -12,6 +12,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafkabal.clusters.clock import Clock
 from kafkabal.config import ConnectionSettings, OAuthSettings
 from kafkabal.errors import ConfigError, RefusedByClusterError, UnreachableError
+from kafkabal.http_client import open_http_client
 
 _TOKEN_LIFETIME_S = 3600
 """Same as Kafka's own unsecured login module."""
@@ -68,13 +69,12 @@ def _base64url(content: dict[str, Any]) -> str:
 
 def _fetch_token(url: str, settings: OAuthSettings) -> str:
     """Request a token from the endpoint (RFC 6749, section 4.4: client credentials)."""
-    import httpx  # costs a tenth of a second, and few need it
+    import httpx
 
     form = {"grant_type": "client_credentials"} | ({"scope": settings.scope} if settings.scope else {})
     try:
-        response = httpx.post(
-            url, data=form, auth=(settings.client_id, settings.client_secret), timeout=_TOKEN_TIMEOUT_S
-        )
+        with open_http_client(_TOKEN_TIMEOUT_S) as client:
+            response = client.post(url, data=form, auth=(settings.client_id, settings.client_secret))
     except httpx.HTTPError as error:
         raise UnreachableError(f"cannot reach token endpoint {url}: {error}") from error
     try:

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from kafkabal.errors import UsageError
+from kafkabal.errors import KafkabalError, UsageError
+from kafkabal.http_client import open_http_client
 
 if TYPE_CHECKING:
     import httpx
@@ -157,7 +158,12 @@ class Notifier:
     def _post_all(self) -> None:
         import httpx
 
-        with httpx.Client(timeout=_TIMEOUT_S) as client:
+        try:
+            client = open_http_client(_TIMEOUT_S)
+        except KafkabalError as error:
+            self._fail(error.message)
+            return
+        with client:
             for body in self._alerts() if self._form is NotificationForm.ALERTMANAGER else self._messages():
                 try:
                     client.post(self._url, json=body).raise_for_status()

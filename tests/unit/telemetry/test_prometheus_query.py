@@ -85,3 +85,12 @@ def test_a_url_that_is_none_is_reported() -> None:
     """A URL that httpx refuses is a configuration error."""
     with pytest.raises(ConfigError, match="invalid URL: http://p:port/api/v1/query"):
         PrometheusQuery("http://p:port", "x", "broker")()
+
+
+def test_unusable_certificates_are_a_configuration_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Certificates or proxies that the environment names wrongly are named in one line, not in a traceback."""
+    monkeypatch.setenv("SSL_CERT_FILE", "/no/such/file")
+
+    with pytest.raises(ConfigError, match="HTTP requests are impossible: ") as failed:
+        PrometheusQuery("http://p", "x", "broker")
+    assert "SSL_CERT_FILE" in str(failed.value.hint)

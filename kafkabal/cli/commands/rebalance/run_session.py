@@ -403,7 +403,7 @@ def _open_textfile(path: Path, settings: Settings, cluster: Cluster, context: Co
     from kafkabal.reporting.textfile_writer import TextfileWriter
 
     def labelled(cluster_name: str) -> RunTextfile:
-        return RunTextfile(TextfileWriter(path, {"cluster": cluster_name}, context.wall_clock, context.warn))
+        return RunTextfile(TextfileWriter(path, {"cluster": cluster_name}, context.wall_clock, context.alert))
 
     label = cluster_label(settings, context)
     if label:
@@ -433,11 +433,11 @@ def _notifications(url: str, cluster: str, command: str, context: CommandContext
     from kafkabal.reporting.notifications.notifier import Notifier
     from kafkabal.reporting.notifications.run_notifications import RunNotifications
 
-    return RunNotifications(Notifier(url, cluster, context.warn), command, context.wall_clock)
+    return RunNotifications(Notifier(url, cluster, context.alert), command, context.wall_clock)
 
 
 def _warn_of_failure(context: CommandContext, what: str, error: Exception) -> None:
-    context.warn(f"{what}: no longer written, the run continues: {error}")
+    context.alert(f"{what}: no longer written, the run continues: {error}")
 
 
 def _on_a_snapshot() -> Timeouts:

@@ -46,11 +46,11 @@ def test_a_token_is_fetched_with_client_credentials(monkeypatch: pytest.MonkeyPa
     """The endpoint is asked as in RFC 6749, and its token is sent."""
     asked: dict[str, Any] = {}
 
-    def post(url: str, **options: Any) -> httpx.Response:
+    def post(_: httpx.Client, url: str, **options: Any) -> httpx.Response:
         asked.update(options, url=url)
         return httpx.Response(200, json={"access_token": "tok", "expires_in": 60})
 
-    monkeypatch.setattr(httpx, "post", post)
+    monkeypatch.setattr(httpx.Client, "post", post)
     assert _first_message(_OAUTH) == b"n,,\x01auth=Bearer tok\x01\x01"
     assert asked["url"] == "http://id.invalid/token"
     assert asked["data"] == {"grant_type": "client_credentials", "scope": "kafka"}
@@ -59,7 +59,8 @@ def test_a_token_is_fetched_with_client_credentials(monkeypatch: pytest.MonkeyPa
 
 def test_an_endpoint_without_a_token_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refusal reports the status, never the secret."""
-    monkeypatch.setattr(httpx, "post", lambda url, **options: httpx.Response(401, json={"error": "invalid_client"}))
+    refusal = httpx.Response(401, json={"error": "invalid_client"})
+    monkeypatch.setattr(httpx.Client, "post", lambda *_, **options: refusal)
     with pytest.raises(
         RefusedByClusterError, match=r"no token from token endpoint http://id\.invalid/token: HTTP status 401"
     ) as caught:
@@ -70,10 +71,10 @@ def test_an_endpoint_without_a_token_is_named(monkeypatch: pytest.MonkeyPatch) -
 def test_an_endpoint_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """An endpoint that does not respond is reported as unreachable."""
 
-    def post(url: str, **options: Any) -> httpx.Response:
+    def post(_: httpx.Client, url: str, **options: Any) -> httpx.Response:
         raise httpx.ConnectError("refused")
 
-    monkeypatch.setattr(httpx, "post", post)
+    monkeypatch.setattr(httpx.Client, "post", post)
     with pytest.raises(UnreachableError, match=r"cannot reach token endpoint http://id\.invalid/token: refused"):
         _first_message(_OAUTH)
 

@@ -96,6 +96,18 @@ def test_an_alert_begins_and_ends() -> None:
     assert body_of(notification_of(healing), "prod", form) is None
 
 
+def test_unusable_proxies_are_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that cannot be made is warned of in one line, and the thread that posts shows no traceback."""
+    monkeypatch.setenv("HTTP_PROXY", "foo://x")
+    warnings: list[str] = []
+    notifier = Notifier("http://127.0.0.1:1/hook", "prod", warnings.append)
+    notifier.post(notification_of(WatchEvent(at=AT, event=EventKind.BROKER_DEAD, message="dead", broker=3)))
+    notifier.close()
+
+    (warning,) = warnings
+    assert warning.startswith("notifications to http://127.0.0.1:1 fail: HTTP requests are impossible: ")
+
+
 def test_firing_alerts_are_repeated_until_resolved(receiver: Receiver) -> None:
     """Alertmanager resolves what it does not hear of; an event of something else starves no alert of its repetition."""
     url = receiver.url.replace("/hook", "/api/v2/alerts")
