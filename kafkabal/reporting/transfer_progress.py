@@ -87,7 +87,7 @@ class _LineProgress:
     def update(
         self, done_bytes: int, *, total_bytes: int | None = None, skipped_bytes: int = 0, note: str = ""
     ) -> None:
-        """See :meth:`Progress.update`."""
+        """See :meth:`TransferProgress.update`."""
         self._done_bytes, self._skipped_bytes = done_bytes, skipped_bytes
         self._total_bytes = self._total_bytes if total_bytes is None else total_bytes
         now = self._monotonic()

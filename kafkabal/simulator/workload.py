@@ -199,7 +199,7 @@ class BrokerEvent:
     broker: int
     becomes: BrokerEventKind
     factor: float = 1.0
-    """How many times slower, for :attr:`Change.SLOW`; 1 restores its speed."""
+    """How many times slower, for :attr:`BrokerEventKind.SLOW`; 1 restores its speed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -148,7 +148,7 @@ class LiveCluster:
         begin_s = self._processor_s()
         self._has_changed = False
         inspection = self._inspect(self._cluster.read(self._request).state)
-        found = findings_of(inspection)
+        found = findings_of(inspection).remembering(self._findings)
         for change in changes_between(self._findings, found, inspection.tolerance):
             self._note(change.message, _is_good(change.event))
         self._findings, self._inspection = found, inspection

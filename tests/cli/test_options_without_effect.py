@@ -19,11 +19,11 @@ LIVE = ("-b", "127.0.0.1:1")
 PLAN = ("rebalance", "plan", *ON_SNAPSHOT)
 DRAIN_CHECK = ("rebalance", *ON_SNAPSHOT, "--drain", "2", "--check")
 
-HEALING = (
-    *("--throttle 5MB", "--window 01:00-02:00", "--bootstrap-controller c:1", "--tolerance 5%"),
-    *("--max-actions-per-day 24", "--max-dead 1"),
+HEALING = ("--bootstrap-controller c:1", "--max-actions-per-day 24", "--max-dead 1")
+MOVES = (
+    *("--dead-after 5m", "--move-after 5m", "--max-bytes-per-day 1TB"),
+    *("--throttle 5MB", "--window 01:00-02:00", "--tolerance 5%"),
 )
-REPAIRS = ("--dead-after 5m", "--move-after 5m", "--max-bytes-per-day 1TB")
 COPIES = (
     *("--below 50%", "--broker-limit 1:5", "--keep-moved x", "--max-bytes 1GB", "--max-cross-rack-bytes 1GB"),
     *("--max-duration 1h", "--max-moves 5"),
@@ -47,7 +47,7 @@ CLUSTER = ("-b b:1", "--command-config x", "--snapshot x", "--zookeeper z:1", "-
 
 BESIDE = [
     (("inspect", *ON_SNAPSHOT), "--growth", (*SCORES, "--sample 5s")),
-    (("watch", *LIVE), "--once", ("--every 5s", "--slow 20%", *REPAIRS, *HEALING)),
+    (("watch", *LIVE), "--once", ("--every 5s", "--slow 20%", *MOVES, *HEALING)),
     (("telemetry", "latency", *LIVE), "--listen 4318", ("--topic t", "--last 1m")),
     (("telemetry", "errors", *LIVE), "--listen 4318", ("--topic t", "--last 1m")),
     (("telemetry", "show"), "--listen 4318", ("--topic t", "--last 1m", "-b b:1")),
@@ -73,7 +73,7 @@ BESIDE = [
 WITHOUT = [
     (("doctor",), "a cluster", ("--for inspect", "--broker-timeout 5s")),
     (("watch", *LIVE), "--heal", HEALING),
-    (("watch", *LIVE, "--heal", "leaders"), "--heal all", REPAIRS),
+    (("watch", *LIVE, "--heal", "leaders"), "--heal all", MOVES),
     (("read", "t", *LIVE), "--cache", ("--cache-bytes 1GB",)),
     (("read", "t", *LIVE), "--follow", ("--from-start",)),
     ((*PLAN, "--frontier"), "--max-duration", ("--throttle 5MB",)),

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace as changed
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ from msgspec.structs import replace
 from kafkabal.cli.commands.watch_command_options import HealOptions, watch_options
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.config import Settings
-from kafkabal.errors import ExitCode
+from kafkabal.errors import ExitCode, UsageError
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
 from kafkabal.watch.broker_health import BrokerHealth, BrokerSample, HealthMonitor
+from kafkabal.watch.heal_policy import HealLevel
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ def test_a_dead_broker_is_a_finding(run_cli: Callable[..., Any], snapshot: Calla
         (("--once", "--heal", "all"), "cannot be combined"),
         (("--once", "--notify", "http://h/hook"), "--once and --notify cannot be combined"),
         (("--once", "--textfile", "watch.prom"), "--once and --textfile cannot be combined"),
-        (("--once", "--rebalance-above", "5%"), "must exceed"),
+        (("--once", "-o", "jsonl"), "--once and -o jsonl cannot be combined"),
         (("--notify", "ftp://x"), "invalid URL"),
         ((), "does not change"),
     ],
@@ -76,6 +78,15 @@ def test_invalid_combinations_of_options_are_refused(
 
     assert found.code == ExitCode.USAGE
     assert why in found.err
+
+
+def test_what_is_called_balanced_is_not_rebalanced() -> None:
+    """A --rebalance-above below --tolerance is refused where it rebalances; a watch that only reports has no limit."""
+    reported = HealOptions(outer_tolerance=0.05)
+
+    assert watch_options(Settings(), reported, 5.0, 0.2).policy.outer_tolerance == 0.05
+    with pytest.raises(UsageError, match="--rebalance-above 5% must exceed --tolerance 9%"):
+        watch_options(Settings(), changed(reported, heal=HealLevel.ALL), 5.0, 0.2)
 
 
 @pytest.mark.parametrize("every_s", [0.001, 1.0, 5.0])

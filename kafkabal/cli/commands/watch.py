@@ -9,7 +9,6 @@ import typer
 
 from kafkabal.cli.commands.watch_command_options import (
     HealOptions,
-    WatchFormat,
     WatchOutput,
     check_options,
     watch_options,
@@ -100,8 +99,7 @@ def _observe_once(
         summary = check_once(cluster, options, _completed(settings))
     from kafkabal.reporting.watch_report import summary_report
 
-    form = Format.JSON if output.output is not WatchFormat.TABLE else Format.TABLE
-    show_report(summary_report(summary), OutputOptions(output=form), context)
+    show_report(summary_report(summary), OutputOptions(output=Format(output.output)), context)
     return ExitCode.FINDINGS if summary.problems else ExitCode.DONE
 
 

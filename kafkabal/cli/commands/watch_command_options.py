@@ -18,15 +18,16 @@ if TYPE_CHECKING:
     from kafkabal.watch import WatchOptions
 
 
-_OF_REPAIRS: Final = ("--dead-after", "--move-after", "--max-bytes-per-day")
-_OF_HEALING: Final = (
+_OF_MOVES: Final = (
+    "--dead-after",
+    "--move-after",
+    "--max-bytes-per-day",
     "--throttle",
     "--window",
-    "--bootstrap-controller",
     "--tolerance",
-    "--max-actions-per-day",
-    "--max-dead",
 )
+"""Leadership moves at any time, without a byte, and needs no plan."""
+_OF_HEALING: Final = ("--bootstrap-controller", "--max-actions-per-day", "--max-dead")
 _OF_FOLLOWING: Final = ("--every", "--slow")
 """One check has no interval, and no history to call a broker slow by."""
 
@@ -38,7 +39,7 @@ class WatchFormat(StrEnum):
     JSON = "json"
     """With --once."""
     JSONL = "jsonl"
-    """One line an event."""
+    """One line an event; not with --once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +134,8 @@ def check_options(
     """
     if output.output is WatchFormat.JSON and not once:
         raise UsageError("-o json requires --once", hint="for events as they happen: -o jsonl")
+    if output.output is WatchFormat.JSONL and once:
+        raise UsageError("--once and -o jsonl cannot be combined: one check sees no event", hint="use -o json")
     if once and heal.heal is not HealLevel.NONE:
         raise UsageError("--once and --heal cannot be combined: one check is not enough to act on")
     for option, value in (("--notify", output.notify), ("--textfile", output.textfile)):
@@ -142,11 +145,11 @@ def check_options(
                 hint="use its exit code, or -o json",
             )
     if once:
-        refuse_beside("--once", (*_OF_FOLLOWING, *_OF_REPAIRS, *_OF_HEALING), context)
+        refuse_beside("--once", (*_OF_FOLLOWING, *_OF_MOVES, *_OF_HEALING), context)
     if heal.heal is HealLevel.NONE:
         refuse_without("--heal", _OF_HEALING, context, hint="add --heal leaders or --heal all")
     if heal.heal is not HealLevel.ALL:
-        refuse_without("--heal all", _OF_REPAIRS, context)
+        refuse_without("--heal all", _OF_MOVES, context)
     if settings.snapshot is not None and not once:
         raise UsageError("a snapshot does not change: it cannot be watched", hint="add --once to check it")
 
@@ -163,7 +166,7 @@ def watch_options(settings: Settings, heal: HealOptions, every_s: float, slow_fr
     from kafkabal.watch import LEAST_GAP_S, HealPolicy, HealthRules, WatchOptions
 
     inner = DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance
-    if inner >= heal.outer_tolerance:
+    if heal.heal is HealLevel.ALL and inner >= heal.outer_tolerance:
         raise UsageError(
             f"--rebalance-above {heal.outer_tolerance:.0%} must exceed --tolerance {inner:.0%}",
             hint="loads between the two are left alone, so that noise moves no data",
