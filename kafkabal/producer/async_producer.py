@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Final, Self
@@ -27,7 +27,7 @@ class AsyncProducer:
     ----------
     config
         As of :class:`~kafkabal.producer.drop_in_producer.Producer`; the first record of a topic never waits for a
-        view.
+        view. What a callback in it raises goes to the event loop's exception handler.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class AsyncProducer:
         """Stop; call :meth:`flush` first to lose no records."""
         self._is_open = False
         await self._polling
-        await self._loop.run_in_executor(self._poller, self._producer.close)
+        await self._serve_callbacks(self._producer.close)
         self._poller.shutdown()
 
     async def __aenter__(self) -> Self:
@@ -98,7 +98,14 @@ class AsyncProducer:
 
     async def _poll(self) -> None:
         while self._is_open:
-            await self._loop.run_in_executor(self._poller, self._producer.poll, _POLL_S)
+            await self._serve_callbacks(self._producer.poll, _POLL_S)
+
+    async def _serve_callbacks(self, call: Callable[..., Any], *given: Any) -> None:
+        try:
+            await self._loop.run_in_executor(self._poller, call, *given)
+        except Exception as error:  # noqa: BLE001 - deliveries are still awaited, whatever a callback of the user does
+            context = {"message": "a callback of the producer's configuration failed", "exception": error}
+            self._loop.call_exception_handler(context)
 
 
 def _settle(delivery: asyncio.Future[Message], error: KafkaError | None, message: Message) -> None:

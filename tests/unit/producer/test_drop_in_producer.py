@@ -301,6 +301,26 @@ def test_an_asyncio_producer_awaits_deliveries(brokers: MockCluster) -> None:
     assert len(brokers.messages(200)) == 200
 
 
+def test_a_failing_callback_stops_no_delivery(brokers: MockCluster) -> None:
+    """An error of the user's own callback goes to the event loop; deliveries are still reported, and closing ends."""
+    failed: list[Any] = []
+
+    def fail(_: str) -> None:
+        raise RuntimeError("no statistics")
+
+    async def send() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(context["exception"]))
+        config = {**brokers.client, "statistics.interval.ms": 1, "stats_cb": fail}
+        async with AsyncProducer(config) as producer:
+            while not failed:
+                await asyncio.sleep(0.01)
+            delivery = await producer.produce(TOPIC, b"x")
+        await delivery
+
+    asyncio.run(asyncio.wait_for(send(), 20))
+    assert {str(error) for error in failed} == {"no statistics"}
+
+
 @pytest.mark.parametrize(
     ("setting", "said"),
     [
