@@ -48,7 +48,8 @@ def follow(
     while not is_over():
         ends = follower.ranges()
         at = {p: at.get(p, begin) for p, (begin, _) in ends.items()}  # partitions may be added meanwhile
-        late = [p for p, (_, end) in ends.items() if at[p] < end]
+        # a partition that ends before it was read to has lost records, which asking for more reveals
+        late = [p for p, (_, end) in ends.items() if at[p] != end]
         # even if no partition has new records, ask one, so that a missing permission shows at once
         for p in late if late or is_allowed else [min(ends)]:
             records, at[p] = follower.follow(p, at[p], _MAX_BYTES)

@@ -208,7 +208,7 @@ class RangeFetcher:
         return found
 
     def _range(self, partition: int) -> tuple[int, int]:
-        leader = self._replicas[partition].leader
+        leader = self._replica(partition).leader
         kind = ListOffsetsRequest.ListOffsetsTopic
         offsets = []
         for timestamp in (_EARLIEST, _LATEST):
@@ -228,9 +228,7 @@ class RangeFetcher:
         self, partition: int, at: int, end: int, wanted: int, got: FetchedRange, deadline: Deadline
     ) -> tuple[LazyRecords, int]:
         def ask() -> PartitionResponse:
-            if partition not in self._replicas:
-                self._locate()
-            broker = self._replicas[partition].broker
+            broker = self._replica(partition).broker
             asked_s = self._clock.monotonic()
             response = self._client.call_broker(broker, self._request(partition, at, wanted), in_place=self._responses)
             got.count(broker, len(response.records), self._clock.monotonic() - asked_s)
@@ -292,7 +290,7 @@ class RangeFetcher:
             if at < first:
                 raise DriftError(
                     f"{self._topic}-{partition}: offset {at} was deleted by retention (the log begins at {first})",
-                    hint="raise retention.ms of the topic, or pin it again without --state",
+                    hint="raise retention.ms of the topic, or begin again with what is left: pin it again",
                 )
             if at > end:
                 raise DriftError(
@@ -325,6 +323,14 @@ class RangeFetcher:
             self._clock.sleep(pause_s)
             self._replicas.clear()
         raise AssertionError  # the pauses never end
+
+    def _replica(self, partition: int) -> _Replica:
+        """Where a partition is read from; looked up again after an error."""
+        if partition not in self._replicas:
+            self._locate()
+        if partition not in self._replicas:
+            raise UnreachableError(f"no broker knows {self._topic}-{partition}")
+        return self._replicas[partition]
 
     def _locate(self) -> None:
         """Look up the topic's id and the location of its replicas."""

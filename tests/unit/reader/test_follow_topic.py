@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -59,6 +60,17 @@ def test_a_topic_that_may_not_be_read_is_refused_at_once() -> None:
     """Also while nothing is written to it: the first record may be hours away."""
     with pytest.raises(NotAuthorizedError, match="cannot read 3 from 7"):
         list(follow(Closed(), from_start=False, is_over=lambda: False, sleep=lambda _: None))
+
+
+def test_lost_records_are_noticed() -> None:
+    """A partition that shrinks is asked for what follows, which fails: new records would fill the gap unseen."""
+    ends = iter([7, 7, 5])
+    asked: list[int] = []
+    lossy = SimpleNamespace(
+        ranges=lambda: {0: (0, next(ends))}, follow=lambda _, begin, __: asked.append(begin) or ([], begin)
+    )
+    list(follow(lossy, from_start=False, is_over=lambda: len(asked) == 2, sleep=lambda _: None))
+    assert asked == [7, 7]  # once to see whether it may be read at all
 
 
 def test_lines_are_json_whatever_the_bytes() -> None:

@@ -1,8 +1,9 @@
-"""Fetching under a quota: smaller responses while a broker throttles, larger ones afterwards."""
+"""Fetching under a quota, and from the next leader when one dies."""
 
 from __future__ import annotations
 
 import statistics
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from kafkabal.clusters.kafka import range_fetcher
 from kafkabal.clusters.kafka.fetch_response import PartitionResponse
 from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
 from kafkabal.config import ConnectionSettings
+from kafkabal.errors import UnreachableError
 from tests.unit.clusters.kafka.pack_batch import pack_batch
 
 RECORDS = 400
@@ -81,3 +83,28 @@ def test_without_a_quota_responses_grow_again(broker: ThrottlingBroker) -> None:
     broker.asked.clear()
     assert _offsets(fetcher) == list(range(RECORDS))
     assert len(broker.asked) == 1
+
+
+def test_a_dead_leader_is_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a partition ends is asked of the next leader, like its records."""
+    asked: list[int] = []
+    leaders = iter([1, 2])
+
+    def call_broker(broker: int, request: Any) -> Any:
+        asked.append(broker)
+        if broker == 1:
+            raise UnreachableError("broker 1 did not respond")
+        timestamp = request.topics[0].partitions[0].timestamp
+        answer = SimpleNamespace(error_code=0, offset=3 if timestamp == -2 else 7)
+        return SimpleNamespace(topics=[SimpleNamespace(partitions=[answer])])
+
+    def locate(fetcher: RangeFetcher) -> None:
+        leader = next(leaders)
+        fetcher._replicas = {0: range_fetcher._Replica(leader, leader)}
+
+    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1)
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
+    monkeypatch.setattr(range_fetcher, "pauses", lambda: [0.0, 0.0])
+    monkeypatch.setattr(RangeFetcher, "_locate", locate)
+    assert _fetcher().ranges() == {0: (3, 7)}
+    assert asked == [1, 2, 2]
