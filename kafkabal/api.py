@@ -60,8 +60,13 @@ class ClusterConnection(ClosingContext):
         UnreachableError
             If no broker responds.
         """
-        deadline_s = self.settings.broker_timeout_s or ReadRequest().deadline_s
-        return with_profile_disks(self.cluster.read(ReadRequest(deadline_s=deadline_s)).state, self.settings)
+        request = ReadRequest(deadline_s=self.broker_timeout_s)
+        return with_profile_disks(self.cluster.read(request).state, self.settings)
+
+    @property
+    def broker_timeout_s(self) -> float:
+        """How long each broker may take to respond."""
+        return self.settings.broker_timeout_s or ReadRequest().deadline_s
 
     @property
     def score_options(self) -> ScoreOptions:
@@ -193,7 +198,8 @@ def apply_plan(
     Parameters
     ----------
     throttle_bytes_per_s
-        Per broker and direction; ``auto`` adapts to the load of the cluster, None sets no throttle.
+        Per broker and direction; ``auto`` adapts to the load of the cluster, None sets no throttle. Ignored on a
+        snapshot.
     options
         All other options of the run; its throttle is replaced.
     listener
@@ -215,14 +221,17 @@ def apply_plan(
     DriftError, UnsafeError
         If the run is not safe; nothing was changed.
     """
+    settings = connection.settings
     environment = RunEnvironment(
         cluster=connection.cluster,
-        state_dir=state_dir or Path(platformdirs.user_state_dir(_PROGRAM)) / "runs",
+        state_dir=state_dir or Path(platformdirs.user_state_dir(_PROGRAM)) / settings.runs_folder_name,
         listener=listener or NullListener(),
         clock=clock or SystemClock(),
-        completed=lambda state: with_profile_disks(state, connection.settings),
+        broker_timeout_s=connection.broker_timeout_s,
+        completed=lambda state: with_profile_disks(state, settings),
     )
-    throttle = measured_throttle(environment, plan.partitions, throttle_bytes_per_s)
+    wanted = None if settings.snapshot else throttle_bytes_per_s
+    throttle = measured_throttle(environment, plan.partitions, wanted)
     return apply(environment, plan, replace_field(options or RunOptions(), throttle=throttle))
 
 

@@ -80,7 +80,7 @@ class BackgroundListener(Generic[_E]):
     on_failure
         Called on the thread, once, with the error that the listener raised; later events are ignored.
     at_end
-        Called on the thread after the last event.
+        Called on the thread after the last event, also if there was none.
     capacity
         Most events that may be queued; 10,000 are some megabytes and, at one event per moved partition, minutes of a
         fast run.
@@ -93,7 +93,7 @@ class BackgroundListener(Generic[_E]):
         is_passing: Callable[[_E], bool] = lambda _: False,
         missed: Callable[[int], _E] | None = None,
         on_failure: Callable[[Exception], None] = lambda _: None,
-        at_end: Callable[[], None] = lambda: None,
+        at_end: Callable[[], None] | None = None,
         capacity: int = 10_000,
     ) -> None:
         self._listener = listener
@@ -122,8 +122,7 @@ class BackgroundListener(Generic[_E]):
             self._queue.put(self._missed(skipped))
         self._queue.put(event)
         if self._thread is None:
-            self._thread = threading.Thread(target=self._report, name="kafkabal-reporter", daemon=True)
-            self._thread.start()
+            self._thread = self._started()
 
     def flush(self, deadline_s: float = _LONGEST_FLUSH_S) -> bool:
         """Wait, within the deadline, until everything so far is reported; returns whether it is."""
@@ -136,13 +135,20 @@ class BackgroundListener(Generic[_E]):
     def close(self, deadline_s: float = _LONGEST_FLUSH_S) -> bool:
         """Report the rest and end the thread; False if the reporter is blocked, and the thread is abandoned."""
         if self._thread is None:
-            return True
+            if self._at_end is None:
+                return True
+            self._thread = self._started()
         self._queue.put(None)
         # a join that a signal interrupts takes the thread for ended, at least in Python 3.11
         if not self._has_ended.wait(deadline_s):
             return False
         self._thread.join()
         return True
+
+    def _started(self) -> threading.Thread:
+        thread = threading.Thread(target=self._report, name="kafkabal-reporter", daemon=True)
+        thread.start()
+        return thread
 
     def _report(self) -> None:
         try:
@@ -156,7 +162,7 @@ class BackgroundListener(Generic[_E]):
                 item.set()
             elif not self._has_failed:
                 self._try(lambda item=item: self._listener.on_event(item))  # type: ignore[misc]
-        if not self._has_failed:
+        if not self._has_failed and self._at_end is not None:
             self._try(self._at_end)
 
     def _try(self, action: Callable[[], None]) -> None:

@@ -146,6 +146,11 @@ class Settings:
                 raise
             raise place.error(error.reason, hint=error.hint) from error
 
+    @property
+    def runs_folder_name(self) -> str:
+        """Folder of journals in the state folder; runs on snapshots have their own, since they change no cluster."""
+        return "snapshot-runs" if self.snapshot else "runs"
+
     def origin(self, name: str) -> str:
         """Origin of a field's value, for display: ``--tolerance``, ``p.yaml, line 4``, ``default``."""
         return str(self.places.get(name, "default"))

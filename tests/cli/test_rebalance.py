@@ -257,6 +257,14 @@ def test_jsonl(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> 
     assert done.err.splitlines() in ([], [line for line in done.err.splitlines() if "warning" in line])
 
 
+def test_jsonl_of_a_command_with_nothing_to_do(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
+    """The envelope is there although no event follows it."""
+    assert run_cli(*_apply(plan_file, snapshot)).code == 0
+    nothing = run_cli(*_apply(plan_file, snapshot), "-o", "jsonl")
+    assert (nothing.code, nothing.err) == (0, "nothing to do: all partitions are as planned\n")
+    assert json.loads(nothing.out) == {"kafkabal": {"command": "rebalance apply", "version": 1}}
+
+
 def test_json(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
     """One document with what was done and where the journal is."""
     done = run_cli(*_apply(plan_file, snapshot), "-o", "json", "-q")

@@ -81,3 +81,15 @@ def test_omitted_arguments_come_from_the_environment(
     monkeypatch.setenv("KAFKABAL_SNAPSHOT", str(tmp_path / "cluster.jsonl"))
     with kafkabal.connect() as cluster:
         assert len(cluster.read().brokers) == 6
+
+
+def test_a_run_on_a_snapshot_is_no_run_of_the_cluster(
+    state: ClusterState, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its journal is where the commands keep those of snapshots: a rollback of the live cluster must not find it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    kafkabal.write_snapshot(state, tmp_path / "cluster.jsonl")
+    with kafkabal.connect(snapshot=tmp_path / "cluster.jsonl", save_to=tmp_path / "after.jsonl") as cluster:
+        kafkabal.apply_plan(cluster, kafkabal.make_plan(cluster.read()))
+
+    assert [path.parents[1].name for path in tmp_path.rglob("*/*/*.jsonl")] == ["snapshot-runs"]

@@ -1,5 +1,6 @@
 """``kafkabal monitoring``: the files that Prometheus, Alertmanager, Grafana and systemd need."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,9 @@ from kafkabal.wording import counted_noun, first_of
 
 _THRESHOLDS = "Thresholds"
 _ADDRESSES = "Addresses"
+_ADDRESS: Final = re.compile(r"([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
+"""What Prometheus takes as a target: no URL, and an IPv6 address in brackets."""
+_PORTS: Final = range(1, 2**16)
 _PROFILES_OF_UNITS: Final = Path("/etc/kafkabal/profiles.yaml")
 
 
@@ -174,8 +178,7 @@ def _profiles(given: list[str] | None, context: CommandContext) -> tuple[str, ..
 
 
 def _address(option: str, text: str) -> str:
-    host, colon, port = text.rpartition(":")
-    if not (host and colon and port.isdigit() and 0 < int(port[:6]) < 65536):
+    if not _ADDRESS.fullmatch(text) or int(text.rpartition(":")[2]) not in _PORTS:
         raise UsageError(f"{option}: invalid address: {text!r}", hint="write it like host:9100")
     return text
 

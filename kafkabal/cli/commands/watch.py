@@ -15,7 +15,7 @@ from kafkabal.cli.commands.watch_command_options import (
 )
 from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.command_settings import cluster_label
+from kafkabal.cli.framework.command_settings import cluster_label, runs_folder
 from kafkabal.cli.framework.shared_options import CLUSTER, Format, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.systemd_notify import notify_ready
@@ -181,7 +181,7 @@ def _healer(cluster: "Cluster", settings: Settings, context: CommandContext) -> 
     def environment(stop: StopSwitch) -> RunEnvironment:
         return RunEnvironment(
             cluster=cluster,
-            state_dir=context.state_dir / "runs",
+            state_dir=runs_folder(settings, context),
             stop=stop,
             broker_timeout_s=settings.broker_timeout_s or ReadRequest().deadline_s,
             completed=_completed(settings),

@@ -82,8 +82,8 @@ def cluster_label(settings: Settings, context: CommandContext) -> str:
 
 
 def runs_folder(settings: Settings, context: CommandContext) -> Path:
-    """Folder for runs on this host; runs on snapshots have their own, since they are not runs of the cluster."""
-    return context.state_dir / ("snapshot-runs" if settings.snapshot else "runs")
+    """Folder of the journals on this host."""
+    return context.state_dir / settings.runs_folder_name
 
 
 def names_cluster(settings: Settings) -> bool:

@@ -63,7 +63,7 @@ def performance_data(inspection: Inspection, warning: float, critical: float, *,
     minimum possible: ``'leaders skew'=0.5;;;0``. ``prefix`` precedes each label if there are several clusters.
     """
     return " ".join(
-        f"'{prefix}{scored.score.name} skew'={round(scored.evaluation.skew, 6):.4g};"
+        f"'{_label(prefix + scored.score.name)} skew'={round(scored.evaluation.skew, 6):.4g};"
         f"{_thresholds(scored, warning, critical)};0"
         for scored in inspection.scored
     )
@@ -109,6 +109,11 @@ def report_failure(error: BaseException, context: CommandContext) -> int:
         report_bug(error, context)
     print(status_line(status, str(error) or type(error).__name__), file=context.stdout, flush=True)
     return status
+
+
+def _label(text: str) -> str:
+    """Text that is legal between the quotes of a label: a quote is doubled, and there can be no equals sign."""
+    return printable(text.replace("'", "''").replace("=", "_"))
 
 
 def _thresholds(scored: Scored, warning: float, critical: float) -> str:

@@ -15,7 +15,7 @@ EVENTS_VERSION: Final = 1
 
 
 class RunEventLines:
-    """Listener that writes every event with its time; the first event also writes the envelope line.
+    """Listener that writes every event with its time, after the envelope line; :meth:`close` writes that if none came.
 
     Parameters
     ----------
@@ -31,11 +31,18 @@ class RunEventLines:
 
     def on_event(self, event: Event) -> None:
         """Write the event."""
+        self._begin()
+        at = datetime.fromtimestamp(self._wall_clock(), UTC).isoformat(timespec="milliseconds")
+        self._write({"at": at, **msgspec.to_builtins(event, str_keys=True)})
+
+    def close(self) -> None:
+        """Write the envelope if nothing happened: a reader can rely on it."""
+        self._begin()
+
+    def _begin(self) -> None:
         if not self._has_begun:
             self._has_begun = True
             self._write({"kafkabal": {"command": self._command, "version": EVENTS_VERSION}})
-        at = datetime.fromtimestamp(self._wall_clock(), UTC).isoformat(timespec="milliseconds")
-        self._write({"at": at, **msgspec.to_builtins(event, str_keys=True)})
 
     def _write(self, line: object) -> None:
         self._stream.write(msgspec.json.encode(line).decode() + "\n")

@@ -82,8 +82,3 @@ class SimulationCase:
     policy: HealPolicy = field(default_factory=lambda: HealPolicy(level=HealLevel.ALL))
     throttle: int | Literal["auto"] | None = "auto"
     """Bytes per second for each broker."""
-
-    @property
-    def is_steady(self) -> bool:
-        """Whether nothing but noise happens, so that nothing should be done."""
-        return not (self.growth.per_day or self.faults or self.random_faults or self.new_brokers)

@@ -426,7 +426,8 @@ def _reporters(output: RunOutput, context: CommandContext, command: str) -> Iter
     yield report_in_background(messages, at_end=messages.close)
     if output.output is RunFormat.JSONL:
         lines = RunEventLines(context.stdout, command, context.wall_clock)
-        yield report_in_background(lines, on_failure=partial(_warn_of_failure, context, "events"))
+        failure = partial(_warn_of_failure, context, "events")
+        yield report_in_background(lines, on_failure=failure, at_end=lines.close)
 
 
 def _notifications(url: str, cluster: str, command: str, context: CommandContext) -> RunNotifications:
