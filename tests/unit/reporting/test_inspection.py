@@ -234,7 +234,7 @@ def test_performance_data_have_thresholds_of_shares_only() -> None:
     state = cluster(brokers(3), [topic("t", [1], [2], [3], [1])])
     inspection = inspect_cluster(state, select_scores(state, ["disk", "replicas", "topic-spread"]))
 
-    assert "'o''b x leaders skew'=" in performance_data(inspection, 0.1, 0.25, prefix="o'b x ")
+    assert "'o''b x replicas skew'=" in performance_data(inspection, 0.1, 0.25, prefix="o'b x ")
     assert performance_data(inspection, 0.1, 0.25) == (
         "'disk skew'=0.5;0.1;0.25;0 'replicas skew'=0.5;;;0 'topic-spread skew'=0.5;;;0"
     )
