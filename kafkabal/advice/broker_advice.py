@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Final
 
 import numpy as np
@@ -109,10 +110,11 @@ def _shown_by_plan(
 
 
 def _planned(state: ClusterState, sizing: BrokerSizing, tolerance: float) -> tuple[Plan, ClusterState]:
-    first = int(state.brokers.id.max(initial=0)) + 1
+    taken = set(state.brokers.id.tolist())
+    free = (broker for broker in count() if broker not in taken)
     new = tuple(
-        NewBroker(id=first + i, rack=_rack(state, z), capacity_bytes=sizing.added_bytes)
-        for i, z in enumerate(sizing.add)
+        NewBroker(id=broker, rack=_rack(state, z), capacity_bytes=sizing.added_bytes)
+        for z, broker in zip(sizing.add, free, strict=False)
     )
     grown, options = suppose(state, PlanOptions(tolerance=tolerance), WhatIf(add=new, remove=frozenset(sizing.drain)))
     plan = make_plan(grown, options)

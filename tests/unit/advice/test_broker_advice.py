@@ -48,6 +48,15 @@ def test_more_replicas_than_racks_may_crowd_one_rack() -> None:
     assert size_brokers(state, 0.6).count == 4
 
 
+def test_brokers_are_added_beside_one_with_the_largest_id() -> None:
+    """Ids have 31 bits, so that none follows the largest: the added brokers take free ones."""
+    largest = 2**31 - 1
+    rows = [replace(row, broker=broker) for row, broker in zip(brokers(2), (1, largest), strict=True)]
+    state = cluster(rows, [topic("t", *[(1, largest)] * 10, size_bytes=90 * GB)])
+
+    assert len(advise_brokers(state, 0.6, 0.09, 50e6).add) == 2
+
+
 def test_surplus_brokers_are_drained_and_a_plan_shows_it() -> None:
     """90 GB of 9000 need three brokers, one per rack, at replication factor 3."""
     advice = advise_brokers(a_cluster(9, 3, 9, 3, 10), 0.6, 0.09, 50e6)
