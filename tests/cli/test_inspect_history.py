@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from kafkabal.cli.commands.inspect_history import seconds_of
+
 TOTAL = 1000
 
 
@@ -45,6 +47,12 @@ def test_growth_needs_something_recorded(run_cli: Callable[..., Any], tmp_path: 
     assert shown.code == 1
     assert "no history of this cluster" in shown.err
     assert "--record" in shown.err
+
+
+@pytest.mark.parametrize("taken_at", ["0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "a time", ""])
+def test_a_snapshot_without_a_valid_time_was_taken_now(taken_at: str) -> None:
+    """A time before the epoch would give a file of history that no reader finds and no thinning removes."""
+    assert seconds_of(taken_at) == 0.0
 
 
 def test_seconds_of_history_are_no_forecast(run_cli: Callable[..., Any], tmp_path: Path) -> None:

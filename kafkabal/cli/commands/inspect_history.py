@@ -84,14 +84,14 @@ class HistoryOptions:
 
 
 def seconds_of(taken_at: str) -> float:
-    """Seconds since the epoch; 0 if a snapshot has no valid time."""
+    """Seconds since the epoch; 0 if a snapshot has no valid time, or one before it."""
     from datetime import UTC, datetime
 
     try:
         time = datetime.fromisoformat(taken_at)
     except ValueError:
         return 0.0
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
+    return max(0.0, (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())
 
 
 def read_at_s(state: "ClusterState", context: CommandContext) -> float:
