@@ -142,7 +142,8 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
     drained = named_brokers(state, options.drain, "--drain")
     counted = brokers.is_live & ~drained
     if not counted.any():
-        raise InfeasibleError("no live broker remains to take replicas", hint="drain fewer brokers")
+        hint = "drain fewer brokers" if options.drain else "all brokers are dead: see 'kafkabal inspect'"
+        raise InfeasibleError("no live broker remains to take replicas", hint=hint)
     excluded = named_brokers(state, options.exclude_brokers, "--exclude-brokers")
     _check_replication_factor(options.replication_factor, counted)
     previous, held = _matrix(state)

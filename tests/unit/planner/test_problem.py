@@ -275,3 +275,11 @@ def test_a_cluster_without_topics() -> None:
     assert made.previous.shape == (0, 1)
     assert made.leader.shape == (0,)
     assert made.capacity.dtype == np.float64
+
+
+def test_a_cluster_of_dead_brokers_is_not_told_to_drain_fewer() -> None:
+    """Nothing was drained: the hint says what is wrong instead."""
+    dead = [BrokerRow(broker=b, state="dead") for b in (1, 2)]
+    with pytest.raises(InfeasibleError) as refused:
+        _built(cluster(dead, []))
+    assert refused.value.hint == "all brokers are dead: see 'kafkabal inspect'"
