@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model import I32, I64, Brokers, ClusterState, LogDirs, freeze
+from kafkabal.model import I32, I64, Brokers, ClusterState, LogDirs, broker_capacity_bytes, freeze
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.units import parse_bytes, parse_whole_number
 
@@ -25,7 +25,7 @@ class NewBroker:
     id: int
     rack: str | None = None
     capacity_bytes: int | None = None
-    """None for the capacity of the largest broker."""
+    """None for the capacity of the largest broker; unknown if that of no broker is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,9 +132,8 @@ def _brokers(state: ClusterState, added: tuple[NewBroker, ...], racks: tuple[str
 
 def _log_dirs(state: ClusterState, added: tuple[NewBroker, ...], order: I64, row_of: I32) -> tuple[LogDirs, I32]:
     old = state.log_dirs
-    totals = np.zeros(len(state.brokers), np.int64)
-    np.add.at(totals, old.broker, old.total_bytes)
-    largest = int(totals.max(initial=-1))
+    totals = broker_capacity_bytes(state)
+    largest = int(totals[~np.isnan(totals)].max(initial=-1))
     capacity = np.array([largest if b.capacity_bytes is None else b.capacity_bytes for b in added], np.int64)
     n, n_volumes = len(added), int(old.volume.max(initial=-1)) + 1
     broker = row_of[np.concatenate((old.broker, np.arange(n, dtype=np.int32) + len(state.brokers)))]
