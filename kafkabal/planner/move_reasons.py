@@ -61,12 +61,15 @@ class MoveReasons:
             np.where(moves, problem.previous[partitions, position], problem.leader[partitions]),
             np.where(for_topic, -1, np.where(moves, solution.placement[partitions, position], self.leader[partitions])),
             np.where(for_topic, problem.topic[partitions], -1),
+            solution.dropped()[partitions].sum(1),
         )
         cases = list(zip(*(column.tolist() for column in deciding), strict=True))
         texts = {case: self._text(*case) for case in set(cases)}
         return [texts[case] for case in cases]
 
-    def _text(self, code: int, is_empty: bool, previous: int, target: int, topic: int) -> str:
+    def _text(self, code: int, is_empty: bool, previous: int, target: int, topic: int, dropped: int) -> str:
+        if code == MoveCause.NOTHING and dropped:
+            return f"replication factor: {counted_noun(dropped, 'replica')} fewer"
         if code == MoveCause.NOTHING:
             return self._led(previous, target)
         if code == MoveCause.TOPIC:

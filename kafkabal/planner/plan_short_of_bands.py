@@ -153,7 +153,7 @@ def _placed(candidate: Candidate) -> bytes:
 
 
 def is_worth_it(start: Solution, candidate: Candidate, fraction: float = 1.0) -> bool:
-    """Whether a plan that does not reach the bands repairs a rule, or helps enough.
+    """Whether a plan that does not reach the bands repairs a rule, changes the replication factor, or helps enough.
 
     Parameters
     ----------
@@ -164,8 +164,9 @@ def is_worth_it(start: Solution, candidate: Candidate, fraction: float = 1.0) ->
 
 
 def _mends(candidate: Candidate) -> bool:
-    """Whether something moves because of a rule."""
-    return bool((candidate.solution.moved() & (candidate.solution.why >= MoveCause.RACK)).any())
+    """Whether something moves because of a rule, or the replication factor falls as requested."""
+    solution = candidate.solution
+    return bool((solution.moved() & (solution.why >= MoveCause.RACK)).any() or solution.dropped().any())
 
 
 def _helps(start: Solution, candidate: Candidate, fraction: float) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 
 from kafkabal.model import F64, I64, Bools, shares_rack
 from kafkabal.planner.move_cause import MoveCause
-from kafkabal.planner.search.grouped_array_operations import by_group, stable_order
+from kafkabal.planner.search.grouped_array_operations import any_of_row, by_group, stable_order
 from kafkabal.planner.search.solution import Solution
 
 _SIZES_TRIED = 10
@@ -34,9 +34,10 @@ def lift_leaving(solution: Solution) -> None:
 
 
 def drop_surplus(solution: Solution) -> None:
-    """Drop replicas if fewer were requested: off dead or drained brokers, then from crowded racks, then the fullest.
+    """Drop replicas if fewer were requested: those that have to leave anyway, then those out of sync, then those in
+    crowded racks, then those on the fullest brokers.
 
-    The leader stays.
+    The leader stays, unless it has to leave as well and another copy in sync need not.
     """
     problem = solution.problem
     while True:
@@ -44,11 +45,14 @@ def drop_surplus(solution: Solution) -> None:
         if not rows.size:
             return
         brokers = solution.placement[rows]
-        priority = np.append(_fullness(solution), -1.0)[brokers]
-        priority += np.where(problem.leaves[brokers], 1e6, 0.0) + np.where(
-            shares_rack(solution.rack[brokers]), 1e3, 0.0
-        )
-        priority[(brokers < 0) | (brokers == problem.leader[rows][:, None])] = -1.0
+        leaving = problem.leaves[brokers] | problem.lost[rows]
+        leads = brokers == problem.leader[rows][:, None]
+        sound = (brokers >= 0) & ~leaving & problem.electable[rows]
+        fullness = np.append(_fullness(solution), 0.0)[brokers]
+        # each weight exceeds the sum of those after it
+        priority = 4.0 * leaving + 2.0 * ~problem.electable[rows] + 1.0 * shares_rack(solution.rack[brokers])
+        priority += fullness / (1.0 + fullness.max())
+        priority[(brokers < 0) | (leads & ~(leaving & any_of_row(sound)[:, None]))] = -1.0
         solution.drop(rows, priority.argmax(1))
 
 

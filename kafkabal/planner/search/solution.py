@@ -166,6 +166,10 @@ class Solution:
         """bool, shape (n_partitions, width): whether the position is on a broker that held no copy before."""
         return np.asarray((self.placement >= 0) & (self.placement != self.problem.previous))
 
+    def dropped(self) -> Bools:
+        """bool, shape (n_partitions, width): whether the replica goes without replacement, since fewer are wanted."""
+        return np.asarray((self.problem.previous >= 0) & ~self.is_position)
+
     def most_bytes(self) -> I64:
         """int64, shape (n_brokers,): upper edges of the bands, or what the disks hold if that is less."""
         return np.minimum(self.bands.high_bytes, self.problem.limit_bytes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from random import Random
 
@@ -26,6 +27,17 @@ from kafkabal.planner.what_if import NewBroker, parse_what_if, with_brokers
 from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
+
+
+def shared_volume() -> BrokerRow:
+    """A broker with two log dirs on one volume of 1000 GB."""
+    row = brokers(1, dirs=2)[0]
+    return msgspec.structs.replace(row, log_dirs=[msgspec.structs.replace(d, volume="v") for d in row.log_dirs])
+
+
+def unknown_size() -> BrokerRow:
+    """A broker that does not report the size of its volume."""
+    return msgspec.structs.replace(brokers(1)[0], log_dirs=[LogDirRow(path="/d0")])
 
 
 def _targets(plan: Plan) -> set[int]:
@@ -290,6 +302,44 @@ def test_a_limit_of_replicas_is_kept() -> None:
     assert int((after.brokers.id[after.replicas.broker] == 1).sum()) <= 60
 
 
+def _offline(rows: list[BrokerRow], broker: int) -> list[BrokerRow]:
+    """The same brokers, the first log dir of one of them offline."""
+    row = rows[broker - 1]
+    lost = msgspec.structs.replace(row.log_dirs[0], state="offline")
+    return [*rows[: broker - 1], msgspec.structs.replace(row, log_dirs=[lost, *row.log_dirs[1:]]), *rows[broker:]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "isr", "factor", "drain", "left"),
+    [
+        pytest.param(brokers(4), [1, 2], 2, frozenset(), {1, 2}, id="out of sync"),
+        pytest.param(_offline(brokers(4, dirs=2), 3), [1, 2], 2, frozenset(), {1, 2}, id="in an offline log dir"),
+        pytest.param(brokers(4), [1, 2, 3], 2, {3}, {1, 2}, id="on a drained broker"),
+        pytest.param(brokers(4), [1, 2, 3], 2, {1}, {2, 3}, id="the leader, drained"),
+        pytest.param(brokers(4), [1], 1, {1}, {4}, id="the leader, drained, but the only one in sync"),
+    ],
+)
+def test_a_lower_replication_factor_keeps_sound_replicas(
+    rows: list[BrokerRow], isr: list[int], factor: int, drain: Collection[int], left: set[int]
+) -> None:
+    """What has to leave or is out of sync goes first, even if broker 2 is the fullest; nothing is copied for it."""
+    img = msgspec.structs.replace(partition(0, [1, 2, 3], 1000), isr=isr)
+    state = cluster(rows, [TopicRow(topic="img", partitions=[img]), topic("large", (2,), size_bytes=1000)])
+    options = PlanOptions(topics=("img",), replication_factor=factor, drain=frozenset(drain), tolerance=0.99)
+    plan = make_plan(state, options)
+
+    assert [set(change.replicas) for change in plan.partitions] == [left]
+
+
+def test_the_replication_factor_falls_where_bands_are_out_of_reach() -> None:
+    """A plan that only drops replicas is worth it, although it leaves broker 1 as full as it was."""
+    state = cluster(brokers(4), [topic("img", (1, 2, 3), size_bytes=1), topic("large", (1,))])
+    plan = make_plan(state, PlanOptions(topics=("img",), replication_factor=2))
+
+    assert [len(change.replicas) for change in plan.partitions] == [2]
+    assert [change.reason for change in plan.partitions] == ["replication factor: 1 replica fewer"]
+
+
 @pytest.mark.parametrize("factor", [2, 4])
 def test_the_replication_factor_changes_when_asked(factor: int) -> None:
     """Every partition ends with the requested number of replicas."""
@@ -416,6 +466,20 @@ def test_the_frontier_costs_more_the_tighter() -> None:
     points = frontier(make_world(SyntheticWorld(seed=7)), PlanOptions(), tolerances=(0.02, 0.3))
 
     assert points[0].moved_bytes >= points[1].moved_bytes
+
+
+@pytest.mark.parametrize(
+    ("rows", "capacity_bytes"),
+    [
+        pytest.param([shared_volume()], 1000 * GB, id="two log dirs on one volume"),
+        pytest.param([unknown_size(), BrokerRow(broker=2, state="dead")], -1, id="no size is known, a broker is dead"),
+    ],
+)
+def test_an_added_broker_is_as_large_as_the_largest(rows: list[BrokerRow], capacity_bytes: int) -> None:
+    """A volume counts once, and a dead broker does not make the size of the added one known."""
+    grown = with_brokers(cluster(rows, []), (NewBroker(id=9),))
+
+    assert grown.log_dirs.total_bytes.tolist()[-1] == capacity_bytes
 
 
 def test_what_if_reads_brokers_to_add_and_to_remove() -> None:
