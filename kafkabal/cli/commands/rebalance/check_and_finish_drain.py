@@ -80,19 +80,21 @@ def finish_drain(
     """
     from kafkabal.cli.commands.rebalance.plan_command_options import plan_options
     from kafkabal.executor import prove_safe_to_stop
-    from kafkabal.planner import make_plan
+    from kafkabal.planner import BUDGETS, make_plan
 
     command, further = applying.command, applying.without_document()
     settings, context, cluster = command.settings, command.context, command.cluster
     drained = sorted((planning.drain or frozenset()) - gone)
-    again = replace(planning, repair_only=True, only_to_new=False)
+    options = plan_options(settings, replace(planning, repair_only=True, only_to_new=False), gone)
+    is_limited = any(getattr(options, budget) is not None for budget in BUDGETS)
     at_first = _partitions_on(before, drained)
-    for rounds_left in reversed(range(_MOST_ROUNDS + 1)):
+    # a budget is for the whole command: another plan within it would spend it once more
+    for rounds_left in reversed(range(1 if is_limited else _MOST_ROUNDS + 1)):
         state = read_cluster(cluster, settings, context).state
         now = _partitions_on(state, drained)
-        if not rounds_left or not now or (at_first and at_first <= now):
-            break  # nothing is left there; or nothing was moved, for example because the answer was no
-        plan = make_plan(state, plan_options(settings, again, gone))
+        if not rounds_left or not now - at_first or (at_first and at_first <= now):
+            break  # nothing has arrived there; or nothing was moved, for example because the answer was no
+        plan = make_plan(state, options)
         if not plan.partitions:
             break
         command.end_if_stopped("the drain of new partitions")
@@ -104,8 +106,9 @@ def finish_drain(
     found = prove_safe_to_stop(cluster, state, drained)
     for one in found:
         context.say(one.in_words())
-    if not at_first or not at_first <= now:
-        _refuse_leftovers(found, settings)
+    has_reason = is_limited or settings.topics or settings.exclude_topics
+    if not has_reason and (not at_first or not at_first <= now):
+        _refuse_leftovers(found)
 
 
 def _partitions_on(state: "ClusterState", brokers: list[int]) -> "frozenset[TopicPartition]":
@@ -115,10 +118,8 @@ def _partitions_on(state: "ClusterState", brokers: list[int]) -> "frozenset[Topi
     return frozenset(map(state.topic_partition, held))
 
 
-def _refuse_leftovers(found: "tuple[SafeToStop, ...]", settings: "Settings") -> None:
+def _refuse_leftovers(found: "tuple[SafeToStop, ...]") -> None:
     """Raise if replicas are left although no scope or limit explains them."""
-    scope = (settings.topics, settings.exclude_topics)
-    limits = (settings.max_bytes, settings.max_moves, settings.max_leader_changes, settings.max_duration_s)
     left = [one for one in found if one.replicas]
-    if left and not any(scope) and all(limit is None for limit in limits):
+    if left:
         raise FindingsError("; ".join(one.in_words() for one in left), hint="run the drain again")
