@@ -10,6 +10,7 @@ import pytest
 from kafkabal.clusters import NewTopic
 from kafkabal.clusters.kafka import KafkaCluster
 from kafkabal.config import ConnectionSettings
+from kafkabal.routing import WeightRecord
 from kafkabal.sandbox import (
     Sandbox,
     SandboxSpec,
@@ -43,7 +44,8 @@ def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_java_picks_what_python_picks(jar: Path, tmp_path: Path) -> None:
-    """For the strides and keys in the file of test vectors, every result is the known one."""
+    """For the strides and keys in the file of test vectors, every result is the known one; weights may be valid for
+    longer than an int has milliseconds."""
     class_path = ":".join(map(str, (jar, *ensure_client_jars(default_cache()))))
     java, source = str(java_binary()), str(HERE / "java" / "kafkabal" / "routing")
     compiler = str(ensure_java_compiler(default_cache()))
@@ -52,10 +54,25 @@ def test_java_picks_what_python_picks(jar: Path, tmp_path: Path) -> None:
         check=True,
         timeout=60,
     )
-    run = [java, "-cp", f"{class_path}:{tmp_path}", "kafkabal.routing.StrideCheck", str(VECTORS)]
+    record = WeightRecord(
+        topic="t",
+        published_at="",
+        publisher="",
+        scores={},
+        valid_ms=30 * 86_400_000,
+        slot_bytes=1,
+        slot_part=None,
+        brokers=[1],
+        leaders=[0],
+        weights=[1.0],
+    )
+    (tmp_path / "record.json").write_bytes(record.to_json())
+    files = (str(VECTORS), str(tmp_path / "record.json"))
+    run = [java, "-cp", f"{class_path}:{tmp_path}", "kafkabal.routing.StrideCheck", *files]
     done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True)
-    answers, known = map(int, done.stdout.split())
+    answers, known, valid_ms = map(int, done.stdout.split())
     assert answers == known > 5000
+    assert valid_ms == record.valid_ms
 
 
 def test_one_jar_for_all_clients(jar: Path, tmp_path: Path) -> None:

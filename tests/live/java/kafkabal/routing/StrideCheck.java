@@ -7,7 +7,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 
-/** Replays the vectors of a file, and prints how many answers were found and how many are the known ones. */
+/** Replays the vectors of a file, and prints how many answers were found, how many are the known ones, and how long a record is valid. */
 public final class StrideCheck {
     public static void main(String[] arguments) throws IOException {
         Map<?, ?> vectors = (Map<?, ?>) JsonText.parse(Files.readString(Path.of(arguments[0])));
@@ -40,6 +40,7 @@ public final class StrideCheck {
                 && KeyHash.partition(bytes, ((Double) key.get(2)).intValue()) == ((Double) key.get(3)).intValue();
             known += isKnown ? 1 : 0;
         }
-        System.out.println(answers + " " + known);
+        long validMs = WeightRecord.parse(Files.readAllBytes(Path.of(arguments[1]))).validMs;
+        System.out.println(answers + " " + known + " " + validMs);
     }
 }

@@ -34,7 +34,7 @@ final class WeightRecord {
     static WeightRecord parse(byte[] value) {
         try {
             Map<?, ?> fields = (Map<?, ?>) JsonText.parse(new String(value, StandardCharsets.UTF_8));
-            int version = whole(fields, "kafkabal_weights");
+            long version = whole(fields, "kafkabal_weights");
             if (version > VERSION) {
                 throw new IllegalArgumentException("version " + version + " needs a later kafkabal-routing.jar");
             }
@@ -63,12 +63,12 @@ final class WeightRecord {
         return this;
     }
 
-    private static int whole(Map<?, ?> fields, String name) {
+    private static long whole(Map<?, ?> fields, String name) {
         double value = (Double) fields.get(name);
-        if (value != (int) value) {
+        if (value != (long) value) {
             throw new IllegalArgumentException(name + " is not a whole number");
         }
-        return (int) value;
+        return (long) value;
     }
 
     private static double[] numbers(Map<?, ?> fields, String name) {

@@ -3,6 +3,7 @@ package kafkabal.routing;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -31,6 +32,7 @@ final class WeightsReader extends Thread {
     private final CountDownLatch caughtUp = new CountDownLatch(1);
     private final CountDownLatch stopped = new CountDownLatch(1);
     private volatile KafkaConsumer<byte[], byte[]> consumer;
+    private final Map<String, String> refused = new HashMap<>();
     private String fault = "";
 
     WeightsReader(PartitionerSettings settings) {
@@ -130,12 +132,16 @@ final class WeightsReader extends Thread {
         }
         try {
             byTopic.put(topic, new CurrentWeights(WeightRecord.parse(record.value()), ageMs));
+            refused.remove(topic);
         } catch (IllegalArgumentException e) {
-            note("weights of topic " + topic + ": " + e.getMessage());
+            // a publisher of a later version writes such records every few seconds: each reason is logged once
+            if (!String.valueOf(e.getMessage()).equals(refused.put(topic, String.valueOf(e.getMessage())))) {
+                LOG.warn("Topic {}: published weights are ignored: {}", topic, e.getMessage());
+            }
         }
     }
 
-    /** Logs an error once, until it is over or changes. */
+    /** Logs an error of reading once, until it is over or changes. */
     private void note(String what) {
         if (!what.equals(fault)) {
             fault = what;
