@@ -33,9 +33,26 @@ public final class ForwarderCheck {
         MBeanServer server = ManagementFactory.getPlatformMBeanServer();
         Object received = server.getAttribute(name, "Received");
         Object dropped = server.getAttribute(name, "Dropped");
-        System.out.println("{\"received\":" + received + ",\"dropped\":" + dropped + "}");
         forwarder.close();
+        System.out.println(
+            "{\"received\":" + received + ",\"dropped\":" + dropped + ",\"failed\":" + failedWithoutProducer() + "}");
         Runtime.getRuntime().halt(0);
+    }
+
+    /** How many of two payloads count as failed while no producer can be made. */
+    private static Object failedWithoutProducer() throws Exception {
+        TelemetryForwarder forwarder = new TelemetryForwarder();
+        forwarder.configure(Map.of("node.id", "2", "kafkabal.telemetry.bootstrap.servers", "no port"));
+        forwarder.clientReceiver();
+        forwarder.exportMetrics(new Context(), new Payloads());
+        forwarder.exportMetrics(new Context(), new Payloads());
+        ObjectName name = new ObjectName("kafkabal.telemetry:type=TelemetryForwarder,broker=2");
+        Object failed = 0L;
+        for (int i = 0; i < 100 && !failed.equals(2L); i++) {
+            Thread.sleep(50);
+            failed = ManagementFactory.getPlatformMBeanServer().getAttribute(name, "Failed");
+        }
+        return failed;
     }
 
     private static final class Payloads implements ClientTelemetryPayload {

@@ -22,6 +22,8 @@ final class PayloadSender extends Thread {
     private final ForwarderSettings settings;
     private final ForwarderCounters counters;
     private final byte[] broker;
+    private KafkaProducer<String, ByteBuffer> producer;
+    private boolean hasWarned;
     private volatile boolean running = true;
 
     PayloadSender(PayloadQueue queue, ForwarderSettings settings, ForwarderCounters counters) {
@@ -40,19 +42,15 @@ final class PayloadSender extends Thread {
 
     @Override
     public void run() {
-        KafkaProducer<String, ByteBuffer> producer = null;
         try {
             while (running) {
                 Payload payload = queue.poll(POLL_MS);
                 if (payload != null) {
-                    producer = producer == null ? open() : producer;
-                    send(producer, payload);
+                    send(payload);
                 }
             }
         } catch (InterruptedException e) {
             LOG.debug("The telemetry sender was interrupted");
-        } catch (RuntimeException e) {
-            LOG.error("Telemetry of clients is no longer forwarded", e);
         } finally {
             if (producer != null) {
                 producer.close(CLOSING);
@@ -64,7 +62,8 @@ final class PayloadSender extends Thread {
         return new KafkaProducer<>(settings.producer(), new StringSerializer(), new ByteBufferSerializer());
     }
 
-    private void send(KafkaProducer<String, ByteBuffer> producer, Payload payload) {
+    /** Opens the producer with the first payload, and again after a failure, such as a name that cannot be resolved yet. */
+    private void send(Payload payload) {
         ProducerRecord<String, ByteBuffer> forwarded =
             new ProducerRecord<>(settings.topic(), payload.clientInstanceId.toString(), payload.data);
         Headers headers = forwarded.headers();
@@ -74,6 +73,7 @@ final class PayloadSender extends Thread {
             headers.add("terminating", new byte[0]);
         }
         try {
+            producer = producer == null ? open() : producer;
             producer.send(forwarded, (metadata, error) -> {
                 if (error == null) {
                     counters.forwarded.increment();
@@ -83,7 +83,10 @@ final class PayloadSender extends Thread {
             });
         } catch (RuntimeException e) {
             counters.failed.increment();
-            LOG.debug("A payload was not forwarded", e);
+            if (!hasWarned) {
+                LOG.warn("Telemetry of clients cannot be forwarded; later failures are only counted", e);
+            }
+            hasWarned = true;
         }
     }
 }
