@@ -55,8 +55,8 @@ def write_topic(
     Parameters
     ----------
     dataset
-        Has a column ``value`` (bytes or text), and optionally ``key`` and ``headers`` (a list of ``name`` and
-        ``value``).
+        Has a column ``value`` (bytes or text; null is sent as an empty value), and optionally ``key`` and ``headers``
+        (a list of ``name`` and ``value``).
     profile, bootstrap_servers, command_config
         How to reach the cluster: a profile, or ``host:port`` and a Java ``client.properties``; by default the
         environment.

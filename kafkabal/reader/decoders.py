@@ -15,6 +15,7 @@ import numpy as np
 from kafkabal.errors import MissingCapabilityError, OperationError, UsageError, import_hint
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.sample import Sample
+from kafkabal.scoring import described
 
 Decoder: TypeAlias = "Callable[[Sample], Any]"
 
@@ -89,7 +90,7 @@ def load_decoder(name: str | Decoder | None) -> Decoder | None:
     try:
         found = getattr(import_module(module), function)
     except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and the user has to fix that
-        raise UsageError(f"cannot load decoder {name}: {error}", hint=import_hint(error)) from error
+        raise UsageError(f"cannot load decoder {name}: {described(error)}", hint=import_hint(error)) from error
     if not callable(found):
         raise UsageError(f"cannot load decoder {name}: not a function")
     decoder: Decoder = found

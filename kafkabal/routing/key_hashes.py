@@ -20,6 +20,9 @@ U32 = NDArray[np.uint32]
 
 KAFKA_SEED: Final = 0x9747B28C
 """Seed of murmur2 in Kafka's Java client."""
+REMEMBERED_KEYS: Final = 65536
+"""Keys whose hashes a policy remembers: some 10 MB with keys of 100 bytes. A look-up takes 0.14 us, hashing 30 bytes in
+Python 6.5 us (2026-11)."""
 _MASK: Final = 0xFFFFFFFF
 _MIX: Final = 0x5BD1E995
 

@@ -10,6 +10,7 @@ from io import BufferedReader
 from typing import IO, Any, Final, NamedTuple
 
 from kafkabal.errors import InputFileError, UsageError
+from kafkabal.scoring import described
 from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, OpenFile, StoredFile
 from kafkabal.sources.local_files import mapped, why_unreadable
 from kafkabal.sources.source_protocol import printable
@@ -44,7 +45,7 @@ class RemoteFolder:
         """See :meth:`FileStore.files`; one request lists many, but a web server tells sizes of single files only."""
         prefix = len(self._root.rstrip("/")) + 1
 
-        def described(entry: tuple[str, dict[str, Any]]) -> StoredFile | tuple[str, str]:
+        def stored_file(entry: tuple[str, dict[str, Any]]) -> StoredFile | tuple[str, str]:
             path, info = entry
             try:
                 with _as_os_errors():
@@ -55,7 +56,7 @@ class RemoteFolder:
         with _plain_errors(self._url):
             found = self._files.find(self._root, detail=True)
         listed = ((path, info) for path, info in found.items() if info.get("type") == "file")
-        for each in mapped(described, listed, threads):
+        for each in mapped(stored_file, listed, threads):
             if isinstance(each, StoredFile):
                 yield each
             else:
@@ -165,7 +166,7 @@ def _plain_errors(url: str) -> Iterator[None]:
     except FileNotFoundError:
         raise InputFileError(printable(url), "no such file or folder") from None
     except Exception as error:  # stores raise exceptions of their own libraries
-        raise InputFileError(printable(url), f"cannot list: {_in_one_line(error)}") from error
+        raise InputFileError(printable(url), f"cannot list: {described(error)}") from error
 
 
 @contextmanager
@@ -178,11 +179,7 @@ def _as_os_errors() -> Iterator[None]:
             raise
         # fsspec gives these the path as their only text
         missing = isinstance(error, FileNotFoundError)
-        code, reason = (errno.ENOENT, "no such file or folder") if missing else (errno.EIO, _in_one_line(error))
+        code, reason = (errno.ENOENT, "no such file or folder") if missing else (errno.EIO, described(error))
         raise OSError(code, reason) from error
     except Exception as error:
-        raise OSError(errno.EIO, _in_one_line(error)) from error
-
-
-def _in_one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
+        raise OSError(errno.EIO, described(error)) from error

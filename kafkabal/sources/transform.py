@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from kafkabal.errors import InputFileError, UsageError, import_hint
+from kafkabal.scoring import described
 from kafkabal.sources.record_headers import CHECKSUM_HEADER, header_bytes, is_utf8
 from kafkabal.sources.source_protocol import Block, Headers
 
@@ -38,7 +39,7 @@ def load_transform(name: str) -> Transform:
     try:
         found = getattr(import_module(module), function)
     except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and the user has to fix that
-        raise UsageError(f"cannot load transform {name!r}: {_in_one_line(error)}", hint=import_hint(error)) from error
+        raise UsageError(f"cannot load transform {name!r}: {described(error)}", hint=import_hint(error)) from error
     if not callable(found):
         raise UsageError(f"cannot load transform {name!r}: not a function")
     return Transform(name, found)
@@ -81,7 +82,7 @@ def _call(transform: Transform, value: bytes, headers: Headers, record: str) -> 
     try:
         made: Any = transform.function(value, headers)
     except (Exception, SystemExit) as error:  # as in load_transform
-        raise InputFileError(record, f"transform {transform.name!r} raised {_in_one_line(error)}") from error
+        raise InputFileError(record, f"transform {transform.name!r} raised {described(error)}") from error
     if not _is_record(made):
         raise InputFileError(
             record,
@@ -113,7 +114,3 @@ def _with_checksum(headers: Headers, value: bytes) -> Headers:
         return headers
     checksum = sha256(value).hexdigest().encode()
     return [(name, checksum if name == CHECKSUM_HEADER else of_name) for name, of_name in headers]
-
-
-def _in_one_line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())

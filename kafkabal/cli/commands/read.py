@@ -20,7 +20,7 @@ from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.config import Settings
 from kafkabal.errors import ConfigError, ExitCode, InterruptedRunError, PartialFailureError, UsageError, unknown_topic
 from kafkabal.printable import printable
-from kafkabal.units import parse_duration, parse_positive_bytes
+from kafkabal.units import format_duration, parse_duration, parse_positive_bytes
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _measure(
 
         manifest = pin(topic, connection, readers=measuring.readers, join=False)
         seconds = options.seconds or _DEFAULT_S
-        context.say(f"reading topic {topic} for {seconds:.0f} s (readers: {measuring.readers})")
+        context.say(f"reading topic {topic} for {format_duration(seconds)} (readers: {measuring.readers})")
         measured = measure(
             MeasureRequest(
                 connection=connection,
