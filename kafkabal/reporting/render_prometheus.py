@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -24,15 +24,23 @@ def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
     families = list(_families(report))
     if not families:
         raise UsageError(f"prometheus output not supported: {report.command}", hint="use -o json")
+    return text_of(families).decode()
+
+
+def text_of(families: Sequence[Family]) -> bytes:
+    """Families of metrics in the text format.
+
+    Counters of the library itself would add a time of creation, which is wrong where they are created for every text.
+    """
     registry = CollectorRegistry()
     registry.register(_Collected(families))
-    return generate_latest(registry).decode()
+    return generate_latest(registry)
 
 
 class _Collected:
     """Provides the families to a registry."""
 
-    def __init__(self, families: list[Family]) -> None:
+    def __init__(self, families: Sequence[Family]) -> None:
         self._families = families
 
     def collect(self) -> Iterable[Family]:

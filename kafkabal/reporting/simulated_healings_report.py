@@ -27,7 +27,7 @@ def watch_simulation_report(result: SimulationResult) -> Report:
         tone=Tone.BAD if broken else Tone.GOOD,
         facts=(
             Fact(key="days", value=result.days),
-            Fact(key="looks", value=result.observations),
+            Fact(key="observations", value=result.observations),
             Fact(key="moved_bytes", value=result.moved_bytes, kind=ValueKind.BYTES),
             Fact(key="hindsight_bytes", value=result.hindsight_bytes, kind=ValueKind.BYTES),
             Fact(key="in_band_fraction", value=result.in_band_fraction),

@@ -10,7 +10,7 @@ from kafkabal.atomic_files import replacing
 from kafkabal.errors import OutputError
 
 if TYPE_CHECKING:  # a run without a textfile does not load it
-    from prometheus_client import CollectorRegistry
+    from prometheus_client.core import Metric
 
 EVERY_S: Final = 5.0
 """Interval between writes: scrapes come every fifteen seconds or less often."""
@@ -37,16 +37,20 @@ class TextfileWriter:
         self._path, self.labels, self.wall_clock = path, labels, wall_clock
         self._warn, self._is_warned = warn, False
 
-    def write(self, gauges: Iterable[tuple[str, str, float]], more: CollectorRegistry | None = None) -> None:
-        """Write gauges, by name, meaning and value, and more metrics; if that fails, the previous file stays."""
-        from prometheus_client import CollectorRegistry, Gauge, generate_latest  # costly to import, and seldom needed
+    def write(self, gauges: Iterable[tuple[str, str, float]], families: Iterable[Metric] = ()) -> None:
+        """Write gauges, by name, meaning and value, and other metrics; if that fails, the previous file stays."""
+        from prometheus_client.core import GaugeMetricFamily  # costly to import, and seldom needed
 
-        registry = more or CollectorRegistry()
+        from kafkabal.reporting.render_prometheus import text_of
+
+        listed = [*families]
         for name, meaning, value in gauges:
-            Gauge(name, meaning, list(self.labels), registry=registry).labels(**self.labels).set(value)
+            family = GaugeMetricFamily(name, meaning, labels=[*self.labels])
+            family.add_metric([*self.labels.values()], float(value))
+            listed.append(family)
         try:
             with replacing(self._path) as file:
-                file.write(generate_latest(registry))
+                file.write(text_of(listed))
         except OutputError as error:
             if not self._is_warned:
                 self._warn(error.message)

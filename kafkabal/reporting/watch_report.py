@@ -93,25 +93,20 @@ class WatchTextfile:
             self._write(event)
 
     def _write(self, summary: WatchSummary) -> None:
-        from prometheus_client import CollectorRegistry, Gauge
-        from prometheus_client import Counter as PrometheusCounter
+        from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
         cluster = self._file.labels["cluster"]
-        registry = CollectorRegistry()
-        health = Gauge(
-            "kafkabal_watch_broker_health",
-            "1 for what a broker is.",
-            ["cluster", "broker", "health"],
-            registry=registry,
+        health = GaugeMetricFamily(
+            "kafkabal_watch_broker_health", "1 for what a broker is.", labels=["cluster", "broker", "health"]
         )
         for broker, found in summary.health.items():
             for kind in BrokerHealth:
-                health.labels(cluster, str(broker), str(kind)).set(found is kind)
-        events = PrometheusCounter(
-            "kafkabal_watch_events", "Events since the watch started.", ["cluster", "event"], registry=registry
+                health.add_metric([cluster, str(broker), str(kind)], float(found is kind))
+        events = CounterMetricFamily(
+            "kafkabal_watch_events", "Events since the watch started.", labels=["cluster", "event"]
         )
         for event in EventKind:
-            events.labels(cluster, str(event)).inc(self._events[event])
+            events.add_metric([cluster, str(event)], self._events[event])
         findings = summary.findings
         gauges: list[tuple[str, str, float]] = [
             ("offline_log_dirs", "Log dirs that are offline.", len(findings.offline_dirs)),
@@ -120,4 +115,4 @@ class WatchTextfile:
         ]
         if summary.read_at_s is not None:
             gauges.append(("last_success_timestamp_seconds", "When the cluster was last read.", summary.read_at_s))
-        self._file.write(((f"kafkabal_watch_{name}", text, value) for name, text, value in gauges), registry)
+        self._file.write(((f"kafkabal_watch_{name}", text, value) for name, text, value in gauges), (health, events))

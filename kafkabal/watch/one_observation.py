@@ -48,7 +48,7 @@ def check_once(
     state = read_state(cluster, options.broker_timeout_s, completed)
     health = dict.fromkeys(state.brokers.id.tolist(), BrokerHealth.DEAD)
     for broker in samples[-1]:
-        answered = any(looked.get(broker) and looked[broker].response_s is not None for looked in samples)
+        answered = any(each.get(broker) and each[broker].response_s is not None for each in samples)
         health[broker] = BrokerHealth.WELL if answered else BrokerHealth.UNREACHABLE
     return WatchSummary(health, find(state, options.policy.outer_tolerance))
 
