@@ -17,7 +17,7 @@ def watch_simulation_report(result: SimulationResult) -> Report:
     broken = [promise for promise in result.promises if not promise.is_kept]
     outcome = f"broken: {', '.join(promise.name for promise in broken)}" if broken else "every promise kept"
     headline = (
-        f"{result.days:g} days, {counted_noun(len(result.events), 'event')}, "
+        f"{counted_noun(round(result.days), 'day')}, {counted_noun(len(result.events), 'event')}, "
         f"{counted_noun(len(result.healings), 'healing')}, "
         f"{format_bytes(result.moved_bytes)} copied: {outcome}"
     )

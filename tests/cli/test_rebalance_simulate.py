@@ -55,6 +55,14 @@ def test_people_get_a_line_and_tables(simulated: Callable[..., Any]) -> None:
     assert "every promise kept" in found.out.splitlines()[0]
 
 
+def test_what_comes_after_the_simulated_days_is_named(simulated: Callable[..., Any]) -> None:
+    """A fault that the days do not reach is not left out silently."""
+    found = simulated(CASE, "--days", "1")
+
+    assert found.out.startswith("1 day, ")
+    assert found.err.endswith("case.yaml: not simulated, after 1 day: 1 event\n")
+
+
 def test_a_broken_promise_is_marked_no(simulated: Callable[..., Any]) -> None:
     """A window that never opens keeps the cluster outside its bands: the table and the exit code say so."""
     found = simulated(CASE.replace("throttle: none", 'throttle: none, window: "01:00-01:01"'), "--days", "2", "--check")

@@ -74,7 +74,7 @@ def read_case(path: Path) -> SimulationCase:
     watch: dict[str, Any] = fields.pop("watch", {})
     throttle = watch.pop("throttle", "auto")
     policy = HealPolicy(**{"level": HealLevel.ALL, **watch})
-    if policy.inner_tolerance >= policy.outer_tolerance:
+    if policy.level is HealLevel.ALL and policy.inner_tolerance >= policy.outer_tolerance:
         raise node.error("watch: rebalance_above must exceed tolerance")
     return SimulationCase(policy=policy, throttle=None if throttle == "none" else throttle, **fields)
 

@@ -82,3 +82,8 @@ class SimulationCase:
     policy: HealPolicy = field(default_factory=lambda: HealPolicy(level=HealLevel.ALL))
     throttle: int | Literal["auto"] | None = "auto"
     """Bytes per second for each broker."""
+
+    def events_after(self, days: int) -> int:
+        """How many faults and new brokers come only after so many days."""
+        times_s = (*(fault.at_s for fault in self.faults), *(broker.at_s for broker in self.new_brokers))
+        return sum(at_s >= days * DAY_S for at_s in times_s)

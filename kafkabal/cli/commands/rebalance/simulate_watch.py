@@ -12,6 +12,7 @@ from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions,
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
+from kafkabal.wording import counted_noun
 
 _MOST_DAYS = 3650
 """Ten years: assumptions about growth mean nothing by then."""
@@ -46,6 +47,9 @@ def simulate(
     from kafkabal.watch import read_case
 
     found = read_case(case)
+    late = found.events_after(days)
+    if late:
+        context.warn(f"{case}: not simulated, after {counted_noun(days, 'day')}: {counted_noun(late, 'event')}")
     with open_cluster(settings, context) as cluster:
         state = read_cluster(cluster, settings, context).state
     from kafkabal.reporting.simulated_healings_report import watch_simulation_report
