@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import length_hint
 from typing import Final
@@ -105,7 +105,7 @@ class SampleIterator:
         """Samples of the current portion that were given out."""
         return len(self._portion) - length_hint(self._left)
 
-    def __iter__(self) -> Iterator[Sample]:
+    def __iter__(self) -> Generator[Sample, None, None]:
         self._began_s = time.monotonic() - self._metrics.elapsed_s
         with Prefetch(
             self._visits(),

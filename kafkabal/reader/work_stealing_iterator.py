@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 from kafkabal.reader.epoch_progress import EpochProgress, Ranges
@@ -81,7 +82,7 @@ class WorkStealingIterator:
         while (segment := self._ledger.claim()) is not None:
             self._current = segment
             self._taken_segments.append([segment.stripe, segment.begin, segment.begin])
-            self._reserved = self._ledger.reserve(segment)
+            self._reserved = segment.begin
             yield from self._samples(segment)
         self.close()
 
@@ -99,11 +100,16 @@ class WorkStealingIterator:
             each_portion=self._each_portion,
             until=segment.end,
         )
-        for sample in sequence:
-            if taken_segment[2] == self._reserved:
-                self._reserved = self._ledger.reserve(segment)
-                if taken_segment[2] == self._reserved:
-                    break  # another reader took the rest
-            taken_segment[2] += 1
-            yield sample
+        with closing(iter(sequence)) as samples:
+            # reserved first: the next sample may be another reader's by now, and its block need not be waited for
+            while self._has_reserved(segment, taken_segment[2]):
+                sample = next(samples)
+                taken_segment[2] += 1
+                yield sample
         self._current = None
+
+    def _has_reserved(self, segment: Segment, number: int) -> bool:
+        """Whether the sample with this number is this reader's, if necessary after reserving the next few."""
+        if number == self._reserved:
+            self._reserved = self._ledger.reserve(segment)
+        return number < self._reserved

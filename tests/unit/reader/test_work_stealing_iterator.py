@@ -94,6 +94,7 @@ def test_an_epoch_takes_little_longer_than_it_must(tmp_path: Path, seconds: list
     crowd = Crowd(tmp_path, seconds)
     crowd.run()
     assert sorted(crowd.seen) == _all()
+    assert sum(reader._metrics.samples for reader in crowd.readers) == len(_all())
     ideal_s = len(_all()) / sum(1 / each for each in seconds)
     assert max(crowd.ends_s) <= 1.15 * ideal_s + max(seconds)
 
