@@ -78,8 +78,9 @@ def write_topic(
         from ray.data import Datasink
     except ImportError as error:
         raise MissingCapabilityError("Ray is not installed", hint="pip install 'kafkabal[ray]'") from error
-    columns = set(dataset.schema().names)
-    if "value" not in columns:
+    schema = dataset.schema()  # None if it has no rows
+    columns = set() if schema is None else set(schema.names)
+    if schema is not None and "value" not in columns:
         raise UsageError("the data set lacks column value", hint=f"it has: {', '.join(sorted(columns))}")
     choice = load_policy(policy)
     if "key" in columns and not any_key_order:
