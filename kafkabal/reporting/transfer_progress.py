@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from types import TracebackType
-from typing import Final, Protocol, TextIO
+from typing import Final, Protocol, TextIO, cast
 
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.units import format_bytes, format_duration, format_rate
@@ -53,11 +54,35 @@ def open_progress(
     """
     if hidden:
         return _Hidden()
+    stream = cast("TextIO", _ForgivingStream(stream))
     if surface.animated:
         from kafkabal.reporting.transfer_progress_bar import BarProgress
 
         return BarProgress(what, total_bytes, surface=surface, stream=stream, monotonic=monotonic)
     return _LineProgress(what, total_bytes, stream=stream, monotonic=monotonic)
+
+
+class _ForgivingStream(io.TextIOBase):
+    """Drops what cannot be written: a terminal that is gone, or a pipe without a reader, must not end the transfer."""
+
+    def __init__(self, behind: TextIO) -> None:
+        self._behind = behind
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError):
+            self._behind.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._behind.flush()
+
+    def isatty(self) -> bool:
+        return self._behind.isatty()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override] # an attribute there
+        return self._behind.encoding
 
 
 class _Hidden(nullcontext[None]):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 
+import pytest
+
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.transfer_progress import open_progress
 
@@ -36,6 +38,19 @@ def test_a_pipe_gets_a_line_at_intervals() -> None:
         "moving: 90.0 MiB of 100 MiB, 1.00 MiB/s, 10 s left, step 90",
         "moving: 100 MiB of 100 MiB, 1.00 MiB/s",
     ]
+
+
+@pytest.mark.parametrize("surface", [OutputCapabilities(), OutputCapabilities(animated=True, width=80)])
+def test_a_stream_that_is_gone_ends_no_transfer(surface: OutputCapabilities) -> None:
+    """A closed terminal or pipe costs the progress display, not the transfer."""
+
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    progress = open_progress("moving", 100, surface=surface, stream=Gone(), monotonic=lambda: 0.0)
+    with progress:
+        progress.update(50)
 
 
 def test_an_interrupted_transfer_shows_how_far_it_came() -> None:
