@@ -44,6 +44,7 @@ _FIELDS = (
     "Elr",
     "LastKnownElr",
     "Offline",
+    "MarkedForDeletion",
 )
 _FIELD = re.compile(rf"(?:^|\s+)({'|'.join(_FIELDS)}):[ \t]?")
 _STORAGE_ERROR = "KafkaStorageException"

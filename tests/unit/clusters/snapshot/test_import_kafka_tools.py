@@ -66,6 +66,17 @@ def test_topics_of_kafka_itself_are_internal(tmp_path: Path) -> None:
         }
 
 
+def test_a_topic_that_is_being_deleted_is_read(tmp_path: Path) -> None:
+    """Tools that ask ZooKeeper print so at the end of each of its lines."""
+    state = read(
+        tmp_path,
+        "Topic:old\tPartitionCount:1\tReplicationFactor:1\tConfigs:retention.ms=5\tMarkedForDeletion:true\n"
+        "\tTopic: old\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\tMarkedForDeletion: true\n",
+        None,
+    )
+    assert state.topics.configs == ({"retention.ms": "5"},)
+
+
 def test_both_texts_together_give_the_whole_state(tmp_path: Path) -> None:
     """Placement from one, sizes, dirs and future replicas from the other; names may contain dashes and dots."""
     state = read(tmp_path)
