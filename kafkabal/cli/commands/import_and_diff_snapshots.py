@@ -1,6 +1,7 @@
 """``kafkabal snapshot import`` and ``kafkabal inspect diff``: snapshots of other tools, and two side by side."""
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -95,7 +96,7 @@ def import_snapshot(
     write_snapshot(state, out)
     counts = ((len(state.brokers), "broker"), (len(state.topics), "topic"), (len(state.partitions), "partition"))
     found = ", ".join(counted_noun(count, what) for count, what in counts)
-    following = "" if out == STDOUT else f"; next: kafkabal inspect --snapshot {out}"
+    following = "" if out == STDOUT else f"; next: kafkabal inspect --snapshot {quote(str(out))}"
     context.say(f"wrote snapshot {out}: {found}{following}")
 
 
