@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from kafkabal.atomic_files import make_folder_of, replacing
 from kafkabal.config.profiles import parse_profiles, read_profiles
+from kafkabal.config.resolve_settings import check_one_cluster
 from kafkabal.config.settings import KEYS
 from kafkabal.config.value_parsers import check_keys
 from kafkabal.config.yaml_document import Place, YamlNode
@@ -42,7 +43,8 @@ def add_profile(profiles_file: Path, name: str, settings: Mapping[str, str]) -> 
     Raises
     ------
     UsageError
-        If the name is taken or invalid, a key is unknown, a value is wrong, or the file has another layout.
+        If the name is taken or invalid, a key is unknown, a value is wrong, the settings name a snapshot and a live
+        cluster, or the file has another layout.
     OutputError
         If the file cannot be written.
     """
@@ -111,6 +113,7 @@ def _check_settings(settings: Mapping[str, str]) -> None:
         except UsageError as error:
             message = error.message.removeprefix(f"{place}: ")
             raise ConfigError(f"{key}: {message}", hint=error.hint) from None
+    check_one_cluster({key: YamlNode(value, Place(key)) for key, value in settings.items()})
 
 
 def _readers() -> Mapping[str, Callable[[YamlNode], Any]]:

@@ -52,7 +52,7 @@ def resolve(flags: Mapping[str, Given], *, environ: Mapping[str, str], profiles_
         nodes = {key: node for key, node in nodes.items() if not _is_hidden(key, level)} | dict(level)
     settings = _settings(nodes, profile)
     for level in levels:
-        _check_one_cluster(level)
+        check_one_cluster(level)
     return settings
 
 
@@ -88,7 +88,8 @@ def _expect_something(node: YamlNode) -> None:
         raise node.error("empty value", hint="leave it out, or see whether a variable in it is set")
 
 
-def _check_one_cluster(level: Mapping[str, YamlNode]) -> None:
+def check_one_cluster(level: Mapping[str, YamlNode]) -> None:
+    """Refuse settings of one origin that name both a snapshot and a live cluster, or how to connect to a snapshot."""
     live = next((key for key in _LIVE_KEYS if key in level), None)
     unused = next((key for key in _CONNECTION_KEYS if key in level), None)
     if live is None and unused is not None and "snapshot" in level:
