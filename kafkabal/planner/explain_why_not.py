@@ -10,12 +10,14 @@ import numpy as np
 from kafkabal.errors import UsageError
 from kafkabal.model import ClusterState, TopicPartition, has_readable_copy, is_reassigned
 from kafkabal.plan import partition_rows
+from kafkabal.planner.budgeted_part import instalment
 from kafkabal.planner.plan_listener import NO_LISTENER
-from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_scope import chosen_topics
+from kafkabal.planner.plan_short_of_bands import lasting_placement
 from kafkabal.planner.problem import build_problem
+from kafkabal.planner.search.keep_within_budget import exceeds_budget
 from kafkabal.planner.search.solution import Solution
-from kafkabal.planner.search_for_placement import search
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun, first_of
 
@@ -48,10 +50,20 @@ def why_not(state: ClusterState, partition: TopicPartition, broker: int, options
     target = state.brokers.index_of(broker)
     if target < 0:
         raise UsageError(f"unknown broker: {broker}", hint="see 'kafkabal inspect'")
-    solution = search(Solution(build_problem(state, options)), NO_LISTENER).solution
+    start = Solution(build_problem(state, options))
+    full = lasting_placement(start, NO_LISTENER).candidate
+    part = instalment(start, full, NO_LISTENER)[0] if exceeds_budget(full.solution) else full
+    solution = part.solution
     if (solution.placement[row] == target).any():
         return WhyNot(partition, broker, holds=True, rules=(), effects=())
-    rules = (*_reasons_of_broker(solution, target), *_reasons_of_partition(solution, row))
+    if (full.solution.placement[row] == target).any():
+        rule = "the budget does not cover it: a plan without one brings it there"
+        return WhyNot(partition, broker, holds=False, rules=(rule,), effects=())
+    rules = (
+        *_reasons_of_broker(solution, target),
+        *_reasons_of_partition(solution, row),
+        *_reasons_of_mode(start, row),
+    )
     effects: tuple[str, ...] = ()
     if not rules:
         rules = tuple(_reasons_of_positions(solution, row, target))
@@ -72,7 +84,16 @@ def _reasons_of_broker(solution: Solution, b: int) -> Iterator[str]:
     elif broker in options.exclude_brokers:
         yield f"broker {broker} takes nothing (--exclude-brokers)"
     elif not problem.takes[b]:
-        yield f"broker {broker} takes nothing: no log dir of it is known to be online and not cordoned, or the mode"
+        yield f"broker {broker} takes nothing: {_why_closed(solution, b)}"
+
+
+def _why_closed(solution: Solution, b: int) -> str:
+    problem = solution.problem
+    if problem.rules.takes[b]:
+        return "it is not empty (--only-to-new)"
+    if problem.rules.room_bytes[b] > 0:
+        return "no log dir of it is known to be online and not cordoned"
+    return "other files fill its log dirs up to the limit"
 
 
 def _reasons_of_partition(solution: Solution, row: int) -> Iterator[str]:
@@ -92,6 +113,12 @@ def _reasons_of_partition(solution: Solution, row: int) -> Iterator[str]:
         yield "its size is not known"
     if not options.mode.moves_replicas:
         yield f"no replica may move (--{options.mode})"
+
+
+def _reasons_of_mode(start: Solution, row: int) -> Iterator[str]:
+    is_broken = bool(start.must_leave()[row].any() or start.narrow()[row])
+    if start.problem.options.mode is Mode.REPAIR_ONLY and not is_broken:
+        yield "nothing of it is to be repaired (--repair-only)"
 
 
 def _reasons_of_positions(solution: Solution, row: int, b: int) -> Iterator[str]:
