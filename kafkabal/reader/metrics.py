@@ -80,7 +80,7 @@ def write_textfile(metrics: ReaderMetrics, path: Path, labels: Mapping[str, str]
     OutputError
         If it cannot be written; the previous file stays.
     """
-    own = ",".join(f'{name}="{value}"' for name, value in labels.items())
+    own = _in_braces(labels)
     values = {
         "samples_total": metrics.samples,
         "bytes_total": metrics.size_bytes,
@@ -91,13 +91,17 @@ def write_textfile(metrics: ReaderMetrics, path: Path, labels: Mapping[str, str]
         "corrupt_records_total": metrics.corrupt,
         "cross_rack_bytes_total": metrics.cross_rack_bytes,
     }
-    lines = [f"{_PREFIX}_{name}{{{own}}} {value}" for name, value in values.items()]
-    lines += [
-        f'{_PREFIX}_network_bytes_total{{{own},broker="{broker}",rack="{metrics.racks.get(broker) or ""}"}} {count}'
-        for broker, count in sorted(metrics.network_bytes.items())
-    ]
+    lines = [f"{_PREFIX}_{name}{own} {value}" for name, value in values.items()]
+    for broker, count in sorted(metrics.network_bytes.items()):
+        of_broker = _in_braces({**labels, "broker": str(broker), "rack": metrics.racks.get(broker) or ""})
+        lines.append(f"{_PREFIX}_network_bytes_total{of_broker} {count}")
     with replacing(path) as file:
         file.write(("\n".join(lines) + "\n").encode())
+
+
+def _in_braces(labels: Mapping[str, str]) -> str:
+    escapes = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
+    return "{" + ",".join(f'{name}="{value.translate(escapes)}"' for name, value in labels.items()) + "}"
 
 
 def call_periodically(listeners: Sequence[Callable[[], None]], metrics: ReaderMetrics) -> Callable[[], None]:

@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.errors import InputFileError, MissingCapabilityError, OperationError, UsageError
@@ -23,7 +24,7 @@ from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.block_loader_factory import BlockLoaderFactory
 from kafkabal.reader.decoders import load_decoder
 from kafkabal.reader.manifest import load_manifest, publish_manifest
-from kafkabal.reader.metrics import ReaderMetrics
+from kafkabal.reader.metrics import ReaderMetrics, write_textfile
 from kafkabal.reader.torch_dataset import topic_dataset_type
 from tests.unit.reader.conftest import BROKER, MemoryTopic
 
@@ -226,6 +227,16 @@ def test_metrics_are_shown(read: Any, tmp_path: Path) -> None:
     fetched = got[-1].network_bytes[BROKER]
     assert fetched >= 3310
     assert f'kafkabal_reader_network_bytes_total{{topic="t",reader="0",broker="{BROKER}",rack=""}} {fetched}' in text
+
+
+def test_any_rack_can_be_a_label(tmp_path: Path) -> None:
+    """A quote or a backslash in its name leaves the textfile readable."""
+    rack = 'a"b\\c\nd'
+    metrics = ReaderMetrics(network_bytes={1: 5}, racks={1: rack})
+    write_textfile(metrics, tmp_path / "a.prom", {"topic": "t"})
+    families = text_string_to_metric_families((tmp_path / "a.prom").read_text())
+    samples = [sample for family in families for sample in family.samples if "network" in sample.name]
+    assert [sample.labels for sample in samples] == [{"topic": "t", "broker": "1", "rack": rack}]
 
 
 def test_batches_and_async_give_the_same(read: Any) -> None:
