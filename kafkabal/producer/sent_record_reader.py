@@ -17,9 +17,12 @@ from kafkabal.producer.librdkafka_errors import config_error_of, error_of
 _V = TypeVar("_V")
 _PAUSE_S = 0.2
 """Pause between retries; a new leader is elected within about a second."""
+_NO_LEADER = KafkaError._UNKNOWN_PARTITION  # noqa: SLF001 - no public name
+"""What librdkafka says of a partition in the topic's metadata that has no leader."""
 # transient errors of librdkafka after a leader died, until it learns of the next one
 _TRANSIENT = frozenset(
     {
+        _NO_LEADER,
         KafkaError._TRANSPORT,  # noqa: SLF001 - no public name
         KafkaError._DESTROY_BROKER,  # noqa: SLF001 - no public name
         KafkaError.LEADER_NOT_AVAILABLE,
@@ -142,6 +145,11 @@ class SentRecordReader:
     def _error_of(self, fault: KafkaError) -> KafkabalError:
         if fault.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return unknown_topic(self._topic)
+        if fault.code() == _NO_LEADER:
+            return UnreachableError(
+                f"a partition of topic {self._topic} has no leader",
+                hint="'kafkabal inspect' shows which brokers are dead; try again once they are back",
+            )
         error = error_of(fault, self._topic)
         if isinstance(error, UnreachableError):
             servers = self._settings.get("bootstrap.servers", "the brokers")

@@ -31,14 +31,20 @@ class Consumer:
 
 
 @pytest.mark.parametrize(
-    "code", [KafkaError._DESTROY_BROKER, KafkaError._TRANSPORT, KafkaError.NOT_LEADER_FOR_PARTITION]
+    ("code", "message"),
+    [
+        (KafkaError._DESTROY_BROKER, "topic images: "),
+        (KafkaError._TRANSPORT, "no response"),
+        (KafkaError.NOT_LEADER_FOR_PARTITION, "topic images: "),
+        (KafkaError._UNKNOWN_PARTITION, "a partition of topic images has no leader"),
+    ],
 )
-def test_a_leader_that_died_is_waited_for(code: int) -> None:
+def test_a_leader_that_died_is_waited_for(code: int, message: str) -> None:
     """Offsets are requested again until another broker leads, but not forever."""
     clock = FakeClock()
     reader = SentRecordReader({}, "images", clock)
     assert reader._watermarks(Consumer(clock, code, clock.monotonic() + 9)) == {0: (3, 7), 1: (3, 7)}  # type: ignore[arg-type]
     started_s = clock.monotonic()
-    with pytest.raises(KafkabalError):
+    with pytest.raises(KafkabalError, match=message):
         reader._watermarks(Consumer(clock, code, started_s + 99))  # type: ignore[arg-type]
     assert clock.monotonic() - started_s < 16
