@@ -118,7 +118,7 @@ def _lines(file: IO[bytes]) -> Iterator[Rows]:
         if not lines[-1]:
             lines.pop()
         if b"\r" in piece:
-            lines = [line.rstrip(b"\r") for line in lines]
+            lines = [line.removesuffix(b"\r") for line in lines]
         places: Sequence[int] = range(number, number + len(lines))
         number += len(lines)
         if b"" in lines:

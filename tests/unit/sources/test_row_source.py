@@ -94,6 +94,12 @@ def test_parquet_times_do_not_depend_on_pandas(tmp_path: Path) -> None:
     ]
 
 
+def test_a_line_break_is_one_break(tmp_path: Path) -> None:
+    """Of Windows too; another carriage return before it belongs to the line."""
+    path = written(tmp_path, "a.txt", b"a\r\nb\r\r\n\r\nc\r\n")
+    assert rows_of(RowSource(path)) == [(None, b"a"), (None, b"b\r"), (None, b"c")]
+
+
 def test_start_in_the_middle(tmp_path: Path) -> None:
     """A run that resumes skips the rows before."""
     assert rows_of(RowSource(written(tmp_path, "a.txt", b"a\nb\nc\n")), 2) == [(None, b"c")]
