@@ -128,6 +128,7 @@ def _watch() -> Report:
     nothing: frozenset[Any] = frozenset()
     findings = StateFindings(
         offline_dirs=frozenset({(2, "/var/lib/kafka/volumes/d0/kafka-logs")}),
+        without_dirs=nothing,
         lost_on_dead=frozenset({3}),
         lost_on_dirs=nothing,
         out_of_sync=7,
