@@ -153,10 +153,20 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _decoded(body: bytes, encoding: str) -> bytes:
-    """The decoded message; one above the size limit is truncated, and therefore malformed."""
+    """The decoded message.
+
+    Raises
+    ------
+    EOFError
+        If it is cut off, or above the size limit.
+    """
     if encoding == "identity":
         return body
-    return zlib.decompressobj(wbits=zlib.MAX_WBITS | 16).decompress(body, _MAX_BYTES)
+    unpacking = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    message = unpacking.decompress(body, _MAX_BYTES)
+    if not unpacking.eof:
+        raise EOFError
+    return message
 
 
 def _by_client(samples: Iterable[MetricSample]) -> Mapping[str, list[MetricSample]]:
