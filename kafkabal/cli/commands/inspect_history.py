@@ -165,7 +165,7 @@ def no_history(state: "ClusterState", over_s: float, now_s: float, context: Comm
     if (ahead_s := times[-1] - now_s) > _CLOCK_SKEW_S:
         return OperationError(
             f"{what}: the last record is dated {format_duration(ahead_s)} ahead of this reading",
-            hint="check the clock of this host: it may have been set back since",
+            hint="check the clock of this host, which may have been set back since, or the age of the snapshot",
         )
     return OperationError(
         "the history of this cluster begins now: nothing was recorded before this reading",
