@@ -31,7 +31,7 @@ _kafkabal_words() {
         "kafkabal route") words="|--policy -b --bootstrap-server --command-config --profile --snapshot --broker-timeout --score -o --output --output-file --publish --once --refresh --valid-for --telemetry --prometheus --prometheus-query --prometheus-label -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal routing") words="plugin|-h --help" ;;
         "kafkabal routing plugin") words="|--out -q --quiet -v --verbose --color --no-color -h --help" ;;
-        "kafkabal watch") words="|--every --slow --once -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --tolerance --throttle --window --heal --dead-after --move-after --max-bytes-per-day --max-actions-per-day --max-dead --rebalance-above -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
+        "kafkabal watch") words="|--every --slow --once -b --bootstrap-server --command-config --profile --snapshot --zookeeper --broker-timeout --bootstrap-controller --tolerance --throttle --window --topics --exclude-topics --exclude-brokers --include-internal --heal --dead-after --move-after --max-bytes-per-day --max-actions-per-day --max-dead --rebalance-above -o --output --textfile --notify -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal top") words="|--by --every -b --bootstrap-server --command-config --profile --zookeeper --broker-timeout --score --tolerance -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal monitoring") words="|--out --profile --overwrite --full --full-within --blind-after --webhook --exporter --alertmanager --textfiles -q --quiet -v --verbose --color --no-color -h --help" ;;
         "kafkabal telemetry") words="subscribe list remove plugin show errors latency|-h --help" ;;
@@ -518,6 +518,9 @@ _kafkabal_spec() {
         "kafkabal watch --tolerance") spec="value" ;;
         "kafkabal watch --throttle") spec="words auto none" ;;
         "kafkabal watch --window") spec="value" ;;
+        "kafkabal watch --topics") spec="list names topics" ;;
+        "kafkabal watch --exclude-topics") spec="list names topics" ;;
+        "kafkabal watch --exclude-brokers") spec="list names brokers" ;;
         "kafkabal watch --heal") spec="words none leaders all" ;;
         "kafkabal watch --dead-after") spec="value" ;;
         "kafkabal watch --move-after") spec="value" ;;

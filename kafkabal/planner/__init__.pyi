@@ -9,6 +9,7 @@ from .plan_options import BrokerLimit as BrokerLimit
 from .plan_options import Mode as Mode
 from .plan_options import PlanOptions as PlanOptions
 from .plan_phases import make_plan as make_plan
+from .plan_scope import chosen_topics as chosen_topics
 from .plan_scope import kept_replicas as kept_replicas
 from .tolerance_frontier import FrontierPoint as FrontierPoint
 from .tolerance_frontier import frontier as frontier

@@ -34,7 +34,7 @@ from kafkabal.executor import (
 )
 from kafkabal.model import ClusterState
 from kafkabal.plan import Plan
-from kafkabal.planner import Mode, PlanOptions, demote_brokers, make_plan, undo_demotion
+from kafkabal.planner import Mode, PlanOptions, chosen_topics, demote_brokers, make_plan, undo_demotion
 from kafkabal.units import format_moment
 from kafkabal.watch.decide_healing import Healing, HealKind
 from kafkabal.watch.heal_policy import HealPolicy
@@ -125,7 +125,7 @@ def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: H
     """
     match healing.kind:
         case HealKind.DEMOTE:
-            return demote_brokers(state, healing.brokers, healing.avoid)
+            return _demotion(state, healing, policy)
         case HealKind.PROMOTE:
             (broker,) = healing.brokers
             return undo_demotion(state, ledger.demoted[broker])
@@ -138,7 +138,7 @@ def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: H
         left = max(policy.max_bytes_per_day - ledger.bytes_of_day(at_s), 0)
     repaired = ledger.repaired_of_day(at_s)
     tolerance = _tolerance(healing, policy, repaired)
-    common = PlanOptions(tolerance=tolerance, max_bytes=left, keep_moved=ledger.plans_of_day(at_s))
+    common = replace(policy.scope(state), tolerance=tolerance, max_bytes=left, keep_moved=ledger.plans_of_day(at_s))
     if healing.kind is HealKind.DRAIN:
         return make_plan(state, replace(common, mode=Mode.REPAIR_ONLY, drain=healing.brokers))
     if healing.kind is HealKind.FILL and _are_empty(state, healing):
@@ -147,6 +147,14 @@ def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: H
         live = _live(state)
         plan = _balancing(state, common, {b: last_s for b, last_s in repaired.items() if b not in live})
     return lasting_moves(plan, state, common, policy)
+
+
+def _demotion(state: ClusterState, healing: Healing, policy: HealPolicy) -> Plan:
+    scope = policy.scope(state)
+    plan = demote_brokers(state, healing.brokers, healing.avoid | scope.exclude_brokers)
+    chosen = chosen_topics(state, scope)
+    names = {name for name, is_chosen in zip(state.topics.name, chosen.tolist(), strict=True) if is_chosen}
+    return replace_field(plan, partitions=tuple(change for change in plan.partitions if change.topic in names))
 
 
 def _tolerance(healing: Healing, policy: HealPolicy, repaired: Collection[int]) -> float:

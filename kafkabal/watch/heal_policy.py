@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from kafkabal.config import DEFAULT_HEAL_DEAD_AFTER_S, DEFAULT_PLAN_TOLERANCE, TimeWindow
+
+if TYPE_CHECKING:
+    from kafkabal.model import ClusterState
+    from kafkabal.planner import PlanOptions
 
 
 class HealLevel(StrEnum):
@@ -33,6 +38,14 @@ class HealPolicy:
     """How long a broker must be slow before its replicas move as well; None never moves them."""
     window: TimeWindow | None = None
     """Local time in which replicas may move; leadership may move at any time."""
+    topics: tuple[str, ...] = ()
+    """Shell patterns of topics that may change; empty: all."""
+    exclude_topics: tuple[str, ...] = ()
+    """Shell patterns of topics that do not change, not even by a repair."""
+    exclude_brokers: frozenset[int] = frozenset()
+    """Ids of brokers that receive neither replicas nor leadership."""
+    include_internal: bool = False
+    """Whether internal topics may move for balance too."""
     max_bytes_per_day: int | None = None
     max_actions_per_day: int = 24
     max_dead: int = 1
@@ -52,6 +65,17 @@ class HealPolicy:
     def middle_tolerance(self) -> float:
         """Halfway between the two: far enough from the outer one that noise carries nothing across it."""
         return (self.inner_tolerance + self.outer_tolerance) / 2
+
+    def scope(self, state: ClusterState) -> PlanOptions:
+        """What a plan may change, and where it may move."""
+        from kafkabal.planner import PlanOptions  # needs numpy, which the help of watch does not wait for
+
+        return PlanOptions(
+            topics=self.topics,
+            exclude_topics=self.exclude_topics,
+            exclude_brokers=self.exclude_brokers.intersection(state.brokers.id.tolist()),
+            include_internal=self.include_internal,
+        )
 
     def allows_moves_at(self, local: datetime) -> bool:
         """Whether replicas may move at a local time."""

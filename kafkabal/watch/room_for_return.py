@@ -13,13 +13,14 @@ hours of each other, scores were outside their bands for 13 to 27 hours without 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from msgspec.structs import replace as replace_field
 
 from kafkabal.model import F64, I32, I64, Bools, ClusterState, replica_bytes
 from kafkabal.plan import Plan
-from kafkabal.planner import BrokerLimit, Mode, PlanOptions, kept_replicas, make_plan
+from kafkabal.planner import BrokerLimit, Mode, kept_replicas, make_plan
 from kafkabal.scoring import disk_capacity
 from kafkabal.watch.heal_policy import HealPolicy
 
@@ -41,10 +42,11 @@ def plan_repair(
     KafkabalError
         If no plan can be made.
     """
-    repair = make_plan(state, PlanOptions(mode=Mode.REPAIR_ONLY))
+    options = replace(policy.scope(state), mode=Mode.REPAIR_ONLY)
+    repair = make_plan(state, options)
     limits = limits_of_resting(state, dead_for_good, plans_of_day, policy)
     if limits:
-        limited = make_plan(state, PlanOptions(mode=Mode.REPAIR_ONLY, broker_limits=limits))
+        limited = make_plan(state, replace(options, broker_limits=limits))
         # copies and racks take precedence over balance
         if limited.unrepaired == repair.unrepaired and _racks(limited, state) >= _racks(repair, state):
             repair = limited

@@ -186,12 +186,17 @@ class Watcher:
         for broker in self._monitor.forget_removed(brokers):
             self._events.removed(broker)
 
+    def _decide(self) -> Decision:
+        now = self._clock.utc_now()
+        policy, ledger = self._options.policy, self._ledger
+        return decide(self._situation(), policy, ledger, at_s=now.timestamp(), local=now.astimezone())
+
     def _heal_next(self, state: ClusterState) -> None:
-        at_s, local = self._clock.utc_now().timestamp(), self._clock.utc_now().astimezone()
+        at_s = self._clock.utc_now().timestamp()
         self._ledger = self._ledger.not_after(at_s)
         if self._may_be_unfinished and self._resume_unfinished(at_s):
             return
-        decision = decide(self._situation(), self._options.policy, self._ledger, at_s=at_s, local=local)
+        decision = self._decide()
         if decision.healing is not None and not self._is_alone():
             text = f"{decision.healing.kind} held back: this watch lost its lock and is retaking it"
             decision = Decision(held_back=text, obstacle="watch lock")
@@ -330,12 +335,10 @@ class Watcher:
         healing, policy = self._healer.healing, self._options.policy
         if healing is None or self._why_stopped or healing.kind in {HealKind.REPAIR, HealKind.RESUME}:
             return
-        situation = self._situation()
-        to_repair = {
-            b for b, for_s in situation.dead.items() if for_s >= policy.dead_after_s
-        } & situation.dead_with_replicas
-        if to_repair and policy.level is HealLevel.ALL:
-            self._stop_healing(f"a repair comes first: broker {min(to_repair)} is dead", gently=False)
+        first = self._decide().healing
+        # one that failed, or found nothing that it could copy, backs off: stopping for it would begin and stop for ever
+        if first is not None and first.kind is HealKind.REPAIR:
+            self._stop_healing(f"a repair comes first: {first.reason}", gently=False)
         elif healing.kind in MOVES_FOR_BALANCE and not policy.allows_moves_at(self._clock.utc_now().astimezone()):
             self._stop_healing(f"the window {policy.window} has closed", gently=False)
         elif healing.kind in MOVES_FOR_BALANCE and self._is_plan_old():

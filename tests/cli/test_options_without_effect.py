@@ -19,10 +19,13 @@ LIVE = ("-b", "127.0.0.1:1")
 PLAN = ("rebalance", "plan", *ON_SNAPSHOT)
 DRAIN_CHECK = ("rebalance", *ON_SNAPSHOT, "--drain", "2", "--check")
 
-HEALING = ("--bootstrap-controller c:1", "--max-actions-per-day 24", "--max-dead 1")
+HEALING = (
+    *("--bootstrap-controller c:1", "--max-actions-per-day 24", "--max-dead 1"),
+    *("--topics t", "--exclude-topics t", "--exclude-brokers 1"),
+)
 MOVES = (
     *("--dead-after 5m", "--move-after 5m", "--max-bytes-per-day 1TB"),
-    *("--throttle 5MB", "--window 01:00-02:00", "--tolerance 5%"),
+    *("--throttle 5MB", "--window 01:00-02:00", "--tolerance 5%", "--include-internal"),
 )
 COPIES = (
     *("--below 50%", "--broker-limit 1:5", "--keep-moved x", "--max-bytes 1GB", "--max-cross-rack-bytes 1GB"),

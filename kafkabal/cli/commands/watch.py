@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkabal.cli.commands.watch_command_options import (
+    SCOPE,
     HealOptions,
     WatchOutput,
     check_options,
@@ -32,11 +33,12 @@ if TYPE_CHECKING:
     from kafkabal.watch import RunHealer, WatchLock, WatchOptions
 
 _FOLDER = "watch"
+_OF_RUNS = ("bootstrap_controllers", "throttle", "tolerance", "window", *SCOPE)
 
 
 def watch(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*CLUSTER, "bootstrap_controllers", "throttle", "tolerance", "window")],
+    settings: Annotated[Settings, Uses(*CLUSTER, *_OF_RUNS)],
     heal: HealOptions,
     output: WatchOutput,
     every_s: Annotated[

@@ -25,9 +25,19 @@ _OF_MOVES: Final = (
     "--throttle",
     "--window",
     "--tolerance",
+    "--include-internal",
 )
 """Leadership moves at any time, without a byte, and needs no plan."""
-_OF_HEALING: Final = ("--bootstrap-controller", "--max-actions-per-day", "--max-dead")
+_OF_HEALING: Final = (
+    "--bootstrap-controller",
+    "--max-actions-per-day",
+    "--max-dead",
+    "--topics",
+    "--exclude-topics",
+    "--exclude-brokers",
+)
+SCOPE: Final = ("topics", "exclude_topics", "exclude_brokers", "include_internal")
+"""Settings of what may change."""
 _OF_FOLLOWING: Final = ("--every", "--slow")
 """One check has no interval, and no history to call a broker slow by."""
 
@@ -180,6 +190,10 @@ def watch_options(settings: Settings, heal: HealOptions, every_s: float, slow_fr
             dead_after_s=heal.dead_after_s,
             move_after_s=heal.move_after_s,
             window=TimeWindow.parse(settings.window) if settings.window else None,
+            topics=settings.topics,
+            exclude_topics=settings.exclude_topics,
+            exclude_brokers=frozenset(settings.exclude_brokers),
+            include_internal=settings.include_internal,
             max_bytes_per_day=heal.max_bytes_per_day,
             max_actions_per_day=heal.max_actions_per_day,
             max_dead=heal.max_dead,

@@ -21,7 +21,7 @@ from dataclasses import replace
 from kafkabal.clusters import ReadRequest
 from kafkabal.model import ClusterState, TopicPartition
 from kafkabal.plan import ANY_DIR, Plan
-from kafkabal.planner import Mode, PlanOptions, make_plan
+from kafkabal.planner import Mode, make_plan
 from kafkabal.watch.heal_policy import HealLevel
 from kafkabal.watch.simulation.simulated_scene import SimulatedScene
 from kafkabal.watch.simulation.simulation_case import DAY_S, BrokerFault, FaultKind, SimulationCase
@@ -59,13 +59,14 @@ class _Hindsight:
         return self._bytes
 
     def _repair(self) -> None:
-        self._apply(make_plan(self._state(), PlanOptions(mode=Mode.REPAIR_ONLY)))
+        state = self._state()
+        self._apply(make_plan(state, replace(self._case.policy.scope(state), mode=Mode.REPAIR_ONLY)))
 
     def _plan_of_the_day(self) -> None:
         state, policy = self._state(), self._case.policy
         found = find(state, policy.outer_tolerance)
         if found.empty or found.imbalanced:
-            options = PlanOptions(tolerance=policy.inner_tolerance)
+            options = replace(policy.scope(state), tolerance=policy.inner_tolerance)
             self._apply(make_plan(state, replace(options, mode=Mode.ONLY_TO_NEW) if found.empty else options))
 
     def _state(self) -> ClusterState:

@@ -189,6 +189,27 @@ def test_the_leadership_of_a_slow_broker_does_not_go_to_one_that_was_slow(make_s
     assert scene.led()[1:3] == [4, 0]
 
 
+def test_what_is_excluded_is_left_alone(make_scene: Callable[[], Scene]) -> None:
+    """Excluded topics are neither repaired nor demoted, and excluded brokers get no replica and no leadership."""
+    scene = make_scene()
+    rows = [(b % 4 + 1, (b + 1) % 4 + 1) for b in range(16)]
+    both = [topic("t", *rows), topic("keep", *rows)]
+    scene.memory = InMemoryCluster.of(cluster(brokers(4), both), scene.clock)
+    scope = {"exclude_topics": ("keep",), "exclude_brokers": frozenset({1, 99})}
+    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0, **scope)
+    scene.run_for(watcher, minutes=2)
+    scene.memory.kafka.parts.brokers[2].response_s = 0.2
+    scene.run_for(watcher, minutes=1)
+    assert scene.led() == [8, 4, 12, 8]
+
+    scene.memory.kafka.kill(4)
+    scene.run_for(watcher, minutes=2)
+
+    assert (scene.held()[0], scene.held()[3]) == (16, 8)
+    on_dead = {p.name.topic for p in scene.memory.kafka.catch_up().partitions() if 4 in p.replicas}
+    assert on_dead == {"keep"}
+
+
 def test_two_brokers_that_vanish_at_once_stop_it(make_scene: Callable[[], Scene]) -> None:
     """Two brokers vanishing at once is a network problem: nothing is copied, and it is reported once."""
     scene = make_scene()
