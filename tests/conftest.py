@@ -35,13 +35,15 @@ def pytest_configure() -> None:
 _ROOT = Path(__file__).parents[1]
 _LIVE = "live: "
 _SHARED_CLUSTER = re.compile(r"\b(three_brokers|zookeeper_brokers|cordoning_broker)\b")
+_LINKED_BROKERS = re.compile(r"\blinked_(brokers|stage)\b")
 
 
 @cache
-def _live_group(path: str) -> str:
-    """Tests of one group share clusters: those of the executor, of a session, or of a file."""
-    if path.startswith("tests/live/executor/") and not path.endswith("test_rounds.py"):
-        return "tests/live/executor"
+def live_group(test: str) -> str:
+    """Tests of one group share clusters, and run one after the other on one worker."""
+    path = test.partition("::")[0]
+    if path.startswith("tests/live/executor/"):
+        return "linked brokers" if _LINKED_BROKERS.search((_ROOT / path).read_text()) else "tests/live/executor"
     return "shared clusters" if _SHARED_CLUSTER.search((_ROOT / path).read_text()) else path
 
 
@@ -51,7 +53,7 @@ class LiveBesideOthers(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
         on_kafka = path.startswith("tests/live/") or (path.startswith("tests/contract/") and "[kafka" in nodeid)
-        return f"{_LIVE}{_live_group(path)}" if on_kafka else path
+        return f"{_LIVE}{live_group(path)}" if on_kafka else path
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         wants_live = not any(self._is_live(other) for other in self.assigned_work if other is not node)

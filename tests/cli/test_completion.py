@@ -29,7 +29,7 @@ SIZE = (40, 200)
 # candidates come from a program that has to start first, on a machine that may be busy
 LONGEST_S = 60.0
 # if no candidate is expected, the screen must not change for this long
-QUIET_S = 6.0
+QUIET_S = 3.0
 START = {
     "bash": ["bash", "--norc", "--noprofile", "-i"],
     "zsh": ["zsh", "-f", "-i"],
@@ -55,6 +55,7 @@ class Shell:
     """A shell in a terminal of 200 columns, and the content of its screen."""
 
     def __init__(self, name: str, env: dict[str, str], folder: Path) -> None:
+        self.name = name
         self.screen = pyte.Screen(SIZE[1], SIZE[0])
         self._stream = pyte.Stream(self.screen)
         command, *words = START[name]
@@ -204,9 +205,11 @@ def words_of(screen: str) -> set[str]:
 
 
 def test_completes_options_commands_and_values(shell: Shell) -> None:
-    """Commands, options, choices, files and names of all kinds: a single match is inserted, several are listed."""
+    """Commands, options, choices, files and names of all kinds: a single match is inserted, several are listed.
+
+    The candidates come from the same program in each shell: one completes all of them, the others every third."""
     wrong = []
-    for typed, completed in ONE:
+    for typed, completed in ONE if shell.name == "bash" else ONE[::3]:
         shown = shell.complete(typed, until=lambda screen, completed=completed: completed in screen)
         if completed not in shown:
             wrong.append((typed, shown))

@@ -1,11 +1,12 @@
 """Real clusters for the live tests.
 
-``three_brokers`` and the like are shared by all tests: use your own topics, and leave brokers, settings and throttles
+``three_brokers`` and the like are shared by many tests: use your own topics, and leave brokers, settings and throttles
 as you found them. Tests that kill, pause or fill brokers need their own cluster from ``make_sandbox``, which goes down
 with the test.
 
-With several workers the tests that share a cluster run on one of them (``tests/conftest.py``). Tests on the other
-worker may have clusters in the same folder at the same time."""
+With several workers the tests that share a cluster run on one of them, one after the other (``live_group`` in
+``tests/conftest.py``), and it goes down with the last of them: an idle broker takes 2 % of a processor. Tests on the
+other workers may have clusters in the same folder at the same time."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ import psutil
 import pytest
 
 from kafkabal.sandbox import Sandbox, SandboxSpec, list_sandboxes, up
+from tests.conftest import live_group
 
 _HERE = Path(__file__).parent
 _LONGEST_S = 900
@@ -54,31 +56,68 @@ def sandbox_home() -> Path:
     return home
 
 
-@pytest.fixture(scope="session")
-def three_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
-    """Return three brokers in three racks with two log dirs each, shared by all tests."""
-    with up(SandboxSpec(brokers=3, racks=3), f"three-{os.getpid()}", home=sandbox_home) as sandbox:
-        yield sandbox
+class SharedClusters:
+    """Sandboxes that several files of tests use, each started when it is first asked for."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._running: dict[str, Sandbox] = {}
+        self._at_end = ExitStack()
+
+    def get(self, label: str, spec: SandboxSpec) -> Sandbox:
+        """Return a sandbox, and start it if it is not running."""
+        if label not in self._running:
+            sandbox = up(spec, f"{label}-{os.getpid()}", home=self._home)
+            self._running[label] = self._at_end.enter_context(sandbox)
+        return self._running[label]
+
+    def take_down(self) -> None:
+        """Remove all of them."""
+        self._running.clear()
+        self._at_end.close()
+
+
+_SHARED = pytest.StashKey[SharedClusters]()
 
 
 @pytest.fixture(scope="session")
-def zookeeper_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
-    """Return four brokers in two racks and a ZooKeeper, shared by all tests; delete the topics that you create."""
+def shared_clusters(sandbox_home: Path, request: pytest.FixtureRequest) -> Iterator[SharedClusters]:
+    """Return the sandboxes that this worker has running."""
+    clusters = request.config.stash[_SHARED] = SharedClusters(sandbox_home)
+    yield clusters
+    clusters.take_down()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Take shared clusters down after the last test of a group."""
+    is_last = nextitem is not None and live_group(item.nodeid) != live_group(nextitem.nodeid)
+    if is_last and _SHARED in item.config.stash:
+        item.config.stash[_SHARED].take_down()
+
+
+@pytest.fixture(scope="module")
+def three_brokers(shared_clusters: SharedClusters) -> Sandbox:
+    """Return three brokers in three racks with two log dirs each."""
+    return shared_clusters.get("three", SandboxSpec(brokers=3, racks=3))
+
+
+@pytest.fixture(scope="module")
+def zookeeper_brokers(shared_clusters: SharedClusters) -> Sandbox:
+    """Return four brokers in two racks and a ZooKeeper; delete the topics that you create."""
     spec = SandboxSpec(
         brokers=4,
         racks=2,
         zookeeper=True,
         properties={"group.min.session.timeout.ms": "1000", "auto.leader.rebalance.enable": "false"},
     )
-    with up(spec, f"four-zookeeper-{os.getpid()}", home=sandbox_home) as sandbox:
-        yield sandbox
+    return shared_clusters.get("four-zookeeper", spec)
 
 
-@pytest.fixture(scope="session")
-def cordoning_broker(sandbox_home: Path) -> Iterator[Sandbox]:
-    """Return one broker of a Kafka that supports cordons, shared by all tests; leave no log dir cordoned."""
-    with up(SandboxSpec(brokers=1, kafka_version="4.3.1"), f"cordoning-{os.getpid()}", home=sandbox_home) as sandbox:
-        yield sandbox
+@pytest.fixture(scope="module")
+def cordoning_broker(shared_clusters: SharedClusters) -> Sandbox:
+    """Return one broker of a Kafka that supports cordons; leave no log dir cordoned."""
+    return shared_clusters.get("cordoning", SandboxSpec(brokers=1, kafka_version="4.3.1"))
 
 
 @pytest.fixture

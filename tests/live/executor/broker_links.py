@@ -41,8 +41,11 @@ class BrokerLinks:
         return KafkaListener(name=LINK, protocol="PLAINTEXT", advertised_ports=ports)
 
     def serve(self, ports: Mapping[int, int]) -> None:
-        """Forward connections to the ports that the brokers listen on."""
+        """Forward connections to the ports that the brokers listen on; may be called again when these change."""
+        is_serving = bool(self._upstream)
         self._upstream = ports
+        if is_serving:
+            return
         for broker, server in self._sockets.items():
             threading.Thread(target=self._accept, args=(broker, server), daemon=True).start()
 

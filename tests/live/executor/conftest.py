@@ -4,7 +4,6 @@ Every test has its own topics and ends its run; whatever it kills, pauses or thr
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
@@ -14,7 +13,8 @@ import pytest
 
 from kafkabal.clusters.open_cluster import connect
 from kafkabal.config.connection_settings import ConnectionSettings, ZookeeperAddress
-from kafkabal.sandbox import KafkaListener, Sandbox, SandboxSpec, up
+from kafkabal.sandbox import KafkaListener, Sandbox, SandboxSpec
+from tests.live.conftest import SharedClusters
 
 pytest.register_assert_rewrite(*(f"tests.live.executor.{name}" for name in ("hosts", "scenery", "stage")))
 
@@ -65,11 +65,10 @@ def make_stage(sandbox: Sandbox, folder: Path) -> Iterator[Stage]:
             made.tidy_up()
 
 
-@pytest.fixture(scope="package")
-def four_brokers(sandbox_home: Path) -> Iterator[Sandbox]:
+@pytest.fixture(scope="module")
+def four_brokers(shared_clusters: SharedClusters) -> Sandbox:
     """Four brokers and three controllers, with an authorizer: named principals may do what they are allowed to."""
-    with up(FOUR_BROKERS, f"executor-{os.getpid()}", home=sandbox_home) as sandbox:
-        yield sandbox
+    return shared_clusters.get("executor", FOUR_BROKERS)
 
 
 @pytest.fixture
@@ -78,7 +77,7 @@ def stage(four_brokers: Sandbox, tmp_path: Path) -> Iterator[Stage]:
     yield from make_stage(four_brokers, tmp_path)
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def links() -> Iterator[BrokerLinks]:
     """A proxy in front of each of four brokers."""
     made = BrokerLinks(4)
@@ -86,14 +85,14 @@ def links() -> Iterator[BrokerLinks]:
     made.close()
 
 
-@pytest.fixture(scope="package")
-def linked_brokers(sandbox_home: Path, links: BrokerLinks) -> Iterator[Sandbox]:
+@pytest.fixture(scope="module")
+def linked_brokers(shared_clusters: SharedClusters, links: BrokerLinks) -> Sandbox:
     """Four brokers that reach each other only through the proxies, and three controllers."""
     properties = {**FOUR_BROKERS.properties, "inter.broker.listener.name": LINK, "replica.lag.time.max.ms": "4000"}
     spec = replace(FOUR_BROKERS, listeners=(*FOUR_BROKERS.listeners, links.listener()), properties=properties)
-    with up(spec, f"linked-{os.getpid()}", home=sandbox_home) as sandbox:
-        links.serve(link_ports(sandbox))
-        yield sandbox
+    sandbox = shared_clusters.get("linked", spec)
+    links.serve(link_ports(sandbox))
+    return sandbox
 
 
 @pytest.fixture

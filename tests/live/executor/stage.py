@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 from confluent_kafka.admin import AdminClient
@@ -13,7 +14,7 @@ from msgspec.structs import replace
 
 from kafkabal.clusters import LockRequest
 from kafkabal.clusters.cluster_protocol import Cluster, NewTopic, ReadRequest, ReplicaOn
-from kafkabal.clusters.config_items import ConfigResource, ResourceKind
+from kafkabal.clusters.config_items import ConfigResource, ConfigSource, ResourceKind
 from kafkabal.errors import KafkabalError
 from kafkabal.executor.execute_run import cancel
 from kafkabal.executor.run_environment import RunEnvironment
@@ -96,6 +97,22 @@ class Stage(Hosts):
         assert not faults
         assert not more
         return {**found, **listed}
+
+    def assert_no_throttle(self) -> None:
+        """No throttle is set on a broker or topic, not even the operator's."""
+        found = {
+            at: value.value
+            for at, values in self.found_configs().items()
+            for value in values.values()
+            if value.source is ConfigSource.OWN and value.value
+        }
+        assert found == {}
+
+    def run_kafkas_tool(self, plan: Path, *words: str) -> str:
+        """Run Kafka's own tool on a plan; returns its output."""
+        ran = self.sandbox.kafka_tool("ReassignPartitionsCommand", "--reassignment-json-file", str(plan), *words)
+        assert ran.exit_code == 0, ran
+        return ran.stdout
 
     def environment(self, host: str = "one", cluster: Cluster | None = None) -> RunEnvironment:
         """A place to work on it from."""
