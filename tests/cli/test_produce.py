@@ -7,7 +7,9 @@ import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -15,8 +17,10 @@ from kafkabal.cli.commands.produce import _interrupted, _producer_settings
 from kafkabal.cli.framework.cluster_access import await_broker
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import command_settings
+from kafkabal.cli.framework.open_transfer_textfile import open_textfile
 from kafkabal.cli.framework.selected_scores import profile_watcher
 from kafkabal.clusters.kafka.cluster import KafkaCluster
+from kafkabal.config import Settings
 from kafkabal.errors import RefusedByClusterError, UnreachableError
 from kafkabal.producer.profile_watcher import ProfileWatcher
 
@@ -292,3 +296,17 @@ def test_an_interrupted_run_reports_the_records_it_sent_itself() -> None:
         "interrupted: 7 records sent to topic images",
         "run the same command again to continue",
     )
+
+
+@pytest.mark.parametrize(("id_or_error", "label"), [(["mKsX"], "mKsX"), (UnreachableError("b1:9092: down"), "b1:9092")])
+def test_a_textfile_names_the_cluster_by_its_id(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, id_or_error: Any, label: str
+) -> None:
+    """Without a profile the label is the cluster's id, as in all other metrics; if it does not respond, its servers."""
+    cluster = SimpleNamespace(cluster_id=Mock(side_effect=id_or_error))
+    monkeypatch.setattr("kafkabal.cli.framework.open_transfer_textfile.open_cluster", lambda *_: nullcontext(cluster))
+    context = CommandContext(environ={}, folders={"config": tmp_path})
+    path = tmp_path / "produce.prom"
+    with open_textfile(path, "produce", "images", Settings(bootstrap_servers=("b1:9092",)), context):
+        pass
+    assert f'cluster="{label}",topic="images"' in path.read_text()

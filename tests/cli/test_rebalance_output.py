@@ -191,8 +191,11 @@ def test_reader_of_the_output_stops_reading(
     assert (tmp_path / "found").read_text() == "stopped 0 []"
 
 
-def test_notifications_name_the_cluster_as_metrics_do(tmp_path: Path, snapshot: Path, plan_file: Path) -> None:
-    """Notifications name the cluster by its profile, so that they can be joined with Prometheus alerts."""
+@pytest.mark.parametrize(("profile", "name"), [(("--profile", "prod"), "prod"), ((), "simulated")])
+def test_notifications_name_the_cluster_as_metrics_do(
+    tmp_path: Path, snapshot: Path, plan_file: Path, profile: tuple[str, ...], name: str
+) -> None:
+    """Notifications name the cluster by its profile or its id, so that they can be joined with Prometheus alerts."""
     posted: list[dict[str, Any]] = []
 
     class Receiver(BaseHTTPRequestHandler):
@@ -209,7 +212,7 @@ def test_notifications_name_the_cluster_as_metrics_do(tmp_path: Path, snapshot: 
     with ThreadingHTTPServer(("127.0.0.1", 0), Receiver) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/hook"
-        assert _apply(tmp_path, snapshot, plan_file, "--profile", "prod", "--notify", url) == 0
+        assert _apply(tmp_path, snapshot, plan_file, *profile, "--notify", url) == 0
         server.shutdown()
 
-    assert [(body["cluster"], body["event"]) for body in posted] == [("prod", "run-started"), ("prod", "run-completed")]
+    assert [(body["cluster"], body["event"]) for body in posted] == [(name, "run-started"), (name, "run-completed")]

@@ -115,8 +115,8 @@ def _watch(settings: Settings, context: CommandContext, output: WatchOutput, opt
     with ExitStack() as at_end:
         cluster = at_end.enter_context(open_cluster(settings, context))
         # before signals only request a stop: brokers that hang must not hold up Ctrl-C while there is nothing to stop
-        cluster.cluster_id()
-        name = cluster_label(settings, context) or cluster.name
+        cluster_id = cluster.cluster_id()
+        name = cluster_label(settings, context) or cluster_id
         reporter = WatchReporter(output, context, name, at_end, heals=options.policy.level is not HealLevel.NONE)
         try:
             with stop_on_signals(stop, lambda _: None):
