@@ -183,7 +183,7 @@ def make_fence(
             undo.callback(release_lock, regained)
             # whoever held the lock in between may have finished or rolled back the run: what is known here is stale
             if known is None or not known.is_as_left(run.record.run_id):
-                raise _taken_over(environment, known, run)
+                raise _taken_over(environment, known, run, lambda: confirm_lock(regained, options.session_s))
             undo.pop_all()
         return regained
 
@@ -191,8 +191,17 @@ def make_fence(
     return Fence(lock, retake, environment.clock, session_s=options.session_s, give_up_s=give_up_s)
 
 
-def _taken_over(environment: RunEnvironment, known: ClusterRecord | None, run: FoundRun) -> TakenOverError:
-    """The error that ends this process, with what its last request has changed if that arrived late."""
+def _taken_over(
+    environment: RunEnvironment, known: ClusterRecord | None, run: FoundRun, confirm: Callable[[], None]
+) -> TakenOverError:
+    """The error that ends this process, with what its last request has changed if that arrived late.
+
+    Raises
+    ------
+    LockLostError
+        If ``confirm`` finds that the lock was lost again while this was read: whoever has it since may have resumed the
+        run, and an older state would replace their progress.
+    """
     run_id, recorded = run.record.run_id, known.load() if known is not None else None
     message = f"run {run_id} was resumed by another process"
     hint = "nothing more changed; run 'kafkabal rebalance status'"
@@ -211,7 +220,8 @@ def _taken_over(environment: RunEnvironment, known: ClusterRecord | None, run: F
         # it is open again, and the next command on it, here or elsewhere, finds what is left
         state.pending, state.openings = [f"{what}: {_LATE}" for what in left], state.openings + 1
         state.at = environment.clock.utc_now().isoformat(timespec="milliseconds")
-        known.update(run_id, state)
+        with known.confirming(confirm):
+            known.update(run_id, state)
         hint = "undo that with 'kafkabal rebalance resume'"
     return TakenOverError(f"{message}; {_LATE}: {first_of(left)}", hint=hint)
 

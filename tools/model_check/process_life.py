@@ -215,7 +215,8 @@ class Life:
         process = self.processes[-1]
         lock = self.world.kafka.parts.locks.get("")
         may_be_taken_over = (
-            len(self.processes) == 1
+            self.world.budget > 0
+            and len(self.processes) == 1
             and lock is not None
             and lock.client is process.client
             and ClusterRecord(process.client.records()).run_id() is not None

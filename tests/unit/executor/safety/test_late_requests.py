@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from kafkabal.clusters import ConfigChange, ConfigOperation, ConfigResource, ReplicaOn, ResourceKind
+from kafkabal.errors import BusyError
 from kafkabal.executor.execute_run import apply, cancel, roll_back
 from kafkabal.executor.safety.late_requests import left_by_late_request
+from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.find_run import FoundRun, find_run
 from kafkabal.executor.state.run_states import Goal, RunOutcome
 from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, TopicPartition
 from tests.unit.executor.conftest import MB, Scene
+from tools.model_check.crash_aftermath import find_left, leave
+from tools.model_check.disturbances import NOTHING, Disturbance, Kind
+from tools.model_check.process_life import Command, Life, Moment
+from tools.model_check.world import first_world
 
 A0, B0, B1 = TopicPartition("a", 0), TopicPartition("b", 0), TopicPartition("b", 1)
 _BROKER_4, _TOPIC_B = ConfigResource(ResourceKind.BROKER, "4"), ConfigResource(ResourceKind.TOPIC, "b")
@@ -98,3 +105,31 @@ def test_a_run_that_was_cancelled(make_scene: Callable[[], Scene]) -> None:
     assert _left(scene) == []
     scene.memory.alter_reassignments({A0: (1, 2, 3)})
     assert _left(scene) == ["placement of a-0"]
+
+
+def test_a_process_taken_over_twice_leaves_the_record_to_the_last_one(tmp_path: Path) -> None:
+    """Suspended again while it looks for what its late request has left, it does not write over the newer record."""
+    world = first_world(2)
+    waiting = [Kind.TAKEN_OVER, Kind.ROLLED_BACK]
+
+    def stand_still(moment: Moment) -> Disturbance:
+        """Once amid the run, and once after it was complete and this process has the lock again."""
+        lock = world.kafka.parts.locks.get("")
+        is_amid = lock is not None and lock.owner.startswith("kafkabal on one") and moment.method == "partition_status"
+        if not is_amid or len(moment.life.processes) > 1 or not waiting or not _has_begun(moment):
+            return NOTHING
+        return Disturbance(waiting.pop(0))
+
+    life = Life(world, tmp_path, stand_still)
+    ending = life.run(Command.APPLY, "one")
+    assert not waiting
+    assert isinstance(ending.error, BusyError)
+    leave(life, ending)
+    found = find_left(world, tmp_path)
+    assert found is not None
+    assert (found.state.goal, found.state.outcome) == (Goal.ROLL_BACK, RunOutcome.COMPLETE)
+    assert not found.is_open
+
+
+def _has_begun(moment: Moment) -> bool:
+    return ClusterRecord(moment.life.processes[-1].client.records()).run_id() is not None
