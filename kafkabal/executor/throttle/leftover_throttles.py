@@ -18,7 +18,7 @@ from kafkabal.errors import PartialFailureError
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
-from kafkabal.executor.safety.cluster_lock import release_lock
+from kafkabal.executor.safety.cluster_lock import confirm_lock, release_lock
 from kafkabal.executor.safety.lock_across_runs import lock_cluster
 from kafkabal.executor.state.run_record import Original
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
@@ -84,14 +84,17 @@ def remove_leftover_throttles(
 
     Raises
     ------
+    LockLostError
+        If the lock was lost before the request: a run may have set the same throttles since.
     PartialFailureError
         Naming those that could not be deleted.
     """
-    cluster = environment.cluster
-    held = lock or lock_cluster(environment, RunOptions().session_s)
+    cluster, session_s = environment.cluster, RunOptions().session_s
+    held = lock or lock_cluster(environment, session_s)
     try:
         found = find_leftover_throttles(cluster, {leftover.resource for leftover in leftovers})
         unchanged = [leftover for leftover in leftovers if leftover in found]
+        confirm_lock(held, session_s)
         failed = cluster.alter_configs([ConfigChange(s.resource, s.key, None) for s in unchanged])
     finally:
         release_lock(held)

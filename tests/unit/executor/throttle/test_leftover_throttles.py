@@ -9,6 +9,7 @@ import pytest
 from kafkabal.clusters.cluster_protocol import Fault
 from kafkabal.clusters.config_items import ConfigChange, ResourceKind
 from kafkabal.errors import PartialFailureError
+from kafkabal.executor.safety.cluster_lock import LockLostError
 from kafkabal.executor.throttle.leftover_throttles import (
     find_leftover_throttles,
     remove_leftover_throttles,
@@ -50,3 +51,19 @@ def test_throttles_that_have_changed_since(scene: Any) -> None:
     assert {(t.resource, t.key) for t in throttles_on(scene.memory, {t.resource for t in found})} == {
         (t.resource, t.key) for t in kept
     }
+
+
+def test_a_process_that_was_suspended_deletes_nothing(scene: Any) -> None:
+    """A run may have set the same rates again while a process stood still for longer than its session."""
+    found = find_leftover_throttles(scene.memory)
+
+    def stand_still(call: Any) -> None:
+        if call.method == "configs":
+            scene.memory.stop()
+            scene.memory.kafka.clock.sleep(60.0)
+            scene.memory.resume_process()
+
+    scene.faulty.before.append(stand_still)
+    with pytest.raises(LockLostError):
+        remove_leftover_throttles(scene.environment(), found)
+    assert find_leftover_throttles(scene.memory) == found
