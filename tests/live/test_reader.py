@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 import yaml
-from confluent_kafka import ConsumerGroupTopicPartitions, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from kafkabal.errors import DriftError, UsageError
 from kafkabal.reader import TopicReader, combine_states
-from kafkabal.sandbox import Sandbox, SandboxSpec
+from kafkabal.sandbox import Sandbox, SandboxSpec, WaitLimit
 from tests.live.conftest import MakeSandbox
 from tests.live.topic_deletion import delete_topic
 
@@ -62,6 +62,20 @@ class Topic:
                 except BufferError:
                     producer.poll(0.1)
         producer.flush()
+
+    def await_markers(self, partitions: int) -> None:
+        """Wait until all commits count: a producer has its answer before the markers are written to the partitions."""
+        places = [TopicPartition(self.name, p) for p in range(partitions)]
+
+        def ends(isolation: IsolationLevel) -> list[int]:
+            latest = {place: OffsetSpec.latest() for place in places}  # type: ignore[no-untyped-call]
+            found = self.admin.list_offsets(latest, isolation_level=isolation)
+            return [found[place].result().offset for place in places]
+
+        def is_stable() -> bool:
+            return ends(IsolationLevel.READ_COMMITTED) == ends(IsolationLevel.READ_UNCOMMITTED)
+
+        assert WaitLimit().until(is_stable)
 
     def reader(self, **options: Any) -> TopicReader:
         """A reader of the topic."""
@@ -314,6 +328,7 @@ def test_gaps_of_transactions_and_every_codec(make_topic: Callable[[], Topic]) -
             else:
                 producer.commit_transaction()
                 expected += values
+    topic.await_markers(2)
     data = topic.reader(epochs=2)
     assert not data.manifest.is_dense
     got = Counter(sample.value.decode() for sample in data)

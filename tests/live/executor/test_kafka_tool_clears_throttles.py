@@ -6,6 +6,7 @@ from kafkabal.clusters.config_items import ConfigResource, ResourceKind
 from kafkabal.model.kafka_configs import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE
 from kafkabal.plan.plan_file import write_plan
 from tests.live.executor.broker_links import BrokerLinks
+from tests.live.executor.hosts import Process
 from tests.live.executor.stage import Stage
 
 
@@ -23,7 +24,7 @@ def test_throttles_that_kafkas_tool_clears_are_set_again(linked_stage: Stage, li
         assert "None of the specified partition moves are active" in cancelled
         assert "Clearing broker-level throttles on brokers 1,2,3,4" in cancelled
         assert f"Clearing topic-level throttles on topic {stage.moves}" in cancelled
-        stage.soon(lambda: _assert_is_throttled(stage))
+        stage.soon(lambda: _assert_is_throttled(stage, process))
         assert stage.in_flight(stage.moving(0))
     stage.hasten()
     code, said = process.end()
@@ -31,13 +32,15 @@ def test_throttles_that_kafkas_tool_clears_are_set_again(linked_stage: Stage, li
     stage.soon(stage.assert_no_throttle)  # the operator's were removed with them
 
 
-def _assert_is_throttled(stage: Stage) -> None:
-    """The largest move is throttled."""
+def _assert_is_throttled(stage: Stage, process: Process) -> None:
+    """The largest move is throttled; if not, the output of the run and what is in flight say why."""
     found = stage.found_configs()
     ours = {
         (ConfigResource(ResourceKind.BROKER, "1"), LEADER_RATE): "100000",
         (ConfigResource(ResourceKind.BROKER, "4"), FOLLOWER_RATE): "100000",
     }
-    assert {(of, key): value.value for of, key in ours if (value := found[of].get(key))} == ours
+    assert {(of, key): value.value for of, key in ours if (value := found[of].get(key))} == ours, (
+        f"in flight: {stage.in_flight()}; the run: {process.said.read_text()}"
+    )
     listed = found[ConfigResource(ResourceKind.TOPIC, stage.moves)][FOLLOWER_REPLICAS].value
     assert "0:4" in (listed or "").split(",")
