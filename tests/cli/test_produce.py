@@ -7,7 +7,6 @@ import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
@@ -299,14 +298,12 @@ def test_an_interrupted_run_reports_the_records_it_sent_itself() -> None:
 
 
 @pytest.mark.parametrize(("id_or_error", "label"), [(["mKsX"], "mKsX"), (UnreachableError("b1:9092: down"), "b1:9092")])
-def test_a_textfile_names_the_cluster_by_its_id(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, id_or_error: Any, label: str
-) -> None:
+def test_a_textfile_names_the_cluster_by_its_id(tmp_path: Path, id_or_error: Any, label: str) -> None:
     """Without a profile the label is the cluster's id, as in all other metrics; if it does not respond, its servers."""
-    cluster = SimpleNamespace(cluster_id=Mock(side_effect=id_or_error))
-    monkeypatch.setattr("kafkabal.cli.framework.open_transfer_textfile.open_cluster", lambda *_: nullcontext(cluster))
+    cluster = Mock(cluster_id=Mock(side_effect=id_or_error))
+    cluster.name = "b1:9092"
     context = CommandContext(environ={}, folders={"config": tmp_path})
     path = tmp_path / "produce.prom"
-    with open_textfile(path, "produce", "images", Settings(bootstrap_servers=("b1:9092",)), context):
+    with open_textfile(path, "produce", "images", cluster, Settings(), context):
         pass
     assert f'cluster="{label}",topic="images"' in path.read_text()

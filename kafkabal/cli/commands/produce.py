@@ -112,7 +112,7 @@ def _produce(
 ) -> ExitCode:
     from kafkabal.reporting.delivery_display import DeliveryDisplay
 
-    with open_textfile(output.textfile, "produce", order.topic, settings, context) as written:
+    with open_textfile(output.textfile, "produce", order.topic, cluster, settings, context) as written:
         with DeliveryDisplay(context, partial(context.progress, "sending"), written) as display:
             try:
                 delivery = _deliver(order, cluster, settings, measurements, prometheus, display, context)

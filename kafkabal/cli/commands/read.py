@@ -145,7 +145,11 @@ def read(
       kafkabal read events --follow -o json | jq .value
     """
     _check(options, measuring, output, context)
-    with open_textfile(output.textfile, "read", topic, settings, context) as written:
+    from kafkabal.clusters.kafka import KafkaCluster
+
+    with KafkaCluster(_connection(settings)) as cluster:
+        written = open_textfile(output.textfile, "read", topic, cluster, settings, context)
+    with written:
         if options.follow:
             _follow(topic, settings, options, output, written, context)
         elif options.to is not None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
-from kafkabal.cli.framework.command_settings import names_cluster
-from kafkabal.errors import ConfigError, UnreachableError, UsageError
+from kafkabal.cli.framework.command_settings import cluster_label, names_cluster
+from kafkabal.errors import ConfigError, KafkabalError, UnreachableError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -143,6 +143,20 @@ def await_broker(cluster: Cluster, context: CommandContext) -> None:
             context.sleep(_PAUSE_S)
         else:
             return
+
+
+def name_in_metrics(cluster: Cluster, settings: Settings, context: CommandContext) -> str:
+    """Value of the label ``cluster``: the name of the profile, or else the cluster's id.
+
+    If the cluster does not respond, its servers: the command fails then, and metrics and notifications tell of that.
+    """
+    label = cluster_label(settings, context)
+    if label:
+        return label
+    try:
+        return cluster.cluster_id()
+    except KafkabalError:
+        return cluster.name
 
 
 def read_cluster(

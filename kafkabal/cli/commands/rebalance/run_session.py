@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkabal.cli.framework.cluster_access import open_cluster
+from kafkabal.cli.framework.cluster_access import name_in_metrics, open_cluster
 from kafkabal.cli.framework.command_settings import cluster_label, runs_folder
 from kafkabal.cli.framework.nonblocking_output import nonblocking_streams
 from kafkabal.errors import (
@@ -102,7 +102,7 @@ def open_run_session(
             failure = partial(_warn_of_failure, direct, str(output.textfile))
             listeners.append(report_in_background(textfile, on_failure=failure))
         if output.notify is not None:
-            label = cluster_label(settings, context) or _id_or_name(opened)
+            label = name_in_metrics(opened, settings, context)
             notifications = stack.enter_context(_notifications(output.notify, label, name, context))
             listeners.append(report_in_background(notifications))
         reporters = stack.enter_context(Reporters(listeners))
@@ -413,14 +413,6 @@ def _open_textfile(path: Path, settings: Settings, cluster: Cluster, context: Co
     except KafkabalError:
         labelled(cluster.name).end_without_run(succeeded=False, left_throttles=0)
         raise
-
-
-def _id_or_name(cluster: Cluster) -> str:
-    """Its id, as in metrics; its name if it does not respond, of which the notification then tells."""
-    try:
-        return cluster.cluster_id()
-    except KafkabalError:
-        return cluster.name
 
 
 def _reporters(output: RunOutput, context: CommandContext, command: str) -> Iterator[BackgroundListener[Event]]:
