@@ -101,6 +101,12 @@ class OptionError(UsageError):
         self.reason = reason
 
 
+def described(error: BaseException) -> str:
+    """Type and message of an error of a plug-in or a library, in one line."""
+    message = " ".join(str(error).split())
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
 def import_hint(error: BaseException) -> str | None:
     """Hint for a plug-in, named by the user, whose module is not found; None for any other error."""
     is_missing = isinstance(error, ModuleNotFoundError)

@@ -12,10 +12,9 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from kafkabal.errors import MissingCapabilityError, OperationError, UsageError, import_hint
+from kafkabal.errors import MissingCapabilityError, OperationError, UsageError, described, import_hint
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.sample import Sample
-from kafkabal.scoring import described
 
 Decoder: TypeAlias = "Callable[[Sample], Any]"
 

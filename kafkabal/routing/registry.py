@@ -10,10 +10,9 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from kafkabal.errors import UsageError, import_hint
+from kafkabal.errors import UsageError, described, import_hint
 from kafkabal.routing.plugin_policy import check_about, naming_policy_faults, plugin_policy
 from kafkabal.routing.policy_protocol import About, Context, Input, Policy
-from kafkabal.scoring import described
 
 ENTRY_POINT_GROUP = "kafkabal.policies"
 

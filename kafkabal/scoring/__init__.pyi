@@ -21,7 +21,6 @@ from .evaluation import holder_load as holder_load
 from .evaluation import loads_of as loads_of
 from .leaders_by_measured_scores import leaders_by_measurement as leaders_by_measurement
 from .loads_by_group import group_loads as group_loads
-from .plugin_errors import described as described
 from .plugin_errors import reporting_plugin_errors as reporting_plugin_errors
 from .registry import BUILT_IN as BUILT_IN
 from .registry import DEFAULT_SCORES as DEFAULT_SCORES

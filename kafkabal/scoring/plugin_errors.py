@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from textwrap import shorten
 
-from kafkabal.errors import KafkabalError, UsageError
+from kafkabal.errors import KafkabalError, UsageError, described
 
 
 def reporting_score_errors(name: str, part: str) -> AbstractContextManager[None]:
@@ -33,9 +33,3 @@ def reporting_plugin_errors(
         text = described(error)
         text = text if longest is None else shorten(text, longest, placeholder=" ...")
         raise kind(f"{what} raised {text}", hint=hint) from error
-
-
-def described(error: BaseException) -> str:
-    """Type and message of an error in one line."""
-    message = " ".join(str(error).split())
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__

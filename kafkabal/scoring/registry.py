@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 
-from kafkabal.errors import UsageError, import_hint
+from kafkabal.errors import UsageError, described, import_hint
 from kafkabal.scoring.capacity_options import Configurable, ScoreOptions
-from kafkabal.scoring.plugin_errors import described
 from kafkabal.scoring.plugin_score import plugin_score
 from kafkabal.scoring.score_protocol import Grain, Score
 from kafkabal.units import parse_number

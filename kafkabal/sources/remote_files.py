@@ -9,8 +9,7 @@ from hashlib import sha256
 from io import BufferedReader
 from typing import IO, Any, Final, NamedTuple
 
-from kafkabal.errors import InputFileError, UsageError
-from kafkabal.scoring import described
+from kafkabal.errors import InputFileError, UsageError, described
 from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, OpenFile, StoredFile
 from kafkabal.sources.local_files import mapped, why_unreadable
 from kafkabal.sources.source_protocol import printable

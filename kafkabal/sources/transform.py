@@ -8,8 +8,7 @@ from hashlib import sha256
 from importlib import import_module
 from typing import Any, TypeAlias
 
-from kafkabal.errors import InputFileError, UsageError, import_hint
-from kafkabal.scoring import described
+from kafkabal.errors import InputFileError, UsageError, described, import_hint
 from kafkabal.sources.record_headers import CHECKSUM_HEADER, header_bytes, is_utf8
 from kafkabal.sources.source_protocol import Block, Headers
 
