@@ -37,7 +37,7 @@ class Leadership:
         self.changes_left = len(self.leader) if limit is None else max(0, limit - int((self.leader < 0).sum()))
 
     def _leave_out_excluded(self, problem: Problem) -> None:
-        """Brokers excluded from leadership keep what they lead, and take over only what nobody else can lead."""
+        """An excluded broker keeps its leadership, and becomes leader only where no other broker can lead."""
         if problem.rules.may_lead_more.all():
             return
         may_lead_more = np.append(problem.rules.may_lead_more, False)

@@ -100,12 +100,17 @@ class Solution:
         n = problem.n_brokers
         self.used: I64 = np.bincount(broker, load.astype(np.float64), n).astype(np.int64)
         self.count: I64 = np.bincount(broker, minlength=n).astype(np.int64)
-        topic = np.broadcast_to(problem.topic[:, None], self.placement.shape)[placed]
+        needs_topics = problem.has_score("topic-spread")
+        self.topic_count: Counts | None = self._count_topics(placed, broker) if needs_topics else None
+
+    def _count_topics(self, placed: Bools, broker: I32) -> Counts:
+        """shape (n_topics, n_brokers): replicas of each topic on each broker, in a type with room for one more."""
+        problem = self.problem
         # a broker holds a partition once at most, so that the partitions of the largest topic limit every count
         most = int(np.bincount(problem.topic, minlength=1).max())
-        self.topic_count: Counts | None = (
-            _count_pairs(topic, broker, (problem.n_topics, n), most) if problem.has_score("topic-spread") else None
-        )
+        table = np.zeros((problem.n_topics, problem.n_brokers), np.min_scalar_type(most + 1))
+        _add_pairs(table, np.broadcast_to(problem.topic[:, None], placed.shape)[placed], broker, 1)
+        return table
 
     def _total_bytes(self) -> int:
         """Bytes on counted brokers once all positions on other brokers and all empty positions have moved there."""
@@ -330,13 +335,6 @@ class Solution:
         """Move positions from their brokers to others, for balance."""
         self.lift(p, k, MoveCause.BALANCE)
         self.put(p, k, target)
-
-
-def _count_pairs(topic: I32, broker: I32, shape: tuple[int, int], most: int) -> Counts:
-    """Replicas of each topic on each broker, in the smallest type that holds one more than ``most``."""
-    table = np.zeros(shape, np.min_scalar_type(most + 1))
-    _add_pairs(table, topic, broker, 1)
-    return table
 
 
 def _add_pairs(table: Counts, topic: I32, broker: I32 | I64, number: int) -> None:

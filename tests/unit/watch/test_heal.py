@@ -180,7 +180,7 @@ def test_a_watch_that_was_killed_resumes_its_run(stage: Stage) -> None:
 
 
 def test_bytes_that_a_failed_run_may_have_copied_count(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that ends in an error after it began has moved bytes that nobody counted: the planned ones count."""
+    """The planned bytes of a run that failed after its start count towards the budget of the day."""
 
     def fails(*_: object, **__: object) -> None:
         raise UnreachableError("no broker responds")

@@ -224,13 +224,19 @@ def test_two_brokers_that_vanish_at_once_stop_it(make_scene: Callable[[], Scene]
     assert scene.kinds().count(EventKind.HELD_BACK) == 1
 
 
-def test_healed_findings_are_remembered(make_scene: Callable[[], Scene]) -> None:
-    """A restarted watch knows the actions of the day."""
-    scene = make_scene()
+def _repair_broker_4(scene: Scene) -> Watcher:
+    """Let a watch repair a broker that dies; returns the watch."""
     watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0)
     scene.run_for(watcher, minutes=1)
     scene.memory.kafka.kill(4)
     scene.run_for(watcher, minutes=3)
+    return watcher
+
+
+def test_healed_findings_are_remembered(make_scene: Callable[[], Scene]) -> None:
+    """A restarted watch knows the actions of the day."""
+    scene = make_scene()
+    _repair_broker_4(scene)
 
     ledger = read_ledger(scene.folder / "ledger.json")
 
@@ -306,10 +312,7 @@ def test_an_offline_log_dir_is_not_online_because_its_broker_is_silent(make_scen
 def test_the_alert_of_a_broker_that_was_removed_ends(make_scene: Callable[[], Scene]) -> None:
     """A dead broker that holds nothing any more is reported as removed, once, which resolves its alert."""
     scene = make_scene()
-    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0)
-    scene.run_for(watcher, minutes=1)
-    scene.memory.kafka.kill(4)
-    scene.run_for(watcher, minutes=3)
+    watcher = _repair_broker_4(scene)
     del scene.memory.kafka.parts.brokers[4]
     scene.run_for(watcher, minutes=2)
 
