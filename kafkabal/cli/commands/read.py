@@ -249,6 +249,8 @@ def _restore(
                     bar.update(data.metrics.size_bytes, note=counted_noun(data.metrics.samples, "record"))
 
             restored = restore.write_all(shown())
+            # the metrics count the last sample only at the end
+            written.update(data.metrics.samples, data.metrics.size_bytes)
             bar.update(data.manifest.size_bytes, note=counted_noun(data.metrics.samples, "record"))
     _warn_of_rack(options.rack, data.metrics.racks, context)
     show_report(restore_report(topic, folder, restored), output, context)
