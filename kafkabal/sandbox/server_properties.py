@@ -17,6 +17,9 @@ _SMALL_BROKER: Final = {
     "num.io.threads": "4",
     "num.network.threads": "2",
 }
+# Kafka creates 50 partitions of an internal topic when its first user appears: in a sandbox of three brokers these take
+# more processor time than half of its start, and five seconds on a busy machine.
+_INTERNAL_PARTITIONS: Final = "6"
 # By default a ZooKeeper client gives up after 18 s, which may be too short for a broker started at the same time.
 _PATIENT_BROKER: Final = {"zookeeper.connection.timeout.ms": "60000", "zookeeper.session.timeout.ms": "9000"}
 
@@ -70,10 +73,13 @@ def _internal_topics(spec: SandboxSpec) -> dict[str, str]:
     replicas = str(spec.internal_replication_factor)
     in_sync = str(min(2, spec.brokers))
     shared = {
+        "share.coordinator.state.topic.num.partitions": _INTERNAL_PARTITIONS,
         "share.coordinator.state.topic.replication.factor": replicas,
         "share.coordinator.state.topic.min.isr": in_sync,
     }
     return {
+        "offsets.topic.num.partitions": _INTERNAL_PARTITIONS,
+        "transaction.state.log.num.partitions": _INTERNAL_PARTITIONS,
         "offsets.topic.replication.factor": replicas,
         "transaction.state.log.replication.factor": replicas,
         "transaction.state.log.min.isr": in_sync,

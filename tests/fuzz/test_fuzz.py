@@ -14,7 +14,7 @@ from tools.fuzz.sound_files import write_sound_files
 
 SEED = 20261122
 GROUPS = 10
-GROUP_CASES = 50
+GROUP_CASES = 25
 
 
 @pytest.fixture(scope="module")

@@ -86,10 +86,11 @@ def test_settings(node_id: int, spec: dict[str, Any], expected: dict[str, str | 
 
 @pytest.mark.parametrize(("brokers", "factor", "in_sync"), [(1, "1", "1"), (2, "2", "2"), (6, "3", "2")])
 def test_internal_topics_survive_a_broker_where_they_can(brokers: int, factor: str, in_sync: str) -> None:
-    """Kafka's internal topics have three replicas, or one per broker if there are fewer brokers."""
+    """Kafka's internal topics have three replicas, or one per broker if there are fewer brokers, and few partitions."""
     settings = _settings_of(1, brokers=brokers)
     for topic in ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic"):
         assert settings[f"{topic}.replication.factor"] == factor
+        assert settings[f"{topic}.num.partitions"] == "6"
     assert settings["transaction.state.log.min.isr"] == in_sync
 
 

@@ -73,6 +73,7 @@ def test_ninety_days_keep_every_promise(seed: int, tmp_path: Path) -> None:
     assert not broken, (case, [(h.at_s / DAY_S, h.kind, h.reason, h.moved_bytes, h.outcome) for h in result.healings])
 
 
+@pytest.mark.sweep
 def test_postponed_healing_is_retried_once_replicas_have_rested(tmp_path: Path) -> None:
     """A healing that backs off is tried again once something has rested, although sizes have not changed since."""
     source = np.random.default_rng(190)
