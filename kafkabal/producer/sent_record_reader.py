@@ -4,37 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
-from typing import TypeVar
+from typing import NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from kafkabal.clusters import Clock, Deadline, SystemClock
 from kafkabal.config import ANSWER_S, ClientSetting
 from kafkabal.errors import KafkabalError, OperationError, UnreachableError, UnsafeError, unknown_topic
 from kafkabal.producer.librdkafka_errors import config_error_of, error_of
+from kafkabal.wording import first_of, plural
 
-_V = TypeVar("_V")
 _PAUSE_S = 0.2
 """Pause between retries; a new leader is elected within about a second."""
-_NO_LEADER = KafkaError._UNKNOWN_PARTITION  # noqa: SLF001 - no public name
-"""What librdkafka says of a partition in the topic's metadata that has no leader."""
 # transient errors of librdkafka after a leader died, until it learns of the next one
 _TRANSIENT = frozenset(
     {
-        _NO_LEADER,
+        KafkaError._UNKNOWN_PARTITION,  # noqa: SLF001 - no public name
         KafkaError._TRANSPORT,  # noqa: SLF001 - no public name
         KafkaError._DESTROY_BROKER,  # noqa: SLF001 - no public name
         KafkaError.LEADER_NOT_AVAILABLE,
         KafkaError.NOT_LEADER_FOR_PARTITION,
     }
 )
+_CREATION_S = 60.0
+"""Brokers take up to 10 ms to create a partition, and meanwhile deny that they lead it: 20 s for 2,000 on two cores."""
 _NO_RECORD_S = 30.0
 """Longer than a stopped leader keeps its partitions."""
 _RECORDS_A_READ = 1000
 """A call of librdkafka costs microseconds: spread over a thousand records that is negligible."""
 _POLL_S = 0.5
 """A signal is handled within this time; a read that ends early is repeated."""
+
+
+class _Watermarks(NamedTuple):
+    """Offsets of the first record of a partition, and after its last."""
+
+    first: int
+    end: int
 
 
 class SentRecordReader:
@@ -64,7 +70,7 @@ class SentRecordReader:
             If the brokers do not respond, or refuse.
         """
         with _consumer(self._settings) as consumer:
-            return {p: end for p, (_, end) in self._watermarks(consumer).items()}
+            return {p: marks.end for p, marks in self._watermarks(consumer).items()}
 
     def messages_since(self, offsets: Mapping[int, int], *, clock: Callable[[], float]) -> Iterator[Message]:
         """All records at or after these offsets, up to the current end; partitions not listed start at offset 0.
@@ -83,29 +89,51 @@ class SentRecordReader:
             consumer.assign([TopicPartition(self._topic, p, start) for p, (start, _) in ranges.items()])
             yield from self._read_to_ends(consumer, {p: end for p, (_, end) in ranges.items()}, clock)
 
-    def _watermarks(self, consumer: Consumer) -> Mapping[int, tuple[int, int]]:
-        metadata = self._ask_with_retries(partial(consumer.list_topics, self._topic))
-        return {
-            p: self._ask_with_retries(
-                partial(consumer.get_watermark_offsets, TopicPartition(self._topic, p), cached=False)
-            )
-            for p in sorted(metadata.topics[self._topic].partitions)
-        }
-
-    def _ask_with_retries(self, ask: Callable[..., _V]) -> _V:
-        """librdkafka's response; retried while a dead leader is being replaced."""
-        deadline = Deadline(ANSWER_S, self._clock)
+    def _watermarks(self, consumer: Consumer) -> Mapping[int, _Watermarks]:
+        """First and end offset of every partition; asked again while a dead leader is being replaced."""
+        response, creation = Deadline(ANSWER_S, self._clock), Deadline(_CREATION_S, self._clock)
         while True:
+            without_leader: list[int] = []
             try:
-                return ask(timeout=deadline.remaining_s)
+                topic = consumer.list_topics(self._topic, timeout=ANSWER_S).topics[self._topic]
+                if topic.error is not None:
+                    raise KafkaException(topic.error)
+                without_leader = sorted(p for p, facts in topic.partitions.items() if facts.leader < 0)
+                if not without_leader:
+                    first, end = (
+                        self._offsets(consumer, sorted(topic.partitions), edge)
+                        for edge in (OFFSET_BEGINNING, OFFSET_END)
+                    )
+                    return {p: _Watermarks(first[p], end[p]) for p in first}
             except KafkaException as error:
-                if error.args[0].code() not in _TRANSIENT or deadline.remaining_s < _PAUSE_S:
+                code = error.args[0].code()
+                limit = creation if code == KafkaError.NOT_LEADER_FOR_PARTITION else response
+                if code not in _TRANSIENT or limit.remaining_s < _PAUSE_S:
                     raise self._error_of(error.args[0]) from error
+            if without_leader and response.remaining_s < _PAUSE_S:
+                raise self._no_leader(without_leader)
             self._clock.sleep(_PAUSE_S)
 
-    def _ranges(
-        self, marks: Mapping[int, tuple[int, int]], offsets: Mapping[int, int]
-    ) -> Mapping[int, tuple[int, int]]:
+    def _offsets(self, consumer: Consumer, partitions: list[int], edge: int) -> dict[int, int]:
+        """The first or the end offset of every partition, in one request per broker.
+
+        A request per partition would take a second for every thousand of them on a fast network. Kafka's ListOffsets
+        takes these two constants in place of a time.
+        """
+        found = consumer.offsets_for_times([TopicPartition(self._topic, p, edge) for p in partitions], timeout=ANSWER_S)
+        for partition in found:
+            if partition.error is not None:
+                raise KafkaException(partition.error)
+        return {partition.partition: partition.offset for partition in found}
+
+    def _no_leader(self, partitions: list[int]) -> UnreachableError:
+        names = first_of([f"{self._topic}-{p}" for p in partitions])
+        return UnreachableError(
+            f"no leader: {plural(len(partitions), 'partition')} {names}",
+            hint="'kafkabal inspect' shows which brokers are dead; try again once they are back",
+        )
+
+    def _ranges(self, marks: Mapping[int, _Watermarks], offsets: Mapping[int, int]) -> Mapping[int, tuple[int, int]]:
         """The offsets to read, for every partition that has any."""
         ranges = {}
         for p, (first, end) in marks.items():
@@ -145,11 +173,6 @@ class SentRecordReader:
     def _error_of(self, fault: KafkaError) -> KafkabalError:
         if fault.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
             return unknown_topic(self._topic)
-        if fault.code() == _NO_LEADER:
-            return UnreachableError(
-                f"a partition of topic {self._topic} has no leader",
-                hint="'kafkabal inspect' shows which brokers are dead; try again once they are back",
-            )
         error = error_of(fault, self._topic)
         if isinstance(error, UnreachableError):
             servers = self._settings.get("bootstrap.servers", "the brokers")
