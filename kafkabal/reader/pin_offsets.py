@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from queue import Empty, SimpleQueue
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -28,11 +29,12 @@ from kafkabal.reader.block_loader import FetchedRecords
 from kafkabal.reader.join_file_pieces import FileKey, is_piece, place_of
 from kafkabal.reader.manifest import LANES, CountedBlock, FileBlock, Manifest, PartitionRange, block_counts
 
+_T = TypeVar("_T")
 _PROBE_BYTES = 2**20
 """Sixteen records of usual size, to estimate the mean from."""
 _COUNTED_AT_ONCE_BYTES = 4 * 2**20
 """Counting needs only offsets and sizes, so blocks are dropped at once; a few MiB keep the connection busy."""
-_COUNTING_THREADS = 4
+_THREADS = 4
 """While some threads unpack, others wait for brokers; because of the interpreter's lock, more threads do not help."""
 _PROBED = 64
 """Records read at either end of a partition: enough to detect pieces of files and markers of transactions."""
@@ -96,6 +98,41 @@ class _OffsetsAndSizes:
     size: I64
 
 
+class _Readers:
+    """Reads several partitions at the same time, each thread with a reader of its own.
+
+    A reader is used for one partition after the other: connecting anew for each of thousands would take longer than to
+    read them.
+    """
+
+    def __init__(self, fetcher: Callable[[], TopicFetcher]) -> None:
+        self._fetcher = fetcher
+        self._idle: SimpleQueue[TopicFetcher] = SimpleQueue()
+        self._pool = ThreadPoolExecutor(_THREADS)
+
+    def __enter__(self) -> _Readers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+        while not self._idle.empty():
+            self._idle.get().close()
+
+    def each(self, partitions: Iterable[int], job: Callable[[TopicFetcher, int], _T]) -> Iterator[_T]:
+        """Results for the partitions, in their order."""
+        return self._pool.map(lambda p: self._run(job, p), partitions)
+
+    def _run(self, job: Callable[[TopicFetcher, int], _T], partition: int) -> _T:
+        try:
+            reader = self._idle.get_nowait()
+        except Empty:
+            reader = self._fetcher()
+        try:
+            return job(reader, partition)
+        finally:
+            self._idle.put(reader)
+
+
 def pin_topic(
     brokers: TopicReporter,
     fetcher: Callable[[str], TopicFetcher],
@@ -133,19 +170,17 @@ def pin_topic(
         ranges = reader.ranges()
         filled = {p: r for p, r in ranges.items() if r[0] < r[1]}
         sizes = _partition_sizes(brokers, reader, topic, filled)
-        probe = [_probe_ends(reader, p, *offsets, sizes[p]) for p, offsets in filled.items()]
-        has_gaps = any(ends[-1:] != [end - 1] for (ends, _), (_, end) in zip(probe, filled.values(), strict=True))
-        counts = count or (count is None and (_is_compacted(brokers, topic) or has_gaps))
-        splits = join and count is not False and (count or any(has_pieces for _, has_pieces in probe))
     finally:
         reader.close()
 
-    def new_fetcher() -> TopicFetcher:
-        return fetcher(described.topic_id)
-
-    files = _file_blocks(new_fetcher, filled, sizes, lanes) if splits else None
-    dense = files is not None or not counts
-    partitions = _dense_ranges(filled, sizes, lanes) if dense else _counted_ranges(new_fetcher, filled, sizes, lanes)
+    with _Readers(lambda: fetcher(described.topic_id)) as readers:
+        probe = list(readers.each(filled, lambda reader, p: _probe_ends(reader, p, *filled[p], sizes[p])))
+        has_gaps = any(ends[-1:] != [end - 1] for (ends, _), (_, end) in zip(probe, filled.values(), strict=True))
+        counts = count or (count is None and (_is_compacted(brokers, topic) or has_gaps))
+        splits = join and count is not False and (count or any(has_pieces for _, has_pieces in probe))
+        files = _file_blocks(readers, filled, sizes, lanes) if splits else None
+        dense = files is not None or not counts
+        partitions = _dense_ranges(filled, sizes, lanes) if dense else _counted_ranges(readers, filled, sizes, lanes)
     manifest = Manifest(
         cluster_id=described.cluster_id,
         topic=topic,
@@ -171,43 +206,26 @@ def _dense_ranges(
 
 
 def _counted_ranges(
-    fetcher: Callable[[], TopicFetcher],
-    ranges: Mapping[int, tuple[int, int]],
-    sizes: Mapping[int, int],
-    lanes: int,
+    readers: _Readers, ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int], lanes: int
 ) -> tuple[PartitionRange, ...]:
-    def read_partition(p: int) -> _OffsetsAndSizes:
-        reader = fetcher()
-        try:
-            return _read_offsets_and_sizes(reader, p, ranges[p], sizes[p])
-        finally:
-            reader.close()
-
-    with ThreadPoolExecutor(_COUNTING_THREADS) as pool:
-        found = dict(zip(ranges, pool.map(read_partition, ranges), strict=True))
+    each = readers.each(ranges, lambda reader, p: _read_offsets_and_sizes(reader, p, ranges[p], sizes[p]))
+    found = dict(zip(ranges, each, strict=True))
     cuts = block_counts([len(f.offset) for f in found.values()], [int(f.size.sum()) for f in found.values()], lanes)
     return tuple(_counted_range(p, ranges[p], found[p], blocks) for p, blocks in zip(ranges, cuts, strict=True))
 
 
 def _file_blocks(
-    fetcher: Callable[[], TopicFetcher], ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int], lanes: int
+    readers: _Readers, ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int], lanes: int
 ) -> tuple[FileBlock, ...] | None:
     """Blocks of whole files; None if no file was split. Files with missing pieces are left out."""
 
-    def read_partition(p: int) -> list[_Piece]:
-        reader = fetcher()
-        try:
-            return [
-                _piece(p, record) for records in _read_in_steps(reader, p, ranges[p], sizes[p]) for record in records
-            ]
-        finally:
-            reader.close()
+    def read_partition(reader: TopicFetcher, p: int) -> list[_Piece]:
+        return [_piece(p, record) for records in _read_in_steps(reader, p, ranges[p], sizes[p]) for record in records]
 
     files: dict[FileKey, dict[int, _Piece]] = {}
-    with ThreadPoolExecutor(_COUNTING_THREADS) as pool:
-        for pieces in pool.map(read_partition, ranges):
-            for piece in pieces:
-                files.setdefault(piece.file, {}).setdefault(piece.number, piece)
+    for pieces in readers.each(ranges, read_partition):
+        for piece in pieces:
+            files.setdefault(piece.file, {}).setdefault(piece.number, piece)
     if all(pieces[1].of == 1 for pieces in files.values() if 1 in pieces):
         return None
     whole = sorted(

@@ -6,13 +6,14 @@ requests exactly these bytes, several blocks in parallel, each on its own connec
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 
+from kafkabal.chunks import chunked
 from kafkabal.clusters.clock import Clock, Deadline, SystemClock
 from kafkabal.clusters.kafka.buffer_pool import BufferPool
 from kafkabal.clusters.kafka.error_mapping import check
@@ -31,6 +32,8 @@ _OFFSET_NOT_AVAILABLE = 78
 _EARLIEST, _LATEST = -2, -1
 _READ_COMMITTED = 1
 _NO_SESSION, _FINAL_EPOCH = 0, -1
+_RANGES_A_REQUEST = 10_000
+"""A response has some 300 kB; each partition costs the leader a lookup in memory."""
 # a broker holds a response back until it has a byte to send, but no longer than this
 _WAIT_MS = 500
 # fraction of the expected bytes: records of a block may be a little larger than the mean
@@ -202,27 +205,44 @@ class RangeFetcher:
         """
         deadline = Deadline(self._timeout_s, self._clock)
         self._retried(self._locate, deadline)
+        partitions = sorted(self._replicas)
         found: dict[int, tuple[int, int]] = {}
-        for partition in sorted(self._replicas):
-            found[partition] = self._retried(lambda p=partition: self._range(p), deadline)
-        return found
 
-    def _range(self, partition: int) -> tuple[int, int]:
-        leader = self._replica(partition).leader
+        def ask() -> None:
+            for leader, led in self._by_leader([p for p in partitions if p not in found]).items():
+                for some in chunked(led, _RANGES_A_REQUEST):
+                    found.update(self._ranges(leader, some))
+
+        self._retried(ask, deadline)
+        return {p: found[p] for p in partitions}
+
+    def _by_leader(self, partitions: Sequence[int]) -> Mapping[int, list[int]]:
+        led: dict[int, list[int]] = {}
+        for partition in partitions:
+            led.setdefault(self._replica(partition).leader, []).append(partition)
+        return led
+
+    def _ranges(self, leader: int, partitions: Sequence[int]) -> dict[int, tuple[int, int]]:
+        first, end = (self._offsets(leader, partitions, timestamp) for timestamp in (_EARLIEST, _LATEST))
+        return {p: (first[p], end[p]) for p in partitions}
+
+    def _offsets(self, leader: int, partitions: Sequence[int], timestamp: int) -> dict[int, int]:
         kind = ListOffsetsRequest.ListOffsetsTopic
-        offsets = []
-        for timestamp in (_EARLIEST, _LATEST):
-            asked = kind.ListOffsetsPartition(partition_index=partition, current_leader_epoch=-1, timestamp=timestamp)
-            request = ListOffsetsRequest(
-                replica_id=-1,
-                isolation_level=_READ_COMMITTED,
-                topics=[kind(name=self._topic, partitions=[asked])],
-                timeout_ms=self._client.broker_timeout_ms,
-            )
-            response = self._client.call_broker(leader, request).topics[0].partitions[0]
-            check(response.error_code, f"ask for the offsets of {self._topic}-{partition}")
-            offsets.append(response.offset)
-        return offsets[0], offsets[1]
+        asked = [
+            kind.ListOffsetsPartition(partition_index=p, current_leader_epoch=-1, timestamp=timestamp)
+            for p in partitions
+        ]
+        request = ListOffsetsRequest(
+            replica_id=-1,
+            isolation_level=_READ_COMMITTED,
+            topics=[kind(name=self._topic, partitions=asked)],
+            timeout_ms=self._client.broker_timeout_ms,
+        )
+        offsets = {}
+        for found in self._client.call_broker(leader, request).topics[0].partitions:
+            check(found.error_code, f"ask for the offsets of {self._topic}-{found.partition_index}")
+            offsets[found.partition_index] = found.offset
+        return offsets
 
     def _once(
         self, partition: int, at: int, end: int, wanted: int, got: FetchedRange, deadline: Deadline
@@ -286,7 +306,7 @@ class RangeFetcher:
 
     def _checked(self, response: PartitionResponse, partition: int, at: int, broker: int) -> PartitionResponse:
         if response.error_code == _OFFSET_OUT_OF_RANGE and self._replicas[partition].leader == broker:
-            first, end = self._range(partition)
+            first, end = self._ranges(broker, [partition])[partition]
             if at < first:
                 raise DriftError(
                     f"{self._topic}-{partition}: offset {at} was deleted by retention (the log begins at {first})",

@@ -222,6 +222,29 @@ def test_later_blocks_take_no_memory_from_earlier_ones(topic: MemoryTopic) -> No
         assert all(len(prefetch.next_block()) for _ in range(5))
 
 
+def test_a_search_for_an_idle_broker_has_an_end(topic: MemoryTopic) -> None:
+    """Thousands of small blocks of a busy broker are not searched again for each sample that is given out."""
+    brokers = _BrokersOnHold(topic, held=0)
+    looked_at: list[int] = []
+
+    def broker_of(block: int) -> int:
+        looked_at.append(block)
+        return brokers.broker_of(block)
+
+    piece = next(schedule(topic.manifest(), None, ReaderShard(), EpochProgress(), 0))
+    blocks = [0, 4, 8, 12, *[1] * 3000]
+    piece = dataclasses.replace(piece, openings=[Opening(block, None, piece.order) for block in blocks])
+    with Prefetch(iter([piece]), lambda: brokers, lambda _: 1, broker_of, limit_bytes=10**6, brokers=8) as prefetch:
+        list(prefetch.visits())
+        assert _until(lambda: sum(block < 4 for block in brokers.begun) == 3 and len(prefetch._loaded) == 3)
+        assert _until(lambda: prefetch._waiting_threads > 0)
+        looked_at.clear()
+        for _ in range(1000):
+            prefetch.release(1)
+        brokers.released.set()
+    assert len(looked_at) < 2000
+
+
 def test_brokers_that_hang_delay_the_end_once(topic: MemoryTopic, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many threads wait for one: they share the time that the end may take."""
     waits: list[float | None] = []

@@ -95,7 +95,7 @@ def test_a_dead_leader_is_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> No
         if broker == 1:
             raise UnreachableError("broker 1 did not respond")
         timestamp = request.topics[0].partitions[0].timestamp
-        answer = SimpleNamespace(error_code=0, offset=3 if timestamp == -2 else 7)
+        answer = SimpleNamespace(error_code=0, offset=3 if timestamp == -2 else 7, partition_index=0)
         return SimpleNamespace(topics=[SimpleNamespace(partitions=[answer])])
 
     def locate(fetcher: RangeFetcher) -> None:
@@ -108,3 +108,27 @@ def test_a_dead_leader_is_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(RangeFetcher, "_locate", locate)
     assert _fetcher().ranges() == {0: (3, 7)}
     assert asked == [1, 2, 2]
+
+
+def test_offsets_are_requested_for_all_partitions_of_a_leader_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two requests per leader, however many partitions a topic has; a retry leaves out what is known."""
+    asked: list[tuple[int, int]] = []
+    faults = [UnreachableError("broker 2 did not respond")]
+
+    def call_broker(broker: int, request: Any) -> Any:
+        partitions = request.topics[0].partitions
+        asked.append((broker, len(partitions)))
+        if broker == 2 and faults:
+            raise faults.pop()
+        end = [SimpleNamespace(error_code=0, offset=p.timestamp, partition_index=p.partition_index) for p in partitions]
+        return SimpleNamespace(topics=[SimpleNamespace(partitions=end)])
+
+    def locate(fetcher: RangeFetcher) -> None:
+        fetcher._replicas = {p: range_fetcher._Replica(1 + p % 2, 1 + p % 2) for p in range(3000)}
+
+    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1)
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
+    monkeypatch.setattr(range_fetcher, "pauses", lambda: [0.0, 0.0])
+    monkeypatch.setattr(RangeFetcher, "_locate", locate)
+    assert _fetcher().ranges() == dict.fromkeys(range(3000), (-2, -1))
+    assert asked == [(1, 1500), (1, 1500), (2, 1500), (2, 1500), (2, 1500)]
