@@ -79,6 +79,20 @@ def absolute_path(path: Path | str) -> Path:
         raise InputFileError(path, "relative to a folder that no longer exists", hint="change to another") from error
 
 
+def exists(path: Path, *, hint: str | None = None) -> bool:
+    """Whether there is a file or folder of that name.
+
+    Raises
+    ------
+    InputFileError
+        If that cannot be known, because a folder on the way belongs to another user or the name is too long.
+    """
+    try:
+        return path.exists()
+    except OSError as error:
+        raise InputFileError(path, f"cannot read: {_reason(error)}", hint=hint) from error
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """The most that is read of a file, in bytes after unpacking."""

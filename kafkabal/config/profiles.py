@@ -18,7 +18,7 @@ from kafkabal.config.settings import KEYS, Profile
 from kafkabal.config.value_parsers import check_keys, mapping, text
 from kafkabal.config.yaml_document import Place, YamlNode, parse_yaml, read_yaml
 from kafkabal.errors import ConfigError, UsageError
-from kafkabal.input_files import expand_home
+from kafkabal.input_files import exists, expand_home
 from kafkabal.wording import counted_noun, first_of
 
 DEFAULT_PROFILE = "default"
@@ -63,7 +63,7 @@ def find_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
     if _is_file(chosen):
         file, _, name = chosen.partition("#")
         return _pick(_profiles(expand_home(Path(file))), name or None, file)
-    if not profiles_file.exists():
+    if not _is_there(profiles_file):
         raise ConfigError(
             f"unknown profile: {chosen!r} ({profiles_file} does not exist)",
             hint="add one: kafkabal profiles add NAME -b HOST:PORT",
@@ -92,7 +92,7 @@ def read_profiles(profiles_file: Path) -> Mapping[str, Profile]:
     InputFileError
         If the file cannot be read or is malformed.
     """
-    return _profiles(profiles_file) if profiles_file.exists() else {}
+    return _profiles(profiles_file) if _is_there(profiles_file) else {}
 
 
 def profile_in_use(profiles_file: Path) -> str:
@@ -103,7 +103,7 @@ def profile_in_use(profiles_file: Path) -> str:
     InputFileError
         If the file cannot be read or is malformed, or ``use`` names no profile in it.
     """
-    if not profiles_file.exists():
+    if not _is_there(profiles_file):
         return DEFAULT_PROFILE
     used = _top(profiles_file).get(_USE)
     if used is None:
@@ -123,6 +123,10 @@ def parse_profiles(text: str, path: Path) -> Mapping[str, Profile]:
         If it is malformed.
     """
     return _profiles_of(_checked(parse_yaml(text, str(path))), path)
+
+
+def _is_there(profiles_file: Path) -> bool:
+    return exists(profiles_file, hint="set HOME or XDG_CONFIG_HOME to a folder of this user")
 
 
 def _is_file(chosen: str) -> bool:

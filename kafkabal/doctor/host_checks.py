@@ -28,6 +28,10 @@ _EXTRAS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 _LEAST_FREE_BYTES: Final = 100 * 2**20
 """A journal takes some hundred bytes per partition; a run that cannot write it stops."""
 
+_WRITABLE: Final = (
+    "make it writable for this user, or choose another with XDG_STATE_HOME, XDG_CACHE_HOME, XDG_CONFIG_HOME"
+)
+
 
 def check_folders(folders: Mapping[str, Path], *, may_be_read_only: Collection[str] = ()) -> Iterator[CheckResult]:
     """Check that each folder, by its purpose, can be written or created; nothing is written.
@@ -43,13 +47,18 @@ def check_folders(folders: Mapping[str, Path], *, may_be_read_only: Collection[s
 
 def _check_folder(purpose: str, folder: Path, *, may_be_read_only: bool) -> CheckResult:
     what = f"{purpose} folder"
-    there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    try:
+        there = next(parent for parent in (folder, *folder.parents) if parent.exists())
+    except OSError as error:  # it is in a folder of another user, or its name is too long
+        detail = f"{folder}: {error.strerror}"
+        return CheckResult(area=_AREA, what=what, status=CheckStatus.FAILED, detail=detail, hint=_WRITABLE)
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         reason = "cannot be written" if there.is_dir() else "is not a folder"
-        hint = "make it writable for this user, or choose another with XDG_STATE_HOME, XDG_CACHE_HOME, XDG_CONFIG_HOME"
         detail = f"{folder}: {there} {reason}" if there != folder else f"{folder} {reason}"
         status = CheckStatus.NOTE if may_be_read_only and there.is_dir() else CheckStatus.FAILED
-        return CheckResult(area=_AREA, what=what, status=status, detail=detail, hint=hint if status.is_finding else "")
+        return CheckResult(
+            area=_AREA, what=what, status=status, detail=detail, hint=_WRITABLE if status.is_finding else ""
+        )
     free = shutil.disk_usage(there).free
     detail = f"{folder}: {format_bytes(free)} free"
     if free < _LEAST_FREE_BYTES:

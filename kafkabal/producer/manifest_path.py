@@ -4,6 +4,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from kafkabal.errors import UsageError
+from kafkabal.input_files import exists
 from kafkabal.producer.send_manifest import lacks_recorded_options
 from kafkabal.producer.topic_facts import TopicFacts
 from kafkabal.sources import Source
@@ -23,7 +24,7 @@ def default_manifest_path(facts: TopicFacts, source: Source, folder: Path) -> Pa
     options = [f"{name} {value}" for name, value in source.options.items()]
     own = folder / _file_name(facts, source.name, *options)
     older = folder / _file_name(facts, source.name)
-    if options and not own.exists() and lacks_recorded_options(older):
+    if options and not exists(own) and lacks_recorded_options(older):
         raise UsageError(
             f"{older}: manifest of an older version does not record its options (given {' '.join(options)})",
             hint="to continue it, name it with --manifest; to send everything, name a new file",

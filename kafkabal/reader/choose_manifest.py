@@ -6,6 +6,7 @@ from pathlib import Path
 
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import UsageError
+from kafkabal.input_files import exists
 from kafkabal.reader.manifest import Manifest, lanes_for, load_manifest, publish_manifest
 
 
@@ -59,7 +60,7 @@ def manifest_of(
     path = Path(given) if isinstance(given, str | Path) else None
     if isinstance(given, Manifest):
         found = given
-    elif path is not None and path.exists():
+    elif path is not None and exists(path):
         found = load_manifest(path)
     elif path is None and ranks > 1:
         raise UsageError(

@@ -14,6 +14,7 @@ from typing import Any
 from kafkabal.chunks import chunked
 from kafkabal.config import ConnectionSettings, live_connection
 from kafkabal.errors import UsageError
+from kafkabal.input_files import exists
 from kafkabal.reader.block_loader_factory import BlockLoaderFactory
 from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
 from kafkabal.reader.choose_manifest import manifest_of
@@ -174,7 +175,7 @@ class TopicReader:
         if self._state_file is None and state is not None:
             assert not isinstance(state, str | Path)
             self.load_state_dict(state)
-        elif self._state_file is not None and self._state_file.exists():
+        elif self._state_file is not None and exists(self._state_file):
             self.load_state_dict(load_state(self._state_file))
 
     @property

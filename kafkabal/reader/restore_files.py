@@ -91,8 +91,8 @@ class FolderRestore:
         self._pieced_versions = 0
         self._versions: dict[str, _FileVersion] = {}
         """By path."""
-        self._is_new = not folder.exists()
         try:
+            self._is_new = not folder.exists()
             folder.mkdir(parents=True, exist_ok=True)
             if self._pieces.exists():  # left by a killed run, the last one perhaps half written
                 shutil.rmtree(self._pieces)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from kafkabal.errors import UsageError
+from kafkabal.input_files import exists
 from kafkabal.sandbox.create_sandbox import bring_up
 from kafkabal.sandbox.free_ports import is_listening
 from kafkabal.sandbox.sandbox import PROFILE_FILE, Sandbox, remove_sandbox
@@ -114,7 +115,7 @@ def _resolved(home: Path | None) -> Path:
 def _folder_of(name: str, home: Path | None) -> Path:
     folder = _resolved(home) / name
     # any other name could point outside the home
-    if not _NAME.fullmatch(name) or not (folder / RECORD_FILE).is_file():
+    if not _NAME.fullmatch(name) or not exists(folder / RECORD_FILE):
         known = ", ".join(path.name for path in recorded_folders(_resolved(home)))
         raise UsageError(
             f"unknown sandbox: {name[:_SHOWN]}",

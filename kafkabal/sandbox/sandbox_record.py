@@ -10,7 +10,7 @@ import msgspec
 
 from kafkabal.atomic_files import replacing
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.input_files import SETTINGS, decode_json, read_bytes
+from kafkabal.input_files import SETTINGS, decode_json, exists, read_bytes
 from kafkabal.sandbox.node_layout import Node, NodeFiles
 from kafkabal.sandbox.sandbox_spec import INNER_LISTENER, SandboxSpec
 
@@ -101,7 +101,8 @@ def _fault(record: SandboxRecord) -> str:
 
 def recorded_folders(home: Path) -> Iterator[Path]:
     """Yield the folders of all sandboxes in ``home``, by name."""
-    yield from sorted(path.parent for path in home.glob(f"*/{RECORD_FILE}"))
+    if exists(home):
+        yield from sorted(path.parent for path in home.glob(f"*/{RECORD_FILE}"))
 
 
 def readable_records(home: Path) -> Iterator[tuple[Path, SandboxRecord]]:

@@ -11,6 +11,7 @@ from stat import S_ISBLK, S_ISCHR, S_ISFIFO, S_ISREG, S_ISSOCK
 from typing import IO, Any, Final, NamedTuple
 
 from kafkabal.errors import InputFileError
+from kafkabal.input_files import exists
 from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, StoredFile
 from kafkabal.sources.source_protocol import printable
 
@@ -35,7 +36,7 @@ class LocalFolder:
 
     def files(self, left_out: LeftOut, threads: int) -> Iterator[StoredFile]:
         """See :meth:`FileStore.files`; on a network file system each file costs a request."""
-        if not self._root.is_dir():
+        if not (exists(self._root) and self._root.is_dir()):
             raise InputFileError(printable(str(self._root)), "is not a folder")
         prefix = len(os.path.join(self._root, ""))  # noqa: PTH118 - the length of what scandir puts before names
 

@@ -14,7 +14,7 @@ import msgspec
 
 from kafkabal.atomic_files import make_folder_of, replacing
 from kafkabal.errors import InputFileError
-from kafkabal.input_files import DOCUMENT, decode_json, read_bytes
+from kafkabal.input_files import DOCUMENT, decode_json, exists, read_bytes
 from kafkabal.plan import Plan
 
 DAY_S: Final = 86_400.0
@@ -194,7 +194,7 @@ def read_ledger(path: Path) -> HealingLedger:
     InputFileError
         If the file cannot be read, or was written by a later version.
     """
-    if not path.exists():
+    if not exists(path):
         return HealingLedger()
     ledger = decode_json(_DECODER, read_bytes(path, DOCUMENT), path, "not a ledger of kafkabal watch")
     if ledger.kafkabal_watch > _VERSION:

@@ -14,7 +14,7 @@ import pytest
 
 from kafkabal import input_files
 from kafkabal.errors import InputFileError
-from kafkabal.input_files import ROWS, STDIN, Limits, decode_json, open_input, read_bytes, read_text
+from kafkabal.input_files import ROWS, STDIN, Limits, decode_json, exists, open_input, read_bytes, read_text
 from kafkabal.model import LogDirRow
 
 SMALL = Limits(total_bytes=1000, line_bytes=100, unpacking_ratio=20, unpacked_bytes_at_any_ratio=200)
@@ -97,6 +97,14 @@ def test_missing_files_are_named(tmp_path: Path, name: str) -> None:
     """A missing file, a folder, and impossible file names are named."""
     with pytest.raises(InputFileError, match="cannot read"):
         read_lines(str(tmp_path / name))
+
+
+def test_a_file_that_cannot_be_looked_up_is_named(tmp_path: Path) -> None:
+    """Whether it exists is unknown, as in a folder of another user."""
+    assert not exists(tmp_path / "a")
+    with pytest.raises(InputFileError, match="cannot read: File name too long") as caught:
+        exists(tmp_path / ("a" * 256), hint="take another")
+    assert caught.value.hint == "take another"
 
 
 def test_text_that_is_not_utf8_is_named_by_its_line(tmp_path: Path) -> None:

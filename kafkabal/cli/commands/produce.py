@@ -182,6 +182,7 @@ def _deliver(
 
 
 def _source(name: str, options: SourceOptions, context: CommandContext) -> "Source":
+    from kafkabal.input_files import exists
     from kafkabal.sources import RemoteFile, RemoteFolder, is_url
 
     if name == _STDIN:
@@ -194,7 +195,7 @@ def _source(name: str, options: SourceOptions, context: CommandContext) -> "Sour
             else _row_source(file, options, context)
         )
     path = parse_path(name)
-    if not path.exists():
+    if not exists(path):
         raise InputFileError(path, "no such file or folder")
     return _folder_source(path, name, options) if path.is_dir() else _row_source(path, options, context)
 

@@ -78,15 +78,17 @@ class WorkloadOptions:
         UsageError
             If it is unknown, malformed, or both --records and --bytes are given.
         """
+        from kafkabal.input_files import exists
         from kafkabal.simulator import folder_sizes, load_workload, row_records
 
         if self.records is not None and self.total_bytes is not None:
             raise UsageError("--records and --bytes cannot be combined", hint="give one of them")
         workload_file = load_workload(self.workload)
         workload = workload_file.workload
-        if self.key is not None and (self.data is None or self.data.is_dir()):
+        is_folder = self.data is not None and exists(self.data) and self.data.is_dir()
+        if self.key is not None and (self.data is None or is_folder):
             raise UsageError("--key requires a file of rows", hint="name it with --data FILE")
-        if self.data is not None and self.data.is_dir():
+        if self.data is not None and is_folder:
             sizes = folder_sizes(self.data)
             workload = replace(workload, sizes=sizes, records=len(sizes.size_bytes), total_bytes=None)
         elif self.data is not None:

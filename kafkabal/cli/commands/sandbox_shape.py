@@ -55,8 +55,10 @@ def parse_class_path(text: str) -> Path:
     UsageError
         If there is none.
     """
+    from kafkabal.input_files import exists
+
     path = parse_path(text)
-    if not (path.parent if path.name == "*" else path).exists():
+    if not exists(path.parent if path.name == "*" else path):
         raise UsageError(f"no such file or folder: {text}")
     return path
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
@@ -95,7 +96,7 @@ def _sandbox_profiles(context: CommandContext) -> list[Path]:
     from kafkabal.sandbox import home_of
 
     home = home_of(context.environ, context.state_dir)
-    if not home.is_dir():
+    if not os.access(home, os.R_OK | os.X_OK):
         # most users have none: do not import what starts and finds brokers
         return []
     from kafkabal.sandbox import sandboxes_up

@@ -10,6 +10,7 @@ from typing import Final
 
 from kafkabal.build_java_jar import build_jar
 from kafkabal.errors import InputFileError
+from kafkabal.input_files import exists
 
 REPORTER_CLASS: Final = "kafkabal.telemetry.TelemetryForwarder"
 """Value for a broker's ``metric.reporters``."""
@@ -43,11 +44,9 @@ def build_plugin(jar: Path, class_path: Sequence[Path], *, java: Path, compiler:
 
 
 def _jars(lib: Path) -> list[Path]:
-    if lib.is_dir():
-        return sorted(lib.glob("*.jar"))
-    if not lib.is_file():
+    if not exists(lib):
         raise InputFileError(lib, "no such file or folder", hint="give the libs folder of Kafka")
-    return [lib]
+    return sorted(lib.glob("*.jar")) if lib.is_dir() else [lib]
 
 
 def _expect_telemetry(class_path: Sequence[Path], libs: Sequence[Path]) -> None:

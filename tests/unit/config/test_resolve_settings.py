@@ -235,6 +235,13 @@ def test_an_unknown_profile_is_refused(profiles: Path, chosen: str, message: str
     assert hint in (error.value.hint or "")
 
 
+def test_a_file_of_profiles_in_a_folder_of_another_user_is_named(tmp_path: Path) -> None:
+    """Where HOME is not the user's own, the file may not even be looked up: settings in it must not be ignored."""
+    with pytest.raises(UsageError, match=r"profiles\.yaml: cannot read") as caught:
+        resolve({}, environ={}, profiles_file=tmp_path / ("a" * 256) / "profiles.yaml")
+    assert caught.value.hint == "set HOME or XDG_CONFIG_HOME to a folder of this user"
+
+
 def test_a_name_without_a_file_is_refused(tmp_path: Path) -> None:
     """If there is no profiles file, its path is named."""
     with pytest.raises(UsageError, match=r"unknown profile: 'prod' \(.*none\.yaml does not exist\)"):

@@ -26,6 +26,13 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     assert "XDG_STATE_HOME" in check.hint
 
 
+def test_a_folder_that_cannot_be_looked_up(tmp_path: Path) -> None:
+    """A folder whose very existence is unknown is a finding, not the end of all checks."""
+    (check,) = check_folders({"state": tmp_path / ("a" * 256) / "b"})
+    assert check.status is CheckStatus.FAILED
+    assert check.detail == f"{tmp_path / ('a' * 256) / 'b'}: File name too long"
+
+
 def test_a_folder_that_is_only_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Profiles may come from a read-only place, as in a container: a note, with nothing to do."""
     monkeypatch.setattr("os.access", lambda *_: False)

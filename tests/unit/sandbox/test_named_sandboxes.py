@@ -38,6 +38,15 @@ def test_names_are_plain(tmp_path: Path) -> None:
             up(SandboxSpec(), name, home=tmp_path)
 
 
+def test_a_home_in_a_folder_of_another_user_is_named(tmp_path: Path) -> None:
+    """Whether there are sandboxes is then unknown."""
+    home = tmp_path / ("a" * 256)
+    with pytest.raises(UsageError, match="cannot read"):
+        list_sandboxes(home=home)
+    with pytest.raises(UsageError, match="cannot read"):
+        find_sandbox("mine", home=home)
+
+
 def test_an_unknown_name_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     """An unknown name is refused; the error lists the known sandboxes, or says how to create one."""
     with pytest.raises(UsageError) as caught:

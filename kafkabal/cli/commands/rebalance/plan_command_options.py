@@ -202,9 +202,10 @@ def earlier_plans(paths: "Iterable[Path]") -> "tuple[Plan, ...]":
     InputFileError
         If a file cannot be read or is not a plan, or a folder holds other files only.
     """
+    from kafkabal.input_files import exists
     from kafkabal.plan import read_plan
 
-    files = [file for path in paths for file in (_plans_in(path) if path.is_dir() else [path])]
+    files = [file for path in paths for file in (_plans_in(path) if exists(path) and path.is_dir() else [path])]
     plans = {plan.plan_id: plan for plan in map(read_plan, files)}
     return tuple(plans[plan_id] for plan_id in sorted(plans))
 
