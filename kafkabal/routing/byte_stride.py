@@ -88,7 +88,8 @@ class ByteStride:
     def sent_bytes(self) -> I64:
         """int64, shape (n_partitions,): bytes of all records so far; shape (1,) before the first record."""
         sent = np.array(self._sent, np.int64)
-        sent[self.slot.partition] += self._slot_end_bytes - self.slot.left_bytes
+        # the slot may be of a partition that was added since
+        sent[min(self.slot.partition, len(sent) - 1)] += self._slot_end_bytes - self.slot.left_bytes
         return sent
 
     @property

@@ -26,13 +26,12 @@ class KeylessPolicy(PolicyBase, ABC):
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
         if view.n_partitions != self.n_partitions:
             self.n_partitions = view.n_partitions
-            self._partition_of_key.cache_clear()
             self._table = None
         self.refresh_keyless(view)
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`."""
-        return self.pick_keyless(size_bytes) if key is None else self._partition_of_key(key)
+        return self.pick_keyless(size_bytes) if key is None else self._partition_of_key(key, self.n_partitions)
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick_batch`."""
@@ -50,9 +49,9 @@ class KeylessPolicy(PolicyBase, ABC):
             self.pick_keyless_batch(RecordBatch(size_bytes=records.size_bytes[keyless], at_s=at_s), rest)
             out[keyless] = rest
 
-    def hash_key(self, key: bytes) -> int:
-        """The partition of a key."""
-        return key_partition(key, self.n_partitions)
+    def hash_key(self, key: bytes, n_partitions: int) -> int:
+        """The partition of a key; the number of partitions is given, since another thread may change it meanwhile."""
+        return key_partition(key, n_partitions)
 
     def hash_keys(self, keys: KeyTable) -> I32:
         """The partitions of many keys, as :meth:`hash_key` would pick them; -1 for a key that counts as none."""

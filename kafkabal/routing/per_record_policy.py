@@ -63,9 +63,10 @@ class PerRecordPolicy(PolicyBase):
     def _pick_slice(self, records: RecordBatch, out: I32) -> None:
         columns = (records.size_bytes, *self.columns(records))
         if self.context.compiled:
-            state = as_arrays(self.state)
+            lists = self.state
+            state = as_arrays(lists)
             compiled(pick_each)(compiled(type(self).pick_kernel), state, *columns, out)
-            write_back(state, self.state)
+            write_back(state, lists)
             return
         size_bytes, hashes, uniforms, at_s = (column.tolist() for column in columns)
         picks = [0] * len(records)

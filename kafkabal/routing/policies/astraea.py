@@ -74,7 +74,8 @@ class Astraea(PolicyBase):
         self._count = at + 1
         partition = self._turns[at % _RING_LENGTH]
         if partition == _ANY_PARTITION:
-            return int(self._available[int(self._uniforms.next() * len(self._available))])
+            available = self._available
+            return int(available[int(self._uniforms.next() * len(available))])
         return partition
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
@@ -82,8 +83,8 @@ class Astraea(PolicyBase):
         replay(self._ring, self._count, out)
         self._count += len(out)
         anywhere = np.flatnonzero(out == _ANY_PARTITION)
-        drawn = (self._uniforms.take(len(anywhere)) * len(self._available)).astype(np.int64)
-        out[anywhere] = self._available[drawn]
+        available = self._available
+        out[anywhere] = available[(self._uniforms.take(len(anywhere)) * len(available)).astype(np.int64)]
 
     def _costs(self, view: RoutingView) -> F64:
         """Costs of all brokers of the cluster; lower is better."""

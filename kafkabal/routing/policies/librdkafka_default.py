@@ -52,9 +52,9 @@ class Default(KeylessPolicy):
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick`; an empty key counts as no key."""
         return super().pick(key or None, size_bytes)
 
-    def hash_key(self, key: bytes) -> int:
-        """The partition of a key."""
-        return zlib.crc32(key) % self.n_partitions
+    def hash_key(self, key: bytes, n_partitions: int) -> int:
+        """See :meth:`KeylessPolicy.hash_key`."""
+        return zlib.crc32(key) % n_partitions
 
     def hash_keys(self, keys: KeyTable) -> I32:
         """The partitions of many keys; an empty key counts as no key."""
@@ -72,7 +72,8 @@ class Default(KeylessPolicy):
         now_s = self.context.clock()
         if self._linger_s == 0 or now_s > self._opened_s + self._linger_s:
             self._opened_s = now_s
-            self._current = int(self._available[int(self._uniforms.next() * len(self._available))])
+            available = self._available
+            self._current = int(available[int(self._uniforms.next() * len(available))])
         return self._current
 
     def pick_keyless_batch(self, records: RecordBatch, out: I32) -> None:
@@ -86,5 +87,6 @@ class Default(KeylessPolicy):
             cuts = np.arange(len(out))
         else:
             cuts, self._opened_s = cuts_by_time(at_s, self._opened_s, self._linger_s)
-        drawn = self._available[(self._uniforms.take(len(cuts)) * len(self._available)).astype(np.int32)]
+        available = self._available
+        drawn = available[(self._uniforms.take(len(cuts)) * len(available)).astype(np.int32)]
         self._current = fill_batches(self._current, drawn, cuts, out)

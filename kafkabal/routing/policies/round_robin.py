@@ -67,9 +67,10 @@ class RoundRobin(PolicyBase):
         if not self._over_brokers:
             replay(self._ring, count, out)
             return
-        first, skipped = divmod(count, len(self._led.broker))
-        rounds = np.empty((-(-(skipped + len(out)) // len(self._led.broker)), len(self._led.broker)), np.int32)
-        for column, broker in enumerate(self._led.broker):
-            own = self._led.partition[self._led.first[broker] : self._led.first[broker + 1]]
+        led = self._led
+        first, skipped = divmod(count, len(led.broker))
+        rounds = np.empty((-(-(skipped + len(out)) // len(led.broker)), len(led.broker)), np.int32)
+        for column, broker in enumerate(led.broker):
+            own = led.partition[led.first[broker] : led.first[broker + 1]]
             rounds[:, column] = np.resize(np.roll(own, -first), len(rounds))
         out[:] = rounds.reshape(-1)[skipped : skipped + len(out)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import ceil, exp, inf
+from threading import Lock
 from typing import ClassVar
 
 import numpy as np
@@ -155,9 +156,15 @@ class ScoreWeighted(PolicyBase):
         self._others_unseen_bytes: F64 = np.empty(0)
         self._recompute_at_bytes = 0.0
         self._horizon_bytes = 0.0
+        # held while weights are computed: by the thread that refreshes, or by the one that picks
+        self._computing = Lock()
 
     def refresh(self, view: RoutingView) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.refresh`."""
+        with self._computing:
+            self._take_view(view)
+
+    def _take_view(self, view: RoutingView) -> None:
         fair, before = FairWeights(view), self._fair
         now_s, sent = self.context.clock(), self._stride.sent_bytes
         self._scores_bytes = any(marginal.per_byte.any() for marginal in view.marginal_loads)
@@ -320,15 +327,23 @@ class ScoreWeighted(PolicyBase):
         )
 
     def _recompute_weights(self) -> None:
-        """Recompute weights once own records have made the view too old, without waiting for the next one."""
+        """Recompute weights once own records have made the view too old, without waiting for the next one; a view that
+        is being taken brings new ones anyway."""
         if self._fair is None or self._stride.total_bytes < self._recompute_at_bytes:
             return
+        if self._computing.acquire(blocking=False):
+            try:
+                self._recompute_from(self._fair)
+            finally:
+                self._computing.release()
+
+    def _recompute_from(self, fair: FairWeights) -> None:
         if self._stride.is_fine_grained and self._distance_to_balanced < _NEAR_BALANCED:
             self._horizon_bytes = self._bytes_ahead()
-            self._switch_to(self._balanced_weights, self._distance_to_balanced, _CLOSE_ENOUGH, self._fair.view)
+            self._switch_to(self._balanced_weights, self._distance_to_balanced, _CLOSE_ENOUGH, fair.view)
         else:
-            self._compute_weights(self._fair, _CLOSE_BETWEEN_VIEWS)
-        self._set_slots(self._fair.view)
+            self._compute_weights(fair, _CLOSE_BETWEEN_VIEWS)
+        self._set_slots(fair.view)
 
     def _compute_weights(self, fair: FairWeights, close_enough: float) -> None:
         n, sent = fair.view.n_partitions, self._stride.sent_bytes

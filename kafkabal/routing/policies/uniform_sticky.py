@@ -53,7 +53,8 @@ class UniformSticky(KeylessPolicy):
     def pick_keyless(self, size_bytes: int) -> int:
         """See :meth:`KeylessPolicy.pick_keyless`."""
         if self._room_bytes <= 0:
-            self._current = int(self._available[int(self._uniforms.next() * len(self._available))])
+            available = self._available
+            self._current = int(available[int(self._uniforms.next() * len(available))])
             self._room_bytes = self._batch_bytes
         self._room_bytes -= size_bytes
         return self._current
@@ -66,5 +67,6 @@ class UniformSticky(KeylessPolicy):
 
     def _fill(self, size_bytes: I64, out: I32) -> None:
         cuts, self._room_bytes = cuts_by_bytes(size_bytes, self._room_bytes, self._batch_bytes)
-        drawn = self._available[(self._uniforms.take(len(cuts)) * len(self._available)).astype(np.int32)]
+        available = self._available
+        drawn = available[(self._uniforms.take(len(cuts)) * len(available)).astype(np.int32)]
         self._current = fill_batches(self._current, drawn, cuts, out)
