@@ -46,8 +46,7 @@ def bring_up(
     OperationError
         If a jar cannot be fetched, or a node does not start.
     """
-    is_new = not (folder / RECORD_FILE).is_file()
-    with exclusive(lock_of(folder)), _recorded(folder, spec) as record:
+    with exclusive(lock_of(folder)), _recorded(folder, spec) as (record, is_new):
         try:
             sandbox = Sandbox(folder, record, cache_folder, wait_limit=wait_limit)
             distribution = sandbox.prepare(on_step=on_step)
@@ -63,13 +62,13 @@ def bring_up(
 
 
 @contextmanager
-def _recorded(folder: Path, spec: SandboxSpec | None) -> Iterator[SandboxRecord]:
-    """Read the record of a sandbox, or write a new one and hold its ports for the duration of the block."""
+def _recorded(folder: Path, spec: SandboxSpec | None) -> Iterator[tuple[SandboxRecord, bool]]:
+    """The record of a sandbox, and whether it is a new one, whose ports are held for the duration of the block."""
     with ExitStack() as until_started:
         if (folder / RECORD_FILE).is_file():
-            yield _existing(folder, spec)
+            yield _existing(folder, spec), False
         else:
-            yield _new_record(folder, spec or SandboxSpec(), until_started)
+            yield _new_record(folder, spec or SandboxSpec(), until_started), True
 
 
 def _existing(folder: Path, spec: SandboxSpec | None) -> SandboxRecord:
