@@ -171,7 +171,7 @@ class Producer(Client):
             How many were queued; each of the other messages gets its ``KafkaError`` as ``_error``.
         """
         report = on_delivery or callback
-        router = None if partition >= 0 else self._router(topic)
+        router = self._router(topic, partition)
         parts = None if router is None else split_batch(messages, routes_keys=router.routes_keys)
         if router is None or parts is None:
             return super().produce_batch(topic, messages, partition, on_delivery=report)
@@ -215,7 +215,7 @@ class Producer(Client):
     ) -> None:
         """Ask the router, since the current slot does not suffice for this record."""
         explicit, at_ms = UNROUTED if partition is None else partition, timestamp or 0
-        router = None if explicit >= 0 else self._router(topic)
+        router = self._router(topic, explicit)
         if router is None or (key is not None and not router.routes_keys):
             super().produce(topic, value, key, explicit, report, report, at_ms, headers)
             return
@@ -265,12 +265,13 @@ class Producer(Client):
             router.not_sent(picked, size_bytes)
         return taken
 
-    def _router(self, topic: str) -> SlotRouter | None:
+    def _router(self, topic: str, explicit: int) -> SlotRouter | None:
+        """The router of a topic; None if a partition is given, or nothing is routed."""
         if self._is_forked:
             raise OperationError(
                 "this process was forked after the producer was made", hint="make a producer in each process"
             )
-        return None if self._routing is None else self._routing.router(topic)
+        return None if explicit >= 0 or self._routing is None else self._routing.router(topic)
 
     def _stop_routing(self) -> None:
         routing, self._routing, self._slots = self._routing, None, {}

@@ -247,13 +247,20 @@ def test_threads_share_a_producer(brokers: MockCluster, producer: Producer) -> N
     assert max(by_broker.values()) < 1.05 * 20_000 / len(by_broker)
 
 
-def test_a_forked_process_is_refused(brokers: MockCluster, producer: Producer) -> None:
+@pytest.mark.parametrize("partition", [-1, 0])
+@pytest.mark.parametrize("is_batch", [False, True])
+def test_a_forked_process_is_refused(
+    brokers: MockCluster, producer: Producer, partition: int, *, is_batch: bool
+) -> None:
     """A producer refuses to work after a fork, which its threads do not survive: records would never be sent."""
     producer.produce(TOPIC, b"x")
     process = os.fork()
     if not process:
         try:
-            producer.produce(TOPIC, b"x")
+            if is_batch:
+                producer.produce_batch(TOPIC, [{"value": b"x"}], partition)
+            else:
+                producer.produce(TOPIC, b"x", partition=partition)
         except OperationError:
             os._exit(42)
         os._exit(0)
