@@ -22,13 +22,13 @@ ClientSetting: TypeAlias = "str | int | float | bool"
 def librdkafka_settings(connection: ConnectionSettings) -> dict[str, ClientSetting]:
     """Configuration of a librdkafka client that reaches the same cluster with the same credentials.
 
-    The result holds secrets.
+    The result holds secrets. Timeouts of Java clients beyond librdkafka's range, from 1 s, are moved into it.
     """
     settings: dict[str, ClientSetting] = {
         "bootstrap.servers": ",".join(connection.bootstrap_servers),
         "client.id": connection.client_id,
         "security.protocol": connection.security_protocol.lower(),
-        "socket.connection.setup.timeout.ms": round(connection.connect_timeout_s * 1000),
+        "socket.connection.setup.timeout.ms": min(max(round(connection.connect_timeout_s * 1000), 1000), 2**31 - 1),
     }
     if connection.security_protocol.has_tls:
         settings |= _tls(connection.tls)
@@ -46,6 +46,7 @@ _TLS_FIELDS = {
     "ssl.key.pem": "key_text",
     "ssl.key.password": "key_password",
 }
+_DEFAULT_PORT = 9092
 _UNTRANSLATED = ("ssl.keystore.location", "ssl_ca", "ssl_certificate", "ssl_key", "ssl.engine.location", "oauth_cb")
 
 
@@ -67,12 +68,18 @@ def connection_of(client: Mapping[str, Any]) -> ConnectionSettings:
         raise ConfigError(f"{hidden[0]}: only librdkafka can connect in this way", hint="name a profile as well")
     protocol = _member(SecurityProtocol, "security.protocol", client.get("security.protocol", "PLAINTEXT"))
     return ConnectionSettings(
-        bootstrap_servers=tuple(server.strip() for server in servers.split(",")),
+        bootstrap_servers=tuple(_with_port(server.strip()) for server in servers.split(",") if server.strip()),
         security_protocol=protocol,
         tls=_tls_of(client),
         sasl=_sasl_of(client) if protocol.has_sasl else None,
         client_id=str(client.get("client.id", DEFAULT_CLIENT_ID)),
     )
+
+
+def _with_port(server: str) -> str:
+    """An address without the protocol that librdkafka allows before it, and with its default port."""
+    address = server.rpartition("://")[2]
+    return address if address.rpartition("]")[2].count(":") == 1 else f"{address}:{_DEFAULT_PORT}"
 
 
 def _tls_of(client: Mapping[str, Any]) -> TlsSettings:

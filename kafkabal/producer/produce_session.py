@@ -30,6 +30,8 @@ _BATCH_BYTES = 1_000_000
 """librdkafka's default, and the default limit of one request to a broker."""
 _QUEUE_BYTES = 256 * 2**20
 """One second at 2 Gbit/s: a smaller queue would run empty during a refresh, a larger one only delays a stop."""
+_LEAST_MESSAGE_BYTES, _MOST_MESSAGE_BYTES = 1000, 1_000_000_000
+"""Range of librdkafka's own limit; a topic may allow less or more."""
 _DELIVERY_MS = 120_000
 """As in Kafka's Java producer: long enough to replace a broker, and a run that hangs still ends."""
 _SETTLE_S = 2.0
@@ -182,8 +184,8 @@ def _read_back(
 def topic_settings(facts: TopicFacts) -> Mapping[str, ClientSetting]:
     """Client settings for the topic: its batch size and compression, and a queue bounded in bytes for large records."""
     settings: dict[str, ClientSetting] = {
-        "message.max.bytes": facts.max_record_bytes,
-        "batch.size": min(_BATCH_BYTES, facts.max_record_bytes - OVERHEAD_BYTES),
+        "message.max.bytes": min(max(facts.max_record_bytes, _LEAST_MESSAGE_BYTES), _MOST_MESSAGE_BYTES),
+        "batch.size": min(_BATCH_BYTES, max(1, facts.max_record_bytes - OVERHEAD_BYTES)),
         "queue.buffering.max.kbytes": max(_QUEUE_BYTES, 2 * facts.max_record_bytes) // 1024,
         "delivery.timeout.ms": _DELIVERY_MS,
     }

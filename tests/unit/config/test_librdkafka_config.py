@@ -13,7 +13,7 @@ from kafkabal.config.connection_settings import (
     SecurityProtocol,
     TlsSettings,
 )
-from kafkabal.config.librdkafka_config import librdkafka_settings
+from kafkabal.config.librdkafka_config import connection_of, librdkafka_settings
 
 SERVERS = ("127.0.0.1:1", "127.0.0.1:2")
 
@@ -89,3 +89,24 @@ def test_sasl(sasl: SaslSettings, expected: dict[str, object]) -> None:
         **expected,
     }
     Producer({**settings, "log_level": 0})
+
+
+@pytest.mark.parametrize("connect_timeout_s", [0.0, 0.5, 1e9])
+def test_timeouts_beyond_its_range(connect_timeout_s: float) -> None:
+    """A timeout that Java clients accept does not keep a producer from starting."""
+    settings = librdkafka_settings(ConnectionSettings(bootstrap_servers=SERVERS, connect_timeout_s=connect_timeout_s))
+    Producer({**settings, "log_level": 0})
+
+
+@pytest.mark.parametrize(
+    ("servers", "expected"),
+    [
+        ("a:1, b:2,", ("a:1", "b:2")),
+        ("a", ("a:9092",)),
+        ("PLAINTEXT://a:1,SSL://b", ("a:1", "b:9092")),
+        ("[::1]:5,[::1]", ("[::1]:5", "[::1]:9092")),
+    ],
+)
+def test_addresses_that_only_librdkafka_accepts(servers: str, expected: tuple[str, ...]) -> None:
+    """Records of a drop-in producer are routed however its brokers are written."""
+    assert connection_of({"bootstrap.servers": servers}).bootstrap_servers == expected
