@@ -12,8 +12,13 @@ from kafkabal.errors import OutputError
 if TYPE_CHECKING:  # a run without a textfile does not load it
     from prometheus_client.core import Metric
 
-EVERY_S: Final = 5.0
+_EVERY_S: Final = 5.0
 """Interval between writes: scrapes come every fifteen seconds or less often."""
+
+
+def is_due(now_s: float, written_s: float) -> bool:
+    """Whether to write again, by the wall clock; also after that has been set back."""
+    return abs(now_s - written_s) >= _EVERY_S
 
 
 class TextfileWriter:

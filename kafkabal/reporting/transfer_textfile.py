@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from kafkabal.isolated_listeners import BackgroundListener
-from kafkabal.reporting.textfile_writer import EVERY_S, TextfileWriter
+from kafkabal.reporting.textfile_writer import TextfileWriter, is_due
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class TransferTextfile:
             return
         self._extent = replace(self._extent, records=records, size_bytes=size_bytes)
         now_s = self._wall_clock()
-        if now_s - self._written_s >= EVERY_S:
+        if is_due(now_s, self._written_s):
             self._written_s = now_s
             self._writer.on_event(self._extent)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kafkabal.executor import Event, Finished, Phase, PhaseEntered, RunOutcome, RunProgress, Started
-from kafkabal.reporting.textfile_writer import EVERY_S, TextfileWriter
+from kafkabal.reporting.textfile_writer import TextfileWriter, is_due
 
 _PREFIX: Final = "kafkabal_rebalance"
 
@@ -40,7 +40,7 @@ class RunTextfile:
                 self._finish(event)
             case _:
                 return
-        if isinstance(event, Finished | PhaseEntered) or self._file.wall_clock() - self._written_s >= EVERY_S:
+        if isinstance(event, Finished | PhaseEntered) or is_due(self._file.wall_clock(), self._written_s):
             self._write()
 
     def end_without_run(self, *, succeeded: bool, left_throttles: int) -> None:

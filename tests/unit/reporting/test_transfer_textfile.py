@@ -38,6 +38,19 @@ def test_the_end_is_always_written(tmp_path: Path) -> None:
     assert values(path) == {"running": 0, "records": 1, "bytes": 10, "success": 0, **at}
 
 
+def test_a_clock_that_is_set_back_stops_nothing(tmp_path: Path) -> None:
+    """The file stays up to date, as monitoring expects."""
+    path, times = tmp_path / "p.prom", iter([9000.0, 9000.0, 100.0, 100.0])
+    labels = {"cluster": "c", "topic": "t"}
+    textfile = TransferTextfile(path, "produce", labels, lambda: next(times, 100.0), print)
+    textfile.update(1, 10)
+    assert textfile._writer is not None
+    textfile._writer.flush()
+    textfile.update(2, 20)
+    textfile._writer.flush()
+    assert values(path)["records"] == 2
+
+
 def test_a_missing_folder_is_warned_of_once(tmp_path: Path) -> None:
     """The transfer goes on."""
     warnings: list[str] = []
