@@ -100,7 +100,7 @@ class PrometheusQuery:
         try:
             response = self._client.get(self._url, params={"query": self._query})
             return msgspec.json.decode(response.content, type=_Response)
-        except httpx.InvalidURL as error:
+        except (httpx.InvalidURL, UnicodeError) as error:  # the latter for a host name that is too long
             raise ConfigError(f"invalid URL: {self._url}: {error}") from error
         except httpx.HTTPError as error:
             raise UnreachableError(f"no response from Prometheus at {self._url}: {error}") from error

@@ -75,6 +75,8 @@ def _fetch_token(url: str, settings: OAuthSettings) -> str:
     try:
         with open_http_client(_TOKEN_TIMEOUT_S) as client:
             response = client.post(url, data=form, auth=(settings.client_id, settings.client_secret))
+    except (httpx.InvalidURL, UnicodeError) as error:  # the latter for a host name that is too long
+        raise ConfigError(f"sasl.oauthbearer.token.endpoint.url: invalid URL: {url}: {error}") from error
     except httpx.HTTPError as error:
         raise UnreachableError(f"cannot reach token endpoint {url}: {error}") from error
     try:

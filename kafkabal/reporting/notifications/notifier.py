@@ -13,12 +13,14 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from kafkabal.config import is_host_name
 from kafkabal.errors import KafkabalError, UsageError
 from kafkabal.http_client import open_http_client
+from kafkabal.printable import printable
 
 if TYPE_CHECKING:
     import httpx
@@ -86,7 +88,7 @@ def form_of(url: str) -> NotificationForm:
         parsed = URL(url)
     except InvalidURL as error:
         raise UsageError(f"invalid URL: {url[:200]} ({error})") from None
-    if parsed.scheme not in {"http", "https"} or not parsed.host:
+    if parsed.scheme not in {"http", "https"} or not parsed.host or not is_host_name(parsed.host):
         raise UsageError(f"invalid URL: {url[:200]}", hint="write it like https://host/path")
     if parsed.path.rstrip("/").endswith("/api/v2/alerts"):
         return NotificationForm.ALERTMANAGER
@@ -95,7 +97,7 @@ def form_of(url: str) -> NotificationForm:
 
 def body_of(notification: Notification, cluster: str, form: NotificationForm) -> Any:
     """The JSON body for a receiver; None if it does not take this event."""
-    n = notification
+    n = replace(notification, message=printable(notification.message))
     if form is NotificationForm.SLACK:
         return {"text": f"kafkabal {cluster}: {n.message}"}
     if form is NotificationForm.WEBHOOK:

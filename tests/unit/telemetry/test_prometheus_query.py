@@ -81,10 +81,11 @@ def test_no_answer() -> None:
         query(refuse)()
 
 
-def test_a_url_that_is_none_is_reported() -> None:
-    """A URL that httpx refuses is a configuration error."""
-    with pytest.raises(ConfigError, match="invalid URL: http://p:port/api/v1/query"):
-        PrometheusQuery("http://p:port", "x", "broker")()
+@pytest.mark.parametrize("url", ["http://p:port", "http://a..b", f"http://{'a' * 64}"])
+def test_a_url_that_is_none_is_reported(url: str) -> None:
+    """A URL that httpx refuses, or that no host can have, is a configuration error."""
+    with pytest.raises(ConfigError, match=f"invalid URL: {url}/api/v1/query"):
+        PrometheusQuery(url, "x", "broker")()
 
 
 def test_unusable_certificates_are_a_configuration_error(monkeypatch: pytest.MonkeyPatch) -> None:

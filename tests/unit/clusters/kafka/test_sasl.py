@@ -79,6 +79,13 @@ def test_an_endpoint_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> N
         _first_message(_OAUTH)
 
 
+@pytest.mark.parametrize("url", ["http://id:port", "http://a..b", f"http://{'a' * 64}"])
+def test_an_endpoint_that_no_host_can_have_is_a_fault_of_the_settings(url: str) -> None:
+    """It is named with the setting."""
+    with pytest.raises(ConfigError, match=f"sasl.oauthbearer.token.endpoint.url: invalid URL: {url}"):
+        _first_message(OAuthSettings(token_endpoint_url=url))
+
+
 def test_missing_credentials_are_a_fault_of_the_settings() -> None:
     """A protocol with SASL but no credentials says what is missing."""
     settings = ConnectionSettings(bootstrap_servers=(), security_protocol=SecurityProtocol.SASL_SSL)

@@ -68,7 +68,7 @@ def test_the_address_names_the_form(url: str, form: NotificationForm) -> None:
     assert form_of(url) is form
 
 
-@pytest.mark.parametrize("url", ["ftp://x", "x", "http://", "http://a b:x"])
+@pytest.mark.parametrize("url", ["ftp://x", "x", "http://", "http://a b:x", "http://a..b/", f"http://{'a' * 64}/"])
 def test_invalid_addresses_are_refused(url: str) -> None:
     """Before anything begins."""
     with pytest.raises(UsageError, match="invalid URL"):
@@ -171,6 +171,15 @@ def test_notifications_of_a_run(receiver: Receiver) -> None:
     assert receiver.bodies[2]["message"] == "run r complete: 2 of 2 partitions, 4.88 KiB in 3 s"
     assert receiver.bodies[2]["run_id"] == "r"
     assert not warnings
+
+
+def test_a_message_that_is_no_text_is_posted(receiver: Receiver) -> None:
+    """A file name that is not UTF-8, in the message of an error, does not end the thread that posts."""
+    with RunNotifications(Notifier(receiver.url, "prod", print), "rebalance", lambda: 0.0) as notifications:
+        notifications.on_event(Warned(message="plan-\udcff.json: cannot read"))
+        notifications.on_event(Warned(message="one replica is out of sync"))
+    messages = [body["message"] for body in receiver.bodies]
+    assert messages == ["plan-\\udcff.json: cannot read", "one replica is out of sync"]
 
 
 def test_a_refusal_is_posted_once(receiver: Receiver) -> None:
