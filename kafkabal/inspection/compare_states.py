@@ -8,11 +8,12 @@ import numpy as np
 
 from kafkabal.inspection.partition_and_holder_figures import HolderFigures, broker_figures, partition_figures
 from kafkabal.model import I64, Bools, ClusterState
+from kafkabal.telemetry import matching_partitions
 
 # odd constants of splitmix64 (Steele, Lea, Flood, 2014), which mixes every bit of its input
 _STEP, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_PARTITION_BITS = 32
-"""Partition numbers have 32 bits in Kafka's protocol: topic and number fit into one sortable key."""
+_ID_BITS = 32
+"""Broker ids have 32 bits in Kafka's protocol: id and position fit into one number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,7 +60,9 @@ def compare(first: ClusterState, second: ClusterState) -> Comparison:
 
     Replicas are compared by 64-bit hashes: among a million partitions, one difference is missed once in 10^13 times.
     """
-    rows_a, rows_b = _common_partitions(first, second)
+    earlier = matching_partitions(first, second)
+    rows_b = np.flatnonzero(earlier >= 0)
+    rows_a = earlier[rows_b]
     leaders = _ids(first, first.partitions.leader)[rows_a] != _ids(second, second.partitions.leader)[rows_b]
     order = _hashed(first, ordered=True)[rows_a] != _hashed(second, ordered=True)[rows_b]
     moved = _hashed(first, ordered=False)[rows_a] != _hashed(second, ordered=False)[rows_b]
@@ -106,19 +109,6 @@ def _by_topic(state: ClusterState) -> dict[str, tuple[int, int]]:
     return dict(zip(state.topics.name, zip(count.tolist(), size.tolist(), strict=True), strict=True))
 
 
-def _common_partitions(first: ClusterState, second: ClusterState) -> tuple[I64, I64]:
-    """Rows, in each state, of the partitions in both."""
-    number = {name: i for i, name in enumerate(first.topics.name)}
-    into_first = np.array([number.get(name, -1) for name in second.topics.name], np.int64)
-    keys_a = (first.partitions.topic.astype(np.int64) << _PARTITION_BITS) | first.partitions.number
-    known = into_first[second.partitions.topic] >= 0 if len(second.partitions) else np.empty(0, np.bool_)
-    rows_b = np.flatnonzero(known)
-    topics_b = into_first[second.partitions.topic[rows_b]]
-    keys_b = (topics_b << _PARTITION_BITS) | second.partitions.number[rows_b]
-    _, at_a, at_b = np.intersect1d(keys_a, keys_b, assume_unique=True, return_indices=True)
-    return at_a.astype(np.int64), rows_b[at_b].astype(np.int64)
-
-
 def _ids(state: ClusterState, rows: np.ndarray[tuple[int], np.dtype[np.int32]]) -> I64:
     """Broker ids of rows, -1 for none."""
     return np.append(state.brokers.id.astype(np.int64), -1)[rows]
@@ -130,7 +120,7 @@ def _hashed(state: ClusterState, *, ordered: bool) -> np.ndarray[tuple[int], np.
     ids = _ids(state, state.replicas.broker).astype(np.uint64)
     if ordered:
         position = np.arange(len(partition)) - first[:-1][partition]
-        ids |= position.astype(np.uint64) << np.uint64(_PARTITION_BITS)
+        ids |= position.astype(np.uint64) << np.uint64(_ID_BITS)
     sums = np.zeros(len(state.partitions), np.uint64)
     np.add.at(sums, partition, _mixed(ids))
     return sums

@@ -13,6 +13,7 @@ from .latency_store import LatencyTable as LatencyTable
 from .librdkafka_statistics import StatisticsReader as StatisticsReader
 from .otlp_metrics import PushReceiver as PushReceiver
 from .partition_rates import bytes_per_record as bytes_per_record
+from .partition_rates import matching_partitions as matching_partitions
 from .partition_rates import with_rates as with_rates
 from .produce_errors import ProduceErrors as ProduceErrors
 from .produce_errors import TopicErrors as TopicErrors
