@@ -1,6 +1,7 @@
 from .allowed_range import BATCH_BYTES as BATCH_BYTES
 from .allowed_range import DRAWS as DRAWS
 from .allowed_range import LINGER_MS as LINGER_MS
+from .allowed_range import PORTS as PORTS
 from .allowed_range import Range as Range
 from .client_properties import is_host_name as is_host_name
 from .connection_settings import ClusterAddress as ClusterAddress

@@ -35,6 +35,8 @@ class Range:
             raise UsageError(f"{what} must be {self}, not {value}")
 
 
+PORTS: Final = Range(1, 2**16 - 1)
+"""Ports that a server can be reached at."""
 BATCH_BYTES: Final = Range(1, 2**31 - 1)
 """``batch.size``, which clients store in 32 bits."""
 LINGER_MS: Final = Range(0, 900_000)

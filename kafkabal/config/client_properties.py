@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from kafkabal.config import value_parsers
+from kafkabal.config.allowed_range import PORTS
 from kafkabal.config.connection_settings import (
     DEFAULT_CLIENT_ID,
     DEFAULT_CONNECT_TIMEOUT_S,
@@ -100,7 +101,7 @@ def check_addresses(addresses: tuple[str, ...]) -> None:
     for address in addresses:
         host, _, port = address.rpartition(":")
         bare_ipv6 = ":" in host and not (host.startswith("[") and host.endswith("]"))
-        is_port = port.isascii() and port.isdigit() and len(port) <= _PORT_DIGITS and 0 < int(port) < 2**16
+        is_port = port.isascii() and port.isdigit() and len(port) <= _PORT_DIGITS and int(port) in PORTS
         if not host or bare_ipv6 or not is_host_name(host) or not is_port:
             raise ConfigError(f"invalid address: {address[:_SHOWN]!r}", hint="write it like broker1.example:9092")
 

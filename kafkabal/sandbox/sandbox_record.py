@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from kafkabal.atomic_files import replacing
+from kafkabal.config import PORTS
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.input_files import SETTINGS, decode_json, exists, read_bytes
 from kafkabal.sandbox.node_layout import Node, NodeFiles
@@ -16,7 +17,6 @@ from kafkabal.sandbox.sandbox_spec import INNER_LISTENER, SandboxSpec
 
 RECORD_FILE: Final = "sandbox.json"
 _FORMAT: Final = 1
-_PORTS: Final = range(1, 2**16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _fault(record: SandboxRecord) -> str:
     for node in record.nodes:
         if not node.ports or (node.role.serves_clients and INNER_LISTENER not in node.ports):
             return f"{node.title} has no port"
-        if invalid := [port for port in node.ports.values() if port not in _PORTS]:
+        if invalid := [port for port in node.ports.values() if port not in PORTS]:
             return f"{node.title}: invalid port: {invalid[0]}"
     return "" if len({node.id for node in record.nodes}) == len(record.nodes) else "two nodes of one id"
 

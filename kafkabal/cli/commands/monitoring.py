@@ -13,6 +13,7 @@ from kafkabal.atomic_files import parse_path
 from kafkabal.cli.framework.chosen_clusters import all_profile_names, matching_profile_names
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import PROFILES_FILE
+from kafkabal.config import PORTS
 from kafkabal.errors import ExitCode, OutputError, UsageError
 from kafkabal.units import parse_percent, parse_positive_duration
 from kafkabal.wording import counted_noun, first_of
@@ -21,7 +22,6 @@ _THRESHOLDS = "Thresholds"
 _ADDRESSES = "Addresses"
 _ADDRESS: Final = re.compile(r"([A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\]):[0-9]{1,5}")
 """What Prometheus takes as a target: no URL, and an IPv6 address in brackets."""
-_PORTS: Final = range(1, 2**16)
 _PROFILES_OF_UNITS: Final = Path("/etc/kafkabal/profiles.yaml")
 
 
@@ -178,7 +178,7 @@ def _profiles(given: list[str] | None, context: CommandContext) -> tuple[str, ..
 
 
 def _address(option: str, text: str) -> str:
-    if not _ADDRESS.fullmatch(text) or int(text.rpartition(":")[2]) not in _PORTS:
+    if not _ADDRESS.fullmatch(text) or int(text.rpartition(":")[2]) not in PORTS:
         raise UsageError(f"{option}: invalid address: {text!r}", hint="write it like host:9100")
     return text
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kafkabal.config import PORTS
 from kafkabal.errors import ConfigError
-
-_PORTS = range(1, 2**16)
 
 
 class Address(NamedTuple):
@@ -32,6 +31,6 @@ def parse_address(text: str) -> Address:
         host = host[1:-1]
     elif ":" in host:
         host = ""
-    if not host or not port.isdecimal() or int(port) not in _PORTS:
+    if not host or not port.isdecimal() or int(port) not in PORTS:
         raise ConfigError(f"invalid broker address: {text!r}", hint="write host:port, such as broker1:9092")
     return Address(host, int(port))
