@@ -222,9 +222,10 @@ class Producer(Client):
         size_bytes = len(value) if type(value) is bytes else data_bytes(value)
         if key is not None or headers is not None:
             size_bytes += data_bytes(key) + headers_bytes(headers)
+        size_bytes = size_bytes or 1
         # our report replaces the one in the configuration, and calls it
         picked, on_delivery = router.route(
-            key.encode() if isinstance(key, str) else key, size_bytes or 1, report or self._report
+            key.encode() if isinstance(key, str) else key, size_bytes, report or self._report
         )
         try:
             super().produce(topic, value, key, picked, on_delivery, on_delivery, at_ms, headers)

@@ -246,7 +246,7 @@ class RecordSender:
         for partition, size_bytes in unsent:
             router.settle(partition, size_bytes)
             if router.learns:
-                router.acked(partition, size_bytes, nan)
+                router.acked(partition, size_bytes or 1, nan)
         flight.close(queued)
 
     def _finish_partition(self, router: TopicRouter, tally: PartitionTally) -> None:

@@ -23,7 +23,7 @@ class BatchParts:
     plain: list[dict[str, Any]]
     """Records without keys."""
     sizes: list[int]
-    """Sizes of the records in ``plain``."""
+    """Sizes of the records in ``plain``; an empty one counts as a byte."""
 
 
 def split_batch(messages: Any, *, routes_keys: bool) -> BatchParts | None:
@@ -44,7 +44,7 @@ def split_batch(messages: Any, *, routes_keys: bool) -> BatchParts | None:
                 else:
                     (keyed if has_key else plain).append(message)
         values = [message.get("value") for message in plain]
-        sizes = [len(value) if type(value) is bytes else data_bytes(value) or 1 for value in values]
+        sizes = [(len(value) if type(value) is bytes else data_bytes(value)) or 1 for value in values]
     except (AttributeError, TypeError):
         return None
     return BatchParts(unrouted, keyed, plain, sizes)

@@ -147,6 +147,27 @@ def test_text_counts_as_the_bytes_that_are_sent(brokers: MockCluster, producer: 
     assert sum(producer.routing()[0].broker_bytes.values()) == 4 + 1 + 2 + 4
 
 
+@pytest.mark.parametrize("value", [b"", "", None])
+def test_the_first_record_of_a_batch_may_be_empty(brokers: MockCluster, producer: Producer, value: Any) -> None:
+    """It counts as a byte, as a single one does."""
+    assert producer.produce_batch(TOPIC, [{"value": value}]) == 1
+    producer.flush()
+    assert sum(producer.routing()[0].broker_bytes.values()) == 1
+
+
+def test_an_empty_record_that_is_refused_is_not_in_flight(brokers: MockCluster) -> None:
+    """A policy that counts what is in flight gets back as much as it counted."""
+    config = {"queue.buffering.max.messages": 1, "linger.ms": 60_000, "kafkabal.policy": "sticky"}
+    with Producer({**brokers.client, **config}) as producer:
+        producer.produce(TOPIC, b"")
+        for _ in range(10):
+            with pytest.raises(BufferError):
+                producer.produce(TOPIC, b"")
+        assert producer._routing is not None
+        state: Any = producer._routing.router(TOPIC)._policy
+        assert sum(state.state.in_flight.pending) == 1
+
+
 def test_a_full_queue_is_the_callers_to_handle(brokers: MockCluster) -> None:
     """A full queue raises BufferError as in the bare client, and refused records do not count as sent."""
     with Producer({**brokers.client, "queue.buffering.max.messages": 10, "linger.ms": 60_000}) as producer:

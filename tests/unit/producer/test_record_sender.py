@@ -230,6 +230,17 @@ def test_a_client_that_may_not_write_ends_with_the_permission(mock_cluster: Mock
     producer._client = real
 
 
+def test_an_empty_record_that_is_not_taken_is_acknowledged_as_it_was_picked(mock_cluster: MockCluster) -> None:
+    """A policy that counts what is in flight gets back as much as it counted."""
+    policy = Learning(1)
+    producer = RecordSender(mock_cluster, TOPIC, policy, mock_cluster.client)
+    producer.close()
+    with pytest.raises(OperationError):
+        send(producer, b"")
+    assert [(key, size) for key, size in policy.asked] == [(None, 1)]
+    assert [(partition, size) for partition, size, _ in policy.acks] == [(1, 1)]
+
+
 def test_a_closed_producer_takes_nothing(mock_cluster: MockCluster) -> None:
     """Producing after the close is an error, and the record is not counted."""
     producer = RecordSender(mock_cluster, TOPIC, Fixed(1), mock_cluster.client)
