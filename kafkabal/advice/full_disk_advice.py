@@ -73,7 +73,7 @@ def advise_relief(
             raise UsageError(f"--broker: unknown broker: {broker}", hint="see 'kafkabal inspect'")
         may &= dirs.broker == row
     if not may.any():
-        raise ConfigError("the size of no disk is known", hint="set 'capacity' in the profile")
+        raise ConfigError("the sizes of all disks are unknown", hint="set 'capacity' in the profile")
     fullest = int(np.flatnonzero(may)[np.argmax(used[may] / capacity[may])])
     on_volume = dirs.volume == dirs.volume[fullest]
     held = state.replicas.log_dir

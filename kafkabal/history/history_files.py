@@ -136,7 +136,7 @@ class HistoryFolder:
             return None
         if path.name != _name_of(point.at_s):
             # files are read in the order of their names, and written bytes are divided by the time between two of them
-            self._warn(f"history: {path}: holds another time than its name says; skipped")
+            self._warn(f"history: {path}: its time is not that of its name; skipped")
             return None
         return point
 
@@ -180,9 +180,9 @@ def _topics(file: InputFile, lines: Iterator[bytes]) -> Iterator[tuple[str, np.n
     for text in lines:
         row = file.decode(decoder, text, "not a line of history", has_bounds=True)
         if row.topic in seen or not len(row.partitions) == len(row.sizes) == len(row.end_offsets):
-            raise file.error(f"topic {row.topic[:40]!r}: twice, or of unequal columns")
+            raise file.error(f"topic {row.topic[:40]!r}: listed twice, or its columns differ in length")
         if len({*row.partitions}) != len(row.partitions):
-            raise file.error(f"topic {row.topic[:40]!r}: a partition twice")
+            raise file.error(f"topic {row.topic[:40]!r}: duplicate partition")
         seen.add(row.topic)
         yield (
             row.topic,

@@ -62,7 +62,7 @@ def advice(found: Sequence[SmallRack]) -> str:
     first, *others = lacking
     text = f"{counted_noun(first[1], 'more broker')} in rack {first[0]}"
     text += "".join(f" and {n} in rack {rack}" for rack, n in others)
-    return f"{text} would {'make all shares equal' if found[0].equal else 'even all shares within the tolerance'}"
+    return f"{text} would {'make all shares equal' if found[0].equal else 'bring all shares within the tolerance'}"
 
 
 def brokers_to_add(loads: PlaceableLoads, tolerance: float) -> dict[int, int] | None:

@@ -102,7 +102,7 @@ def check_drain(
     leaves = np.isin(state.brokers.id, list(brokers))
     takes = takes_replicas(state, leaves | np.isin(state.brokers.id, list(excluded)))
     if not takes.any():
-        raise InfeasibleError("no live broker is left to hold anything", hint="drain fewer brokers")
+        raise InfeasibleError("no live broker remains to take replicas", hint="drain fewer brokers")
     r = state.replicas
     leaving = leaves[r.broker] & ~r.removing
     each = move_bytes(state)[r.partition[leaving]]

@@ -82,9 +82,9 @@ def _reasons_of_broker(solution: Solution, b: int) -> Iterator[str]:
     elif broker in options.drain:
         yield f"broker {broker} is drained (--drain)"
     elif broker in options.exclude_brokers:
-        yield f"broker {broker} takes nothing (--exclude-brokers)"
+        yield f"broker {broker} accepts no replicas (--exclude-brokers)"
     elif not problem.takes[b]:
-        yield f"broker {broker} takes nothing: {_why_closed(solution, b)}"
+        yield f"broker {broker} accepts no replicas: {_why_closed(solution, b)}"
 
 
 def _why_closed(solution: Solution, b: int) -> str:
@@ -102,7 +102,7 @@ def _reasons_of_partition(solution: Solution, row: int) -> Iterator[str]:
     topic = int(problem.topic[row])
     name = state.topics.name[topic]
     if not chosen_topics(state, options)[topic]:
-        yield f"topic {name} is not to be touched (--topics, --exclude-topics)"
+        yield f"topic {name} is out of scope (--topics, --exclude-topics)"
     elif state.topics.internal[topic] and not options.include_internal:
         yield f"topic {name} is internal (--include-internal)"
     if is_reassigned(state)[row]:
@@ -118,7 +118,7 @@ def _reasons_of_partition(solution: Solution, row: int) -> Iterator[str]:
 def _reasons_of_mode(start: Solution, row: int) -> Iterator[str]:
     is_broken = bool(start.must_leave()[row].any() or start.narrow()[row])
     if start.problem.options.mode is Mode.REPAIR_ONLY and not is_broken:
-        yield "nothing of it is to be repaired (--repair-only)"
+        yield "it needs no repair (--repair-only)"
 
 
 def _reasons_of_positions(solution: Solution, row: int, b: int) -> Iterator[str]:
@@ -166,7 +166,7 @@ def _effects(solution: Solution, row: int, b: int) -> Iterator[str]:
         )
     yield from _reasons_of_donors(solution, row, b)
     if (solution.used[b] >= bands.low_bytes[b]) and (solution.count[b] >= bands.low_count[b]):
-        yield f"broker {broker} is inside its bands without it, so that the bytes would buy nothing"
+        yield f"broker {broker} is inside its bands without it, so the copy would gain nothing"
     elif arrivals := _arrivals(solution, b):
         yield f"the plan brings it {first_of(arrivals)} instead"
 

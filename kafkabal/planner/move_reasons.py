@@ -120,7 +120,7 @@ class MoveReasons:
         held, ids = self.before.count, self.ids
         if held[previous] > held[target]:
             return f"replicas: broker {ids[previous]} holds {held[previous]}, broker {ids[target]} {held[target]}"
-        return f"replicas: broker {ids[target]} takes an empty one of broker {ids[previous]}, and gives another"
+        return f"replicas: broker {ids[target]} takes an empty replica from broker {ids[previous]} and gives one up"
 
     def _led(self, previous: int, target: int) -> str:
         if previous == target:

@@ -70,7 +70,7 @@ def refuse_endless_drain(solution: Solution) -> None:
         raise InfeasibleError(
             f"cannot drain broker {ids}: no broker can take the replicas on dead brokers or in offline log dirs of "
             f"{_names(solution, rows)}",
-            hint="Kafka ends no move of a partition while a replica that stays is out of sync; "
+            hint="Kafka completes no reassignment while a replica that stays is out of sync; "
             "bring those brokers or disks back, or add brokers",
         )
 
@@ -108,7 +108,7 @@ def left_over(full: Solution, part: Solution) -> tuple[str, ...]:
     most_bytes = full.problem.options.max_bytes
     if most_bytes is not None and least > most_bytes:
         return (f"the budget covers no move of {whole}: the smallest replica has {format_bytes(least)}",)
-    return (f"no move within the budget, out of {whole}, improves the balance by itself",)
+    return (f"no single move within the budget improves the balance, out of {whole}",)
 
 
 def shortfall(solution: Solution, leader: I32) -> float:

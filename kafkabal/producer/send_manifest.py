@@ -256,7 +256,7 @@ class SendManifest(ClosingContext):
             self.rows = line.rows
         for index, part in (line.touched or {}).items():
             if not 0 <= index < len(self.parts):
-                raise InputFileError(self._path or "", f"is damaged: it has no part {index} that was touched")
+                raise InputFileError(self._path or "", f"is damaged: part {index} is missing")
             self.parts[index] = _part_of(part)
 
     def _append(self, *rows: msgspec.Struct) -> None:

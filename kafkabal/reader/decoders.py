@@ -39,7 +39,7 @@ def _image(sample: Sample) -> Any:
         with Image.open(io.BytesIO(sample.value)) as image:
             return np.asarray(image.convert("RGB"))
     except UnidentifiedImageError as error:  # Pillow's text names an object in memory
-        raise ValueError("not an image that Pillow knows") from error
+        raise ValueError("not an image that Pillow can read") from error
 
 
 def _numpy(sample: Sample) -> Any:

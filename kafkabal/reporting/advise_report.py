@@ -77,8 +77,10 @@ def _facts(brokers: BrokerAdvice, relief: ReliefAdvice, target: float, limit: fl
 def _sizing_sentence(brokers: BrokerAdvice, target: float, after_s: float | None) -> str:
     when = "" if after_s is None else f"In {format_duration(after_s)}: "
     aim = f"to stay below {percent_as_option(target)} each"
+    if brokers.bound is None:
+        return f"{when}Number of brokers needed {aim}: unknown."
     if brokers.suffices is None:
-        bound = counted_noun(brokers.bound or 0, "broker")
+        bound = counted_noun(brokers.bound, "broker")
         return f"{when}at least {bound} needed {aim}; no plan was found that does."
     if brokers.add:
         needed = f"{counted_noun(brokers.suffices, 'broker')} needed {aim}, {len(brokers.add)} of them new"

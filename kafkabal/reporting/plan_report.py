@@ -99,7 +99,7 @@ def _pairs(traffic: Traffic) -> Table:
     source, target = np.divmod(pairs[order], span)
     return Table(
         key="traffic",
-        title="traffic",
+        title="moves by broker",  # not traffic: copies come from leaders, and a dead broker sends nothing
         shown_rows=_SHOWN_PAIRS,
         columns=(
             Column(

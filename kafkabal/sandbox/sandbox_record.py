@@ -96,7 +96,7 @@ def _fault(record: SandboxRecord) -> str:
             return f"{node.title} has no port"
         if invalid := [port for port in node.ports.values() if port not in PORTS]:
             return f"{node.title}: invalid port: {invalid[0]}"
-    return "" if len({node.id for node in record.nodes}) == len(record.nodes) else "two nodes of one id"
+    return "" if len({node.id for node in record.nodes}) == len(record.nodes) else "two nodes with the same id"
 
 
 def recorded_folders(home: Path) -> Iterator[Path]:

@@ -66,7 +66,7 @@ def build_workload_cluster(spec: WorkloadCluster) -> ClusterState:
         made = (
             f"leaders: {spec.leaders} creates {spec.brokers + 2} partitions on {counted_noun(spec.brokers, 'broker')}"
         )
-        raise UsageError(f"{made}, not the {spec.partitions} of partitions")
+        raise UsageError(f"{made}, but 'partitions' is {spec.partitions}")
     leaders = _leaders(spec)
     led = np.bincount(leaders, minlength=spec.brokers)
     partitions = [

@@ -224,11 +224,11 @@ def _obstacle_to_moves(
     # a plan would give back the leadership that was just taken away, but gives none to a broker that died since
     demoted = frozenset(ledger.demoted) & (situation.slow.keys() | situation.well.keys())
     if demoted and healing.kind is not HealKind.DRAIN:
-        return Obstacle("demoted", f"leadership of {_brokers(demoted)} has not been given back yet")
+        return Obstacle("demoted", f"leadership of {_brokers(demoted)} has not been restored yet")
     if not policy.allows_moves_at(local):
         return Obstacle("window", f"outside the window {policy.window}")
     if policy.max_bytes_per_day is not None and ledger.bytes_of_day(at_s) >= policy.max_bytes_per_day:
-        return Obstacle("bytes", "the bytes of the day are spent (--max-bytes-per-day)")
+        return Obstacle("bytes", "the bytes of the last 24 hours reach the limit (--max-bytes-per-day)")
     return None
 
 

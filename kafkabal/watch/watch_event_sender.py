@@ -75,7 +75,7 @@ class WatchEventSender:
         self._obstacle = decision.obstacle
         if self._has_failed and decision.healing is None and not decision.obstacle:
             self._has_failed = False
-            self.report(EventKind.NOTHING_TO_HEAL, "what a failed healing was for is gone")
+            self.report(EventKind.NOTHING_TO_HEAL, "the finding whose healing failed is gone")
 
     def unmet(self, healing: Healing, reasons: Sequence[str]) -> None:
         """Report what a plan could not reach, once until it changes."""

@@ -238,7 +238,7 @@ class Watcher:
             self._note(entry)
             self._forget_demotion(healing)
             if not is_continued:
-                self._events.unmet(healing, plan.warnings or ("nothing can be moved for it now",))
+                self._events.unmet(healing, plan.warnings or ("no move helps now",))
             return
         # recorded before it begins: a watch that is killed meanwhile knows later what it was about to move
         if not self._note(replace(entry, moved_bytes=plan.moved_bytes, plan=plan)):

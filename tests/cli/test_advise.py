@@ -78,6 +78,9 @@ def test_unknown_capacity_still_gives_the_other_half(run_cli: Callable[..., Any]
     advised = run_cli("advise", "--snapshot", str(SNAPSHOTS / "broken.jsonl"), "-o", "json")
     found = json.loads(advised.out)
     assert (advised.code, found["bound_brokers"]) == (0, None)
+    assert found["headline"].startswith(
+        "Number of brokers needed to stay below 60% each: unknown. Fullest disk: /data/d0"
+    )
     assert found["relief"]
 
 

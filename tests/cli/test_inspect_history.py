@@ -181,7 +181,7 @@ def test_many_clusters_show_when_the_first_disk_is_full(run_cli: Callable[..., A
         (["--over", "1d"], "--over requires --growth"),
         (["--full-within", "1d"], "--full-within requires --growth"),
         (["--growth", "--nagios"], "--growth and --nagios cannot be combined"),
-        (["--growth", "--by", "rack"], "--growth has no view by rack"),
+        (["--growth", "--by", "rack"], "--growth cannot be combined with --by rack"),
     ],
 )
 def test_incompatible_options_are_refused(

@@ -170,7 +170,7 @@ def test_a_cluster_that_cannot_be_read_at_the_end_keeps_the_finding(
     monkeypatch.setattr("kafkabal.cli.framework.cluster_access.read_cluster", unreachable)
     done = crowd.run(*_CRON)
     assert done.code == 3
-    assert "cannot check what is repaired by now: no broker responds" in done.err
+    assert "cannot check what is still broken: no broker responds" in done.err
     assert "not repaired: no in-sync replica of one-0 is online" in done.err
 
 

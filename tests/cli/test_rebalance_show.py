@@ -94,10 +94,10 @@ def test_two_plans_are_compared(snapshot: str, run_cli: Cli, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("words", "because"),
     [
-        (("img-3", "4", "--exclude-brokers", "4"), "takes nothing (--exclude-brokers)"),
+        (("img-3", "4", "--exclude-brokers", "4"), "accepts no replicas (--exclude-brokers)"),
         (("img-3", "4", "--drain", "4"), "is drained"),
         (("__consumer_offsets-0", "4"), "is internal (--include-internal)"),
-        (("img-3", "4", "--exclude-topics", "img"), "is not to be touched"),
+        (("img-3", "4", "--exclude-topics", "img"), "is out of scope"),
         (("img-3", "4", "--leaders-only"), "no replica may move (--leaders-only)"),
         (("img-3", "4", "--broker-limit", "4:0"), "may hold at most 0 replicas"),
     ],

@@ -40,7 +40,7 @@ def demo(
         bool, typer.Option("--keep", help="Leave the cluster running and suggest commands to try.")
     ] = False,
 ) -> ExitCode:
-    """Inspect and rebalance an unbalanced cluster in a sandbox (2 minutes).
+    """Inspect and rebalance an unbalanced cluster in a sandbox (about 90 seconds).
 
     Starts a real Apache Kafka cluster of six brokers in three racks on this machine, places a topic unevenly, fills
     it, and runs the commands that you would run. Nothing is staged: the exit code is 1 if the cluster is not

@@ -1,4 +1,4 @@
-"""``kafkabal inspect``: show how evenly load is distributed."""
+"""``kafkabal inspect``: show load imbalance."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -114,7 +114,7 @@ def inspect(
         ),
     ] = None,
 ) -> ExitCode | int:
-    """Show how evenly load is distributed, worst first.
+    """Show load imbalance, worst first.
 
     A share of 1.00x is exactly fair. An arrow marks a share outside the band of --tolerance (default 10%, slightly
     wider than the 9% that rebalance aims at). Sizes come from the brokers' own log-dir metadata: nothing has to be

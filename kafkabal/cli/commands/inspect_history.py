@@ -156,7 +156,7 @@ def no_history(state: "ClusterState", over_s: float, now_s: float, context: Comm
         return OperationError(
             f"the history of this cluster reaches back {format_duration(reached_s)}: "
             f"growth needs at least {format_duration(_SHORTEST_S)}",
-            hint="repeat later, the longer the better",
+            hint="try again later: the longer the history, the better the forecast",
         )
     if not times or inside:  # those inside cannot be read, as a warning has said
         return OperationError(what, hint=again)
@@ -169,7 +169,7 @@ def no_history(state: "ClusterState", over_s: float, now_s: float, context: Comm
         )
     return OperationError(
         "the history of this cluster begins now: nothing was recorded before this reading",
-        hint="repeat later, the longer the better: growth is what is written between a record and now",
+        hint="try again later: growth is what is written between a record and now",
     )
 
 

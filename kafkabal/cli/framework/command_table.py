@@ -26,7 +26,7 @@ class Row(NamedTuple):
 
 COMMANDS: Final[Mapping[str, Row]] = {
     "inspect": Row(
-        "Show how evenly load is distributed, worst first.",
+        "Show load imbalance, worst first.",
         "kafkabal.cli.commands.inspect:inspect",
         commands={
             "diff": Row(
@@ -46,7 +46,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 section="Plan",
             ),
             "diff": Row(
-                "Show which partitions two plans treat differently.",
+                "Show how two plans differ, partition by partition.",
                 "kafkabal.cli.commands.rebalance.show_and_diff:diff",
                 section="Plan",
             ),
@@ -274,7 +274,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
         section="Try out",
     ),
     "demo": Row(
-        "Inspect and rebalance an unbalanced cluster in a sandbox (2 minutes).",
+        "Inspect and rebalance an unbalanced cluster in a sandbox (about 90 seconds).",
         "kafkabal.cli.commands.demo:demo",
         section="Try out",
     ),

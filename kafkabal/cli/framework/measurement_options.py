@@ -85,7 +85,7 @@ class MeasurementOptions:
         if not is_leaders_only and self != MeasurementOptions():
             raise UsageError(
                 "--telemetry and --prometheus require --leaders-only",
-                hint="no replica carries what is measured of a broker, so that moving one would not even it",
+                hint="these scores measure brokers, not replicas: moving replicas cannot balance them",
             )
 
     def check_scores(self, settings: "Settings", context: CommandContext, policy: "PolicyChoice | None" = None) -> None:

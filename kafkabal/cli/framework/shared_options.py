@@ -84,9 +84,9 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
         repeated=True,
         setting="scores",
     ),
-    "tolerance": SettingOption("Allowed deviation from the fair share, such as 9% or 0.09.", "PERCENT"),
+    "tolerance": SettingOption("Allowed deviation from the fair share. [default: 9%; for 'inspect': 10%]", "PERCENT"),
     "count_capacity": SettingOption(
-        "Target replica and leader counts per broker: 'equal', or proportional to 'disk'.", "HOW"
+        "Target replica and leader counts per broker: 'equal', or proportional to 'disk'. [default: equal]", "HOW"
     ),
     "max_bytes": SettingOption("Maximum bytes to move between brokers.", "SIZE", SAFETY_SECTION),
     "max_moves": SettingOption("Maximum replicas to move.", "COUNT", SAFETY_SECTION),

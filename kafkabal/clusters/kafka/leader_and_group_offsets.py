@@ -128,7 +128,7 @@ def share_group_offsets(
     for names in chunked(sorted(groups), _GROUPS_A_REQUEST):
         for group in client.call_broker(broker, _share_offsets_request(names), deadline).groups:
             if group.error_code == GROUP_AUTHORIZATION_FAILED:
-                check(group.error_code, f"read how far share group {group.group_id} has come")
+                check(group.error_code, f"read the offsets of share group {group.group_id}")
             if group.error_code == NO_ERROR:
                 found[group.group_id] = dict(_share_starts(group.topics))
     return found
@@ -194,7 +194,7 @@ def _fetch(
 def _has_offsets(group: str, code: int) -> bool:
     """Whether a group has offsets: not if it is deleted, moving, or of a kind without any; a hidden one is an error."""
     if code == GROUP_AUTHORIZATION_FAILED:
-        check(code, f"read what group {group} has committed")
+        check(code, f"read the committed offsets of group {group}")
     return code == NO_ERROR
 
 

@@ -310,7 +310,7 @@ class RangeFetcher:
             if at < first:
                 raise DriftError(
                     f"{self._topic}-{partition}: offset {at} was deleted by retention (the log begins at {first})",
-                    hint="raise retention.ms of the topic, or begin again with what is left: pin it again",
+                    hint="raise retention.ms of the topic, or pin it again to read what is left",
                 )
             if at > end:
                 raise DriftError(

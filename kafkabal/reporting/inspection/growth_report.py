@@ -64,7 +64,9 @@ def growth_report(
         If growth does not support that grouping.
     """
     if by not in GROWTH_GROUPINGS:
-        raise UsageError(f"--growth has no view by {by}", hint=f"choose from: {', '.join(GROWTH_GROUPINGS)}")
+        raise UsageError(
+            f"--growth cannot be combined with --by {by}", hint=f"choose from: {', '.join(GROWTH_GROUPINGS)}"
+        )
     dirs = _dirs(growth)
     brokers = broker_growth(growth.state, dirs, growth.partitions)
     if by is Grouping.TOPIC:

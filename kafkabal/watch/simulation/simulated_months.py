@@ -72,7 +72,7 @@ def _check(state: ClusterState, case: SimulationCase) -> None:
     known = {int(b) for b in state.brokers.id}
     for new in case.new_brokers:
         if new.broker in known:
-            raise UsageError(f"new broker {new.broker}: the cluster has it already")
+            raise UsageError(f"new broker {new.broker}: already in the cluster")
         if new.like not in known:
             raise UsageError(f"new broker {new.broker}: unknown broker in 'like': {new.like}")
         known.add(new.broker)

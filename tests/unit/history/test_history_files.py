@@ -149,4 +149,4 @@ def test_a_file_that_holds_another_time_than_its_name_says_is_skipped(tmp_path: 
     found = folder.read(folder.times_s())
     assert [point.at_s for point in found] == [2_000.0]
     assert len(warnings) == 1
-    assert "holds another time than its name says; skipped" in warnings[0]
+    assert "its time is not that of its name; skipped" in warnings[0]

@@ -200,7 +200,7 @@ def test_records_that_cannot_be_decoded(read: Any) -> None:
 
 @pytest.mark.parametrize(
     ("decode", "message"),
-    [("image", "not an image that Pillow knows"), ("json", "codec can't decode|Expecting value"), ("text", None)],
+    [("image", "not an image that Pillow can read"), ("json", "codec can't decode|Expecting value"), ("text", None)],
 )
 def test_decoder_errors_are_in_terms_of_the_format(decode: str, message: str | None) -> None:
     """In terms of the format, not of an object in memory or of another encoding."""

@@ -53,7 +53,7 @@ def test_damage_is_named(text: str | None, complaint: str, tmp_path: Path) -> No
         ((Node(1, Role.BROKER, None, {}),), "broker 1 has no port"),
         ((Node(1, Role.BROKER, None, {"TLS": 9092}),), "broker 1 has no port"),
         ((Node(1, Role.BROKER, None, {"PLAINTEXT": 2**16}),), "broker 1: invalid port: 65536"),
-        ((Node(1, Role.BROKER, None, {"PLAINTEXT": 1}),) * 2, "two nodes of one id"),
+        ((Node(1, Role.BROKER, None, {"PLAINTEXT": 1}),) * 2, "two nodes with the same id"),
     ],
 )
 def test_nodes_that_no_sandbox_has(nodes: tuple[Node, ...], complaint: str, tmp_path: Path) -> None:

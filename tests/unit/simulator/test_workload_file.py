@@ -256,4 +256,4 @@ def test_leaders_and_partitions_that_contradict_each_other_are_refused() -> None
 
     with pytest.raises(UsageError) as error:
         build_workload_cluster(replace(spec, partitions=7))
-    assert error.value.message == "leaders: brokers+2 creates 5 partitions on 3 brokers, not the 7 of partitions"
+    assert error.value.message == "leaders: brokers+2 creates 5 partitions on 3 brokers, but 'partitions' is 7"

@@ -43,7 +43,7 @@ def await_healthy_cluster(command: RunSession, state: ClusterState | None) -> No
         if clock.monotonic() >= give_up_at_s or command.environment.stop.reason is not None:
             raise FindingsError(
                 f"not repaired: {'; '.join(broken)}",
-                hint="no move repairs that: see to these brokers; 'kafkabal inspect' shows them",
+                hint="moving replicas does not repair this: restore these brokers; 'kafkabal inspect' shows them",
             )
         clock.sleep(_POLL_S)
         state = read_cluster(command.cluster, settings, context).state

@@ -193,7 +193,7 @@ class ApplyCommand:
         try:
             return still_unrepaired(read_cluster(command.cluster, command.settings, command.context).state, plan)
         except KafkabalError as error:
-            command.context.warn(f"cannot check what is repaired by now: {error}")
+            command.context.warn(f"cannot check what is still broken: {error}")
             return plan.unrepaired
 
     @property

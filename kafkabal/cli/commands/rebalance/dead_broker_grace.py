@@ -91,7 +91,7 @@ def _when_responded(cluster: Cluster, settings: Settings, context: CommandContex
         if not is_announced:
             names = ", ".join(map(str, unreported))
             limit = format_duration(FENCED_AFTER_S)
-            context.say(f"broker {names} did not respond: waiting up to {limit} until it does or is dead")
+            context.say(f"broker {names} did not respond: waiting up to {limit} until it responds or counts as dead")
             is_announced = True
         clock.sleep(_POLL_S)
 
@@ -150,7 +150,7 @@ def gone_brokers(
     known = known_to_cluster(cluster, note_brokers(state, context), None)
     gone = sorted(missing & set(known.seen))
     for broker in gone:
-        context.say(f"broker {broker} holds nothing: it is not registered in this cluster any more")
+        context.say(f"broker {broker} holds no replicas and is not registered with this cluster")
     return frozenset(gone)
 
 

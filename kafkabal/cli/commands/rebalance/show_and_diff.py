@@ -43,7 +43,7 @@ def diff(
     second: Annotated[Path, typer.Argument(metavar="SECOND", help="Another plan file.")],
     all_rows: AllOption = False,
 ) -> None:
-    """Show which partitions two plans treat differently.
+    """Show how two plans differ, partition by partition.
 
     Examples:
 
