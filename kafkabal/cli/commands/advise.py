@@ -68,10 +68,10 @@ def advise(
 ) -> None:
     """Advise how many brokers suffice, and how to relieve a full disk.
 
-    States how many brokers hold everything within --target, with a bound that no placement can beat, which to drain or
-    where to add, and the bytes and hours that takes. For the fullest disk it lists what frees bytes without moving
-    any (retention, idle topics, segments), then moves. With history ('inspect --record'), rates are measured. Changes
-    nothing.
+    States how many brokers hold everything within --target, a lower bound for any placement, which brokers to drain or
+    where to add some, and how many bytes and hours that takes. For the fullest disk it lists what frees bytes without
+    moving any (retention, idle topics, segments), then moves. With history ('inspect --record'), rates are measured.
+    Changes nothing.
 
     Examples:
 

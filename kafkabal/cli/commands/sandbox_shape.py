@@ -141,7 +141,11 @@ class ShapeOptions:
     heap: Annotated[
         int | None,
         typer.Option(
-            "--heap", metavar="SIZE", parser=parse_bytes, help="Heap size of each broker.", rich_help_panel=_SECTION
+            "--heap",
+            metavar="SIZE",
+            parser=parse_bytes,
+            help="Heap size of each broker. [default: by --replicas]",
+            rich_help_panel=_SECTION,
         ),
     ] = None
     properties: Annotated[

@@ -62,7 +62,10 @@ _TOPIC_EXISTS = "TOPIC_ALREADY_EXISTS"
 LiveSettings = Annotated[Settings, Uses(*_CLUSTER)]
 Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Subscription name.")]
 TopicName = Annotated[
-    str | None, typer.Option("--topic", metavar="TOPIC", help="Topic to which brokers forward metrics.")
+    str | None,
+    typer.Option(
+        "--topic", metavar="TOPIC", help="Topic to which brokers forward metrics. [default: __kafkabal_telemetry]"
+    ),
 ]
 
 

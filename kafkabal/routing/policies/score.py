@@ -95,7 +95,7 @@ class ScoreWeighted(PolicyBase):
 
     about: ClassVar = About(
         name="score",
-        meaning="brokers weighted by what they lack to their fair share of the selected scores",
+        meaning="brokers weighted by how far they are below their fair share of the selected scores",
         source="kafkabal's scoring registry",
         inputs=frozenset({Input.LOG_DIRS, Input.SCORES}),
         asks_what_settled=True,
