@@ -84,7 +84,7 @@ def _supply(listed: Sequence[_Listed], *, asked: bool) -> Iterator[Column]:
     yield Column(key="missing", title="", values=[entry.missing or None for entry in listed])
     yield Column(
         key="here",
-        title="here" if asked else "",
+        title="available" if asked else "",
         for_people=True,
         wraps=True,
         values=[entry.missing or "yes" for entry in listed],

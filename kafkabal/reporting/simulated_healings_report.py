@@ -42,7 +42,7 @@ def _healings(result: SimulationResult) -> Table:
     healings = result.healings
     return Table(
         key="healings",
-        title="healed",
+        title="healings",
         shown_rows=_SHOWN_ROWS,
         columns=(
             Column(key="day", title="day", values=[round(h.at_s / _DAY_S, 3) for h in healings], label=True),
@@ -70,10 +70,10 @@ def _promises(result: SimulationResult) -> Table:
     promises = result.promises
     return Table(
         key="promises",
-        title="promised",
+        title="promises",
         columns=(
             Column(key="promise", title="promise", values=[p.name for p in promises], label=True, wraps=True),
-            Column(key="found", title="found", values=[p.found for p in promises], wraps=True),
+            Column(key="found", title="measured", values=[p.found for p in promises], wraps=True),
             Column(key="kept", title="", values=[p.is_kept for p in promises]),
             Column(
                 key="kept_in_words",

@@ -343,7 +343,7 @@ class Watcher:
             self._stop_healing(f"the window {policy.window} has closed", gently=False)
         elif healing.kind in MOVES_FOR_BALANCE and self._is_plan_old():
             self._continued = healing
-            self._stop_healing(f"planned again after {format_duration(policy.replan_after_s)}", gently=True)
+            self._stop_healing(f"its plan is older than {format_duration(policy.replan_after_s)}", gently=True)
 
     def _is_plan_old(self) -> bool:
         return self._clock.monotonic() - self._begun_at_s >= self._options.policy.replan_after_s

@@ -95,7 +95,7 @@ def test_a_long_run_is_planned_again_every_hour(stage: Stage) -> None:
     """Copies in flight complete, the rest is planned for the current cluster, and no byte is copied in vain."""
     stage.run_for(stage.watcher(replan_after_s=900.0), hours=2)
 
-    assert "planned again after 15 min" in stage.messages(EventKind.HEALING_STOPPED)[0]
+    assert "its plan is older than 15 min" in stage.messages(EventKind.HEALING_STOPPED)[0]
     assert len(stage.messages(EventKind.HEALED)) == 1
     assert not stage.memory.kafka.catch_up().moving
 
