@@ -137,9 +137,9 @@ python -m benchmarks.evenness --seeds {seeds} --out docs/benchmarks/evenness.md
 ```
 
 {len(CASES)} workloads of {RECORDS:,} records onto {BROKERS} brokers, {seeds} seeds, simulated, brokers measured every
-5 s. The figure is used over capacity of the fullest broker over the mean: 1 is balanced, the median over seeds counts.
-No broker is slow here; [slow-broker.md](slow-broker.md) and [experiments.md](../experiments.md) have that. Policies
-that keep the order of keys (*) cannot do better with keys than the keys allow, and the others lose that order.
+5 s. The figure is used / capacity of the fullest broker, divided by the mean: 1 is balanced. Medians over the seeds.
+No broker is slow here; see [slow-broker.md](slow-broker.md) and [experiments.md](../experiments.md) for that. Policies
+that keep key order (*) can be only as even as the keys allow; the others lose that order.
 
 | policy | geometric mean | worst | within {NOISE} of the best |
 |---|--:|--:|--:|"""

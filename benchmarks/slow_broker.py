@@ -198,13 +198,15 @@ python -m benchmarks.slow_broker --rounds {rounds} --out docs/benchmarks/slow-br
 
 Four real brokers, the last one slow: halted (SIGSTOP) for a part of every 80 ms, or behind a link of an eighth of the
 rate that the others have. {KINDS[0].records:,} records of 1 kB as fast as they go ({KINDS[2].records:,} over the link),
-a buffer of {BUFFER_KIB // 1024} MiB, {rounds} interleaved rounds, connections and the first view not counted. Records a
-second of `confluent_kafka.Producer` with its own partitioner; then throughput over that, median, least and most: of
-`kafkabal.Producer` with the policy `score` by the scores named, and of the best of {len(ORACLES)} oracles that know
-the broker, with the weight that its partitions get, and the records that go to a partition before the next. The best of
-so many is lucky too.
+a buffer of {BUFFER_KIB // 1024} MiB, {rounds} interleaved rounds; connecting and the first view are not counted.
 
-| case | default, a second | {" | ".join(f"`{scores}`" for scores in SCORES)} | best oracle | `latency` over it |
+* *default*: records per second of `confluent_kafka.Producer` with its own partitioner
+* {", ".join(f"`{scores}`" for scores in SCORES)}: throughput of `kafkabal.Producer` with the policy
+  `score` by these scores, divided by the default's: median (least to most)
+* *best oracle*: the same for the best of {len(ORACLES)} producers that know the slow broker: the weight of its
+  partitions, and how many records go to a partition before the next. The best of several is partly lucky
+
+| case | default | {" | ".join(f"`{scores}`" for scores in SCORES)} | best oracle | `latency` / best oracle |
 |---|--:|{"--:|" * len(SCORES)}---|--:|
 """
     reached = [
