@@ -78,7 +78,8 @@ def _request(spec: TopicSpec, n_eligible: int, policy: PlacementPolicy, mean_byt
         raise UsageError(f"topic {spec.name}: no replication factor given", hint="add -r 3 or a preset")
     if factor > n_eligible:
         raise UsageError(
-            f"topic {spec.name}: replication factor {factor} needs as many brokers; {_few(n_eligible)} new replicas"
+            f"topic {spec.name}: replication factor {factor} needs as many brokers; {_few(n_eligible)} new replicas",
+            hint="use a lower replication factor, or add brokers",
         )
     expected = mean_bytes if spec.partition_bytes is None else spec.partition_bytes
     return PlacementRequest(spec=spec, partitions=partitions, replication_factor=factor, partition_bytes=expected)

@@ -46,7 +46,7 @@ def why_not(state: ClusterState, partition: TopicPartition, broker: int, options
     """
     row = next((row for _, row in partition_rows(state, [partition])), None)
     if row is None:
-        raise UsageError(f"unknown partition: {partition}")
+        raise UsageError(f"unknown partition: {partition}", hint="see 'kafkabal inspect --by partition --top 0'")
     target = state.brokers.index_of(broker)
     if target < 0:
         raise UsageError(f"unknown broker: {broker}", hint="see 'kafkabal inspect'")

@@ -83,7 +83,7 @@ def suppose(state: ClusterState, options: PlanOptions, what_if: WhatIf) -> tuple
     grown = with_brokers(state, what_if.add)
     strange = [i for i in sorted(what_if.remove) if grown.brokers.index_of(i) < 0]
     if strange:
-        raise UsageError(f"--what-if remove={strange[0]}: unknown broker: {strange[0]}")
+        raise UsageError(f"--what-if remove={strange[0]}: unknown broker: {strange[0]}", hint="see 'kafkabal inspect'")
     if what_if.remove and not options.mode.moves_replicas:
         raise UsageError(f"--{options.mode} and --what-if remove cannot be combined: no replica may move")
     return grown, replace(options, drain=options.drain | what_if.remove)
@@ -102,7 +102,7 @@ def with_brokers(state: ClusterState, added: tuple[NewBroker, ...]) -> ClusterSt
     ids = [b.id for b in added]
     known = [i for i in ids if state.brokers.index_of(i) >= 0 or ids.count(i) > 1]
     if known:
-        raise UsageError(f"--what-if add={known[0]}: broker {known[0]} already exists")
+        raise UsageError(f"--what-if add={known[0]}: broker {known[0]} already exists", hint="choose another id")
     racks = tuple(sorted({*state.racks, *(b.rack for b in added if b.rack is not None)}))
     order = np.argsort(np.concatenate((state.brokers.id, np.array(ids, np.int32))), kind="stable")
     row_of = np.empty(len(order), np.int32)

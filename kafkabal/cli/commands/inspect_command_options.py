@@ -100,7 +100,9 @@ class CheckOptions:
         warning = _DEFAULT_THRESHOLDS[0] if self.warning is None else self.warning
         critical = _DEFAULT_THRESHOLDS[1] if self.critical is None else self.critical
         if warning > critical:
-            raise UsageError(f"-w {percent_as_option(warning)} is above -c {percent_as_option(critical)}")
+            raise UsageError(
+                f"-w {percent_as_option(warning)} is above -c {percent_as_option(critical)}", hint="raise -c"
+            )
         return warning, critical
 
 

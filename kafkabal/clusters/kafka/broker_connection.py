@@ -267,7 +267,9 @@ def _connect(address: Address, deadline: Deadline) -> socket.socket:
         sock = socket.create_connection(address, timeout=max(deadline.remaining_s, _SMALLEST_TIMEOUT_S))
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except socket.gaierror as error:
-        raise UnreachableError(f"cannot reach {address}: unknown host name") from error
+        raise UnreachableError(
+            f"cannot reach {address}: unknown host name", hint="check the spelling, and the DNS of this host"
+        ) from error
     except ConnectionRefusedError as error:
         raise UnreachableError(f"cannot reach {address}: connection refused", hint=_REFUSED_HINT) from error
     except TimeoutError as error:

@@ -225,7 +225,10 @@ class KafkaClient:
             if NOT_CONTROLLER not in codes(response):
                 return response
         named = ", ".join(map(str, self._controllers))
-        raise UnreachableError(f"no active controller among the bootstrap controllers: {named or 'none given'}")
+        raise UnreachableError(
+            f"no active controller among the bootstrap controllers: {named or 'none given'}",
+            hint="check --bootstrap-controller",
+        )
 
     def _known_links(self) -> list[ReconnectingConnection]:
         """Connections to known brokers: working and open ones first."""

@@ -30,7 +30,10 @@ def sasl_conversation(settings: ConnectionSettings, host: str, clock: Clock) -> 
     """
     sasl = settings.sasl
     if sasl is None:
-        raise ConfigError(f"security.protocol={settings.security_protocol} requires sasl.mechanism and credentials")
+        raise ConfigError(
+            f"security.protocol={settings.security_protocol} requires sasl.mechanism and credentials",
+            hint="set sasl.mechanism and sasl.jaas.config in client.properties",
+        )
     return get_sasl_mechanism(str(sasl.mechanism))(
         host=host,
         security_protocol=str(settings.security_protocol),

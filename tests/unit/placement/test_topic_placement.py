@@ -229,8 +229,11 @@ def test_unplaceable_topics_are_refused_before_any_is_placed(specs: list[TopicSp
 
 def test_a_cluster_without_eligible_brokers_is_reported() -> None:
     """If every broker is excluded, that is the reason given."""
-    with pytest.raises(UsageError, match="replication factor 1 needs as many brokers; no broker accepts new replicas"):
+    with pytest.raises(
+        UsageError, match="replication factor 1 needs as many brokers; no broker accepts new replicas"
+    ) as few:
         place_topics(empty(2), [spec(factor=1)], SCORE, exclude_brokers=[1, 2])
+    assert few.value.hint == "use a lower replication factor, or add brokers"
     with pytest.raises(UsageError, match="--exclude-brokers: unknown broker: 9"):
         place_topics(empty(2), [spec(factor=1)], SCORE, exclude_brokers=[9])
 

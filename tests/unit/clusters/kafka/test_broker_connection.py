@@ -101,9 +101,10 @@ def test_a_request_that_the_broker_does_not_know_is_not_sent(fake_broker: Callab
 
 
 def test_an_unknown_host_is_named() -> None:
-    """An unknown host name is not reported as a broker that is down."""
-    with pytest.raises(UnreachableError, match=r"cannot reach no-such-host\.invalid:9092: unknown host name"):
+    """An unknown host name is not reported as a broker that is down, and the hint names DNS."""
+    with pytest.raises(UnreachableError, match=r"cannot reach no-such-host\.invalid:9092: unknown host name") as error:
         _open(Address("no-such-host.invalid", 9092))
+    assert "DNS" in error.value.hint
 
 
 def test_a_closed_port_is_reported_as_refused() -> None:
