@@ -63,9 +63,9 @@ def run_bytes(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
         key="prediction",
         title="Prediction against reality: bytes",
         setting=f"{len(bench.brokers)} brokers, a partition on each and two more; {records} records of {_RECORD_BYTES} "
-        f"bytes a run, {seeds} runs of each policy. What the log dirs hold is compared with what the format of the "
-        "log makes of the recorded picks (worst broker of the worst run), and with what the simulator predicts from "
-        f"the cluster before the run, with {_BLIND_SEEDS} other seeds (worst broker, means over the seeds).",
+        f"bytes a run, {seeds} runs of each policy. The bytes in the log dirs are compared with two predictions: "
+        "from the recorded picks and the log format (worst broker of the worst run), and by the simulator from the "
+        f"cluster before the run, with {_BLIND_SEEDS} other seeds (worst broker, means over the seeds).",
         columns=["policy", "from the same picks", "blind", "bytes over the mean, by broker"],
         rows=[
             [policy, f"{same:.2%}", f"{blind:.2%}", " ".join(f"{share:.3f}" for share in shares)]

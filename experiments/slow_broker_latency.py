@@ -32,8 +32,8 @@ def run_slow_broker(bench: ExperimentSandbox, say: Callable[[str], None]) -> Fin
         found,
         key="slow-broker",
         title="2b. Write latency with one slow broker",
-        setting=f"{len(bench.brokers)} brokers, one replica, acks=1, {_BUFFER_KIB} KiB of buffer. Each broker lies "
-        "behind a proxy that holds it to a rate, one of them to an eighth of the others'. "
+        setting=f"{len(bench.brokers)} brokers, one replica, acks=1, {_BUFFER_KIB} KiB of buffer. Each broker is "
+        "behind a proxy that limits its rate, one of them to an eighth of the others' rate. "
         f"{bench.extent.records(_SLOW_RECORDS)} records of {_RECORD_BYTES} bytes as fast as they go; median of "
         f"{bench.extent.runs(_SLOW_RUNS)} runs. The policy score balances by the score latency.",
         verdicts=[

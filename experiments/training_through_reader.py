@@ -84,11 +84,11 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     return Finding(
         key="training-through-reader",
         title="4 through the reader. Uneven topics, prefetch and cache",
-        setting=f"{n} brokers, each held by a quota to {RATE_BYTES_PER_S / 1e6:g} MB/s for the readers, who share a "
-        f"client id. {records} records of {_RECORD_BYTES} bytes, {_PARTITIONS_A_BROKER} "
+        setting=f"{n} brokers, each limited by a quota to {RATE_BYTES_PER_S / 1e6:g} MB/s for the readers, which share "
+        f"a client id. {records} records of {_RECORD_BYTES} bytes, {_PARTITIONS_A_BROKER} "
         f"partitions for each broker. {n} ranks read one "
         f"shuffled order through `TopicReader`, {_BATCH} records a batch; after each batch they wait for the slowest, "
-        f"and compute for {_COMPUTE_S * 1000:g} ms. Beside it what the training model predicts.",
+        f"and compute for {_COMPUTE_S * 1000:g} ms. The training model predicts the times beside the measured ones.",
         columns=["placement", *(f"{name}, s {which}" for name in _TRAINERS for which in ("measured", "by the model"))],
         rows=[
             [placement, *(f"{value:.2f}" for pair in of.values() for value in pair)] for placement, of in found.items()
