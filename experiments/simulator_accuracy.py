@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from experiments.experiment_sandbox import ExperimentSandbox, Sent
-from experiments.log_bytes import log_bytes
+from experiments.reconstructed_log_bytes import log_bytes
 from experiments.report import Finding
 from kafkabal.model import F64, I64
 from kafkabal.routing import RoutingView, is_available, load_policy

@@ -329,7 +329,7 @@ def _opened(path: Path | str) -> IO[bytes]:
 
 
 def _opened_file(path: Path | str) -> io.FileIO:
-    """Open a file; of a named pipe, only if a program writes to it, for which opening alone would wait for ever."""
+    """Open a file; of a named pipe, only if a program writes to it, for which opening alone would wait forever."""
     # without O_NONBLOCK, opening a pipe waits for its writer
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:

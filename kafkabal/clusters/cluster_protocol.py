@@ -307,7 +307,7 @@ class Cluster(Protocol):
         Raises
         ------
         BusyError
-            If somebody else holds it; the message names the holder.
+            If another process holds it; the message names the holder.
         """
 
     def lock_holders(self) -> tuple[str, ...]:

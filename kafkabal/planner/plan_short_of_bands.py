@@ -2,12 +2,11 @@
 
 ::
 
-    a plan is worth it if it mends a rule, or takes a hundredth out of what is outside, also with all copies of a
-        partition as large as its leader's, and is not too dear for that
-    give up where it is not
-    repeat: search again from the result, as a later run does, leaders and log dirs included; go on to where that leads
-        until it changes nothing, by the bands that hold then; where that goes in circles, end where this and the next
-        plan move least
+    a plan is worth it if it repairs a rule, or removes a hundredth of the excess, also with all copies of a partition
+        as large as its leader's, at a fair price in bytes
+    give up if it is not
+    repeat: search again from the result, as a later run does, leaders and log dirs included, by the bands that hold
+        then, until that changes nothing; if plans lead in a circle, end where this and the next plan move least
 """
 
 from __future__ import annotations

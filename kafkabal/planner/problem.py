@@ -286,7 +286,7 @@ def _electable(state: ClusterState, previous: I32) -> Bools:
 def _open(state: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
     """Brokers that may receive replicas, except those whose volumes other programs alone fill beyond the limit.
 
-    Such a broker could shed everything it holds and still have no room: copies to it would wait for ever.
+    Such a broker could shed everything it holds and still have no room: copies to it would wait forever.
     """
     return np.asarray(takes_replicas(state, closed) & (room_for_replicas(state, options.log_dir_limit) > 0))
 

@@ -41,7 +41,7 @@ class RemoteFolder:
         return printable(f"{self._url.rstrip('/')}/{name}".removesuffix("/"))
 
     def files(self, left_out: LeftOut, threads: int) -> Iterator[StoredFile]:
-        """See :meth:`FileStore.files`; one request lists many, but a web server tells sizes of single files only."""
+        """See :meth:`FileStore.files`; one request lists many, but a web server reports sizes of single files only."""
         prefix = len(self._root.rstrip("/")) + 1
 
         def stored_file(entry: tuple[str, dict[str, Any]]) -> StoredFile | tuple[str, str]:

@@ -117,7 +117,7 @@ class _Check:
         if now < before:
             self.result.faults.append(f"{name}: in {now} racks instead of {before}")
         if repaired and now < min(len(replicas), self._racks(self.live)):
-            self.result.faults.append(f"{name}: could lie in more than {now} racks")
+            self.result.faults.append(f"{name}: could be in more than {now} racks")
         if repaired and any(b in self.dead or b in self.drain for b in replicas):
             self.result.faults.append(f"{name}: left on a dead or drained broker")
 

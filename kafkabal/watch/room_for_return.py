@@ -33,7 +33,7 @@ def plan_repair(
     Parameters
     ----------
     dead_for_good
-        Ids of brokers. Replicas lost on other brokers are left alone: those may come back, and copies would be in vain.
+        Ids of brokers. Replicas lost on other brokers are left alone: those may come back, and copies would be useless.
     plans_of_day
         Replicas that they have moved rest.
 

@@ -217,7 +217,7 @@ class Watcher:
         if self._may_heal():
             return True
         if self._is_saved:
-            # one that cannot be read tells nothing that is not known
+            # one that cannot be read adds nothing to what is known
             with suppress(InputFileError):
                 self._ledger = read_ledger(self._ledger_path)
         return False
@@ -336,7 +336,7 @@ class Watcher:
         if healing is None or self._why_stopped or healing.kind in {HealKind.REPAIR, HealKind.RESUME}:
             return
         first = self._decide().healing
-        # one that failed, or found nothing that it could copy, backs off: stopping for it would begin and stop for ever
+        # one that failed, or found nothing that it could copy, backs off: stopping for it would begin and stop forever
         if first is not None and first.kind is HealKind.REPAIR:
             self._stop_healing(f"a repair comes first: {first.reason}", gently=False)
         elif healing.kind in MOVES_FOR_BALANCE and not policy.allows_moves_at(self._clock.utc_now().astimezone()):

@@ -252,7 +252,7 @@ class KafkaCluster(ClosingContext):
         Raises
         ------
         BusyError
-            If somebody else holds it; the message names the holder.
+            If another process holds it; the message names the holder.
         """
         return GroupLock(self._settings, self._clock, request, abandoned=self._abandoned_members)
 

@@ -122,7 +122,7 @@ class ZookeeperCluster(KafkaCluster):
         Raises
         ------
         BusyError
-            If somebody else holds it; the message names the holder.
+            If another process holds it; the message names the holder.
         """
         return ZookeeperLock(self._servers, self._lock_clock, request)
 
