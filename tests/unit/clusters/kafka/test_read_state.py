@@ -353,7 +353,7 @@ def test_groups_that_are_hidden_are_an_error(cluster: Any, kafka: KafkaCluster) 
     cluster.answer("ListGroups", lambda request: ListGroupsResponse(error_code=0, groups=[listed]))
     group = OffsetFetchResponse.OffsetFetchResponseGroup(group_id="g", topics=[], error_code=30)
     cluster.answer("OffsetFetch", lambda request: OffsetFetchResponse(groups=[group]))
-    with pytest.raises(NotAuthorizedError, match="what group g has committed"):
+    with pytest.raises(NotAuthorizedError, match="the committed offsets of group g"):
         kafka.read(ReadRequest(group_offsets=True))
 
 
