@@ -492,6 +492,20 @@ def test_a_library_that_ends_the_process_gives_its_code(code: Any, expected: int
     assert (found, err.getvalue().removeprefix("kafkabal: ")) == (expected, says)
 
 
+@pytest.mark.parametrize("code", [errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ESTALE])
+def test_a_file_that_the_host_refuses_is_named(code: int) -> None:
+    """Wherever it is met, it is no bug of ours: one line with its path, and a hint."""
+    err = io.StringIO()
+
+    def run() -> int:
+        raise OSError(code, os.strerror(code), "/srv/state/x.jsonl")
+
+    assert exit_code_of(run, [], CommandContext(stdout=io.StringIO(), stderr=err)) == 1
+    error, hint = err.getvalue().splitlines()
+    assert error == f"kafkabal: error: cannot use /srv/state/x.jsonl: {os.strerror(code)}"
+    assert hint.startswith("kafkabal: hint: ")
+
+
 def test_commands_that_start_copies_or_delete_ask_first() -> None:
     """Commands that start copies or delete need a yes, except ``cancel``, the emergency stop (docs/adr/0014)."""
     asking = {

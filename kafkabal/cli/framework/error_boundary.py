@@ -18,6 +18,7 @@ from kafkabal.errors import (
     FindingsError,
     InterruptedRunError,
     KafkabalError,
+    OperationError,
     OutputError,
     PartialFailureError,
     UsageError,
@@ -38,6 +39,8 @@ _NOT_A_CHOICE = re.compile(
 """Typer's words for a value that is not among the choices of an option."""
 _OF_OUTPUT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF})
 """A full disk, a quota, a limit of file sizes, a terminal that is gone, a closed stream."""
+_REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ESTALE})
+"""A file of another user, a read-only file system, links in a circle, a server that is gone."""
 _ELSEWHERE = {("inspect", "--watch"): "'kafkabal top' follows a cluster in the terminal"}
 """Options of other tools, or of an earlier version, and the command that does the same here."""
 _CLOSE = 0.75
@@ -77,11 +80,16 @@ def _failures(error: BaseException) -> frozenset[str]:
 
 
 def _as_ours(error: BaseException) -> BaseException:
-    """Convert errors of typer and of writing to stdout to ours; others stay unchanged."""
+    """Convert errors of typer, of writing to stdout and of refused files to ours; others stay unchanged."""
     if isinstance(error, typer.TyperException):
         return _usage_error(error)
     if isinstance(error, OSError) and error.errno in _OF_OUTPUT:
         return OutputError(f"cannot write the output: {os.strerror(error.errno)}")
+    if isinstance(error, OSError) and error.errno in _REFUSED and error.filename is not None:
+        return OperationError(
+            f"cannot use {os.fsdecode(error.filename)}: {os.strerror(error.errno)}",
+            hint="check the owner and the permissions of the file, and of the folders above it",
+        )
     if isinstance(error, ValueError) and "closed file" in str(error):
         return OutputError("cannot write the output: closed")
     return error
