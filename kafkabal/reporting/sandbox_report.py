@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from kafkabal.errors import InputFileError
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.sandbox import NodeState, NodeStatus, Sandbox
 from kafkabal.wording import counted_noun
@@ -20,19 +21,22 @@ _TONES: Final = {
 }
 
 
-def sandbox_report(command: str, sandboxes: Sequence[Sandbox], *, notes: Sequence[str] = ()) -> Report:
-    """Report on all nodes of these sandboxes; for a single one also its addresses, else None."""
+def sandbox_report(command: str, sandboxes: Sequence[Sandbox], *, damaged: Sequence[InputFileError] = ()) -> Report:
+    """Report on all nodes of these sandboxes; for a single one also its addresses, else None.
+
+    ``damaged`` says which sandboxes are left out because their record cannot be read.
+    """
     found = [(sandbox, status) for sandbox in sandboxes for status in sandbox.status()]
     table = Table(key="nodes", columns=_columns(found, several=len(sandboxes) > 1))
     facts = _addresses(sandboxes[0] if len(sandboxes) == 1 else None)
-    up = all(status.state is NodeState.RUNNING for _, status in found)
+    up = not damaged and all(status.state is NodeState.RUNNING for _, status in found)
     return Report(
         command=command,
-        headline=_headline(sandboxes, found),
+        headline="No sandbox can be read." if damaged and not sandboxes else _headline(sandboxes, found),
         tone=Tone.GOOD if up else Tone.WARNING,
         facts=facts,
         tables=(table,),
-        notes=notes,
+        notes=[f"{error.message}; {error.hint}" if error.hint else error.message for error in damaged],
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from kafkabal.errors import UsageError
+from kafkabal.errors import InputFileError, UsageError
 from kafkabal.input_files import exists
 from kafkabal.sandbox.create_sandbox import bring_up
 from kafkabal.sandbox.free_ports import is_listening
@@ -89,9 +89,30 @@ def take_down(name: str = DEFAULT_NAME, *, home: Path | None = None) -> None:
     remove_sandbox(_folder_of(name, home))
 
 
-def list_sandboxes(*, home: Path | None = None, cache_folder: Path | None = None) -> list[Sandbox]:
-    """All sandboxes of this user by name, whatever their state."""
-    return [_opened(folder, cache_folder) for folder in recorded_folders(_resolved(home))]
+def list_sandboxes(
+    *,
+    home: Path | None = None,
+    cache_folder: Path | None = None,
+    on_damaged: Callable[[InputFileError], None] | None = None,
+) -> list[Sandbox]:
+    """All sandboxes of this user by name, whatever their state.
+
+    With ``on_damaged``, those whose record is damaged are passed to it and left out; without it, the first is raised.
+
+    Raises
+    ------
+    InputFileError
+        If the record of one is damaged.
+    """
+    found = []
+    for folder in recorded_folders(_resolved(home)):
+        try:
+            found.append(_opened(folder, cache_folder))
+        except InputFileError as error:
+            if on_damaged is None:
+                raise
+            on_damaged(error)
+    return found
 
 
 def sandboxes_up(*, home: Path | None = None) -> list[Path]:

@@ -74,7 +74,7 @@ def read_record(folder: Path) -> SandboxRecord:
     """
     path = folder / RECORD_FILE
     decoder = msgspec.json.Decoder(SandboxRecord, dec_hook=_from_json)
-    hint = f"kafkabal sandbox down --name {folder.name}"
+    hint = f"remove the sandbox with 'kafkabal sandbox down --name {folder.name}'"
     try:
         record = decode_json(decoder, read_bytes(path, SETTINGS), path, "is not the record of a sandbox")
     except InputFileError as error:

@@ -116,3 +116,21 @@ def test_shape() -> None:
 def test_nodes_are_named_by_number_and_zookeeper_by_name() -> None:
     """Users need not know ZooKeeper's internal id."""
     assert (parse_node("101"), parse_node("zookeeper")) == (101, 0)
+
+
+def test_status_of_all_leaves_out_damaged_sandboxes(run_cli: RunCli, home: Path) -> None:
+    """One damaged record hides no other sandbox: it is named below them, with the way to remove it."""
+    damaged = home / "damaged" / "sandbox.json"
+    damaged.parent.mkdir()
+    damaged.write_text("{")
+    outcome = run_cli("sandbox", "status", "-o", "json")
+    document = json.loads(outcome.out)
+    assert outcome.code == ExitCode.DONE
+    assert [node["sandbox"] for node in document["nodes"]] == ["ended", "fresh"]
+    (note,) = document["notes"]
+    assert str(damaged) in note
+    assert "kafkabal sandbox down --name damaged" in note
+    for name in ("ended", "fresh"):
+        run_cli("sandbox", "down", "--name", name)
+    assert run_cli("sandbox", "status").out.startswith("No sandbox can be read.\n")
+    assert run_cli("sandbox", "status", "--name", "damaged").code == ExitCode.USAGE

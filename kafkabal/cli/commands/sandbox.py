@@ -10,7 +10,7 @@ from kafkabal.cli.framework.options_without_effect import refuse_beside
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.termination_signals import Terminated
-from kafkabal.errors import InterruptedRunError, UsageError
+from kafkabal.errors import InputFileError, InterruptedRunError, UsageError
 from kafkabal.units import parse_positive_duration, parse_whole_number
 
 if TYPE_CHECKING:
@@ -103,9 +103,10 @@ def status(
     from kafkabal.reporting.sandbox_report import sandbox_report
     from kafkabal.sandbox import home_of, list_sandboxes
 
+    damaged: list[InputFileError] = []
     home = home_of(context.environ, context.state_dir)
-    sandboxes = list_sandboxes(home=home) if name is None else [_find(context, name)]
-    show_report(sandbox_report("sandbox status", sandboxes), output, context)
+    sandboxes = list_sandboxes(home=home, on_damaged=damaged.append) if name is None else [_find(context, name)]
+    show_report(sandbox_report("sandbox status", sandboxes, damaged=damaged), output, context)
 
 
 def logs(
