@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 
 from kafkabal.errors import ConfigError, InfeasibleError
-from kafkabal.inspection import BrokerSizing, filled_by_others, size_brokers
+from kafkabal.inspection import BrokerSizing, filled_by_others, least_brokers, size_brokers
 from kafkabal.model import Bools, ClusterState, broker_capacity_bytes, foreign_of_brokers, replica_bytes
 from kafkabal.plan import Plan, apply_plan, plan_copy_s
 from kafkabal.planner import NewBroker, PlanOptions, WhatIf, make_plan, suppose
@@ -37,7 +37,8 @@ class BrokerAdvice:
 
     live: int
     bound: int | None = None
-    """No fewer can hold everything within the target with as few new ones; None where capacities are unknown."""
+    """No fewer can hold everything within the target with as few new ones as the plan adds; None where capacities are
+    unknown."""
     suffices: int | None = None
     """This many suffice, as a plan proves; None if no plan ends within the target."""
     drain: tuple[int, ...] = ()
@@ -98,6 +99,8 @@ def _shown_by_plan(
         if fullest <= target + _ROUNDING:
             return replace(
                 advice,
+                # the planner needs room for its band, and so perhaps more new ones than the fewest
+                bound=least_brokers(state, target, len(sizing.add)),
                 suffices=sizing.count,
                 drain=sizing.drain,
                 add=tuple((_rack(state, z), sizing.added_bytes) for z in sizing.add),

@@ -10,6 +10,7 @@ from .broker_condition import broker_states as broker_states
 from .broker_condition import dir_conditions as dir_conditions
 from .broker_sizing import BrokerSizing as BrokerSizing
 from .broker_sizing import filled_by_others as filled_by_others
+from .broker_sizing import least_brokers as least_brokers
 from .broker_sizing import size_brokers as size_brokers
 from .bytes_across_racks import rack_traffic as rack_traffic
 from .bytes_across_racks import with_rack_level as with_rack_level

@@ -79,6 +79,35 @@ def size_brokers(state: ClusterState, target: float) -> BrokerSizing:
     ConfigError
         If the capacity of a live broker is unknown, or no number of brokers suffices.
     """
+    rooms, demand = _rooms_and_demand(state, target)
+    new = _fewest_new(rooms, demand)
+    keep = _fewest_live(rooms, new, demand)
+    added, kept = sum(new.values()), {int(state.brokers.id[row]) for row in keep}
+    return BrokerSizing(
+        count=len(keep) + added,
+        bound=_bound(rooms, added, demand) if added else len(keep),
+        keep=tuple(sorted(kept)),
+        drain=tuple(i for i in state.brokers.id[state.brokers.is_live].tolist() if i not in kept),
+        add=tuple(z for z, count in new.items() for _ in range(count)),
+        added_bytes=int(demand.largest),
+    )
+
+
+def least_brokers(state: ClusterState, target: float, most_new: int) -> int:
+    """How many brokers are needed at least, wherever replicas are placed, with at most so many new ones.
+
+    Raises
+    ------
+    ConfigError
+        As :func:`size_brokers`.
+    """
+    rooms, demand = _rooms_and_demand(state, target)
+    fewest = size_brokers(state, target)
+    more = (_bound(rooms, new, demand) for new in range(len(fewest.add) + 1, most_new + 1))
+    return min([fewest.bound, *more])
+
+
+def _rooms_and_demand(state: ClusterState, target: float) -> tuple[_Rooms, _Demand]:
     live = np.flatnonzero(state.brokers.is_live)
     capacity = broker_capacity_bytes(state)
     if not live.size or np.isnan(capacity[live]).any():
@@ -96,18 +125,9 @@ def size_brokers(state: ClusterState, target: float) -> BrokerSizing:
         brokers=int(lasting_factor(state).max(initial=1)),
         most_in_rack=_copies(state, len(racks)) if has_racks else np.inf,
         new_room=target * largest,
+        largest=largest,
     )
-    new = _fewest_new(rooms, demand)
-    keep = _fewest_live(rooms, new, demand)
-    added, kept = sum(new.values()), {int(state.brokers.id[row]) for row in keep}
-    return BrokerSizing(
-        count=len(keep) + added,
-        bound=_bound(rooms, added, demand) if added else len(keep),
-        keep=tuple(sorted(kept)),
-        drain=tuple(i for i in state.brokers.id[live].tolist() if i not in kept),
-        add=tuple(z for z, count in new.items() for _ in range(count)),
-        added_bytes=int(largest),
-    )
+    return rooms, demand
 
 
 _Rooms: TypeAlias = Mapping[int, list[tuple[float, int]]]
@@ -125,6 +145,8 @@ class _Demand:
     """Bytes that one rack may have."""
     new_room: float
     """Bytes that a broker to add can hold."""
+    largest: float
+    """Capacity of a broker to add."""
 
     def is_met(self, held: Mapping[int, float], brokers: int) -> bool:
         return self.has_room(held) and brokers >= self.brokers

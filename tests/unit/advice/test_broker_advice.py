@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from kafkabal.advice.broker_advice import advise_brokers
 from kafkabal.inspection.broker_sizing import size_brokers
-from kafkabal.model import BrokerRow, ClusterState, LogDirRow
-from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
+from kafkabal.model import BrokerRow, ClusterState, LogDirRow, TopicRow
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 
 
 def a_cluster(count: int, racks: int, partitions: int, factor: int, size_gb: int) -> ClusterState:
@@ -186,3 +186,19 @@ def test_four_replicas_take_four_new_brokers_in_three_racks() -> None:
     """Three new brokers would have enough room, but the fourth replica needs a fourth broker."""
     sizing = size_brokers(shared_disks([650] * 4, 3, 10, 4), 0.6)
     assert (sizing.count, sizing.drain, len(sizing.add)) == (4, (1, 2, 3, 4), 4)
+
+
+def test_the_bound_is_that_for_as_many_new_brokers_as_the_plan_adds() -> None:
+    """Four of the five brokers could be enough, but no plan finds how; a new and larger one leaves three: not 3 of at
+    least 4."""
+    disks = [(20, 18), (20, 14), (20, 8), (30, 21), (20, 17)]
+    rows = [
+        BrokerRow(broker=b, rack=None, log_dirs=[LogDirRow(path="/d", total_bytes=total * GB, usable_bytes=free * GB)])
+        for b, (total, free) in enumerate(disks)
+    ]
+    sizes = [([2], 1), ([0, 1], 1), ([3, 2], 4), ([2, 4], 2)]
+    partitions = [partition(p, replicas, size * GB) for p, (replicas, size) in enumerate(sizes)]
+
+    advice = advise_brokers(cluster(rows, [TopicRow(topic="t", partitions=partitions)]), 0.3, 0.1, 50e6)
+
+    assert (advice.bound, advice.suffices, len(advice.add)) == (3, 3, 1)
