@@ -8,6 +8,7 @@ from typer.core import TyperOption
 
 from kafkabal.cli.framework.command_context import PROGRAM
 from kafkabal.errors import UsageError
+from kafkabal.units import parse_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +22,10 @@ LIST_FILE: Final = "environment_variables.txt"
 """A file next to this module: all names without their prefix, one per line; generated, so that no command is
 imported."""
 
+_TRUTHS: Final = frozenset(["1", "true", "t", "yes", "y", "on", "0", "false", "f", "no", "n", "off"])
+"""Words that typer takes for a flag."""
+_MOST_TIMES: Final = 9
+"""How often a flag such as ``-v`` may be repeated; more than two have no further effect."""
 _LIKENESS: Final = 0.8
 """One wrong letter in five."""
 
@@ -49,7 +54,18 @@ def values_from_environment(command: TyperCommand | TyperGroup, parent: Any) -> 
     for option, text in texts:
         if text is not None and not text.strip() and not option.is_flag:
             raise UsageError(f"{environment_name(option)}: empty value", hint="unset it, or give it a value")
+        if text and option.is_flag and text.strip().lower() not in _TRUTHS:
+            raise UsageError(f"{environment_name(option)}: must be true or false: {text!r}")
+        if text and option.count:
+            _check_count(environment_name(option), text)
     return {option.name: text.split() if option.multiple else text for option, text in texts if text}
+
+
+def _check_count(name: str, text: str) -> None:
+    try:
+        parse_whole_number(text, 0, _MOST_TIMES)
+    except UsageError as error:
+        raise UsageError(f"{name}: {error.message}", hint=error.hint) from error
 
 
 def warn_of_misspelt(context: CommandContext) -> None:
