@@ -10,7 +10,17 @@ from kafkabal.advice.disk_relief import Relief, relief_of
 from kafkabal.advice.record_ages import RecordAges
 from kafkabal.errors import ConfigError, UsageError
 from kafkabal.history import PartitionGrowth, Retention
-from kafkabal.model import I64, Bools, ClusterState, dir_capacity_bytes, replica_bytes
+from kafkabal.model import (
+    I64,
+    Bools,
+    ClusterState,
+    LogDirState,
+    broker_capacity_bytes,
+    dir_capacity_bytes,
+    foreign_of_brokers,
+    offline_replicas,
+    replica_bytes,
+)
 from kafkabal.scoring import shares_by_group
 
 
@@ -25,12 +35,17 @@ class ReliefAdvice:
     capacity_bytes: int
     needed_bytes: int
     """Bytes to free until the volume is within the limit; 0 if it is."""
+    replica_bytes: int
+    """Bytes of the replicas on the volume: more than that, moving them cannot free."""
+    broker_excess_bytes: int
+    """Bytes to move to other brokers until the broker as a whole is within the limit; 0 if it is."""
     ways: tuple[Relief, ...]
     """Ways without moving a byte, sorted by the bytes they free, most first."""
     leaders: int
-    """Partitions led from the volume: moving leadership frees nothing, but takes the reads elsewhere."""
+    """Partitions led from the volume that another broker could lead: that frees nothing, but takes the reads
+    elsewhere."""
     log_dir_bytes: int
-    """Bytes that balancing the volumes of the broker would take off it."""
+    """Bytes that balancing the replicas on the volumes of the broker would take off it."""
     is_measured: bool
     """Rates come from history, or ages from the records; else every log is assumed to be at its steady state."""
     young_topics: int
@@ -62,33 +77,34 @@ def advise_relief(
     UsageError
         If the broker is unknown.
     ConfigError
-        If no volume's size is known.
+        If no volume's size of a live broker is known.
     """
     dirs = state.log_dirs
-    capacity, used = dir_capacity_bytes(state), _used(state)
-    may = capacity > 0
+    capacity, logs, used = dir_capacity_bytes(state), _logs(state), _used(state)
+    may = (capacity > 0) & state.brokers.is_live[dirs.broker] & (dirs.state != LogDirState.OFFLINE)
     if broker is not None:
         row = state.brokers.index_of(broker)
         if row < 0:
             raise UsageError(f"--broker: unknown broker: {broker}", hint="see 'kafkabal inspect'")
         may &= dirs.broker == row
     if not may.any():
-        raise ConfigError("the sizes of all disks are unknown", hint="set 'capacity' in the profile")
+        raise ConfigError("no live broker has a disk of known size", hint="set 'capacity' in the profile")
     fullest = int(np.flatnonzero(may)[np.argmax(used[may] / capacity[may])])
     on_volume = dirs.volume == dirs.volume[fullest]
     held = state.replicas.log_dir
     on_it = (held >= 0) & on_volume[np.maximum(held, 0)]
-    leads = state.leader_replica
     young_topics, first_expires_s = _topics_younger_than_retention(state, on_it, ages)
     return ReliefAdvice(
         broker=int(state.brokers.id[dirs.broker[fullest]]),
         log_dir=dirs.path[fullest],
         used_bytes=int(used[fullest]),
         capacity_bytes=int(capacity[fullest]),
-        needed_bytes=max(0, int(used[fullest] - limit * capacity[fullest])),
+        needed_bytes=max(0, int(used[fullest]) - int(limit * capacity[fullest])),
+        replica_bytes=int(logs[fullest]),
+        broker_excess_bytes=_broker_excess(state, int(dirs.broker[fullest]), limit),
         ways=tuple(relief_of(state, on_it, growth, retention, ages=ages)),
-        leaders=int(on_it[leads[leads >= 0]].sum()),
-        log_dir_bytes=_above_mean(state, fullest, used, tolerance),
+        leaders=_led_by_choice(state, on_it),
+        log_dir_bytes=_above_mean(state, fullest, logs, tolerance),
         is_measured=growth is not None or ages is not None,
         young_topics=young_topics,
         first_expires_s=first_expires_s,
@@ -109,23 +125,46 @@ def _topics_younger_than_retention(
     return int(young.sum()), float(first_s[young].min()) if young.any() else None
 
 
-def _used(state: ClusterState) -> I64:
-    """int64, shape (n_dirs,): used bytes of the volume of each dir, including other programs."""
+def _led_by_choice(state: ClusterState, on_it: Bools) -> int:
+    """Partitions led from a volume that have another replica which could lead them."""
+    able = state.replicas.in_sync & ~offline_replicas(state)
+    candidates = np.bincount(state.replicas.partition[able], minlength=len(state.partitions))
+    leads = state.leader_replica[(state.leader_replica >= 0) & (candidates > 1)]
+    return int(on_it[leads].sum())
+
+
+def _broker_excess(state: ClusterState, row: int, limit: float) -> int:
+    """Bytes of replicas that a broker holds above the limit, as 'rebalance --below' counts them."""
+    held = int(replica_bytes(state)[state.replicas.broker == row].sum())
+    room = limit * broker_capacity_bytes(state)[row] - np.nan_to_num(foreign_of_brokers(state))[row]
+    return 0 if np.isnan(room) else max(0, held - max(0, int(room)))
+
+
+def _logs(state: ClusterState) -> I64:
+    """int64, shape (n_dirs,): bytes of the replicas on the volume of each dir."""
     dirs, replicas = state.log_dirs, state.replicas
     known = replicas.log_dir >= 0
     logs = np.bincount(replicas.log_dir[known], replica_bytes(state)[known], len(dirs))
-    on_volume = np.bincount(dirs.volume, logs)[dirs.volume] if len(dirs) else np.empty(0)
+    return (np.bincount(dirs.volume, logs)[dirs.volume] if len(dirs) else logs).astype(np.int64)
+
+
+def _used(state: ClusterState) -> I64:
+    """int64, shape (n_dirs,): used bytes of the volume of each dir, including other programs."""
+    dirs, logs = state.log_dirs, _logs(state)
     reported = (dirs.usable_bytes >= 0) & (dirs.total_bytes >= 0)
-    return np.where(reported, np.maximum(dirs.total_bytes - dirs.usable_bytes, on_volume), on_volume).astype(np.int64)
+    return np.where(reported, np.maximum(dirs.total_bytes - dirs.usable_bytes, logs), logs)
 
 
-def _above_mean(state: ClusterState, fullest: int, used: I64, tolerance: float) -> int:
-    """Bytes of the volume above its share of what all volumes of its broker hold; 0 within the tolerance."""
+def _above_mean(state: ClusterState, fullest: int, logs: I64, tolerance: float) -> int:
+    """Bytes of replicas above the volume's share of what all volumes of its broker hold; 0 within the tolerance.
+
+    Other programs' files do not count: balancing log dirs does not consider them either.
+    """
     dirs, capacity = state.log_dirs, np.nan_to_num(dir_capacity_bytes(state))
     own = np.flatnonzero(dirs.broker == dirs.broker[fullest])
     _, first = np.unique(dirs.volume[own], return_index=True)
     counted = np.zeros(len(dirs), np.bool_)
     counted[own[first]] = True
-    _, fair = shares_by_group(used.astype(np.float64), capacity, counted, np.zeros(len(dirs), np.int32))
-    above = used[fullest] - fair[fullest]
+    _, fair = shares_by_group(logs.astype(np.float64), capacity, counted, np.zeros(len(dirs), np.int32))
+    above = logs[fullest] - fair[fullest]
     return int(above) if above > tolerance * fair[fullest] else 0

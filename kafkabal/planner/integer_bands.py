@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.model import F64, I32, I64, UNLIMITED, Bools
+from kafkabal.model import F64, I32, I64, UNLIMITED, Bools, foreign_of_brokers
 from kafkabal.planner.due_loads import DueLoads
 from kafkabal.planner.problem import Problem
 from kafkabal.scoring import SHARE_EPSILON, CountBand, DiskBand
@@ -96,7 +96,9 @@ def _byte_edges(problem: Problem, due: F64, total_bytes: int, narrowed: float) -
     high = np.full(problem.n_brokers, UNLIMITED, np.int64)
     rows, below = problem.weighed, problem.options.below
     if below is not None:
-        high[rows] = np.floor(problem.capacity[rows] * below).astype(np.int64)
+        # usage is what an operator sees of the disk: other programs count too
+        others = np.nan_to_num(foreign_of_brokers(problem.state))[rows]
+        high[rows] = np.floor(np.maximum(problem.capacity[rows] * below - others, 0)).astype(np.int64)
     elif problem.has_score("disk") and rows.any():
         tolerance = problem.options.tolerance
         narrowed = min(narrowed, tolerance / 2)

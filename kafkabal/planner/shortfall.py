@@ -17,8 +17,8 @@ from kafkabal.planner.search.additional_loads import AdditionalLoads
 from kafkabal.planner.search.band_violation import CONVEXITY, Violation
 from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring import fair_shares, shares_by_group
-from kafkabal.units import format_bytes
-from kafkabal.wording import brokers_by_id, counted_noun, plural
+from kafkabal.units import format_bytes, percent_as_option
+from kafkabal.wording import brokers_by_id, counted_noun, first_of, plural
 
 _NAMED = 10
 """A screenful; the rest are counted."""
@@ -89,7 +89,7 @@ def warnings_of(solution: Solution, leader: I32, unplaced: I64, judged: Solution
         # bands count replicas that found no place, so that brokers are below theirs by just these
         is_whole = not unplaced.size
         lines += [*_bytes_outside(judged, name_below=is_whole), *_counts_outside(judged, name_below=is_whole)]
-        lines += _topics_outside(judged)
+        lines += [*_topics_outside(judged), *_filled_by_others(judged)]
     if mode in {Mode.FULL, Mode.LEADERS_ONLY}:
         lines += [*_leaders_outside(judged, leader), *_additional_outside(judged, leader)]
     if mode is Mode.ONLY_TO_NEW:
@@ -187,6 +187,19 @@ def _bytes_outside(solution: Solution, *, name_below: bool) -> Iterator[str]:
         yield text
     if len(rows) > _NAMED:
         yield f"{counted_noun(len(rows) - _NAMED, 'more broker')} outside their disk band"
+
+
+def _filled_by_others(solution: Solution) -> Iterator[str]:
+    """Brokers that stay above the disk usage that was asked for, even without a single replica."""
+    problem, below = solution.problem, solution.problem.options.below
+    if below is None:
+        return
+    foreign = np.nan_to_num(foreign_of_brokers(problem.state))
+    full = np.flatnonzero(problem.weighed & (foreign > below * problem.capacity))
+    if full.size:
+        ids = problem.state.brokers.id[full].tolist()
+        which = f"{plural(len(ids), 'broker')} {first_of(ids, _NAMED)}"
+        yield f"other files alone occupy more than {percent_as_option(below)} of the disks of {which}: remove them"
 
 
 def _crowded_out(solution: Solution) -> F64:

@@ -109,9 +109,10 @@ def _relief_table(relief: ReliefAdvice) -> Table:
     if relief.log_dir_bytes:
         moved = relief.log_dir_bytes
         rows.append(("log-dirs", None, "move to other log dirs of the broker", moved, 0, None, moved))
-    if relief.needed_bytes:
-        moved = relief.needed_bytes
-        rows.append(("moves", None, "move to other brokers", moved, 0, None, moved))
+    if relief.needed_bytes and relief.broker_excess_bytes:
+        moved = relief.broker_excess_bytes
+        freed = min(moved, relief.needed_bytes, relief.replica_bytes)
+        rows.append(("moves", None, "move to other brokers", freed, 0, None, moved))
     return Table(
         key="relief",
         shown_rows=_SHOWN,
@@ -169,8 +170,13 @@ def _notes(
         yield f"to drain{when}: {rebalance} --drain {ids} {cluster_options}".rstrip()
     if relief.log_dir_bytes:
         yield f"to move to other log dirs: {rebalance} --log-dirs-only {cluster_options}".rstrip()
-    if relief.needed_bytes:
+    if relief.needed_bytes and relief.broker_excess_bytes:
         yield f"to move to other brokers: {rebalance} --below {percent_as_option(limit)} {cluster_options}".rstrip()
+    if relief.needed_bytes > relief.replica_bytes:
+        yield (
+            f"other programs alone exceed {percent_as_option(limit)} of {relief.log_dir} of broker {relief.broker}, "
+            "which moving data cannot change"
+        )
     if brokers.suffices is not None and brokers.moved_bytes:
         cost = f"{format_bytes(brokers.moved_bytes)} to move, {format_duration(brokers.duration_s)} at the throttle"
         yield f"{cost}; fullest broker: {_share(brokers.fullest_before)} before, {_share(brokers.fullest_after)} after"

@@ -73,6 +73,54 @@ def test_disks_that_other_programs_fill_are_named(run_cli: Callable[..., Any], t
     assert found["filled_by_others"] == found["drain"] == [1, 2, 3]
 
 
+def test_moves_are_no_more_than_the_replicas_on_the_disk(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Beside 910 GB of other programs, a log dir with 40 GB of replicas gives up the 20 GB above its share of them;
+    its broker as a whole is below the limit, and the only copies can be led from nowhere else."""
+    disks = [(1000, 50), (1000, 990), (1000, 1000), (1000, 1000)]
+    dirs = [LogDirRow(path=f"/d{d}", total_bytes=t * GB, usable_bytes=u * GB) for d, (t, u) in enumerate(disks)]
+    rows = [BrokerRow(broker=1, log_dirs=dirs[:2]), BrokerRow(broker=2, log_dirs=dirs[2:])]
+    shared = tmp_path / "shared.jsonl"
+    write_snapshot(cluster(rows, [topic("t", [1], [1], size_bytes=20 * GB)]), shared)
+
+    advised = run_cli("advise", "--snapshot", str(shared), "-o", "json")
+
+    found = json.loads(advised.out)
+    assert [(row["way"], row["moved_bytes"]) for row in found["relief"]] == [("retention", 0), ("log-dirs", 20 * GB)]
+    assert "other programs alone exceed 85% of /d0 of broker 1, which moving data cannot change" in found["notes"]
+
+
+def test_moves_relieve_a_disk_that_other_programs_share(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """The advised command moves as many bytes as the advice says, although the replicas alone are below the limit."""
+    free = [100, 1000, 1000]
+    rows = [
+        BrokerRow(broker=b, log_dirs=[LogDirRow(path="/d", total_bytes=1000 * GB, usable_bytes=free[b] * GB)])
+        for b in range(3)
+    ]
+    shared = tmp_path / "shared.jsonl"
+    write_snapshot(cluster(rows, [topic("t", *[[0]] * 30, size_bytes=10 * GB)]), shared)
+
+    found = json.loads(run_cli("advise", "--snapshot", str(shared), "-o", "json").out)
+    plan = json.loads(run_cli("rebalance", "plan", "--below", "85%", "--snapshot", str(shared), "-o", "json").out)
+
+    assert found["relief"][-1]["moved_bytes"] == plan["moved_bytes"] == 50 * GB
+
+
+def test_an_unknown_number_of_brokers_is_not_zero(run_cli: Callable[..., Any]) -> None:
+    """If the capacity of a broker is unknown, the headline gives no number."""
+    advised = run_cli("advise", "--snapshot", str(SNAPSHOTS / "broken.jsonl"))
+    assert advised.out.startswith("unknown how many brokers are needed to stay below 60% each. Fullest disk: ")
+
+
+def test_disks_of_dead_brokers_are_not_relieved(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """No advice frees the disk of a dead broker, even if its size is known."""
+    rows = [BrokerRow(broker=1, state="dead", log_dirs=[LogDirRow(path="/d", total_bytes=GB, usable_bytes=0)])]
+    dead = tmp_path / "dead.jsonl"
+    write_snapshot(cluster(rows, [topic("t", [1])]), dead)
+    refused = run_cli("advise", "--snapshot", str(dead))
+    assert (refused.code, refused.out) == (2, "")
+    assert "no live broker has a disk of known size" in refused.err
+
+
 def test_unknown_capacity_still_gives_the_other_half(run_cli: Callable[..., Any]) -> None:
     """If the number of brokers cannot be computed, relief for the known disks is still shown."""
     advised = run_cli("advise", "--snapshot", str(SNAPSHOTS / "broken.jsonl"), "-o", "json")

@@ -128,6 +128,30 @@ def test_below_moves_only_from_fuller_brokers() -> None:
     assert make_plan(after, PlanOptions(below=0.6)).partitions == ()
 
 
+def _shared_with_others(others_gb: int) -> ClusterState:
+    """Two disks of 1000 GB with three partitions of 100 GB on the first, beside files of other programs there."""
+    free = [1000 - others_gb - 300, 1000]
+    rows = [
+        BrokerRow(broker=b, log_dirs=[LogDirRow(path="/d", total_bytes=1000 * GB, usable_bytes=free[b - 1] * GB)])
+        for b in (1, 2)
+    ]
+    return cluster(rows, [topic("t", [1], [1], [1], size_bytes=100 * GB)])
+
+
+def test_below_counts_the_files_of_other_programs() -> None:
+    """A disk that replicas fill to 30 % and other programs to 90 % is above 85 %: one replica leaves it."""
+    plan = make_plan(_shared_with_others(600), PlanOptions(below=0.85))
+    assert (plan.moved_bytes, plan.warnings) == (100 * GB, ())
+
+    assert make_plan(_shared_with_others(500), PlanOptions(below=0.85)).partitions == ()
+
+
+def test_below_names_disks_that_other_programs_fill_alone() -> None:
+    """No move brings them below the usage that was asked for."""
+    (warning,) = make_plan(_shared_with_others(650), PlanOptions(below=0.6)).warnings
+    assert warning == "other files alone occupy more than 60% of the disks of broker 1: remove them"
+
+
 def _without_bytes() -> ClusterState:
     """Of three brokers, one of them dead, no log dir works and no size is known; broker 1 leads everything."""
     offline = [LogDirRow(path="/d0", state="offline")]
