@@ -116,4 +116,4 @@ def _worst(inspection: Inspection) -> Scored | None:
 
 def _occupied(state: ClusterState) -> F64:
     """float64, shape (n_brokers,): bytes of replicas and other programs on each broker's volumes."""
-    return np.asarray(broker_figures(state).bytes + np.nan_to_num(foreign_of_brokers(state)), np.float64)
+    return np.asarray(broker_figures(state).occupied_bytes + np.nan_to_num(foreign_of_brokers(state)), np.float64)

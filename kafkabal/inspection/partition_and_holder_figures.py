@@ -12,6 +12,7 @@ from kafkabal.model import (
     I64,
     Bools,
     ClusterState,
+    in_offline_dir,
     is_estimated,
     move_bytes,
     offline_replicas,
@@ -45,6 +46,8 @@ class HolderFigures:
 
     bytes: I64
     """Bytes of the replicas on it, including estimates."""
+    occupied_bytes: I64
+    """The same without replicas in offline log dirs: what fills the volumes whose size is known."""
     estimated: Bools
     replicas: I64
     leaders: I64
@@ -128,6 +131,7 @@ def _holder_figures(state: ClusterState, holder: I32, n: int) -> HolderFigures:
     ones = np.ones(len(r), np.int64)
     return HolderFigures(
         bytes=sum_by(holder, size, n),
+        occupied_bytes=sum_by(holder, np.where(in_offline_dir(state), 0, size), n),
         estimated=sum_by(holder, is_estimated(state) & (size > 0), n) > 0,
         replicas=sum_by(holder, ones, n),
         leaders=sum_by(leads_from, np.ones(len(p), np.int64), n),

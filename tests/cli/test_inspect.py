@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import kafkabal.clusters as clusters_room
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.config.connection_settings import SnapshotAddress
-from kafkabal.model.cluster_rows import TopicRow
+from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
 
 HERE = Path(__file__).parent
@@ -311,3 +312,27 @@ def test_a_few_batches_on_large_disks_are_no_imbalance(run_cli: Callable[..., An
     assert large.code == 3
     assert "Broker 1 is at 3.00x and broker 2 is at 0.00x its fair share by disk." in large.out
     assert something["partitions"] == 1
+
+
+def test_fullness_counts_only_replicas_on_disks_of_known_size(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Replicas on a dead broker, and in an offline log dir, fill no disk of their rack or broker."""
+    online, offline = LogDirRow(path="/d0", total_bytes=1000, usable_bytes=900), LogDirRow(path="/d1", state="offline")
+    rows = [
+        BrokerRow(broker=1, rack="a", log_dirs=[online, offline]),
+        BrokerRow(broker=2, rack="a", log_dirs=[LogDirRow(path="/d0", total_bytes=1000, usable_bytes=500)]),
+        BrokerRow(broker=3, rack="a", state="dead"),
+    ]
+    parts = [
+        replace(partition(0, [2, 1], 400, log_dirs=[0, 1]), isr=[2]),
+        partition(1, [1, 2], 100),
+        PartitionRow(partition=2, leader=2, replicas=[2, 3], isr=[2], sizes=[0, 300], log_dirs=[0, None]),
+    ]
+    path = tmp_path / "offline.jsonl"
+    write_snapshot(cluster(rows, [TopicRow(topic="t", partitions=parts)]), path)
+
+    def shown(by: str, key: str) -> dict[str, Any]:
+        found = json.loads(run_cli("inspect", "--by", by, "--snapshot", str(path), "-o", "json").out)
+        return {row[by]: row["full"] for row in found[key]}
+
+    assert shown("broker", "brokers") == {1: 0.1, 2: 0.5, 3: None}
+    assert shown("rack", "racks") == {"a": 0.3}

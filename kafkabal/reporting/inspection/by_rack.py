@@ -35,12 +35,16 @@ def rack_table(inspection: Inspection) -> Table:
         rack = np.where(rack < 0, len(names), rack).astype(np.int32)
         names.append(None)
     n = len(names)
-    figures = _sum(broker_figures(state), rack, n)
+    each = broker_figures(state)
+    figures = _sum(each, rack, n)
     scored = next(inspection.of_grain(Grain.BROKER), None)
     share = _share(scored, rack, n) if scored else np.full(n, np.nan)
     order = worst_first(np.zeros(n, np.int64), share)
-    capacity = _total(broker_capacity_bytes(state), rack, n)
+    of_brokers = broker_capacity_bytes(state)
+    capacity = _total(of_brokers, rack, n)
     foreign = _total(foreign_of_brokers(state), rack, n)
+    # the size of a dead broker's volumes is unknown, so that its replicas fill none
+    occupied = sum_by(rack, np.where(np.isnan(of_brokers), 0, each.occupied_bytes), n)
     shares = known(share[order])
     return Table(
         key="racks",
@@ -62,7 +66,7 @@ def rack_table(inspection: Inspection) -> Table:
             shared_columns.used("rack", figures.bytes, figures.estimated, order),
             shared_columns.capacity("rack", capacity, order),
             shared_columns.foreign("rack", foreign, order),
-            shared_columns.fullness(figures.bytes, foreign, capacity, order),
+            shared_columns.fullness(occupied, foreign, capacity, order),
             Column(key="share", title=scored.score.name if scored else "", kind=ValueKind.FAIR, values=shares),
             Column(key="bar", title=" " if scored else "", kind=ValueKind.FAIR_BAR, dispensable=2, values=shares),
             *shared_columns.counts("rack", figures, order),
@@ -138,6 +142,7 @@ def _total(values: F64, rack: I32, n: int) -> F64:
 def _sum(figures: HolderFigures, rack: I32, n: int) -> HolderFigures:
     return HolderFigures(
         bytes=sum_by(rack, figures.bytes, n),
+        occupied_bytes=sum_by(rack, figures.occupied_bytes, n),
         estimated=sum_by(rack, figures.estimated, n) > 0,
         replicas=sum_by(rack, figures.replicas, n),
         leaders=sum_by(rack, figures.leaders, n),

@@ -101,7 +101,8 @@ def _holder_table(
     growth: MeasuredGrowth, by: Grouping, found: HolderGrowth, shown_rows: int | None, full_within_s: float | None
 ) -> Table:
     state = growth.state
-    used = broker_figures(state).bytes if by is Grouping.BROKER else dir_figures(state).bytes
+    figures = broker_figures(state) if by is Grouping.BROKER else dir_figures(state)
+    used = figures.bytes
     order = np.lexsort((np.arange(len(used)), -found.written, np.where(np.isnan(found.full_s), np.inf, found.full_s)))
     prefix = "broker" if by is Grouping.BROKER else "log_dir"
     return Table(
@@ -110,7 +111,9 @@ def _holder_table(
         columns=(
             *_names(state, by, order),
             Column(key="used_bytes", title="used", kind=ValueKind.BYTES, values=used[order].tolist()),
-            shared_columns.fullness(used, foreign_of_brokers(state), broker_capacity_bytes(state), order)
+            shared_columns.fullness(
+                figures.occupied_bytes, foreign_of_brokers(state), broker_capacity_bytes(state), order
+            )
             if by is Grouping.BROKER
             else shared_columns.fullness_of_log_dirs(state, used, order),
             *_written(prefix, found.written, found.low, found.high, order),
