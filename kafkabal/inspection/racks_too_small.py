@@ -35,13 +35,15 @@ class SmallRack:
     small; None if no number suffices, or brokers have no racks."""
     equal: bool
     """Whether shares are then exactly equal, not just within the tolerance: all brokers have the same size."""
+    score: str
+    """The score that these figures are of; others differ unless all brokers have the same size."""
 
     def __str__(self) -> str:
         each = "its broker carries" if self.brokers == 1 else f"its {self.brokers} brokers carry"
         return (
             f"rack {self.rack} has {self.brokers} of {counted_noun(self.all_brokers, 'broker')} "
             f"and must hold {self.part:.0%}: "
-            f"{each} at least {self.fair_over_mean:.2f}x the mean"
+            f"{each} at least {self.fair_over_mean:.2f}x the mean{'' if self.equal else f' by {self.score}'}"
         )
 
 
@@ -50,7 +52,7 @@ def small_racks(inspection: Inspection) -> tuple[SmallRack, ...]:
     for scored in inspection.scored:
         loads = loads_of(scored.score, inspection.state, rules_of(inspection.state))
         if loads is not None:
-            return tuple(_small_racks(inspection.state, loads, inspection.tolerance))
+            return tuple(_small_racks(inspection.state, scored.score.name, loads, inspection.tolerance))
     return ()
 
 
@@ -62,7 +64,8 @@ def advice(found: Sequence[SmallRack]) -> str:
     first, *others = lacking
     text = f"{counted_noun(first[1], 'more broker')} in rack {first[0]}"
     text += "".join(f" and {n} in rack {rack}" for rack, n in others)
-    return f"{text} would {'make all shares equal' if found[0].equal else 'bring all shares within the tolerance'}"
+    within = f"bring all shares by {found[0].score} within the tolerance"
+    return f"{text} would {'make all shares equal' if found[0].equal else within}"
 
 
 def brokers_to_add(loads: PlaceableLoads, tolerance: float) -> dict[int, int] | None:
@@ -113,7 +116,7 @@ def _are_equal(capacity: F64) -> bool:
     return bool(capacity.max() <= capacity.min() * (1 + _EQUAL))
 
 
-def _small_racks(state: ClusterState, loads: PlaceableLoads, tolerance: float) -> Iterator[SmallRack]:
+def _small_racks(state: ClusterState, score: str, loads: PlaceableLoads, tolerance: float) -> Iterator[SmallRack]:
     nothing = np.zeros_like(loads.fixed)
     free = replace(loads, fixed=nothing, most=np.full_like(loads.most, np.inf), on_top=nothing)
     due, rows = free.due(), loads.counted
@@ -133,5 +136,6 @@ def _small_racks(state: ClusterState, loads: PlaceableLoads, tolerance: float) -
             part=float(due[inside].sum() / due[rows].sum()),
             fair_over_mean=levels[z],
             equal=_are_equal(loads.capacity[rows]),
+            score=score,
             brokers_to_add=None if to_add is None else to_add.get(z, 0),
         )

@@ -4,10 +4,12 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kafkabal.inspection.inspection import inspect_cluster
 from kafkabal.inspection.racks_too_small import advice, brokers_to_add, small_racks
 from kafkabal.scoring.due_under_rules import PlaceableLoads
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 
@@ -40,6 +42,18 @@ def test_a_rack_that_is_too_small_is_named_with_its_cost() -> None:
     ] == [(1, 5, 0.333, 1.667, 1)]
     assert "1 of 5 brokers and must hold 33%: its broker carries at least 1.67x the mean" in str(found[0])
     assert advice(found) == f"1 more broker in rack {found[0].rack} would make all shares equal"
+
+
+def test_the_score_is_named_where_others_have_other_shares() -> None:
+    """Beside a broker with half the disk, the figures of disk are not those of replicas: the text says whose."""
+    whole, half = brokers(4, racks=4), brokers(5, racks=4, dir_bytes=500 * GB)[4:]
+    rows = [replace(row, rack=rack) for row, rack in zip((*whole, *half), "aaabc", strict=True)]
+    state = cluster(rows, [topic("t", *[[1, 4, 5], [2, 4, 5], [3, 4, 5]] * 4)])
+
+    first, *_ = found = small_racks(inspect_cluster(state))
+
+    assert str(first).endswith("its broker carries at least 3.00x the mean by disk")
+    assert "would even the shares by disk within the tolerance" in advice(found)
 
 
 @pytest.mark.parametrize("racks", [1, 2, 5])
