@@ -36,6 +36,8 @@ _BOOLEANS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "
 
 def text(node: YamlNode) -> str:
     """A single text."""
+    if node.content is None:
+        raise node.error("empty value")
     if not isinstance(node.content, str):
         raise node.error("expected a single value, not a list or a mapping")
     return node.content.strip()
@@ -48,7 +50,9 @@ def texts(node: YamlNode) -> tuple[str, ...]:
         if not all(parts):
             raise node.error(f"empty entry in a list: {node.content!r}" if node.content.strip() else "empty value")
         return parts
-    if isinstance(node.content, Mapping) or node.content is None:
+    if node.content is None:
+        raise node.error("empty value")
+    if isinstance(node.content, Mapping):
         raise node.error("expected a list")
     return tuple(part for item in node.content for part in texts(item))
 

@@ -49,6 +49,8 @@ def test_a_file_of_topics_is_read_in_its_order(tmp_path: Path) -> None:
         ("topics:\n- partitions: 1", 2, "topic without a name"),
         ("topics:\n- name: a\n  partition: 1", 3, "unknown key in a topic: 'partition'"),
         ("topics:\n- name: a\n  partitions: x", 3, "not a whole number: 'x'"),
+        ("topics:\n- name: a\n  partitions:", 3, "empty value"),
+        ("topics:\n- name: a\n  configs: {retention.ms: null}", 3, "empty value"),
         ("topics:\n- name: a\n- name: b b", 3, "invalid topic name: 'b b'"),
         ("topics:\n- name: a\n\n- name: a", 4, "duplicate topic: a"),
         ("topics:\n- name: a\n  preset: x", 2, "unknown preset: 'x'"),
