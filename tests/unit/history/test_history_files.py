@@ -115,14 +115,15 @@ def test_many_processes_record_at_once(tmp_path: Path) -> None:
 
 
 def test_thinning_is_bounded_and_leaves_no_large_gap() -> None:
-    """Of four months with a moment every 5 minutes under 250 are kept, for 90 days, without wide gaps."""
+    """Of six months with a moment every 5 minutes under 250 are kept, for 90 days, without wide gaps."""
     left: list[float] = []
     now_s = 0.0
-    for step in range(int(120 * DAY_S / 300)):
+    for step in range(int(200 * DAY_S / 300)):
         now_s = 1_700_000_000.0 + step * 300
         left.append(now_s)
         if step % 12 == 0:
             left = kept(left, now_s)
+        assert now_s - left[0] <= KEPT_S + DAY_S
     left = kept(left, now_s)
     assert len(left) < 250
     assert left[-1] == now_s
@@ -150,3 +151,20 @@ def test_a_file_that_holds_another_time_than_its_name_says_is_skipped(tmp_path: 
     assert [point.at_s for point in found] == [2_000.0]
     assert len(warnings) == 1
     assert "its time is not that of its name; skipped" in warnings[0]
+
+
+def test_a_clock_that_is_set_ahead_costs_no_history(tmp_path: Path) -> None:
+    """Points of an hour a year ahead leave those of the week before; they go once 90 days of others have come."""
+    folder, start_s = HistoryFolder(tmp_path, "id"), 1_700_000_000.0
+    week = [start_s + day * DAY_S for day in range(7)]
+    ahead = [week[-1] + 365 * DAY_S + minutes * 60 for minutes in range(60)]
+    for at_s in (*week, *ahead):
+        folder.record(a_point(at_s))
+    assert folder.times_s()[:7] == week
+
+    again = week[-1] + DAY_S
+    folder.record(a_point(again))
+    assert folder.times_s()[:8] == [*week, again]
+
+    later = [ahead[-1] + day * DAY_S for day in range(92)]
+    assert kept([*week, *later], later[-1])[0] in later
