@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import re
+from typing import Final
 
+ESCAPED: Final = "kafkabal-escaped"
+"""Error handler of an encoding: what it cannot write, such as a letter in ASCII or half a character of a file name that
+is no UTF-8, is written as ``\\u20ac``, as JSON does, so that JSON stays JSON."""
 _LONG_WORD = re.compile(r"(\S{200})\S{104,}(\S{100})")
 """A longer word than any quoted file name (255 bytes) with a folder or two."""
 # controls, formats such as bidirectional overrides, lone surrogates, line and paragraph separators
@@ -34,3 +39,13 @@ def with_long_words_cut(text: str) -> str:
     For messages that repeat an argument: a shell may have passed a whole file as one argument.
     """
     return _LONG_WORD.sub(r"\1…\2", text)
+
+
+def _escaped(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    units = error.object[error.start : error.end].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4)), error.end
+
+
+codecs.register_error(ESCAPED, _escaped)

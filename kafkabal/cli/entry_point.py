@@ -5,7 +5,10 @@ typer and what it needs take twice as long to import as the names take to find.
 
 from __future__ import annotations
 
+import io
 import sys
+
+from kafkabal.printable import ESCAPED
 
 _CANDIDATES = ["completion", "candidates"]
 
@@ -13,6 +16,8 @@ _CANDIDATES = ["completion", "candidates"]
 def main() -> int:
     """Run the command line of the process; returns its exit code."""
     words = sys.argv[1:]
+    if isinstance(sys.stdout, io.TextIOWrapper):  # None if the process was started without one
+        sys.stdout.reconfigure(errors=ESCAPED)
     if words[:2] == _CANDIDATES:
         from kafkabal.cli.framework.command_context import CommandContext
         from kafkabal.cli.framework.completion.quick_candidates import quick_candidates

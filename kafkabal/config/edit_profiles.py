@@ -103,6 +103,12 @@ def _check_name(name: str) -> None:
 
 def _check_settings(settings: Mapping[str, str]) -> None:
     """Parse every value as a profile's, so that nothing is written that would be refused later."""
+    for key, value in settings.items():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            hint = "rename the file: a file of profiles is UTF-8"
+            raise ConfigError(f"{key}: not UTF-8 text: {value!r}", hint=hint) from None
     place, readers = Place("profile"), _readers()
     nodes = check_keys(
         YamlNode({key: YamlNode(value, place) for key, value in settings.items()}, place), readers, "a profile"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
+from kafkabal.reporting.json_text import json_text
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import Report
 from kafkabal.reporting.report_as_nested_values import as_document, first_table, rows
@@ -21,4 +20,4 @@ def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
     """
     table = first_table(report, "jsonl")
     head: dict[str, Any] = {"kafkabal": as_document(report)["kafkabal"]}
-    return "".join(f"{msgspec.json.encode(line).decode()}\n" for line in (head, *rows(table)))
+    return "".join(f"{json_text(line)}\n" for line in (head, *rows(table)))

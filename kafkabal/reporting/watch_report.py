@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from kafkabal.printable import printable
+from kafkabal.reporting.json_text import json_text
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone
 from kafkabal.reporting.textfile_writer import TextfileWriter
 from kafkabal.watch import BrokerHealth, EventKind, WatchEvent, WatchSummary
@@ -53,7 +54,7 @@ class WatchEventLines:
         self._write_json(msgspec.to_builtins(event))
 
     def _write_json(self, line: object) -> None:
-        self._write(msgspec.json.encode(line).decode() + "\n")
+        self._write(json_text(line) + "\n")
 
 
 def summary_report(summary: WatchSummary) -> Report:

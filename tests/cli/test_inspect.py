@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -336,3 +338,18 @@ def test_fullness_counts_only_replicas_on_disks_of_known_size(run_cli: Callable[
 
     assert shown("broker", "brokers") == {1: 0.1, 2: 0.5, 3: None}
     assert shown("rack", "racks") == {"a": 0.3}
+
+
+@pytest.mark.parametrize("form", ["table", "json", "jsonl", "yaml", "csv", "html", "markdown", "prometheus"])
+def test_any_name_can_be_written_to_any_terminal(tmp_path: Path, form: str) -> None:
+    """A file name that is no UTF-8, and a rack that ASCII lacks, end no format where the terminal knows ASCII only."""
+    path = tmp_path / os.fsdecode(b"\xff.jsonl")
+    rows = [replace(row, rack="r\u00fc\u20ac") for row in brokers(2)]
+    write_snapshot(cluster(rows, [TopicRow(topic="t", partitions=[partition(0, [1])])]), path)
+    words = [sys.executable, "-m", "kafkabal", "inspect", "-o", form, "--snapshot", str(path)]
+    environ = {**os.environ, "PYTHONIOENCODING": "ascii", "XDG_STATE_HOME": str(tmp_path)}
+    done = subprocess.run(words, capture_output=True, check=False, env=environ)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.isascii()
+    if form == "json":
+        assert json.loads(done.stdout)["brokers"][0]["rack"] == "r\u00fc\u20ac"

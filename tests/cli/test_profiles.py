@@ -66,6 +66,7 @@ def test_add_and_use_keep_comments_and_layout(run_cli: Callable[..., Any], profi
         (["add", "x", "-b", "a:1", "--set", "=1"], "--set: invalid setting"),
         (["add", "x", "-b", "a:1", "--snapshot", "s.jsonl"], "both a snapshot (snapshot) and a live cluster"),
         (["add", "x", "--snapshot", "s.jsonl", "--command-config", "c"], "command_config has no effect"),
+        (["add", "x", "--snapshot", "\udcff.jsonl"], "snapshot: not UTF-8 text"),
         (["use", "gone"], "unknown profile: 'gone'"),
         (["show", "gone"], "unknown profile: 'gone'"),
         (["check", "gone"], "unknown profile: 'gone'"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from kafkabal.printable import printable, with_long_words_cut
+from kafkabal.printable import ESCAPED, printable, with_long_words_cut
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,11 @@ def test_a_word_of_thousands_of_characters_is_cut_in_its_middle() -> None:
     path = "/" + "d" * 255 + "/" + "f" * 100
     assert with_long_words_cut(f"cannot read: '{path}'") == f"cannot read: '{path}'"
     assert with_long_words_cut(f"unknown topic: {'a' * 5000}z, see") == f"unknown topic: {'a' * 200}…{'a' * 98}z, see"
+
+
+def test_what_an_encoding_lacks_is_written_as_in_json() -> None:
+    """A letter that ASCII lacks, one beyond 16 bits, and a byte of a file name that is no UTF-8 stay valid JSON."""
+    text = "ü\U0001f600\udcff"
+    written = json.dumps(text, ensure_ascii=False).encode("ascii", ESCAPED)
+    assert written == rb'"\u00fc\ud83d\ude00\udcff"'
+    assert json.loads(written) == text

@@ -21,6 +21,7 @@ def show_report(report: Report, options: OutputOptions, context: CommandContext)
         If the file cannot be written; a previous file stays untouched.
     """
     from kafkabal.atomic_files import STDOUT, replacing
+    from kafkabal.printable import ESCAPED
     from kafkabal.reporting.output_capabilities import PLAIN
     from kafkabal.reporting.output_formats import render
 
@@ -29,4 +30,4 @@ def show_report(report: Report, options: OutputOptions, context: CommandContext)
         return
     text = render(report, options.output.value, PLAIN)
     with replacing(options.output_file) as file:
-        file.write(text.encode())
+        file.write(text.encode(errors=ESCAPED))

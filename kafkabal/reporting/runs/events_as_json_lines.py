@@ -9,6 +9,7 @@ from typing import Final, TextIO
 import msgspec
 
 from kafkabal.executor import Event
+from kafkabal.reporting.json_text import json_text
 
 EVENTS_VERSION: Final = 1
 """Incremented when an event or one of its keys is renamed or removed, or changes its type."""
@@ -45,5 +46,5 @@ class RunEventLines:
             self._write({"kafkabal": {"command": self._command, "version": EVENTS_VERSION}})
 
     def _write(self, line: object) -> None:
-        self._stream.write(msgspec.json.encode(line).decode() + "\n")
+        self._stream.write(json_text(line) + "\n")
         self._stream.flush()
