@@ -22,9 +22,10 @@ def main() -> int:
         from kafkabal.cli.framework.command_context import CommandContext
         from kafkabal.cli.framework.completion.quick_candidates import quick_candidates
 
-        names = quick_candidates(words[2:], CommandContext())
+        context = CommandContext()
+        names = quick_candidates(words[2:], context)
         if names is not None:
-            sys.stdout.write(names)
+            context.show_result(names)
             return 0
     from kafkabal.cli.framework.termination_signals import end_at_next_interrupt
     from kafkabal.cli.main import main as run

@@ -445,6 +445,23 @@ def test_a_full_disk_is_an_error() -> None:
     assert done.stderr.decode().splitlines() == ["kafkabal: error: cannot write the output: No space left on device"]
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
+@pytest.mark.parametrize("target", [">/dev/full", ">&-", "| true"])
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("inspect --nagios --snapshot '$1'", 3), ("inspect --nagios --nonsense", 3), ("completion candidates topics", 0)],
+)
+def test_nobody_reads_what_other_programs_read(words: str, code: int, target: str) -> None:
+    """A monitor, for which 1 is a warning, gets UNKNOWN; a shell that completes gets no traceback between its words."""
+    snapshot = Path(__file__).parent / "snapshots" / "lopsided.jsonl"
+    line = f'("$0" -m kafkabal {words.replace("$1", str(snapshot))}; echo $? >&2) {target}'
+    done = subprocess.run(["sh", "-c", line, sys.executable], capture_output=True, text=True, check=False)
+
+    *messages, exit_code = done.stderr.splitlines()
+    assert int(exit_code) == code
+    assert all(message.startswith(("kafkabal: error: ", "kafkabal: warning: ")) for message in messages)
+
+
 def test_a_limit_of_file_sizes_is_an_error(tmp_path: Path) -> None:
     """An output file that may not grow is reported like a full disk."""
     line = 'ulimit -f 0; "$0" -m kafkabal --help > "$1"'

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from kafkabal.cli.framework.environment_variables import environment_name
-from kafkabal.cli.framework.nagios_output import is_wanted, report_failure
+from kafkabal.cli.framework.nagios_output import NagiosStatus, is_wanted, report_failure
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.errors import (
     ExitCode,
@@ -62,7 +62,7 @@ def exit_code_of(run: Callable[[], int], words: Sequence[str], context: CommandC
     except BrokenPipeError:
         # the reader of our output has closed it, which is not an error
         context.drop_stdout()
-        return ExitCode.FAILED
+        return NagiosStatus.UNKNOWN if is_wanted(words, context.environ) else ExitCode.FAILED
     except typer.Exit as leave:
         return _flushed(context, leave.exit_code)
     except BaseException as error:  # noqa: BLE001 - no caller could handle it

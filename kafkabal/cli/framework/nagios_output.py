@@ -107,7 +107,12 @@ def report_failure(error: BaseException, context: CommandContext) -> int:
         from kafkabal.cli.framework.error_boundary import report_bug
 
         report_bug(error, context)
-    print(status_line(status, str(error) or type(error).__name__), file=context.stdout, flush=True)
+    try:
+        print(status_line(status, str(error) or type(error).__name__), file=context.stdout, flush=True)
+    except (OSError, ValueError):  # a full disk or a closed stream, which may be the very error
+        context.drop_stdout()
+        context.complain(f"error: {error}")
+        return NagiosStatus.UNKNOWN
     return status
 
 
