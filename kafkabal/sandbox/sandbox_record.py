@@ -102,7 +102,7 @@ def _fault(record: SandboxRecord) -> str:
 def recorded_folders(home: Path) -> Iterator[Path]:
     """Yield the folders of all sandboxes in ``home``, by name."""
     if exists(home):
-        yield from sorted(path.parent for path in home.glob(f"*/{RECORD_FILE}"))
+        yield from sorted(path.parent for path in home.glob(f"*/{RECORD_FILE}") if path.is_file())
 
 
 def readable_records(home: Path) -> Iterator[tuple[Path, SandboxRecord]]:

@@ -80,6 +80,7 @@ def test_damaged_records_hide_no_others(tmp_path: Path) -> None:
         write_record(RECORD, tmp_path / name)
     (tmp_path / "damaged" / "sandbox.json").write_text("")
     (tmp_path / "no-sandbox").mkdir()
+    (tmp_path / "no-record" / "sandbox.json").mkdir(parents=True)  # 'sandbox down' does not know it either
     assert [folder.name for folder in recorded_folders(tmp_path)] == ["a", "b", "damaged"]
     assert [folder.name for folder, _record in readable_records(tmp_path)] == ["a", "b"]
 
