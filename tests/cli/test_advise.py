@@ -108,7 +108,7 @@ def test_moves_relieve_a_disk_that_other_programs_share(run_cli: Callable[..., A
 def test_an_unknown_number_of_brokers_is_not_zero(run_cli: Callable[..., Any]) -> None:
     """If the capacity of a broker is unknown, the headline gives no number."""
     advised = run_cli("advise", "--snapshot", str(SNAPSHOTS / "broken.jsonl"))
-    assert advised.out.startswith("unknown how many brokers are needed to stay below 60% each. Fullest disk: ")
+    assert advised.out.startswith("Number of brokers needed to stay below 60% each: unknown. Fullest disk: ")
 
 
 def test_disks_of_dead_brokers_are_not_relieved(run_cli: Callable[..., Any], tmp_path: Path) -> None:
