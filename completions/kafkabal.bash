@@ -704,7 +704,7 @@ _kafkabal_spec() {
         "kafkabal sandbox up --log-dirs") spec="value" ;;
         "kafkabal sandbox up --capacity") spec="value" ;;
         "kafkabal sandbox up --controllers") spec="words 1 3 5" ;;
-        "kafkabal sandbox up --kafka-version") spec="words 3.9.2 4.1.2 4.3.1" ;;
+        "kafkabal sandbox up --kafka-version") spec="words 3.9.2 4.1.2 4.3.1 4.4.0" ;;
         "kafkabal sandbox up --replicas") spec="value" ;;
         "kafkabal sandbox up --heap") spec="value" ;;
         "kafkabal sandbox up --property") spec="value" ;;

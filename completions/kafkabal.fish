@@ -1317,7 +1317,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l log-dirs -r -f -d
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l capacity -r -f -d 'Reported size of each log dir. [default: 10GiB]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l controllers -r -f -a '1 3 5' -d 'Number of dedicated controllers; 1 means broker 1 is the controller. [default: 1]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l zookeeper -d 'Use ZooKeeper, with the last Kafka version that supports it.'
-complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l kafka-version -r -f -a '3.9.2 4.1.2 4.3.1' -d 'Kafka version. [default: 4.1.2; with --zookeeper: 3.9.2]'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l kafka-version -r -f -a '3.9.2 4.1.2 4.3.1 4.4.0' -d 'Kafka version. [default: 4.1.2; with --zookeeper: 3.9.2]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l replicas -r -f -d 'Number of replicas to size each broker\'s heap for. [default: 1000]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l heap -r -f -d 'Heap size of each broker. [default: by --replicas]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l property -r -f -d 'Setting for all nodes. Repeatable.'

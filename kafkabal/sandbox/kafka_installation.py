@@ -19,7 +19,7 @@ from kafkabal.errors import OperationError
 from kafkabal.sandbox.exit_diagnosis import cause_in
 from kafkabal.sandbox.jars import ensure_jars
 from kafkabal.sandbox.java_programs import java_build, java_command, run_java
-from kafkabal.sandbox.kraft_format import BOOTSTRAP_CHECKPOINT, new_kafka_uuid
+from kafkabal.sandbox.kraft_format import CHECKPOINTS, BootstrapCheckpoint, new_kafka_uuid
 from kafkabal.sandbox.sandbox_home import make_folder
 from kafkabal.sandbox.sandbox_locks import exclusive
 from kafkabal.sandbox.server_properties import as_properties_file
@@ -40,9 +40,10 @@ class KafkaInstallation:
     folder: Path
 
     @property
-    def bootstrap_checkpoint(self) -> bytes:
-        """The records that a new KRaft cluster of this version starts with."""
-        return (self.folder / BOOTSTRAP_CHECKPOINT).read_bytes()
+    def bootstrap_checkpoint(self) -> BootstrapCheckpoint | None:
+        """The records that a new KRaft cluster of this version starts with, once Kafka's tool has written them."""
+        path = next((path for path in CHECKPOINTS if (self.folder / path).is_file()), None)
+        return None if path is None else BootstrapCheckpoint(path, (self.folder / path).read_bytes())
 
     @property
     def class_cache(self) -> Path:
@@ -68,7 +69,7 @@ def prepare_kafka(version: str, cache_folder: Path, *, on_step: Callable[[str], 
     class_path = ensure_jars(version, cache_folder, on_step=on_step)
     folder = make_folder(cache_folder / f"kafka-{version}-{_key(class_path)}")
     distribution = KafkaInstallation(version, class_path, folder)
-    if not (folder / BOOTSTRAP_CHECKPOINT).is_file():
+    if distribution.bootstrap_checkpoint is None:
         with exclusive(folder / "prepare.lock"):
             _write_bootstrap_checkpoint(distribution)
     return distribution
@@ -96,8 +97,11 @@ def _write_bootstrap_checkpoint(distribution: KafkaInstallation) -> None:
         if result.exit_code != 0:
             cause = cause_in((result.stdout + result.stderr).splitlines())
             raise OperationError(f"Kafka's storage tool failed: {cause}")
-        with replacing(distribution.folder / BOOTSTRAP_CHECKPOINT) as file:
-            file.write((scratch / "data" / BOOTSTRAP_CHECKPOINT).read_bytes())
+        path = next((path for path in CHECKPOINTS if (scratch / "data" / path).is_file()), None)
+        if path is None:
+            raise OperationError(f"Kafka's storage tool wrote no checkpoint for Kafka {distribution.version}")
+        with replacing(make_folder((distribution.folder / path).parent) / Path(path).name) as file:
+            file.write((scratch / "data" / path).read_bytes())
 
 
 def _one_node(data: Path) -> dict[str, str]:

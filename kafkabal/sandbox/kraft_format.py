@@ -1,8 +1,8 @@
 """Formats KRaft storage without starting a JVM for each node.
 
-A formatted dir holds two files. ``meta.properties`` names the cluster, the node and the dir. ``bootstrap.checkpoint``
-holds the records that a new cluster starts with (its feature levels); it is the same for every cluster of a version, so
-the one that Kafka's own tool wrote once is reused.
+In each formatted dir ``meta.properties`` names the cluster, the node and the dir. Beside that of the metadata is a
+checkpoint of the records that a new cluster starts with (its feature levels); it is the same for every cluster of a
+version, so the one that Kafka's own tool wrote once is reused.
 """
 
 from __future__ import annotations
@@ -11,9 +11,18 @@ import base64
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-BOOTSTRAP_CHECKPOINT: Final = "bootstrap.checkpoint"
+CHECKPOINTS: Final = ("bootstrap.checkpoint", "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint")
+"""Where Kafka's tool writes the checkpoint: the first until 4.3, the second from 4.4 on (KIP-1170)."""
+
+
+class BootstrapCheckpoint(NamedTuple):
+    """The records that a new KRaft cluster of a version starts with."""
+
+    path: str
+    """Below the dir of the metadata: one of :data:`CHECKPOINTS`."""
+    records: bytes
 
 
 def new_kafka_uuid() -> str:
@@ -24,12 +33,16 @@ def new_kafka_uuid() -> str:
             return text
 
 
-def format_dirs(dirs: Iterable[Path], cluster_id: str, node_id: int, bootstrap_checkpoint: bytes) -> None:
+def format_dirs(
+    metadata: Path, log_dirs: Iterable[Path], cluster_id: str, node_id: int, checkpoint: BootstrapCheckpoint
+) -> None:
     """Create the dirs of a node, formatted so that its broker or controller accepts them."""
-    for folder in dirs:
+    for folder in (metadata, *log_dirs):
         folder.mkdir(parents=True)
-        (folder / BOOTSTRAP_CHECKPOINT).write_bytes(bootstrap_checkpoint)
         (folder / "meta.properties").write_text(
             f"version=1\ncluster.id={cluster_id}\nnode.id={node_id}\ndirectory.id={new_kafka_uuid()}\n",
             encoding="ascii",
         )
+    target = metadata / checkpoint.path
+    target.parent.mkdir(exist_ok=True)
+    target.write_bytes(checkpoint.records)

@@ -47,7 +47,9 @@ def ensure_files(record: SandboxRecord, node: Node, files: NodeFiles, distributi
         make_folder(files.scratch)
         if not record.spec.zookeeper:
             log_dirs = record.log_dirs(files.folder.parent).get(node.id, [])
-            format_dirs([files.metadata, *log_dirs], record.cluster_id, node.id, distribution.bootstrap_checkpoint)
+            checkpoint = distribution.bootstrap_checkpoint
+            assert checkpoint is not None
+            format_dirs(files.metadata, log_dirs, record.cluster_id, node.id, checkpoint)
         files.settings.write_bytes(as_properties_file(node_properties(record, node, files)))
     except OSError as error:
         raise OutputError(f"cannot write the files of {node.title} to {files.folder}: {error.strerror}") from error

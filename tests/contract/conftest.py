@@ -31,6 +31,7 @@ _OTHER_VERSIONS = {
     "kafka-3.9.2": SandboxSpec(brokers=3, racks=3, kafka_version="3.9.2"),
     "kafka-3.9.2-zookeeper": SandboxSpec(brokers=3, racks=3, zookeeper=True),
     "kafka-4.3.1": SandboxSpec(brokers=3, racks=3, kafka_version="4.3.1"),
+    "kafka-4.4.0": SandboxSpec(brokers=3, racks=3, kafka_version="4.4.0"),
 }
 """Those that the contract holds for, besides the usual one."""
 

@@ -117,7 +117,7 @@ def zookeeper_brokers(shared_clusters: SharedClusters) -> Sandbox:
 @pytest.fixture(scope="module")
 def cordoning_broker(shared_clusters: SharedClusters) -> Sandbox:
     """Return one broker of a Kafka that supports cordons; leave no log dir cordoned."""
-    return shared_clusters.get("cordoning", SandboxSpec(brokers=1, kafka_version="4.3.1"))
+    return shared_clusters.get("cordoning", SandboxSpec(brokers=1, kafka_version="4.4.0"))
 
 
 @pytest.fixture

@@ -95,7 +95,7 @@ def test_a_client_with_a_large_buffer_does_too(make_sandbox: MakeSandbox, jar: P
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("version", ["3.9.2", "4.3.1"])
+@pytest.mark.parametrize("version", ["3.9.2", "4.4.0"])
 def test_other_clients_do_too(make_sandbox: MakeSandbox, jar: Path, tmp_path: Path, version: str) -> None:
     """Clients before Kafka 4.0 ask twice for a record that opens a batch; it counts once."""
     fill(make_sandbox(EMPTY, "java"), jar, tmp_path, version)

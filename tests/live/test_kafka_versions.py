@@ -49,7 +49,7 @@ def test_cordoned_log_dirs_are_shown(cordoning_broker: Sandbox) -> None:
 
 def test_a_drained_broker_is_cordoned(make_sandbox: Callable[..., Sandbox], tmp_path: Path) -> None:
     """Topics created after a drain avoid the broker (KIP-1066), which may be stopped; a rollback uncordons it."""
-    sandbox = make_sandbox(SandboxSpec(brokers=4, kafka_version="4.3.1"), "drained")
+    sandbox = make_sandbox(SandboxSpec(brokers=4, kafka_version="4.4.0"), "drained")
     address = ConnectionSettings(bootstrap_servers=tuple(sandbox.bootstrap_servers.split(",")))
 
     def run(*words: str) -> tuple[int, str]:
@@ -79,7 +79,7 @@ def test_a_drained_broker_is_cordoned(make_sandbox: Callable[..., Sandbox], tmp_
 def test_share_groups_count_as_readers(make_sandbox: Callable[..., Sandbox]) -> None:
     """The acknowledged offsets of a share group (KIP-932) are read under its name, and count as bytes out."""
     one = {"share.coordinator.state.topic.replication.factor": "1", "share.coordinator.state.topic.min.isr": "1"}
-    sandbox = make_sandbox(SandboxSpec(brokers=1, kafka_version="4.3.1", properties=one), "shared")
+    sandbox = make_sandbox(SandboxSpec(brokers=1, kafka_version="4.4.0", properties=one), "shared")
     servers = ("--bootstrap-server", sandbox.bootstrap_servers)
     request = ReadRequest(offsets=True, group_offsets=True)
 
@@ -92,7 +92,7 @@ def test_share_groups_count_as_readers(make_sandbox: Callable[..., Sandbox]) -> 
         assert cluster.create_topics([NewTopic(name="t", assignment=((1,),))]) == {}
         earliest = ("--add-config", "share.auto.offset.reset=earliest")
         group = ("--entity-type", "groups", "--entity-name", "workers")
-        sandbox.run_main("kafka.admin.ConfigCommand", *servers, "--alter", *group, *earliest)
+        sandbox.run_main("org.apache.kafka.tools.ConfigCommand", *servers, "--alter", *group, *earliest)
         producer = Producer({"bootstrap.servers": sandbox.bootstrap_servers})
         for _ in range(100):
             producer.produce("t", b"x" * 1000, partition=0)

@@ -53,7 +53,7 @@ def test_the_score_is_named_where_others_have_other_shares() -> None:
     first, *_ = found = small_racks(inspect_cluster(state))
 
     assert str(first).endswith("its broker carries at least 3.00x the mean by disk")
-    assert "would even the shares by disk within the tolerance" in advice(found)
+    assert "would bring all shares by disk within the tolerance" in advice(found)
 
 
 @pytest.mark.parametrize("racks", [1, 2, 5])

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkabal.sandbox.kraft_format import format_dirs, new_kafka_uuid
+import pytest
+
+from kafkabal.sandbox.kraft_format import CHECKPOINTS, BootstrapCheckpoint, format_dirs, new_kafka_uuid
 
 
 def test_ids_are_written_as_kafka_writes_them() -> None:
@@ -14,11 +16,13 @@ def test_ids_are_written_as_kafka_writes_them() -> None:
     assert all(len(text) == 22 and text.isascii() and not text.startswith("-") for text in ids)
 
 
-def test_every_dir_has_an_identity_of_its_own(tmp_path: Path) -> None:
-    """The dirs of a node share cluster and node id, and each has an id of its own."""
-    dirs = [tmp_path / "d0", tmp_path / "d1"]
-    format_dirs(dirs, "cluster", 7, b"records")
+@pytest.mark.parametrize("path", CHECKPOINTS)
+def test_every_dir_has_an_identity_of_its_own(path: str, tmp_path: Path) -> None:
+    """The dirs of a node share cluster and node id, and each has an id of its own; the first has the checkpoint."""
+    dirs = [tmp_path / "metadata", tmp_path / "d0"]
+    format_dirs(dirs[0], dirs[1:], "cluster", 7, BootstrapCheckpoint(path, b"records"))
     described = [dict(line.split("=") for line in (d / "meta.properties").read_text().splitlines()) for d in dirs]
     assert all((meta["version"], meta["cluster.id"], meta["node.id"]) == ("1", "cluster", "7") for meta in described)
     assert described[0]["directory.id"] != described[1]["directory.id"]
-    assert [(d / "bootstrap.checkpoint").read_bytes() for d in dirs] == [b"records"] * 2
+    assert (dirs[0] / path).read_bytes() == b"records"
+    assert [file.name for file in dirs[1].iterdir()] == ["meta.properties"]

@@ -12,7 +12,7 @@ from kafkabal.sandbox.pinned_jars import locked_versions, read_lock
 
 def test_versions_are_numbered_not_spelled() -> None:
     """Versions are listed from the oldest to the newest, in numerical order."""
-    assert locked_versions() == ("3.9.2", "4.1.2", "4.3.1")
+    assert locked_versions() == ("3.9.2", "4.1.2", "4.3.1", "4.4.0")
 
 
 @pytest.mark.parametrize("version", locked_versions())
