@@ -158,10 +158,15 @@ def _lock(lock: SimulatedLock, now_s: float) -> _Frozen:
 
 
 def _records(records: Mapping[str, bytes]) -> _Frozen:
-    """The records; of the states that several openings of the run have written, only the latest is ever believed."""
+    """The records; of the states that several openings of the run have written, only the latest is ever believed.
+
+    How many others have the number of its opening counts too: two processes that reopened the run after the same one,
+    of which the later to write finds that it is not the only one (``ClusterRecord.is_as_left``).
+    """
     states = [_state_in(value) for key, value in records.items() if is_state_key(key)]
-    latest = max(states, key=lambda state: state[1:], default=((),))[0]
-    return latest, tuple([(key, value) for key, value in sorted(records.items()) if not is_state_key(key)])
+    latest, openings, _ = max(states, key=lambda state: state[1:], default=((), 0, ""))
+    as_late = sum(state[1] == openings for state in states)
+    return latest, as_late, tuple([(key, value) for key, value in sorted(records.items()) if not is_state_key(key)])
 
 
 @lru_cache(maxsize=1000)

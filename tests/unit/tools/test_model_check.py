@@ -7,12 +7,14 @@ from unittest.mock import Mock
 
 import pytest
 
+from kafkabal.clusters.simulated.cluster import MemoryRecordStore
 from kafkabal.executor import run_setup
 from kafkabal.executor.observe.copy_progress import CopyProgress
 from kafkabal.executor.reassign.move_loop import MoveLoop
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.cluster_lock import Fence
 from kafkabal.executor.safety.run_invariants import RunInvariants
+from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.read_journal import JournalContent
 from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_states import RunState
@@ -112,6 +114,23 @@ def test_states_of_a_run_differ_by_whether_the_record_is_newer() -> None:
     older, newer = RunState(openings=1, at="a"), RunState(openings=1, at="b")
     freezer = fingerprint._Freezer(0.0, (1, "b"))
     assert freezer.freeze(older) != freezer.freeze(newer)
+
+
+def test_states_differ_by_whether_another_process_has_reopened_the_run_as_well() -> None:
+    """A state that arrives late is never believed, but the process that shares its number finds it."""
+    store = MemoryRecordStore({})
+    record = ClusterRecord(store)
+    run = RunRecord(
+        run_id="r", plan_id="p", cluster_id="c", started_at="", host="one", options=RunOptions(), partitions=()
+    )
+    record.begin(run, RunState(at="2026-01-01T00:00:00.000"))
+    record.update(run.run_id, RunState(openings=1, at="2026-01-01T00:00:02.000"))
+    alone = fingerprint._records(store.get_all())
+    assert record.is_as_left(run.run_id)
+
+    ClusterRecord(store).update(run.run_id, RunState(openings=1, at="2026-01-01T00:00:01.000"))
+    assert not record.is_as_left(run.run_id)
+    assert fingerprint._records(store.get_all()) != alone
 
 
 def test_meters_of_copies_differ_by_what_they_will_count() -> None:
