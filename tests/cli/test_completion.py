@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pexpect
@@ -277,6 +279,16 @@ def test_a_home_that_cannot_be_written_is_named(run_cli: Callable[..., Any], tmp
     outcome = run_cli("completion", "install", "fish", environ={"HOME": str(tmp_path / "file")})
     assert (outcome.code, outcome.err.count("\n")) == (1, 1), outcome.err
     assert "kafkabal.fish: cannot write: Not a directory" in outcome.err
+
+
+@pytest.mark.parametrize("home", ["", "relative"])
+def test_an_empty_or_relative_home_is_that_of_the_user(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: str
+) -> None:
+    """Shells read nothing below / or below the current folder: the script goes where the user's other files are."""
+    monkeypatch.setattr(pwd, "getpwuid", lambda _uid: SimpleNamespace(pw_dir=str(tmp_path)))
+    assert run_cli("completion", "install", "fish", environ={"HOME": home}).code == 0
+    assert (tmp_path / ".config/fish/completions/kafkabal.fish").is_file()
 
 
 _ASKED = (

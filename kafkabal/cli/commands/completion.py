@@ -1,5 +1,7 @@
 """``kafkabal completion``: what shells need to complete commands, options and names."""
 
+import os
+import pwd
 from enum import StrEnum
 from importlib import import_module
 from pathlib import Path
@@ -125,9 +127,20 @@ def _own_shell(context: CommandContext) -> Shell:
     return Shell(name)
 
 
+def _home_folder(context: CommandContext) -> Path:
+    """The user's; of an empty or relative HOME, shells would not read what is installed there."""
+    home = Path(context.environ.get("HOME", ""))
+    if home.is_absolute():
+        return home
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        raise UsageError("HOME is not set, and this user has no home folder", hint="set HOME") from None
+
+
 def _script_path(shell: Shell, context: CommandContext) -> Path:
     """The folder in which each shell searches by default, or can be told to."""
-    environ, home = context.environ, Path(context.environ.get("HOME") or Path.home())
+    environ, home = context.environ, _home_folder(context)
     data = Path(environ.get("XDG_DATA_HOME") or home / ".local" / "share")
     match shell:
         case Shell.BASH:
@@ -141,7 +154,7 @@ def _script_path(shell: Shell, context: CommandContext) -> Path:
 
 
 def _next_step(shell: Shell, path: Path, context: CommandContext) -> "Iterable[str]":
-    home = Path(context.environ.get("HOME") or Path.home())
+    home = _home_folder(context)
     match shell:
         case Shell.BASH:
             start_up, lines = home / ".bashrc", [f"source {path}"]
