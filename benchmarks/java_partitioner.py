@@ -29,7 +29,7 @@ from kafkabal.config import ConnectionSettings
 from kafkabal.sandbox import Sandbox, SandboxSpec, up
 from tools.java_producer_perf import BY_WEIGHTS, UNLIMITED, Load, build_jar, max_over_mean, published, write
 
-_CLIENTS = ("3.9.2", "4.1.2", "4.3.1")
+_CLIENTS = ("3.9.2", "4.1.2", "4.4.0")
 _BROKERS, _EXTRA = 4, 2
 _STATED = re.compile(r"([\d.]+) records/sec .*?(\d+) ms 50th, \d+ ms 95th, (\d+) ms 99th")
 _GONE_S = 30.0
