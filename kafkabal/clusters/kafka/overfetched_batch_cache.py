@@ -7,7 +7,8 @@ ranges of 3 MB, half as much again as requested (measured: 1.5 bytes fetched per
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from bisect import bisect_left, bisect_right, insort
+from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -51,6 +52,9 @@ class OverfetchedBatches:
         self._size_bytes = 0
         self._kept: OrderedDict[tuple[int, int], _Kept] = OrderedDict()
         """By partition and first offset, oldest first."""
+        self._firsts: defaultdict[int, list[int]] = defaultdict(list)
+        """First offsets by partition, ascending: of small blocks there are thousands of spans, too many to search for
+        every block."""
         self._lock = threading.Lock()
 
     def put(self, partition: int, span: BatchSpan, response: memoryview, begin: int, end: int) -> None:
@@ -64,6 +68,7 @@ class OverfetchedBatches:
             packed = self._memory.take(size) if size >= _LEAST_POOLED_BYTES else memoryview(bytearray(size))
             packed[:] = response[span.begin : span.end]
             self._kept[partition, span.first] = _Kept(span, packed, left)
+            insort(self._firsts[partition], span.first)
             self._size_bytes += size
             while self._size_bytes > self._limit_bytes:
                 self._drop(next(iter(self._kept)))
@@ -71,21 +76,25 @@ class OverfetchedBatches:
     def take(self, partition: int, offset: int, end: int) -> memoryview | None:
         """The batches that contain ``offset``, for a range up to ``end - 1``; None if they are not cached."""
         with self._lock:
-            for key, kept in self._kept.items():
-                if key[0] == partition and kept.span.first <= offset <= kept.span.last:
-                    kept.left -= min(kept.span.last + 1, end) - offset
-                    if kept.left <= 0:
-                        self._drop(key)
-                    return kept.packed
-        return None
+            firsts = self._firsts[partition]
+            at = bisect_right(firsts, offset) - 1
+            kept = self._kept[partition, firsts[at]] if at >= 0 else None
+            if kept is None or kept.span.last < offset:
+                return None
+            kept.left -= min(kept.span.last + 1, end) - offset
+            if kept.left <= 0:
+                self._drop((partition, kept.span.first))
+            return kept.packed
 
     def next_after(self, partition: int, offset: int, end: int) -> int:
         """The first cached offset above ``offset``; ``end`` if there is none below it."""
         with self._lock:
-            later = (first for p, first in self._kept if p == partition and offset < first < end)
-            return min(later, default=end)
+            firsts = self._firsts[partition]
+            at = bisect_right(firsts, offset)
+            return min(firsts[at], end) if at < len(firsts) else end
 
     def _drop(self, key: tuple[int, int]) -> None:
-        kept = self._kept.pop(key, None)
-        if kept is not None:
-            self._size_bytes -= len(kept.packed)
+        kept = self._kept.pop(key)
+        firsts = self._firsts[key[0]]
+        del firsts[bisect_left(firsts, key[1])]
+        self._size_bytes -= len(kept.packed)

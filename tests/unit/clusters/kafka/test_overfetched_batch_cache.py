@@ -113,3 +113,37 @@ def test_kept_bytes_outlive_the_response_they_came_in() -> None:
         assert kept.take(0, 4, 5) == b"a" * size
         del kept
         assert (bytes(memory.take(size)) == b"a" * size) is (size == 2**20)
+
+
+class _CountedOffset(int):
+    """An offset that counts how often it is compared."""
+
+    comparisons = 0
+
+    def _count(self, result: bool) -> bool:
+        type(self).comparisons += 1
+        return result
+
+    def __lt__(self, other: int) -> bool:
+        return self._count(int(self) < other)
+
+    def __le__(self, other: int) -> bool:
+        return self._count(int(self) <= other)
+
+    def __gt__(self, other: int) -> bool:
+        return self._count(int(self) > other)
+
+    def __ge__(self, other: int) -> bool:
+        return self._count(int(self) >= other)
+
+
+def test_looking_up_a_block_does_not_search_all_spans() -> None:
+    """With 4096 spans of one partition, looking up an offset compares it with a dozen or two of them."""
+    kept = OverfetchedBatches(2**30)
+    answer = memoryview(bytes(10))
+    for first in range(0, 10 * 4096, 10):
+        kept.put(0, BatchSpan(first, first + 8, 0, 10), answer, 0, 0)
+    offset = _CountedOffset(20_009)
+    assert kept.take(0, offset, 20_012) is None
+    assert kept.next_after(0, offset, 20_012) == 20_010
+    assert _CountedOffset.comparisons < 40
