@@ -80,12 +80,8 @@ class BlockLoaderFactory:
         """When retention deletes the first record to be read, in seconds since 1970."""
         from kafkabal.clusters.kafka import KafkaCluster
 
-        fetcher = self._fetcher()
-        try:
-            with KafkaCluster(self._options.connection) as cluster:
-                return expires_at_s(cluster, fetcher, self.manifest)
-        finally:
-            fetcher.close()
+        with KafkaCluster(self._options.connection) as cluster:
+            return expires_at_s(cluster, self.manifest)
 
     def _cache(self, folder: Path) -> BlockCache:
         from kafkabal.reader.block_cache import BlockCache
@@ -97,7 +93,7 @@ class BlockLoaderFactory:
             self._metrics.cache_fault = fault
             warnings.warn(f"{fault}: no further blocks are cached", stacklevel=2)
 
-    def _fetcher(self, kept: OverfetchedBatches | None = None, memory: BufferPool | None = None) -> RangeFetcher:
+    def _fetcher(self, kept: OverfetchedBatches, memory: BufferPool) -> RangeFetcher:
         from kafkabal.clusters.kafka import RangeFetcher
 
         options = self._options

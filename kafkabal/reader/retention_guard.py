@@ -5,19 +5,30 @@ from __future__ import annotations
 import math
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Protocol
 
-from kafkabal.clusters import ConfigResource, ResourceKind
+from kafkabal.clusters import ConfigResource, FirstRecord, ResourceKind
 from kafkabal.errors import KafkabalError
+from kafkabal.model import TopicPartition
 from kafkabal.reader.manifest import Manifest
-from kafkabal.reader.pin_offsets import TopicFetcher, TopicReporter
+from kafkabal.reader.pin_offsets import TopicReporter
 from kafkabal.units import format_duration
 
 _RETENTION_KEY, _CLEANUP_KEY = "retention.ms", "cleanup.policy"
 
 
-def expires_at_s(brokers: TopicReporter, fetcher: TopicFetcher, manifest: Manifest) -> float:
+class RetentionReporter(TopicReporter, Protocol):
+    """Also knows times of records; :class:`~kafkabal.clusters.kafka.cluster.KafkaCluster` does."""
+
+    def first_records_since(
+        self, since_s: Mapping[int, Mapping[TopicPartition, float]]
+    ) -> Mapping[TopicPartition, FirstRecord]:
+        """The first record of each partition at or after a time, by leader."""
+
+
+def expires_at_s(brokers: RetentionReporter, manifest: Manifest) -> float:
     """When retention may delete the oldest record of a manifest, in seconds since 1970; infinity for never.
 
     Raises
@@ -31,9 +42,14 @@ def expires_at_s(brokers: TopicReporter, fetcher: TopicFetcher, manifest: Manife
     retention_ms = int(value.get(_RETENTION_KEY) or -1)
     if retention_ms < 0 or "delete" not in value.get(_CLEANUP_KEY, "delete"):
         return math.inf
-    first = (fetcher.fetch(p.partition, p.begin, p.begin + 1, 0).records for p in manifest.partitions)
-    oldest_ms = min((record[1] for records in first for record in records), default=math.inf)
-    return (oldest_ms + retention_ms) / 1000
+    pinned = {TopicPartition(manifest.topic, p.partition) for p in manifest.partitions}
+    by_leader: dict[int, dict[TopicPartition, float]] = {}
+    for name, status in brokers.partition_status([manifest.topic]).items():
+        if name in pinned and status.leader >= 0:
+            by_leader.setdefault(status.leader, {})[name] = 0.0
+    # one request per leader: a fetch from each of thousands of partitions would take minutes
+    first = brokers.first_records_since(by_leader).values()
+    return min((record.at_s for record in first if record.offset >= 0), default=math.inf) + retention_ms / 1000
 
 
 def _in_background(task: Callable[[], None]) -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
+from kafkabal.clusters.cluster_protocol import FirstRecord
 from kafkabal.clusters.config_items import ConfigSource, ConfigValue
 from kafkabal.errors import NotAuthorizedError
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.reader.retention_guard import RetentionGuard, expires_at_s
 from tests.unit.reader.conftest import MemoryTopic
 from tests.unit.reader.test_pin_offsets import MemoryBrokers
@@ -21,11 +23,24 @@ class Configured(MemoryBrokers):
 
     def __init__(self, topic: MemoryTopic, **values: str) -> None:
         super().__init__(topic)
+        self.requests = 0
         self._values = {key.replace("_", "."): ConfigValue(value, ConfigSource.OWN) for key, value in values.items()}
 
     def configs(self, resources: Any, keys: Any) -> Any:
         """All of them."""
         return dict.fromkeys(resources, self._values), {}
+
+    def first_records_since(
+        self, since_s: Mapping[int, Mapping[TopicPartition, float]]
+    ) -> Mapping[TopicPartition, FirstRecord]:
+        """The first record of each partition; -1 where it is empty."""
+        self.requests += 1
+        asked = [name for led in since_s.values() for name in led]
+        records = {name: self._topic.records[name.partition][:1] for name in asked}
+        return {
+            name: FirstRecord(first[0][0], first[0][1] / 1000) if first else FirstRecord(-1, -1.0)
+            for name, first in records.items()
+        }
 
 
 @pytest.mark.parametrize(
@@ -40,7 +55,15 @@ class Configured(MemoryBrokers):
 def test_the_oldest_record_expires_first(configs: dict[str, str], at_s: float) -> None:
     """Its timestamp (1 s) and retention.ms; never where nothing is deleted, or nothing is known."""
     topic = MemoryTopic([5, 3])
-    assert expires_at_s(Configured(topic, **configs), topic, topic.manifest()) == at_s
+    assert expires_at_s(Configured(topic, **configs), topic.manifest()) == at_s
+
+
+def test_all_partitions_are_asked_for_at_once() -> None:
+    """Times of 500 partitions take one question to their leaders, and no record is fetched; an empty one has none."""
+    topic = MemoryTopic([0, *[2] * 499])
+    brokers = Configured(topic, retention_ms="60000")
+    assert expires_at_s(brokers, topic.manifest()) == 61.0
+    assert (brokers.requests, topic.fetched_records) == (1, 0)
 
 
 def at_once(task: Callable[[], None]) -> None:
