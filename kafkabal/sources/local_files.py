@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from stat import S_ISBLK, S_ISCHR, S_ISFIFO, S_ISREG, S_ISSOCK
 from typing import IO, Any, Final, NamedTuple
@@ -15,6 +16,9 @@ from kafkabal.input_files import exists
 from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, StoredFile
 from kafkabal.sources.source_protocol import printable
 
+_PENDING_A_THREAD: Final = 16
+"""Enough for a thread to have work while an earlier item takes long; a task for each of a million files at once would
+take 1.6 GB."""
 # do not block if a FIFO has since replaced the file
 _OPEN_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -167,8 +171,17 @@ def mapped(function: Callable[[Any], Any], items: Iterator[Any], threads: int) -
     if not threads:
         yield from map(function, items)
         return
+    pending: deque[Future[Any]] = deque()
     with ThreadPoolExecutor(threads, thread_name_prefix="kafkabal-list") as pool:
-        yield from pool.map(function, items)
+        try:
+            for item in items:
+                if len(pending) == _PENDING_A_THREAD * threads:
+                    yield pending.popleft().result()
+                pending.append(pool.submit(function, item))
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _kind_of(entry: os.DirEntry[str]) -> str:

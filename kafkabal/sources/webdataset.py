@@ -69,7 +69,9 @@ def _samples(file: IO[bytes]) -> Iterator[Fields]:
     """The files of each sample by extension, in archive order."""
     sample: Fields = {}
     with _opened(file) as archive:
-        for member in archive:
+        while (member := archive.next()) is not None:
+            # tarfile keeps all that it has read, and a million members would take 1 GB
+            archive.members.clear()  # type: ignore[attr-defined]
             folder, slash, name = member.name.rpartition("/")
             stem, dot, extension = name.partition(".")
             if not (member.isfile() or member.islnk()) or not (stem and dot):

@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 from hashlib import sha256
+from operator import length_hint
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.folder_source import FolderSource
+from kafkabal.sources.local_files import mapped
 from kafkabal.sources.source_protocol import WantedRecords
 from tests.unit.sources.records_of import Record, records_of
 
@@ -244,3 +246,15 @@ def test_options_that_make_other_records_are_reported(data: Path) -> None:
     assert FolderSource(data).options == {}
     assert FolderSource(data, key="label").options == {"--key": "label"}
     assert FolderSource(data, chunk_bytes=5).name == f"{FolderSource(data).name} in chunks of 5"
+
+
+def test_files_are_listed_a_few_at_a_time() -> None:
+    """With threads, results come in order, and at most some dozens of a million files wait for one: a task for each
+    would take 1.6 GB of memory."""
+    items = iter(range(1000))
+    ahead = []
+    for number, found in enumerate(mapped(lambda item: -item, items, 2)):
+        assert found == -number
+        ahead.append(1000 - length_hint(items) - number)
+    assert len(ahead) == 1000
+    assert max(ahead) <= 33

@@ -6,10 +6,13 @@ import gzip
 import io
 import tarfile
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
 from kafkabal.errors import InputFileError
+from kafkabal.sources import webdataset
+from kafkabal.sources.row_reader_protocol import WantedFields
 from kafkabal.sources.row_source import RowSource
 from tests.unit.sources.records_of import Record, records_of
 
@@ -104,3 +107,20 @@ def test_a_missing_value_is_refused(tmp_path: Path) -> None:
     path = archive(tmp_path / "a.tar", [("1.jpg", b"x"), ("2.png", b"y")])
     with pytest.raises(InputFileError, match="sample 2: missing field 'jpg'"):
         read(RowSource(path, value_field="jpg"))
+
+
+def test_members_that_were_read_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After 300 files the archive remembers one at most: those of a million would take 1 GB of memory."""
+    opened: list[Any] = []
+    open_archive = webdataset._opened
+
+    def remember(file: IO[bytes]) -> tarfile.TarFile:
+        opened.append(open_archive(file))
+        return opened[0]  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(webdataset, "_opened", remember)
+    path = archive(tmp_path / "a.tar", [(f"{n}.jpg", b"x" * 10_000) for n in range(300)])
+    with path.open("rb") as file:
+        kept = [len(opened[0].members) for _ in webdataset.webdataset_rows(file, 0, WantedFields())]
+    assert len(kept) > 1
+    assert max(kept) <= 1
