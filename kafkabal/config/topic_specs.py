@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -118,12 +120,14 @@ def differences(spec: TopicSpec, state: ClusterState) -> tuple[Difference, ...]:
     spec
         Of a topic that ``state`` has.
     """
-    row = state.topics.name.index(spec.name)
-    own = state.partitions.topic == row
-    factors = sorted(set(state.replication_factor[own].tolist()))
+    # both are sorted: a search of everything for each of 10,000 topics would take a quarter of a minute
+    row = bisect_left(state.topics.name, spec.name)
+    first, end = (bisect_left(state.partitions.topic, number) for number in (row, row + 1))
+    replicas = state.partitions.first[first : end + 1].tolist()
+    factors = sorted({after - before for before, after in pairwise(replicas)})
     found: list[tuple[str, str, str | None]] = []
-    if spec.partitions is not None and spec.partitions != int(own.sum()):
-        found.append(("partitions", str(spec.partitions), str(int(own.sum()))))
+    if spec.partitions is not None and spec.partitions != end - first:
+        found.append(("partitions", str(spec.partitions), str(end - first)))
     if spec.replication_factor is not None and factors != [spec.replication_factor]:
         found.append(("replication_factor", str(spec.replication_factor), " and ".join(map(str, factors))))
     there = state.topics.configs[row]

@@ -44,7 +44,10 @@ def _ring(sites: EligibleBrokers) -> list[int]:
     """Brokers that accept replicas, neighbours on different racks as far as possible: alternating racks, then by id."""
     rows = np.flatnonzero(sites.takes)
     rack = sites.rack[rows]
-    turn = np.array([int((rack[:i] == r).sum()) for i, r in enumerate(rack)])
+    by_rack = np.argsort(rack, kind="stable")
+    turn = np.empty(len(rack), np.int64)
+    # counted for all at once: a count for each of a thousand brokers, for each of 10,000 topics, took two minutes
+    turn[by_rack] = np.arange(len(rack)) - np.searchsorted(rack[by_rack], rack[by_rack])
     return [int(row) for row in rows[np.lexsort((rack, turn))]]
 
 

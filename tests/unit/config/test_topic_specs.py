@@ -72,3 +72,30 @@ def test_an_existing_topic_is_compared_with_its_specification(spec: TopicSpec, e
         cluster_builders.topic("u", [1], [1, 2]),
     ]
     assert [str(d) for d in differences(spec, cluster_builders.cluster(cluster_builders.brokers(2), rows))] == expected
+
+
+class _CountedName(str):
+    """A topic's name that counts how often it is compared."""
+
+    __slots__ = ()
+    comparisons = 0
+
+    def __eq__(self, other: object) -> bool:
+        type(self).comparisons += 1
+        return str.__eq__(self, other)
+
+    def __gt__(self, other: str) -> bool:
+        type(self).comparisons += 1
+        return str.__gt__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_an_existing_topic_is_found_without_a_search_of_all() -> None:
+    """Its name is compared with a dozen of 1000 names: thousands of existing topics must not take minutes."""
+    rows = [cluster_builders.topic(f"t{n:04}", [1]) for n in range(1000)]
+    cluster = cluster_builders.cluster(cluster_builders.brokers(1), rows)
+    spec = topic_spec("t0900", partitions=2)
+    object.__setattr__(spec, "name", _CountedName("t0900"))
+    assert [str(d) for d in differences(spec, cluster)] == ["t0900: partitions is 1, expected 2"]
+    assert _CountedName.comparisons < 20

@@ -11,7 +11,10 @@ from kafkabal.config.topic_specs import TopicSpec, topic_spec
 from kafkabal.errors import KafkabalError, LimitExceededError, UsageError
 from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, TopicRow
 from kafkabal.model.cluster_state import PRODUCE_LATENCY, ClusterState
+from kafkabal.placement.eligible_brokers import EligibleBrokers
+from kafkabal.placement.place_by_layout import place_by_layout
 from kafkabal.placement.placement_policy import PlacementPolicy, parse_policy
+from kafkabal.placement.placement_request import placement_requests
 from kafkabal.placement.topic_placement import PlacedTopics, place_topics
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.registry import default_scores, load_scores
@@ -361,3 +364,27 @@ def test_a_volume_has_room_where_only_its_first_log_dir_is_cordoned() -> None:
     ]
     placed = place_topics(cluster_builders.cluster(rows, []), [spec("t", 3, 3, cluster_builders.GB)], SCORE)
     assert {path for paths in placed.topics[0].log_dirs for path in paths} == {"/d1"}
+
+
+class _CountedRacks(np.ndarray):
+    """Racks that count the operations on them."""
+
+    operations = 0
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: object, **options: object) -> object:
+        type(self).operations += 1
+        plain = [each.view(np.ndarray) if isinstance(each, _CountedRacks) else each for each in inputs]
+        return getattr(ufunc, method)(*plain, **options)
+
+
+def test_the_ring_of_brokers_is_made_in_a_few_operations() -> None:
+    """As many for 90 brokers as for 9: a count for each would take minutes for 10,000 topics on a thousand."""
+    operations = []
+    for brokers in (9, 90):
+        sites = EligibleBrokers(empty(brokers), (), 0.9)
+        sites.rack = sites.rack.view(_CountedRacks)
+        _CountedRacks.operations = 0
+        (request,) = placement_requests([spec(partitions=1, factor=1)], sites, EVEN)
+        assert place_by_layout(request, sites, EVEN).tolist() == [[0]]
+        operations.append(_CountedRacks.operations)
+    assert operations[0] == operations[1]
