@@ -51,9 +51,14 @@ class BrokerLogs:
 
 
 def describe_log_dirs(
-    client: KafkaClient, broker: int, deadline: Deadline, partitions: Collection[TopicPartition] | None = None
+    client: KafkaClient, broker: int, deadline: Deadline, topics: Sequence[tuple[str, list[int]]] | None = None
 ) -> BrokerLogs:
-    """Ask a broker for its log dirs and their replicas: all, or at least those of some partitions.
+    """Ask a broker for its log dirs and their replicas.
+
+    Parameters
+    ----------
+    topics
+        Names and partition numbers of the replicas; None for all.
 
     Raises
     ------
@@ -61,9 +66,7 @@ def describe_log_dirs(
         If the principal may not describe the cluster, which never returns an empty response here.
     """
     topic = DescribeLogDirsRequest.DescribableLogDirTopic
-    named = None
-    if partitions is not None and len(partitions) <= _MOST_NAMED_PARTITIONS:
-        named = [topic(topic=name, partitions=numbers) for name, numbers in by_topic(partitions)]
+    named = None if topics is None else [topic(topic=name, partitions=numbers) for name, numbers in topics]
     response = client.call_broker(broker, DescribeLogDirsRequest(topics=named), deadline)
     check(response.error_code, f"describe the log dirs of broker {broker}", permission="DESCRIBE on the cluster")
     if not response.results:
@@ -87,9 +90,11 @@ def replica_logs(
     client: KafkaClient, brokers: Collection[int], partitions: Collection[TopicPartition]
 ) -> tuple[dict[ReplicaOn, ReplicaLog], dict[int, Fault]]:
     """The log dirs of these partitions on these brokers, and the brokers that did not respond."""
+    # grouped once: for each of a thousand brokers it would take seconds of every observation
+    topics = list(by_topic(partitions)) if len(partitions) <= _MOST_NAMED_PARTITIONS else None
 
     def ask(broker: int, deadline: Deadline) -> BrokerLogs:
-        return describe_log_dirs(client, broker, deadline, partitions)
+        return describe_log_dirs(client, broker, deadline, topics)
 
     found: dict[ReplicaOn, ReplicaLog] = {}
     faults: dict[int, Fault] = {}

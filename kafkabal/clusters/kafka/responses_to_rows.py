@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -86,7 +86,7 @@ class _TopicRows:
     def __init__(self, responses: BrokerResponses) -> None:
         self._responses = responses
         self._copying = {broker for broker, logs in responses.logs.items() if logs.future}
-        self._with_remote = [logs for logs in responses.logs.values() if logs.remote]
+        self._remote_bytes_of = _reported_remote_bytes(responses.logs.values())
 
     def __iter__(self) -> Iterator[TopicRow]:
         configs = self._responses.configs
@@ -124,9 +124,9 @@ class _TopicRows:
         """Bytes only in remote storage: as reported by brokers, or else estimated by the bytes per record on disk."""
         replicas: list[int] = p.replica_nodes
         local_bytes = found[replicas.index(p.leader_id)][1] if p.leader_id in replicas else None
-        reported = [at for at in self._reported(name) if at >= 0]
-        if reported:
-            return max(max(reported) - (local_bytes or 0), 0)
+        reported = self._remote_bytes_of.get(name)
+        if reported is not None:
+            return max(reported - (local_bytes or 0), 0)
         responses = self._responses
         start, end = responses.start_offsets.get(name, -1), responses.end_offsets.get(name, -1)
         local_start = responses.local_start_offsets.get(name, -1)
@@ -137,10 +137,6 @@ class _TopicRows:
         if local_bytes is None or local_start >= end:
             return None
         return round(local_bytes * (local_start - start) / (end - local_start))
-
-    def _reported(self, name: TopicPartition) -> Iterator[int]:
-        for logs in self._with_remote:
-            yield logs.remote.get(name.topic, {}).get(name.partition, -1)
 
     def _found(self, topic: str, p: Any, broker: int) -> tuple[int | None, int | None]:
         """Index of the log dir and bytes of a replica."""
@@ -163,6 +159,19 @@ class _TopicRows:
             if broker in self._copying
             and (at := self._responses.logs[broker].future.get(name.topic, _NO_LOGS).get(name.partition))
         ]
+
+
+def _reported_remote_bytes(logs: Iterable[BrokerLogs]) -> dict[TopicPartition, int]:
+    """The most bytes in remote storage that a broker reports of each partition, without partitions of which none
+    does."""
+    found: dict[TopicPartition, int] = {}
+    for each in logs:
+        for topic, sizes in each.remote.items():
+            for number, size_bytes in sizes.items():
+                name = TopicPartition(topic, number)
+                if size_bytes >= 0:
+                    found[name] = max(size_bytes, found.get(name, 0))
+    return found
 
 
 def _described(topic: Any) -> list[Any]:

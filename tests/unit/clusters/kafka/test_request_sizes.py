@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -149,3 +149,24 @@ def test_elements_are_counted() -> None:
     client = _CountingClient()
     alter_reassignments(client, dict.fromkeys(_names(100), (1, 2, 3)), allow_replication_factor_change=True)
     assert client.most >= 400
+
+
+class _CountedNames(list[TopicPartition]):
+    """Partitions that count how often somebody goes through all of them."""
+
+    passes = 0
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        self.passes += 1
+        return super().__iter__()
+
+
+def test_partitions_are_grouped_once_for_all_brokers() -> None:
+    """However many brokers are asked for the same partitions, their names are sorted into topics once."""
+    passes = []
+    for brokers in (range(1), range(50)):
+        names = _CountedNames(_names(10))
+        with pytest.raises(NotAuthorizedError):  # as an empty answer is taken
+            replica_logs(_CountingClient(), brokers, names)  # type: ignore[arg-type]
+        passes.append(names.passes)
+    assert passes[0] == passes[1]
