@@ -102,11 +102,11 @@ class RecordsInFlight:
     def add_all(self, partitions: I64) -> None:
         """Count the records that will be queued, in this order; they are the whole flight."""
         self._picked_at_once = partitions
-        for partition, records in enumerate(np.bincount(partitions).tolist()):
-            if records:
-                tally = self.of_partition(partition)
-                tally.records += records
-                tally.left += records
+        counts = np.bincount(partitions)
+        for partition in np.flatnonzero(counts).tolist():
+            tally = self.of_partition(partition)
+            tally.records += int(counts[partition])
+            tally.left += int(counts[partition])
 
     def add_one(self, partition: int) -> PartitionTally:
         """Count the one record that will be queued next; returns the tally of its partition."""
