@@ -125,15 +125,18 @@ class SnapshotCluster:
         self, brokers: Collection[int], partitions: Collection[TopicPartition]
     ) -> tuple[Mapping[ReplicaOn, ReplicaLog], Mapping[int, Fault]]:
         """The log dirs of these partitions on these brokers, and the brokers that were not registered."""
+        asked = {broker: self._contents.broker(broker) for broker in brokers}
+        faults = {
+            broker: Fault("unreachable", f"broker {broker} is not registered with the cluster")
+            for broker, row in asked.items()
+            if row is None
+        }
         found: dict[ReplicaOn, ReplicaLog] = {}
-        faults: dict[int, Fault] = {}
-        for broker in brokers:
-            row = self._contents.broker(broker)
-            if row is None:
-                faults[broker] = Fault("unreachable", f"broker {broker} is not registered with the cluster")
-                continue
-            for name in partitions:
-                found.update(_logs(row, name, self._contents.partition(name)))
+        for name in partitions:
+            partition = self._contents.partition(name)
+            if partition is not None:
+                holders = (asked.get(broker) for broker in partition.replicas)
+                found.update(log for holder in holders if holder is not None for log in _logs(holder, name, partition))
         return found, faults
 
     def create_topics(self, topics: Sequence[NewTopic], *, validate_only: bool = False) -> Mapping[str, Fault]:
@@ -262,9 +265,9 @@ class SnapshotCluster:
         raise MissingCapabilityError(f"{self._path}: not supported by snapshots: {capability.replace('-', ' ')}")
 
 
-def _logs(broker: BrokerRow, name: TopicPartition, row: PartitionRow | None) -> Iterator[tuple[ReplicaOn, ReplicaLog]]:
-    """The log of a partition on a broker, if it is there and known; an unknown size counts as 0."""
-    if row is None or broker.broker not in row.replicas or row.log_dirs is None:
+def _logs(broker: BrokerRow, name: TopicPartition, row: PartitionRow) -> Iterator[tuple[ReplicaOn, ReplicaLog]]:
+    """The log of a partition on a broker that holds it, if it is known; an unknown size counts as 0."""
+    if row.log_dirs is None:
         return
     at = row.replicas.index(broker.broker)
     log_dir, size_bytes = row.log_dirs[at], row.sizes[at] if row.sizes is not None else None

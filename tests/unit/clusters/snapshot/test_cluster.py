@@ -11,6 +11,7 @@ import pytest
 
 from kafkabal.clusters.cluster_protocol import NewTopic, ReadRequest, ReplicaOn
 from kafkabal.clusters.snapshot.cluster import SnapshotCluster
+from kafkabal.clusters.snapshot.mutable_rows import MutableRows
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.errors import UsageError
@@ -239,3 +240,22 @@ def test_the_result_is_saved_to_another_file(tmp_path: Path) -> None:
     assert path.read_bytes() == before
     state = read_snapshot(saved)
     assert state.brokers.id[state.replicas.broker].tolist() == [3, 2]
+
+
+def test_partitions_are_looked_up_once_for_all_brokers(
+    snapshot: Callable[..., SnapshotCluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not for each broker: of 200,000 partitions on a thousand brokers each observation would take minutes."""
+    cluster = snapshot(_brokers(), _row([1, 2]), _row([3], partition=1))
+    looked_up: list[TopicPartition] = []
+    lookup = MutableRows.partition
+
+    def partition(rows: MutableRows, name: TopicPartition) -> Any:
+        looked_up.append(name)
+        return lookup(rows, name)
+
+    monkeypatch.setattr(MutableRows, "partition", partition)
+    names = [_T, TopicPartition("t", 1)]
+    found, _ = cluster.replica_logs([1, 2, 3], names)
+    assert {(replica.partition, replica.broker) for replica in found} == {(0, 1), (0, 2), (1, 3)}
+    assert looked_up == names
