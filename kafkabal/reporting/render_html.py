@@ -80,11 +80,12 @@ def _cells(column: Column) -> list[Cell]:
     if column.kind in BARS:
         return list(_bars(values, has_fair=column.kind is ValueKind.FAIR_BAR))
     arrows = ("", " ▲", " ▼")
+    has_arrows = any(column.outside)
     return [
         Cell(
             text=("~" if column.estimated is not None and column.estimated[i] else "")
             + show_value(value, column.kind)
-            + (arrows[column.outside[i]] if any(column.outside) else ""),
+            + (arrows[column.outside[i]] if has_arrows else ""),
             classes=" ".join(
                 (column.tones[i].value if column.tones else "", "" if column.kind in _LEFT else "number")
             ).strip(),

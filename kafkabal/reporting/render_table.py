@@ -139,11 +139,12 @@ def _cells(column: Column, rows: int | None, surface: OutputCapabilities, bar_ce
     else:
         texts = [show_value(value, column.kind) for value in values]
     arrows = _ARROWS if surface.unicode else _ASCII_ARROWS
+    has_arrows = any(column.outside)
     return [
         Text(
             ("~" if column.estimated is not None and column.estimated[i] else "")
             + text
-            + (arrows[column.outside[i]] if any(column.outside) else ""),
+            + (arrows[column.outside[i]] if has_arrows else ""),
             STYLES[column.tones[i]] if column.tones else "",
         )
         for i, text in enumerate(texts)
