@@ -11,7 +11,7 @@ from kafkabal.clusters import Cluster, Reading, ReadRequest
 from kafkabal.config import Settings, with_profile_disks
 from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState
 from kafkabal.producer.latency_noise import LatencyNoise
-from kafkabal.routing import RoutingView, view_of
+from kafkabal.routing import ClusterViews, RoutingView
 from kafkabal.scoring import Need, WeightedScore, require, supplied
 from kafkabal.telemetry import BrokerLatencies, with_rates
 
@@ -82,6 +82,8 @@ class ViewReader:
         self._before: tuple[float, ClusterState] | None = None
         self._latest: tuple[float, ClusterState] | None = None
         self._took_s = 0.0
+        self._views: tuple[ClusterState, tuple[WeightedScore, ...], ClusterViews] | None = None
+        """Of a state, by these scores."""
 
     def read(self, scores: Iterable[WeightedScore]) -> None:
         """Read the cluster again, and the latencies.
@@ -117,23 +119,23 @@ class ViewReader:
             If the topic is unknown, or the cluster can never supply what a score needs.
         """
         assert self._latest is not None
-        selected, (at_s, state) = tuple(scores), self._latest
-        known = supplied(state)
-        for weighted in selected:
-            if not weighted.score.needs <= known | _NEEDS_MET_LATER:
-                require(weighted.score, state)
-        # a score whose latencies are not measured yet would change no weight, and would claim that bytes need not be
-        # even
-        ready = [w for w in selected if w.score.needs <= known | _NEEDS_NOT_AWAITED]
-        return view_of(
-            state,
-            topic,
-            ready,
-            at_s=at_s,
-            took_s=self._took_s,
-            latency_s=state.measured[PRODUCE_LATENCY],
-            supplied=_NEEDS_NOT_AWAITED,
+        at_s, state = self._latest
+        return self._views_of(state, tuple(scores)).view(
+            topic, at_s=at_s, took_s=self._took_s, latency_s=state.measured[PRODUCE_LATENCY]
         )
+
+    def _views_of(self, state: ClusterState, scores: tuple[WeightedScore, ...]) -> ClusterViews:
+        """The views of all topics: a program may produce to hundreds."""
+        if self._views is None or self._views[0] is not state or self._views[1] != scores:
+            known = supplied(state)
+            for weighted in scores:
+                if not weighted.score.needs <= known | _NEEDS_MET_LATER:
+                    require(weighted.score, state)
+            # a score whose latencies are not measured yet would change no weight, and would claim that bytes need not
+            # be even
+            ready = [w for w in scores if w.score.needs <= known | _NEEDS_NOT_AWAITED]
+            self._views = state, scores, ClusterViews(state, ready, supplied=_NEEDS_NOT_AWAITED)
+        return self._views[2]
 
     def _read(self, at_s: float, needs: frozenset[Need]) -> ClusterState:
         sampled = Need.RATES in needs

@@ -62,33 +62,65 @@ class MarginalLoad:
         return np.asarray(self.load + np.bincount(self.holder[placed], added, len(self.load)), np.float64)
 
 
-def marginal_load_of(weighted: WeightedScore, state: ClusterState, first: int, end: int) -> MarginalLoad:
-    """The slope of a score for the topic whose partitions are rows ``first:end`` of the cluster."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClusterLoad:
+    """What a weighted score says of a whole cluster, whichever topic is routed; created by :func:`cluster_load_of`."""
+
+    weighted: WeightedScore
+    state: ClusterState
+    """With a size for every replica."""
+    replica_load: F64
+    leader_load: F64
+    load: F64
+    """float64, shape (n_holders,)."""
+    capacity: F64
+    counted: Bools
+    group: I32
+    has_base: Bools
+    """bool, shape (n_holders,): whether some of its load comes from no replica."""
+
+    def of_topic(self, first: int, end: int) -> MarginalLoad:
+        """The slope of the score for the topic whose partitions are rows ``first:end`` of the cluster."""
+        state, score = self.state, self.weighted.score
+        rows = slice(int(state.partitions.first[first]), int(state.partitions.first[end]))
+        now = _loads(self.replica_load, self.leader_load, state, rows)
+        per_byte = (_loads_by(score, _grown(state, rows), rows) - now) / _PROBE
+        per_rate = (_loads_by(score, _faster(state, first, end), rows) - now) / _PROBE
+        rate = np.nan_to_num(state.partitions.in_bytes_per_s[first:end])
+        of_replica = state.replicas.partition[rows] - first
+        holder = (state.replicas.broker if score.grain is Grain.BROKER else state.replicas.log_dir)[rows]
+        placed = holder >= 0
+        own_load = np.bincount(holder[placed], (per_rate * rate[of_replica])[placed], len(self.load))
+        inert = not (per_byte.any() or per_rate.any())
+        return MarginalLoad(
+            name=score.name,
+            weight=self.weighted.weight,
+            holder=holder,
+            load=self.load - own_load,
+            capacity=self.capacity,
+            counted=self.counted,
+            group=self.group,
+            per_byte=per_byte,
+            per_fraction=per_rate * float(rate.sum()),
+            follows_traffic=np.asarray(self.has_base & inert & (score.grain is Grain.BROKER)),
+        )
+
+
+def cluster_load_of(weighted: WeightedScore, state: ClusterState) -> ClusterLoad:
+    """Evaluate a score for the whole cluster."""
     score = weighted.score
     known = _with_known_sizes(state)
-    rows = slice(int(state.partitions.first[first]), int(state.partitions.first[end]))
-    now = _loads(score, known, rows)
-    per_byte = (_loads(score, _grown(known, rows), rows) - now) / _PROBE
-    per_rate = (_loads(score, _faster(known, first, end), rows) - now) / _PROBE
-    rate = np.nan_to_num(state.partitions.in_bytes_per_s[first:end])
-    of_replica = state.replicas.partition[rows] - first
-    holder = (state.replicas.broker if score.grain is Grain.BROKER else state.replicas.log_dir)[rows]
-    load = holder_load(score, known)
-    placed = holder >= 0
-    load = load - np.bincount(holder[placed], (per_rate * rate[of_replica])[placed], len(load))
-    own_group = score.holder_group(state)
-    inert = not (per_byte.any() or per_rate.any())
-    return MarginalLoad(
-        name=score.name,
-        weight=weighted.weight,
-        holder=holder,
+    load, own_group = holder_load(score, known), score.holder_group(state)
+    return ClusterLoad(
+        weighted=weighted,
+        state=known,
+        replica_load=np.asarray(score.replica_load(known), np.float64),
+        leader_load=np.asarray(score.leader_load(known), np.float64),
         load=load,
         capacity=due_of(score, known, _rules_of_what_is_written(known)),
         counted=counted_holders(score, state),
         group=np.zeros(len(load), np.int32) if own_group is None else own_group,
-        per_byte=per_byte,
-        per_fraction=per_rate * float(rate.sum()),
-        follows_traffic=np.asarray((score.base_load(known) != 0) & inert & (score.grain is Grain.BROKER)),
+        has_base=np.asarray(score.base_load(known) != 0),
     )
 
 
@@ -102,12 +134,16 @@ def _rules_of_what_is_written(state: ClusterState) -> Rules:
     return replace(rules_of(state), movable=everything, ignored=~everything)
 
 
-def _loads(score: Score, state: ClusterState, rows: slice) -> F64:
+def _loads_by(score: Score, state: ClusterState, rows: slice) -> F64:
+    return _loads(np.asarray(score.replica_load(state)), np.asarray(score.leader_load(state)), state, rows)
+
+
+def _loads(replica_load: F64, leader_load: F64, state: ClusterState, rows: slice) -> F64:
     """Load that each replica of the topic puts on its holder, including what leadership adds."""
-    load = np.array(score.replica_load(state)[rows], np.float64)
+    load = np.array(replica_load[rows], np.float64)
     broker, partition = state.replicas.broker[rows], state.replicas.partition[rows]
     leads = broker == state.partitions.leader[partition]
-    load[leads] += score.leader_load(state)[partition[leads]]
+    load[leads] += leader_load[partition[leads]]
     return load
 
 

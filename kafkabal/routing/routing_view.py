@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,7 @@ from kafkabal.model import F64, I32, I64, Bools
 if TYPE_CHECKING:
     # every policy imports views, and listing policies must import neither clusters nor scores
     from kafkabal.model import ClusterState
-    from kafkabal.routing.marginal_load import MarginalLoad
+    from kafkabal.routing.marginal_load import ClusterLoad, MarginalLoad
     from kafkabal.scoring import Need, WeightedScore
 
 
@@ -116,31 +117,74 @@ def view_of(
     UsageError
         If the topic is unknown, or the cluster does not supply what a score needs.
     """
-    from kafkabal.model import replica_bytes
+    views = ClusterViews(state, scores, supplied=supplied)
+    return views.view(topic, at_s=at_s, took_s=took_s, latency_s=latency_s)
 
-    first, end = _partition_rows(state, topic)
-    replicas = slice(int(state.partitions.first[first]), int(state.partitions.first[end]))
-    sizes = replica_bytes(state)
-    broker = state.replicas.broker
-    partition = (state.replicas.partition[replicas] - first).astype(np.int32)
-    n_brokers = len(state.brokers)
-    return RoutingView(
-        topic=topic,
-        at_s=at_s,
-        took_s=took_s,
-        broker_id=state.brokers.id,
-        racks=state.racks,
-        rack=state.brokers.rack,
-        live=state.brokers.is_live,
-        leader=_live_leader(state.partitions.leader[first:end], state.brokers.is_live),
-        replica_partition=partition,
-        replica_broker=broker[replicas],
-        used_bytes=np.bincount(broker, sizes, n_brokers).astype(np.float64),
-        capacity_bytes=_capacity(state),
-        partition_bytes=_largest_copy(sizes[replicas], partition, end - first),
-        latency_s=np.full(n_brokers, np.nan) if latency_s is None else latency_s,
-        marginal_loads=tuple(_marginal_loads(state, scores, supplied, first, end)),
-    )
+
+class ClusterViews:
+    """Views of topics of one cluster; what they have in common is computed once, as it takes most of the time.
+
+    Parameters
+    ----------
+    scores, supplied
+        See :func:`view_of`.
+    """
+
+    def __init__(
+        self, state: ClusterState, scores: Iterable[WeightedScore] = (), *, supplied: Collection[Need] = ()
+    ) -> None:
+        self._state = state
+        self._scores = tuple(scores)
+        self._supplied = supplied
+
+    def view(self, topic: str, *, at_s: float = 0.0, took_s: float = 0.0, latency_s: F64 | None = None) -> RoutingView:
+        """The view of a topic; see :func:`view_of`."""
+        state = self._state
+        first, end = _partition_rows(state, topic)
+        replicas = slice(int(state.partitions.first[first]), int(state.partitions.first[end]))
+        partition = (state.replicas.partition[replicas] - first).astype(np.int32)
+        return RoutingView(
+            topic=topic,
+            at_s=at_s,
+            took_s=took_s,
+            broker_id=state.brokers.id,
+            racks=state.racks,
+            rack=state.brokers.rack,
+            live=state.brokers.is_live,
+            leader=_live_leader(state.partitions.leader[first:end], state.brokers.is_live),
+            replica_partition=partition,
+            replica_broker=state.replicas.broker[replicas],
+            used_bytes=self._used_bytes.copy(),
+            capacity_bytes=self._capacity_bytes.copy(),
+            partition_bytes=_largest_copy(self._sizes[replicas], partition, end - first),
+            latency_s=np.full(len(state.brokers), np.nan) if latency_s is None else latency_s,
+            marginal_loads=tuple(load.of_topic(first, end) for load in self._loads),
+        )
+
+    @cached_property
+    def _sizes(self) -> I64:
+        from kafkabal.model import replica_bytes
+
+        return replica_bytes(self._state)
+
+    @cached_property
+    def _used_bytes(self) -> F64:
+        used = np.bincount(self._state.replicas.broker, self._sizes, len(self._state.brokers))
+        return used.astype(np.float64)
+
+    @cached_property
+    def _capacity_bytes(self) -> F64:
+        return _capacity(self._state)
+
+    @cached_property
+    def _loads(self) -> tuple[ClusterLoad, ...]:
+        from kafkabal.routing.marginal_load import cluster_load_of
+        from kafkabal.scoring import require
+
+        for weighted in self._scores:
+            if not weighted.score.needs <= set(self._supplied):
+                require(weighted.score, self._state)
+        return tuple(cluster_load_of(weighted, self._state) for weighted in self._scores)
 
 
 def _partition_rows(state: ClusterState, topic: str) -> tuple[int, int]:
@@ -169,15 +213,3 @@ def _largest_copy(sizes: I64, partition: I32, n: int) -> F64:
     largest = np.zeros(n)
     np.maximum.at(largest, partition, sizes)
     return largest
-
-
-def _marginal_loads(
-    state: ClusterState, scores: Iterable[WeightedScore], supplied: Collection[Need], first: int, end: int
-) -> Iterable[MarginalLoad]:
-    from kafkabal.routing.marginal_load import marginal_load_of
-    from kafkabal.scoring import require
-
-    for weighted in scores:
-        if not weighted.score.needs <= set(supplied):
-            require(weighted.score, state)
-        yield marginal_load_of(weighted, state, first, end)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,13 @@ from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.errors import UsageError
 from kafkabal.model.cluster_state import LogDirState
 from kafkabal.producer.routing_view_reader import ViewReader
+from kafkabal.routing import marginal_load
 from kafkabal.routing.routing_view import RoutingView
+from kafkabal.scoring.evaluation import due_of
 from kafkabal.scoring.registry import WeightedScore, load_scores
+from kafkabal.scoring.score_protocol import Score
 from kafkabal.simulator.workload_cluster import TOPIC, WorkloadCluster, build_workload_cluster
+from kafkabal.testing import cluster_builders
 
 
 def next_view(views: ViewReader, scores: Sequence[WeightedScore]) -> RoutingView:
@@ -86,3 +91,23 @@ def test_brokers_that_report_no_log_dirs_are_asked_again() -> None:
     forever = ViewReader(Reader(silent), latency=Latencies(), prometheus=None, clock=lambda: 5.0, sleep=slept_s.append)
     with pytest.raises(UsageError, match="needs log-dirs"):
         next_view(forever, load_scores(["disk"]))
+
+
+def test_a_reading_is_evaluated_once_for_all_topics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What brokers are due does not depend on the topic: for each of a thousand topics it would take minutes."""
+    evaluated: list[str] = []
+
+    def due(score: Score, *more: Any) -> Any:
+        evaluated.append(score.name)
+        return due_of(score, *more)
+
+    monkeypatch.setattr(marginal_load, "due_of", due)
+    state = cluster_builders.cluster(
+        cluster_builders.brokers(3), [cluster_builders.topic(name, [1, 2], [2, 3]) for name in "abc"]
+    )
+    views = ViewReader(Reader(Reading(state)), latency=Latencies(), prometheus=None, clock=lambda: 0.0)
+    scores = load_scores(["disk"])
+    for times in (1, 2):
+        views.read(scores)
+        assert [views.view(name, scores).topic for name in "abc"] == ["a", "b", "c"]
+        assert evaluated == ["disk"] * times
