@@ -57,7 +57,7 @@ def test_a_checkpoint_that_failed_is_written_by_the_next(path: Path, monkeypatch
                 manifest.checkpoint(3, {0: 7})
         manifest.checkpoint(3, {0: 7})
     with SendManifest.open(path, HEADER) as manifest:
-        assert (manifest.through, manifest.offsets) == (3, {0: 7})
+        assert (manifest.through, manifest.offsets) == (3, {0: 7, 1: 0})
 
 
 @pytest.mark.parametrize("room_bytes", [0, 1, 30])
@@ -105,7 +105,7 @@ def test_a_torn_last_line_is_cut_off(path: Path) -> None:
         assert manifest.through == 1
         manifest.checkpoint(2, {0: 7})
     with SendManifest.open(path, HEADER) as manifest:
-        assert (manifest.through, manifest.offsets) == (2, {0: 7})
+        assert (manifest.through, manifest.offsets) == (2, {0: 7, 1: 0})
 
 
 def test_a_checkpoint_without_news_writes_nothing(path: Path) -> None:
@@ -201,3 +201,16 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(OutputError, match="cannot write"):
         SendManifest.open(tmp_path / "file" / "m", HEADER)
+
+
+def test_a_checkpoint_writes_the_offsets_that_changed(tmp_path: Path) -> None:
+    """One of 1000 partitions: all of them, every second, would fill the disk. The next run has all of them."""
+    path, offsets = tmp_path / "m", dict.fromkeys(range(1000), 5)
+    header = msgspec.structs.replace(HEADER, offsets=offsets)
+    with SendManifest.open(path, header) as manifest:
+        for through in (1, 2):
+            before = path.stat().st_size
+            manifest.checkpoint(through, {**offsets, 7: 5 + through})
+            assert path.stat().st_size - before < 50
+    with SendManifest.open(path, header) as manifest:
+        assert (manifest.through, manifest.offsets) == (2, {**offsets, 7: 7})
