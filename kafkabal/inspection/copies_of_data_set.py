@@ -11,8 +11,6 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-import numpy as np
-
 from kafkabal.inspection.partition_and_holder_figures import partition_figures
 from kafkabal.model import ClusterState
 
@@ -66,7 +64,7 @@ def _copies_on(name: str, state: ClusterState, patterns: Sequence[str], names: C
         data_set = _data_set(topic, names)
         if not any(fnmatchcase(text, pattern) for text in (topic, data_set) for pattern in patterns):
             continue
-        own = slice(*np.searchsorted(partitions.topic, [row, row + 1]).tolist())
+        own = partitions.rows_of(row)
         start, end = partitions.start_offset[own], partitions.end_offset[own]
         is_known = bool((end >= 0).all())
         yield TopicCopy(

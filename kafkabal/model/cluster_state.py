@@ -11,6 +11,7 @@ that the same cluster always gives the same columns. An index of -1 means "none"
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -115,6 +116,11 @@ class Topics:
     def __len__(self) -> int:
         return len(self.name)
 
+    def index_of(self, name: str) -> int:
+        """Row of a topic, -1 if unknown."""
+        at = bisect_left(self.name, name)
+        return at if at < len(self.name) and self.name[at] == name else -1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Partitions:
@@ -136,6 +142,11 @@ class Partitions:
 
     def __len__(self) -> int:
         return len(self.topic)
+
+    def rows_of(self, topic: int) -> slice:
+        """The rows of a topic's partitions, by the row of the topic."""
+        first, end = np.searchsorted(self.topic, [topic, topic + 1]).tolist()
+        return slice(first, end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

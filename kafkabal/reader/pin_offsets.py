@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from queue import Empty, SimpleQueue
 from typing import Protocol, TypeVar
@@ -101,8 +103,7 @@ class _OffsetsAndSizes:
 class _Readers:
     """Reads several partitions at the same time, each thread with a reader of its own.
 
-    A reader is used for one partition after the other: connecting anew for each of thousands would take longer than to
-    read them.
+    A reader is used for one partition after another: connecting for each of thousands would take longer than reading.
     """
 
     def __init__(self, fetcher: Callable[[], TopicFetcher]) -> None:
@@ -123,12 +124,18 @@ class _Readers:
         return self._pool.map(lambda p: self._run(job, p), partitions)
 
     def _run(self, job: Callable[[TopicFetcher, int], _T], partition: int) -> _T:
+        with self.one() as reader:
+            return job(reader, partition)
+
+    @contextmanager
+    def one(self) -> Iterator[TopicFetcher]:
+        """A reader that no other thread uses meanwhile."""
         try:
             reader = self._idle.get_nowait()
         except Empty:
             reader = self._fetcher()
         try:
-            return job(reader, partition)
+            yield reader
         finally:
             self._idle.put(reader)
 
@@ -165,15 +172,11 @@ def pin_topic(
     described = brokers.describe_topic(topic, ANSWER_S)
     if described is None:
         raise unknown_topic(topic)
-    reader = fetcher(described.topic_id)
-    try:
-        ranges = reader.ranges()
-        filled = {p: r for p, r in ranges.items() if r[0] < r[1]}
-        sizes = _partition_sizes(brokers, reader, topic, filled)
-    finally:
-        reader.close()
-
-    with _Readers(lambda: fetcher(described.topic_id)) as readers:
+    with _Readers(partial(fetcher, described.topic_id)) as readers:
+        with readers.one() as reader:
+            ranges = reader.ranges()
+            filled = {p: r for p, r in ranges.items() if r[0] < r[1]}
+            sizes = _partition_sizes(brokers, reader, topic, filled)
         probe = list(readers.each(filled, lambda reader, p: _probe_ends(reader, p, *filled[p], sizes[p])))
         has_gaps = any(ends[-1:] != [end - 1] for (ends, _), (_, end) in zip(probe, filled.values(), strict=True))
         counts = count or (count is None and (_is_compacted(brokers, topic) or has_gaps))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -121,10 +120,9 @@ def _topic_table(creation: Creation) -> Table:
 
 def _existing_shape(state: ClusterState, name: str) -> tuple[int, int]:
     """Number of partitions of a topic, and replicas of its first one."""
-    row = bisect_left(state.topics.name, name)
-    first, end = (bisect_left(state.partitions.topic, number) for number in (row, row + 1))
-    replicas_from, replicas_to = state.partitions.first[first : first + 2].tolist()
-    return end - first, replicas_to - replicas_from
+    own = state.partitions.rows_of(state.topics.index_of(name))
+    replicas_from, replicas_to = state.partitions.first[own.start : own.start + 2].tolist()
+    return own.stop - own.start, replicas_to - replicas_from
 
 
 def _broker_table(creation: Creation) -> Table:

@@ -188,11 +188,11 @@ class ClusterViews:
 
 
 def _partition_rows(state: ClusterState, topic: str) -> tuple[int, int]:
-    if topic not in state.topics.name:
+    row = state.topics.index_of(topic)
+    if row < 0:
         raise unknown_topic(topic)
-    row = state.topics.name.index(topic)
-    first, end = np.searchsorted(state.partitions.topic, [row, row + 1])
-    return int(first), int(end)
+    own = state.partitions.rows_of(row)
+    return own.start, own.stop
 
 
 def _live_leader(leader: I32, live: Bools) -> I32:

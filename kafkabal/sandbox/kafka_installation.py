@@ -19,7 +19,7 @@ from kafkabal.errors import OperationError
 from kafkabal.sandbox.exit_diagnosis import cause_in
 from kafkabal.sandbox.jars import ensure_jars
 from kafkabal.sandbox.java_programs import java_build, java_command, run_java
-from kafkabal.sandbox.kraft_format import CHECKPOINTS, BootstrapCheckpoint, new_kafka_uuid
+from kafkabal.sandbox.kraft_format import BootstrapCheckpoint, checkpoint_in, new_kafka_uuid
 from kafkabal.sandbox.sandbox_home import make_folder
 from kafkabal.sandbox.sandbox_locks import exclusive
 from kafkabal.sandbox.server_properties import as_properties_file
@@ -42,8 +42,7 @@ class KafkaInstallation:
     @property
     def bootstrap_checkpoint(self) -> BootstrapCheckpoint | None:
         """The records that a new KRaft cluster of this version starts with, once Kafka's tool has written them."""
-        path = next((path for path in CHECKPOINTS if (self.folder / path).is_file()), None)
-        return None if path is None else BootstrapCheckpoint(path, (self.folder / path).read_bytes())
+        return checkpoint_in(self.folder)
 
     @property
     def class_cache(self) -> Path:
@@ -97,11 +96,13 @@ def _write_bootstrap_checkpoint(distribution: KafkaInstallation) -> None:
         if result.exit_code != 0:
             cause = cause_in((result.stdout + result.stderr).splitlines())
             raise OperationError(f"Kafka's storage tool failed: {cause}")
-        path = next((path for path in CHECKPOINTS if (scratch / "data" / path).is_file()), None)
-        if path is None:
+        checkpoint = checkpoint_in(scratch / "data")
+        if checkpoint is None:
             raise OperationError(f"Kafka's storage tool wrote no checkpoint for Kafka {distribution.version}")
-        with replacing(make_folder((distribution.folder / path).parent) / Path(path).name) as file:
-            file.write((scratch / "data" / path).read_bytes())
+        target = distribution.folder / checkpoint.path
+        make_folder(target.parent)
+        with replacing(target) as file:
+            file.write(checkpoint.records)
 
 
 def _one_node(data: Path) -> dict[str, str]:

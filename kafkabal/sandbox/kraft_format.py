@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
-CHECKPOINTS: Final = ("bootstrap.checkpoint", "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint")
+_CHECKPOINTS: Final = ("bootstrap.checkpoint", "__cluster_metadata-0/00000000000000000000-0000000000.checkpoint")
 """Where Kafka's tool writes the checkpoint: the first until 4.3, the second from 4.4 on (KIP-1170)."""
 
 
@@ -21,7 +21,7 @@ class BootstrapCheckpoint(NamedTuple):
     """The records that a new KRaft cluster of a version starts with."""
 
     path: str
-    """Below the dir of the metadata: one of :data:`CHECKPOINTS`."""
+    """Below the dir of the metadata: one of :data:`_CHECKPOINTS`."""
     records: bytes
 
 
@@ -31,6 +31,12 @@ def new_kafka_uuid() -> str:
         text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode("ascii").rstrip("=")
         if not text.startswith("-"):
             return text
+
+
+def checkpoint_in(metadata: Path) -> BootstrapCheckpoint | None:
+    """The checkpoint in a formatted dir of metadata; None if there is none."""
+    path = next((path for path in _CHECKPOINTS if (metadata / path).is_file()), None)
+    return None if path is None else BootstrapCheckpoint(path, (metadata / path).read_bytes())
 
 
 def format_dirs(

@@ -22,10 +22,10 @@ from kafkabal.clusters.kafka.messages import DescribeShareGroupOffsetsRequest
 from kafkabal.clusters.kafka.request_chunks import by_topic
 from kafkabal.model import TopicPartition
 
-_EARLIEST, _LATEST, _EARLIEST_LOCAL = -2, -1, -4
+EARLIEST, LATEST, _EARLIEST_LOCAL = -2, -1, -4
 _LOCAL_VERSION = 8
 """First version of ListOffsets that reports where the log on disk begins (KIP-405, Kafka 3.4)."""
-_PARTITIONS_A_REQUEST = 10_000
+PARTITIONS_A_REQUEST = 10_000
 """A response for 10,000 partitions has some 300 kB; each partition costs the leader a lookup in memory."""
 # how long a leader may search tiered storage
 _REMOTE_TIMEOUT_MS = 10_000
@@ -53,14 +53,14 @@ def leader_offsets(
 ) -> LeaderOffsets:
     """Ask a leader for the start and end offsets of its partitions."""
     offsets = LeaderOffsets()
-    asked = [(_EARLIEST, offsets.start), (_LATEST, offsets.end)]
+    asked = [(EARLIEST, offsets.start), (LATEST, offsets.end)]
     if client.supports(ListOffsetsRequest, _LOCAL_VERSION):
         asked.append((_EARLIEST_LOCAL, offsets.local_start))
-    for chunk in chunked(sorted(partitions), _PARTITIONS_A_REQUEST):
+    for chunk in chunked(sorted(partitions), PARTITIONS_A_REQUEST):
         topics = list(by_topic(chunk))
         # start and end in separate requests: Kafka rejects a partition that occurs twice in one
         for timestamp, into in asked:
-            request = _offsets_request((name, [(n, timestamp) for n in numbers]) for name, numbers in topics)
+            request = offsets_request((name, [(n, timestamp) for n in numbers]) for name, numbers in topics)
             response = client.call_broker(leader, request, deadline)
             for topic in response.topics:
                 for p in topic.partitions:
@@ -80,8 +80,8 @@ def first_records_since(
         Seconds since the epoch.
     """
     found = {}
-    for chunk in chunked(sorted(since_s), _PARTITIONS_A_REQUEST):
-        request = _offsets_request(
+    for chunk in chunked(sorted(since_s), PARTITIONS_A_REQUEST):
+        request = offsets_request(
             (topic, [(n, max(0, round(since_s[TopicPartition(topic, n)] * 1000))) for n in numbers])
             for topic, numbers in by_topic(chunk)
         )
@@ -154,12 +154,17 @@ def _committed_by(
     return found
 
 
-def _offsets_request(topics: Iterable[tuple[str, list[tuple[int, int]]]]) -> Any:
+def offsets_request(
+    topics: Iterable[tuple[str, list[tuple[int, int]]]],
+    *,
+    isolation_level: int = 0,
+    timeout_ms: int = _REMOTE_TIMEOUT_MS,
+) -> Any:
     """Request offsets: per topic the partition numbers, each with the timestamp that encodes the query."""
     kind = ListOffsetsRequest.ListOffsetsTopic
     return ListOffsetsRequest(
         replica_id=-1,
-        isolation_level=0,
+        isolation_level=isolation_level,
         topics=[
             kind(
                 name=name,
@@ -167,7 +172,7 @@ def _offsets_request(topics: Iterable[tuple[str, list[tuple[int, int]]]]) -> Any
             )
             for name, partitions in topics
         ],
-        timeout_ms=_REMOTE_TIMEOUT_MS,
+        timeout_ms=timeout_ms,
     )
 
 

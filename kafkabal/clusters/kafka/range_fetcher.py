@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
+from kafka.protocol.consumer import FetchRequest
 
 from kafkabal.chunks import chunked
 from kafkabal.clusters.clock import Clock, Deadline, SystemClock
@@ -20,6 +20,12 @@ from kafkabal.clusters.kafka.error_mapping import check
 from kafkabal.clusters.kafka.fetch_response import NEWEST_VERSION, OLDEST_VERSION, PartitionResponse, fetch_response
 from kafkabal.clusters.kafka.kafka_client import KafkaClient, pauses
 from kafkabal.clusters.kafka.lazy_records import LazyRecords
+from kafkabal.clusters.kafka.leader_and_group_offsets import (
+    EARLIEST,
+    LATEST,
+    PARTITIONS_A_REQUEST,
+    offsets_request,
+)
 from kafkabal.clusters.kafka.metadata import describe_topic
 from kafkabal.clusters.kafka.overfetched_batch_cache import OverfetchedBatches
 from kafkabal.clusters.kafka.record_batches import BatchReader
@@ -29,11 +35,8 @@ from kafkabal.errors import DriftError, KafkabalError, NotAuthorizedError, Unrea
 
 _OFFSET_OUT_OF_RANGE = 1
 _OFFSET_NOT_AVAILABLE = 78
-_EARLIEST, _LATEST = -2, -1
 _READ_COMMITTED = 1
 _NO_SESSION, _FINAL_EPOCH = 0, -1
-_RANGES_A_REQUEST = 10_000
-"""A response has some 300 kB; each partition costs the leader a lookup in memory."""
 # a broker holds a response back until it has a byte to send, but no longer than this
 _WAIT_MS = 500
 # fraction of the expected bytes: records of a block may be a little larger than the mean
@@ -210,7 +213,7 @@ class RangeFetcher:
 
         def ask() -> None:
             for leader, led in self._by_leader([p for p in partitions if p not in found]).items():
-                for some in chunked(led, _RANGES_A_REQUEST):
+                for some in chunked(led, PARTITIONS_A_REQUEST):
                     found.update(self._ranges(leader, some))
 
         self._retried(ask, deadline)
@@ -223,19 +226,13 @@ class RangeFetcher:
         return led
 
     def _ranges(self, leader: int, partitions: Sequence[int]) -> dict[int, tuple[int, int]]:
-        first, end = (self._offsets(leader, partitions, timestamp) for timestamp in (_EARLIEST, _LATEST))
+        first, end = (self._offsets(leader, partitions, timestamp) for timestamp in (EARLIEST, LATEST))
         return {p: (first[p], end[p]) for p in partitions}
 
     def _offsets(self, leader: int, partitions: Sequence[int], timestamp: int) -> dict[int, int]:
-        kind = ListOffsetsRequest.ListOffsetsTopic
-        asked = [
-            kind.ListOffsetsPartition(partition_index=p, current_leader_epoch=-1, timestamp=timestamp)
-            for p in partitions
-        ]
-        request = ListOffsetsRequest(
-            replica_id=-1,
+        request = offsets_request(
+            [(self._topic, [(p, timestamp) for p in partitions])],
             isolation_level=_READ_COMMITTED,
-            topics=[kind(name=self._topic, partitions=asked)],
             timeout_ms=self._client.broker_timeout_ms,
         )
         offsets = {}

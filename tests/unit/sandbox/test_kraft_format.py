@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkabal.sandbox.kraft_format import CHECKPOINTS, BootstrapCheckpoint, format_dirs, new_kafka_uuid
+from kafkabal.sandbox.kraft_format import _CHECKPOINTS, BootstrapCheckpoint, checkpoint_in, format_dirs, new_kafka_uuid
 
 
 def test_ids_are_written_as_kafka_writes_them() -> None:
@@ -16,7 +16,7 @@ def test_ids_are_written_as_kafka_writes_them() -> None:
     assert all(len(text) == 22 and text.isascii() and not text.startswith("-") for text in ids)
 
 
-@pytest.mark.parametrize("path", CHECKPOINTS)
+@pytest.mark.parametrize("path", _CHECKPOINTS)
 def test_every_dir_has_an_identity_of_its_own(path: str, tmp_path: Path) -> None:
     """The dirs of a node share cluster and node id, and each has an id of its own; the first has the checkpoint."""
     dirs = [tmp_path / "metadata", tmp_path / "d0"]
@@ -25,4 +25,6 @@ def test_every_dir_has_an_identity_of_its_own(path: str, tmp_path: Path) -> None
     assert all((meta["version"], meta["cluster.id"], meta["node.id"]) == ("1", "cluster", "7") for meta in described)
     assert described[0]["directory.id"] != described[1]["directory.id"]
     assert (dirs[0] / path).read_bytes() == b"records"
+    assert checkpoint_in(dirs[0]) == (path, b"records")
+    assert checkpoint_in(dirs[1]) is None
     assert [file.name for file in dirs[1].iterdir()] == ["meta.properties"]
