@@ -36,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
+from typing import Any
 
 
 class ExitCode(IntEnum):
@@ -83,6 +84,15 @@ class KafkabalError(Exception):
         if hint is not None:
             # Python shows the note below an uncaught error
             self.add_note(f"hint: {hint}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # by default a copy in another process is made by calling the class with the message alone, which those with
+        # more parameters refuse: the process that waits for a worker would get a TypeError instead of the error
+        return _copy_of, (type(self), self.args), self.__dict__
+
+
+def _copy_of(kind: type[KafkabalError], args: tuple[Any, ...]) -> KafkabalError:
+    return kind.__new__(kind, *args)
 
 
 class UsageError(KafkabalError):

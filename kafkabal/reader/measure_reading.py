@@ -213,18 +213,11 @@ def _read(request: MeasureRequest, reader: int, start: Any, results: Any) -> Non
         results.put(_measure_reader(request, reader, start))
     except KafkabalError as error:
         start.abort()
-        results.put(_picklable(error))
+        results.put(error)
     except (KeyboardInterrupt, BrokenPipeError):
         start.abort()
     except BrokenBarrierError:
         return  # another reader failed and reports why, or has not started in time, which the parent process notices
-
-
-def _picklable(error: KafkabalError) -> KafkabalError:
-    """The error in a form that can be pickled for another process."""
-    picklable = OperationError(error.message, hint=error.hint)
-    picklable.exit_code = error.exit_code
-    return picklable
 
 
 def _measure_reader(request: MeasureRequest, reader: int, start: Any) -> ReaderResult:

@@ -1,5 +1,7 @@
 """The error tree and its exit codes."""
 
+import inspect
+import pickle
 import re
 import traceback
 from collections.abc import Callable
@@ -48,6 +50,17 @@ def test_a_bad_file_is_named_with_its_line(line: int | None, text: str) -> None:
 def test_an_interruption_exits_with_the_code_of_its_signal(terminated: bool, code: int) -> None:
     """SIGINT and SIGTERM have exit codes of their own."""
     assert InterruptedRunError("stopped", terminated=terminated).exit_code == code
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_every_error_survives_the_way_from_a_worker_process(kind: type[KafkabalError]) -> None:
+    """With its message, its hint and everything else, whatever its class takes to be created."""
+    named = [p for p in inspect.signature(kind).parameters.values() if p.kind is not p.KEYWORD_ONLY]
+    error = kind(*["text" for p in named if p.default is p.empty])
+    error.add_note("hint: mend it")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (type(copy), str(copy), vars(copy)) == (kind, str(error), vars(error))
+    assert copy.exit_code == error.exit_code
 
 
 def test_a_program_that_does_not_catch_an_error_shows_its_hint() -> None:
