@@ -37,7 +37,7 @@ def _image(sample: Sample) -> Any:
         raise MissingCapabilityError("decoding images needs Pillow", hint="pip install 'kafkabal[images]'") from error
     try:
         with Image.open(io.BytesIO(sample.value)) as image:
-            return np.asarray(image.convert("RGB"))
+            return np.array(image.convert("RGB"))  # a copy: torch warns of arrays that cannot be written to
     except UnidentifiedImageError as error:  # Pillow's text names an object in memory
         raise ValueError("not an image that Pillow can read") from error
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import pickle
@@ -14,6 +15,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafkabal.config.connection_settings import ConnectionSettings
@@ -214,6 +216,17 @@ def test_decoder_errors_are_in_terms_of_the_format(decode: str, message: str | N
         decoder(sample)
     assert "object at" not in str(caught.value)
     assert "utf-16" not in str(caught.value)
+
+
+def test_pictures_can_be_written_to() -> None:
+    """Otherwise torch warns of every training that makes tensors of them."""
+    file = io.BytesIO()
+    Image.new("L", (3, 2)).save(file, "PNG")
+    decoder = load_decoder("image")
+    assert decoder is not None
+    pixels = decoder(Sample(0, 7, 0, None, file.getvalue(), b"\0"))
+    assert pixels.shape == (2, 3, 3)
+    assert pixels.flags.writeable
 
 
 def test_metrics_are_shown(read: Any, tmp_path: Path) -> None:
