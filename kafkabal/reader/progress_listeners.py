@@ -4,10 +4,12 @@ group."""
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Protocol
 
+from kafkabal.errors import described
 from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.metrics import ReaderMetrics, write_textfile
 from kafkabal.reader.reader_options import ReaderOptions
@@ -64,10 +66,12 @@ def progress_listeners(
         found.append(lambda: guard.check(left(), metrics.samples_per_s))
     if options.metrics_file is not None:
         path, labels = options.metrics_file, {"topic": options.manifest.topic, "reader": str(shard.reader)}
-        found.append(lambda: write_textfile(metrics, path, labels))
+        if shard.readers > 1:  # readers in other processes would replace the file
+            path = path.with_stem(f"{path.stem}-{shard.reader}")
+        found.append(_isolated(lambda: write_textfile(metrics, path, labels), "metrics_file"))
     if options.on_metrics is not None:
         callback = options.on_metrics
-        found.append(lambda: callback(metrics))
+        found.append(_isolated(lambda: callback(metrics), "on_metrics"))
     if options.group is not None and shard.reader == 0:
         from kafkabal.reader.group_progress import GroupProgress
 
@@ -75,3 +79,19 @@ def progress_listeners(
         at_end.callback(group.close)
         found.append(lambda: group.commit(fraction_done()))
     return found
+
+
+def _isolated(listener: Callable[[], None], name: str) -> Callable[[], None]:
+    """The listener, whose failure ends no training: the first one is a warning."""
+    has_failed = False
+
+    def call() -> None:
+        nonlocal has_failed
+        try:
+            listener()
+        except Exception as error:  # noqa: BLE001 - a function of the user, or a full disk
+            if not has_failed:
+                has_failed = True
+                warnings.warn(f"{name}: {described(error)}", stacklevel=2)
+
+    return call

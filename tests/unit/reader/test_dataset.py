@@ -240,6 +240,23 @@ def test_metrics_are_shown(read: Any, tmp_path: Path) -> None:
     fetched = got[-1].network_bytes[BROKER]
     assert fetched >= 3310
     assert f'kafkabal_reader_network_bytes_total{{topic="t",reader="0",broker="{BROKER}",rack=""}} {fetched}' in text
+def test_readers_do_not_replace_the_metrics_of_each_other(read: Any, tmp_path: Path) -> None:
+    """One file is given to all of them; each writes its own beside it."""
+    for rank in range(2):
+        list(read(rank=rank, world_size=2, metrics_file=tmp_path / "kafkabal.prom"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kafkabal-0.prom", "kafkabal-1.prom"]
+
+
+def test_metrics_end_no_training(read: Any, tmp_path: Path) -> None:
+    """A function of the trainer that fails, or a file that cannot be written, is a warning."""
+
+    def fail(metrics: ReaderMetrics) -> None:
+        raise ZeroDivisionError("no samples yet")
+
+    with pytest.warns(UserWarning, match="on_metrics: ZeroDivisionError: no samples yet"):
+        assert len(list(read(on_metrics=fail))) == 331
+    with pytest.warns(UserWarning, match="metrics_file: OutputError: .*: cannot write"):
+        assert len(list(read(metrics_file=tmp_path / "missing" / "a.prom"))) == 331
 
 
 def test_any_rack_can_be_a_label(tmp_path: Path) -> None:
