@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from math import gcd
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from kafkabal.reader.block_loader_factory import BlockLoaderFactory
 from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
 from kafkabal.reader.choose_manifest import manifest_of
 from kafkabal.reader.decoders import Decoder, OnError, decode_samples, load_decoder
-from kafkabal.reader.epoch_progress import EpochProgress, Ranges
+from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.metrics import ReaderMetrics, call_periodically
 from kafkabal.reader.prefetch import DEFAULT_PREFETCH_BYTES
@@ -137,6 +138,7 @@ class TopicReader:
             )
         connection = connection or live_connection(profile, bootstrap_servers, command_config)
         self._rank, self._world_size, self._workers, self._epochs = rank, world_size, max(1, num_workers), epochs
+        self._has_workers = num_workers > 0
         self._state_file = Path(state) if isinstance(state, str | Path) else None
         self._options = ReaderOptions(
             connection=connection,
@@ -165,10 +167,15 @@ class TopicReader:
             ledgers=Path(f"{manifest}.readers") if isinstance(manifest, str | Path) else None,
         )
         self._first_epoch, self._is_finished = 0, False
-        self._progress, self._taken = EpochProgress(), 0
-        self._resumed: Checkpoint | None = None
+        self._position = self._start_of_epoch(0, ReaderShard(rank, world_size))
+        """The position while no iteration runs, and where the running one began."""
+        self._is_untouched = False
+        """Whether a state was loaded, and no sample was read since."""
+        self._gives_rest = False
+        """Whether a state was loaded, whose rest the next iteration gives, even if nothing is left."""
+        self._is_read_here = False
+        """Whether this process has iterated."""
         self._sequence: SampleIterator | WorkStealingIterator | None = None
-        self._ranges: Ranges | None = None
         self.metrics = ReaderMetrics(rack=rack)
         """Totals over all iterations of this object, in this process."""
         self._blocks = BlockLoaderFactory(self._options, self.metrics)
@@ -194,25 +201,35 @@ class TopicReader:
         """Start the next iteration with this epoch, counted from 0; inside it if a state of this epoch was loaded."""
         self._first_epoch, self._is_finished = epoch, False
         self._drop_sequence()
-        if self._resumed is None or self._resumed.progress.epoch != epoch:
-            self._progress, self._taken, self._ranges, self._resumed = EpochProgress(epoch), 0, None, None
+        if not (self._is_untouched and self._position.progress.epoch == epoch):
+            self._position = self._start_of_epoch(epoch, self._position)
+            self._is_untouched = self._gives_rest = False
 
     def __iter__(self) -> Generator[Sample, None, None]:
+        # begun now, not with the first sample: a stateful data loader asks for the state in between
         shard = self._shard()
-        if self._resumed is not None:
-            self._progress, self._taken = self._resumed.resumed_by(shard)
-            self._ranges, self._resumed = None, None
-        if self._is_finished or not isinstance(self._sequence, WorkStealingIterator):
-            self._take_progress()
-        if self._is_finished:
-            self._first_epoch, self._is_finished = self._progress.epoch + 1, False
-            self._progress, self._taken, self._ranges = EpochProgress(self._first_epoch), 0, None
+        self._begin_iteration(shard)
+        return self._iterate(shard)
+
+    def _begin_iteration(self, shard: ReaderShard) -> None:
+        """Move from the end of an iteration to the beginning of the next one."""
+        if not self._continues_sharing(shard):
+            self._take_position()
+        if self._is_finished or (self._is_at_end and not self._gives_rest):
+            self._first_epoch, self._is_finished = self._position.progress.epoch + 1, False
+            self._position = self._start_of_epoch(self._first_epoch, shard)
+        self._gives_rest = False
+        self._move_to(shard)
+
+    def _iterate(self, shard: ReaderShard) -> Generator[Sample, None, None]:
+        self._move_to(shard)  # a state may have been loaded since
+        self._is_untouched, self._is_read_here = False, True
         with ExitStack() as at_end:
             listeners = progress_listeners(
                 options=self._options,
                 shard=shard,
-                position=lambda: self._sequence or self,
-                until_epoch=self._first_epoch + self._epochs,
+                position=lambda: self._sequence or self._position,
+                until_epoch=self._until_epoch,
                 metrics=self.metrics,
                 expires_at_s=self._blocks.expires_at_s,
                 at_end=at_end,
@@ -222,7 +239,7 @@ class TopicReader:
                 yield from self._decoded(sequence)
             for listener in listeners:
                 listener()
-        self._take_progress()
+        self._take_position()
         self._is_finished = True
 
     def _sequences(
@@ -230,7 +247,7 @@ class TopicReader:
     ) -> Iterator[SampleIterator | WorkStealingIterator]:
         """Yield the iterators one after the other: a single one, or one per epoch if readers take work from each
         other."""
-        options, until_epoch = self._options, max(self._first_epoch + self._epochs, self._progress.epoch + 1)
+        options, until_epoch, progress = self._options, self._until_epoch, self._position.progress
         supply = Supply(
             open_loader=self._blocks.loaders(),
             limit_bytes=options.prefetch_bytes,
@@ -242,8 +259,8 @@ class TopicReader:
                 supply,
                 seed=options.seed,
                 shard=shard,
-                progress=self._progress,
-                taken=self._taken,
+                progress=progress,
+                taken=self._position.taken,
                 until_epoch=until_epoch,
                 metrics=self.metrics,
                 each_portion=each_portion,
@@ -252,21 +269,21 @@ class TopicReader:
         assert options.ledgers is not None
         if isinstance(self._sequence, WorkStealingIterator):  # stopped in mid-epoch
             yield self._sequence
-            self._progress = EpochProgress(self._sequence.progress.epoch + 1)
-        elif self._taken:  # resuming a state of readers that were in step
-            self._progress, self._taken = self._progress.after([self._taken] * shard.readers), 0
-        while self._progress.epoch < until_epoch:
+            progress = EpochProgress(self._sequence.progress.epoch + 1)
+        elif self._position.taken:  # resuming a state of readers that were in step
+            progress = progress.after([self._position.taken] * shard.readers)
+        while progress.epoch < until_epoch:
             yield WorkStealingIterator(
                 self.manifest,
                 supply,
                 options.ledgers,
                 seed=options.seed,
                 shard=shard,
-                progress=self._progress,
+                progress=progress,
                 metrics=self.metrics,
                 each_portion=each_portion,
             )
-            self._progress = EpochProgress(self._progress.epoch + 1)
+            progress = EpochProgress(progress.epoch + 1)
 
     async def __aiter__(self) -> AsyncIterator[Sample]:
         """Yield the same samples asynchronously; a thread waits for blocks and decodes while the event loop runs on."""
@@ -284,19 +301,13 @@ class TopicReader:
 
     def state_dict(self) -> dict[str, Any]:
         """The position of this reader, exact to the sample given out last; for the trainer's checkpoint."""
-        if self._resumed is not None:
-            return self._resumed.as_dict()
-        shard = self._shard()
-        position = self._sequence or self
-        return Checkpoint(
-            identity=self.manifest.identity,
-            seed=self._options.seed,
-            progress=position.progress,
-            reader=shard.reader,
-            readers=shard.readers,
-            taken=position.taken,
-            ranges=position.ranges if isinstance(position, WorkStealingIterator) else self._ranges,
-        ).as_dict()
+        if self._has_workers and not self._is_read_here and _data_loader_worker() is None:
+            warnings.warn(
+                f"topic {self.manifest.topic}: this process does not know what the workers of its data loader have "
+                "read: save the state of a StatefulDataLoader",
+                stacklevel=2,
+            )
+        return self._current_position.as_dict()
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Resume from a state, saved with any number of readers.
@@ -320,7 +331,8 @@ class TopicReader:
             raise UsageError(f"the state is of another order: seed {checkpoint.seed} (not {self._options.seed})")
         checkpoint.check_within(self.manifest.samples)
         self._drop_sequence()
-        self._resumed, self._is_finished = checkpoint, False
+        self._position, self._is_finished = checkpoint, False
+        self._is_untouched = self._gives_rest = True
 
     def save(self) -> None:
         """Write the state to the file given as ``state``.
@@ -336,27 +348,67 @@ class TopicReader:
             raise UsageError("no file to save the state to: give state=FILE")
         save_state(self.state_dict(), self._state_file)
 
-    @property
-    def progress(self) -> EpochProgress:
-        """Where the epoch stood when the readers started it or resumed."""
-        return self._progress
+    def __getstate__(self) -> dict[str, Any]:
+        """For workers that are started afresh: the position without the running iteration."""
+        return {**self.__dict__, "_position": self._current_position, "_sequence": None}
 
     @property
-    def taken(self) -> int:
-        """Samples that this reader has given out since."""
-        return self._taken
+    def _current_position(self) -> Checkpoint:
+        running = self._sequence
+        if running is None:
+            return self._position
+        ranges = running.ranges if isinstance(running, WorkStealingIterator) else None
+        return replace(self._position, progress=running.progress, taken=running.taken, ranges=ranges)
+
+    @property
+    def _until_epoch(self) -> int:
+        """The epoch after the last one of the iteration that the position is in."""
+        past = (self._position.progress.epoch - self._first_epoch) // self._epochs  # below 0 in a state of before
+        return self._first_epoch + (past + 1) * self._epochs
+
+    @property
+    def _is_at_end(self) -> bool:
+        """Whether all samples of the iteration were given out, but the trainer has not asked for another one."""
+        position = self._position
+        if position.ranges is not None or (not position.taken and position.progress.is_start):
+            return False
+        shard = ReaderShard(position.reader, position.readers, self._options.tail)
+        is_epoch_read = shard.count(position.progress.left(self.manifest.samples)) <= position.taken
+        return is_epoch_read and position.progress.epoch + 1 >= self._until_epoch
 
     @property
     def _has_sample_ready(self) -> bool:
         """Whether the next sample neither waits for a block or a lock nor has to be decoded."""
         return self._options.decode is None and isinstance(self._sequence, SampleIterator) and self._sequence.is_ready
 
-    def _take_progress(self) -> None:
+    def _start_of_epoch(self, epoch: int, reader: ReaderShard | Checkpoint) -> Checkpoint:
+        return Checkpoint(
+            identity=self.manifest.identity,
+            seed=self._options.seed,
+            progress=EpochProgress(epoch),
+            reader=reader.reader,
+            readers=reader.readers,
+            taken=0,
+        )
+
+    def _continues_sharing(self, shard: ReaderShard) -> bool:
+        """Whether an iteration of readers that take work from each other was left early, and is continued."""
+        position = self._position
+        is_same_reader = (position.reader, position.readers) == (shard.reader, shard.readers)
+        return isinstance(self._sequence, WorkStealingIterator) and is_same_reader and not self._is_finished
+
+    def _move_to(self, shard: ReaderShard) -> None:
+        """Make the position that of this reader: of another number of readers, in a worker or from a state."""
+        if self._sequence is None:
+            progress, taken = self._position.resumed_by(shard)
+            self._position = replace(
+                self._position, progress=progress, reader=shard.reader, readers=shard.readers, taken=taken, ranges=None
+            )
+
+    def _take_position(self) -> None:
         """Continue where the last iteration stopped."""
-        if self._sequence is not None:
-            self._progress, self._taken = self._sequence.progress, self._sequence.taken
-            self._ranges = self._sequence.ranges if isinstance(self._sequence, WorkStealingIterator) else None
-            self._drop_sequence()
+        self._position = self._current_position
+        self._drop_sequence()
 
     def _drop_sequence(self) -> None:
         if isinstance(self._sequence, WorkStealingIterator):
@@ -364,7 +416,7 @@ class TopicReader:
         self._sequence = None
 
     def _shard(self) -> ReaderShard:
-        worker, workers = _data_loader_worker()
+        worker, workers = _data_loader_worker() or (0, 1)
         shard = ReaderShard(self._rank * workers + worker, self._world_size * workers, self._options.tail)
         times = shard.readers // gcd(shard.readers, self.manifest.lanes)
         if times > 1 and shard.reader == 0:
@@ -383,8 +435,8 @@ class TopicReader:
         return decode_samples(samples, options.decode, options.on_error, self.manifest.topic, self.metrics)
 
 
-def _data_loader_worker() -> tuple[int, int]:
-    """Index of this worker of a torch DataLoader, and the number of workers."""
+def _data_loader_worker() -> tuple[int, int] | None:
+    """Index of this worker of a torch DataLoader, and the number of workers; None outside of one."""
     torch = sys.modules.get("torch.utils.data")
     info = torch.get_worker_info() if torch is not None else None
-    return (0, 1) if info is None else (info.id, info.num_workers)
+    return None if info is None else (info.id, info.num_workers)

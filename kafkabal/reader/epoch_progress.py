@@ -35,6 +35,11 @@ class EpochProgress:
     position: int = 0
     rounds: tuple[Taken | Ranges, ...] = ()
 
+    @property
+    def is_start(self) -> bool:
+        """Whether no sample is taken."""
+        return not self.position and not self.rounds
+
     @cached_property
     def open_positions(self) -> tuple[I64, int]:
         """Positions in gaps, ascending, and the position from which on everything remains."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import io
 import json
 import os
@@ -10,6 +11,7 @@ import pickle
 import subprocess
 import sys
 import types
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +117,88 @@ def test_readers_at_the_end_of_an_epoch_are_of_that_epoch(read: Any) -> None:
     ended = read(tail="keep", state=rest.state_dict())
     assert _places(ended) == []
     assert len(_places(ended)) == 331
+
+
+def test_an_iterator_begins_its_epoch_when_it_is_created(read: Any) -> None:
+    """Data loaders ask for the state before the first sample: it is that of the new epoch, not the end of the last."""
+    data = read()
+    assert len(_places(data)) == 331
+    samples = iter(data)
+    state = data.state_dict()
+    assert (state["epoch"], state["taken"]) == (1, 0)
+    assert _places(read(state=state)) == _places(samples)
+
+
+def test_an_iterator_that_is_never_used_takes_nothing(read: Any) -> None:
+    """Data loaders create one, load a state and create another; the epoch that was ended is over by then."""
+    data = read()
+    iter(data)
+    first = _places(data)
+    assert len(first) == 331
+    ended = read(state=data.state_dict())
+    iter(ended)
+    assert _places(ended) == _places(data)
+    samples = iter(data)
+    seen = _places(next(samples) for _ in range(40))
+    left = read(state=data.state_dict())
+    iter(left)
+    left.set_epoch(2)
+    assert seen + _places(left) == seen + _places(samples)
+
+
+def test_a_trainer_that_counts_its_steps_gets_every_epoch(read: Any) -> None:
+    """It stops after the last sample without asking for one more; its next loop is the next epoch, not an empty one."""
+    data = read()
+    epochs = [_places(islice(data, 331)) for _ in range(3)]
+    assert [sample for epoch in epochs for sample in epoch] == _places(read(epochs=3))
+
+
+def test_a_state_within_a_later_iteration_resumes_all_of_it(read: Any) -> None:
+    """Two epochs an iteration: a state within the third is resumed by the rest of it and the fourth."""
+    data = read(epochs=2)
+    assert len(_places(data)) == 662
+    samples = iter(data)
+    seen = _places(next(samples) for _ in range(10))
+    resumed = read(epochs=2, state=data.state_dict())
+    assert seen + _places(resumed) == _places(read(epochs=4))[662:]
+
+
+@pytest.mark.parametrize("taken", [40, 331])
+def test_a_state_that_is_loaded_after_an_epoch_was_set_gives_its_rest(read: Any, taken: int) -> None:
+    """Data loaders load it last, when the trainer may have set its next epoch: that one is the next iteration."""
+    whole = _places(read(epochs=5))
+    data = read()
+    data.set_epoch(4)
+    data.load_state_dict({**data.state_dict(), "epoch": 3, "taken": taken})
+    assert _places(data) == whole[3 * 331 + taken : 4 * 331]
+    assert _places(data) == whole[4 * 331 :]
+
+
+@pytest.mark.parametrize("afresh", [False, True])
+def test_workers_continue_after_a_look_at_the_first_samples(
+    read: Any, monkeypatch: pytest.MonkeyPatch, *, afresh: bool
+) -> None:
+    """Forked or started afresh after the trainer has read a few by itself, they give all others, each once."""
+    data = read(tail="keep", num_workers=3)
+    samples = iter(data)
+    seen = _places(next(samples) for _ in range(5))
+    for worker in range(3):
+        monkeypatch.setattr("kafkabal.reader.dataset._data_loader_worker", lambda worker=worker: (worker, 3))
+        own = pickle.loads(pickle.dumps(data)) if afresh else copy.copy(data)
+        seen += _places(own)
+    assert sorted(seen) == [(p, o) for p, n in ((0, 300), (1, 31)) for o in range(n)]
+
+
+def test_a_process_that_has_no_position_says_so(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workers of a data loader have it: saving that of their parent would begin the epoch again."""
+    data = read(num_workers=2)
+    with pytest.warns(UserWarning, match="save the state of a StatefulDataLoader"):
+        data.state_dict()
+    monkeypatch.setattr("kafkabal.reader.dataset._data_loader_worker", lambda: (0, 2))
+    data.state_dict()
+    monkeypatch.setattr("kafkabal.reader.dataset._data_loader_worker", lambda: None)
+    next(iter(data))
+    data.state_dict()
 
 
 def test_an_epoch_that_is_set_keeps_a_state_within_it(read: Any) -> None:
@@ -240,6 +324,8 @@ def test_metrics_are_shown(read: Any, tmp_path: Path) -> None:
     fetched = got[-1].network_bytes[BROKER]
     assert fetched >= 3310
     assert f'kafkabal_reader_network_bytes_total{{topic="t",reader="0",broker="{BROKER}",rack=""}} {fetched}' in text
+
+
 def test_readers_do_not_replace_the_metrics_of_each_other(read: Any, tmp_path: Path) -> None:
     """One file is given to all of them; each writes its own beside it."""
     for rank in range(2):
