@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -114,12 +114,18 @@ class Checkpoint:
 def combine_states(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Combine the states of all readers, which need not be in step; the result is valid for any number of readers.
 
+    Parameters
+    ----------
+    states
+        States of readers, or of torchdata's ``StatefulDataLoader``, which has a reader in each worker.
+
     Raises
     ------
     UsageError
         If they do not belong together, or one is missing.
     """
-    found = sorted((Checkpoint.from_dict(state) for state in states), key=lambda each: each.reader)
+    each_reader = (Checkpoint.from_dict(own) for state in states for own in list(_states_within(state)) or [state])
+    found = sorted(each_reader, key=lambda each: each.reader)
     if not found:
         raise UsageError("no states to combine")
     first = found[0]
@@ -136,6 +142,21 @@ def combine_states(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     return Checkpoint(
         identity=first.identity, seed=first.seed, progress=progress, reader=0, readers=1, taken=0
     ).as_dict()
+
+
+def _states_within(state: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The states of readers in that of a data loader; a state of a reader itself."""
+    if "kafkabal_reader" in state:
+        yield state
+        return
+    if state.get("_steps_since_snapshot"):
+        raise UsageError(
+            "the state of a data loader is older than its last batch",
+            hint="create it with snapshot_every_n_steps=1",
+        )
+    for value in state.values():
+        if isinstance(value, Mapping):
+            yield from _states_within(value)
 
 
 def _ranges(given: Any) -> Ranges | None:

@@ -37,6 +37,26 @@ def test_readers_in_step_are_one_position() -> None:
     assert _checkpoint(1).resumed_by(ReaderShard(1, 2)) == (EpochProgress(2, 100), 5)
 
 
+def test_states_of_data_loaders_are_those_of_their_workers() -> None:
+    """Two ranks with two workers each; a state from before the last batches would repeat them, and is refused."""
+    states = [_checkpoint(r, 4, 5 + 16 * (r % 2)).as_dict() for r in range(4)]
+    loaders = [
+        {
+            "_snapshot": {
+                "_main_snapshot": {"_num_workers": 2},
+                "_worker_snapshots": {f"worker_{i}": {"dataset_state": states[2 * rank + i]} for i in range(2)},
+            },
+            "_steps_since_snapshot": 0,
+        }
+        for rank in range(2)
+    ]
+    assert combine_states(loaders) == combine_states(states)
+    with pytest.raises(UsageError, match="older than its last batch"):
+        combine_states([loaders[0], {**loaders[1], "_steps_since_snapshot": 3}])
+    with pytest.raises(UsageError, match="not a state of a reader"):
+        combine_states([{"_snapshot": {}}])
+
+
 def test_states_of_many_uneven_readers_stay_small() -> None:
     """64 workers, some a batch ahead, take less than 1 kB."""
     states = [_checkpoint(r, 64, 3200 + 32 * (r < 40)).as_dict() for r in range(64)]
