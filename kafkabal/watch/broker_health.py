@@ -24,7 +24,7 @@ together rule out a network fault between the broker and us.
 from __future__ import annotations
 
 import statistics
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -110,6 +110,38 @@ class _Excess(NamedTuple):
     lateness_s: float
 
 
+class _OrderedValues:
+    """One value per broker, in order: the median of all others of a thousand brokers, for each of them, at once."""
+
+    def __init__(self, values: Mapping[int, float]) -> None:
+        self._values, self._ordered = dict(values), sorted(values.values())
+
+    def __getitem__(self, broker: int) -> float:
+        return self._values[broker]
+
+    def set(self, broker: int, value: float) -> None:
+        """Set the value of a broker."""
+        self.drop(broker)
+        self._values[broker] = value
+        insort(self._ordered, value)
+
+    def drop(self, broker: int) -> None:
+        """Remove a broker, if it has a value."""
+        value = self._values.pop(broker, None)
+        if value is not None:
+            del self._ordered[bisect_left(self._ordered, value)]
+
+    def median_without(self, broker: int) -> float | None:
+        """The median of all other brokers; None if there are none."""
+        own = self._values.get(broker)
+        without = len(self._ordered) if own is None else bisect_left(self._ordered, own)
+        others = len(self._ordered) - (own is not None)
+        if not others:
+            return None
+        low, high = (self._ordered[i + (i >= without)] for i in ((others - 1) // 2, others // 2))
+        return (low + high) / 2
+
+
 class _Observation:
     """The responses of all brokers at one observation; what is compared with each of them is computed once."""
 
@@ -123,29 +155,26 @@ class _Observation:
 
     def peers_excess_s(self, broker: int) -> float:
         """By how much the other brokers were later than usual: the median of them, at least 0."""
-        others_s = [excess_s for b, excess_s in self._excesses_s.items() if b != broker]
-        return max(statistics.median(others_s), 0.0) if others_s else 0.0
+        return max(self._excesses_s.median_without(broker) or 0.0, 0.0)
 
-    def beside_others_s(self, response_s: float) -> float | None:
-        """By how much one of the responses was later than the median of the others; None without others."""
-        others = len(self._ordered_s) - 1
-        if not others:
-            return None
-        own = bisect_left(self._ordered_s, response_s)
-        low, high = (self._ordered_s[i + (i >= own)] for i in ((others - 1) // 2, others // 2))
-        return response_s - (low + high) / 2
+    def beside_others_s(self, broker: int) -> float | None:
+        """By how much the response of a broker was later than the median of the others; None without others."""
+        others_s = self._responses_s.median_without(broker)
+        return None if others_s is None else self._responses_s[broker] - others_s
 
     @cached_property
-    def _ordered_s(self) -> list[float]:
-        return sorted(sample.response_s for sample in self._samples.values() if sample.response_s is not None)
+    def _responses_s(self) -> _OrderedValues:
+        return _OrderedValues({b: s.response_s for b, s in self._samples.items() if s.response_s is not None})
 
     @cached_property
-    def _excesses_s(self) -> dict[int, float]:
-        return {
-            b: sample.response_s - usual_s
-            for b, sample in self._samples.items()
-            if sample.response_s is not None and (usual_s := self._usual_s(b)) is not None
-        }
+    def _excesses_s(self) -> _OrderedValues:
+        return _OrderedValues(
+            {
+                b: sample.response_s - usual_s
+                for b, sample in self._samples.items()
+                if sample.response_s is not None and (usual_s := self._usual_s(b)) is not None
+            }
+        )
 
 
 @dataclass(slots=True)
@@ -188,6 +217,8 @@ class HealthMonitor:
     def __init__(self, rules: HealthRules | None = None) -> None:
         self._rules = rules or HealthRules()
         self._brokers: dict[int, _Broker] = {}
+        self._usual_s = _OrderedValues({})
+        """Median response time of each broker with enough observations."""
         self._observed_at_s: float | None = None
 
     def update(self, samples: Mapping[int, BrokerSample], at_s: float) -> list[HealthChange]:
@@ -229,6 +260,7 @@ class HealthMonitor:
         removed = sorted(self.in_health(BrokerHealth.DEAD) - set(brokers))
         for broker in removed:
             del self._brokers[broker]
+            self._usual_s.drop(broker)
         return removed
 
     def in_health(self, *kinds: BrokerHealth) -> frozenset[int]:
@@ -258,8 +290,10 @@ class HealthMonitor:
         else:
             known.calm += 1
             # slow responses are not remembered, or a broker that stays slow would become normal
-            beside_s = observation.beside_others_s(sample.response_s)
+            beside_s = observation.beside_others_s(broker)
             known.remember(sample.response_s, beside_s, self._rules.remembered_observations)
+            if len(known.responses_s) >= self._rules.least_observations:
+                self._usual_s.set(broker, known.median_s)
         if len(known.excesses) == self._rules.slow_observations and not _is_host_late(known.excesses):
             detail = self._later_than_peers(broker, sample.response_s)
             if detail:
@@ -285,7 +319,7 @@ class HealthMonitor:
         rules, known = self._rules, self._brokers[broker]
         if len(known.responses_s) < rules.least_observations:
             return None
-        own_s = known.median_s
+        own_s = self._usual_s[broker]
         excess_s = response_s - own_s
         if excess_s <= max(rules.slow_fraction * own_s, rules.least_excess_s) or excess_s <= _SPREADS * known.spread_s:
             return None
@@ -294,17 +328,9 @@ class HealthMonitor:
         return _Excess(excess_s, observation.lateness_s)
 
     def _later_than_peers(self, broker: int, response_s: float) -> str:
-        """By how much a response is later than those of the other brokers, in words; empty if it is not.
-
-        Computed last: medians of all others for each of a thousand brokers would take longer than one observation may.
-        """
-        rules, own_s = self._rules, self._brokers[broker].median_s
-        peers = [
-            p.median_s
-            for b, p in self._brokers.items()
-            if b != broker and len(p.responses_s) >= rules.least_observations
-        ]
-        if not peers or response_s <= (1 + rules.slow_fraction) * (peers_s := statistics.median(peers)):
+        """By how much a response is later than those of the other brokers, in words; empty if it is not."""
+        own_s, peers_s = self._usual_s[broker], self._usual_s.median_without(broker)
+        if peers_s is None or response_s <= (1 + self._rules.slow_fraction) * peers_s:
             return ""
         return (
             f"responds in {response_s * 1e3:.0f} ms; usual {own_s * 1e3:.0f} ms, other brokers {peers_s * 1e3:.0f} ms"

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import statistics
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafkabal.watch.broker_health import (
     BrokerHealth,
@@ -12,6 +16,7 @@ from kafkabal.watch.broker_health import (
     HealthMonitor,
     HealthRules,
     _Observation,
+    _OrderedValues,
 )
 
 USUAL_S = dict.fromkeys(range(1, 5), 0.02)
@@ -136,6 +141,60 @@ def test_a_thousand_late_brokers_are_judged_at_once() -> None:
 
     assert {observation.peers_excess_s(b) for b in range(10)} == {0.08}
     assert asked == 1000
+
+
+@given(st.lists(st.tuples(st.integers(0, 6), st.one_of(st.none(), st.sampled_from([0.0, 0.001, 0.002, 0.1])))))
+def test_the_median_of_all_other_brokers(changes: list[tuple[int, float | None]]) -> None:
+    """Whatever was set or dropped before, ties included, it is the median of the values of all others."""
+    plain: dict[int, float] = {}
+    ordered = _OrderedValues({})
+    for broker, value in changes:
+        if value is None:
+            plain.pop(broker, None)
+            ordered.drop(broker)
+        else:
+            plain[broker] = value
+            ordered.set(broker, value)
+    for broker in range(8):
+        others = [value for b, value in plain.items() if b != broker]
+        assert ordered.median_without(broker) == (statistics.median(others) if others else None)
+
+
+class PlainMonitor(HealthMonitor):
+    """Compares each broker with the medians of all others as they are defined: a quadratic effort."""
+
+    compared = 0
+
+    def _later_than_peers(self, broker: int, response_s: float) -> str:
+        PlainMonitor.compared += 1
+        known = {b: m for b, m in self._brokers.items() if len(m.responses_s) >= self._rules.least_observations}
+        peers = [statistics.median(m.responses_s) for b, m in known.items() if b != broker]
+        if not peers or response_s <= (1 + self._rules.slow_fraction) * (peers_s := statistics.median(peers)):
+            return ""
+        own_s = statistics.median(known[broker].responses_s)
+        return (
+            f"responds in {response_s * 1e3:.0f} ms; usual {own_s * 1e3:.0f} ms, other brokers {peers_s * 1e3:.0f} ms"
+        )
+
+
+def test_each_broker_is_compared_with_the_medians_of_all_others() -> None:
+    """Medians that are kept in order give the same changes and words as medians computed for each comparison."""
+    for seed in range(60):
+        source = np.random.default_rng(seed)
+        n, slow = int(source.integers(1, 12)), set[int]()
+        fast, plain = HealthMonitor(), PlainMonitor()
+        for at in range(60):
+            if source.random() < 0.1:
+                slow = set(np.flatnonzero(source.random(n) < 0.4).tolist())
+            samples = {}
+            for broker in np.flatnonzero(source.random(n) > 0.02).tolist():
+                delay_s = float(source.exponential(0.001) + 0.05 * (broker in slow))
+                response_s = None if source.random() < 0.03 else round(0.002 * (broker + 1) + delay_s, seed % 2 + 3)
+                samples[broker] = BrokerSample(is_registered=True, response_s=response_s)
+            assert fast.update(samples, at * 5.0) == plain.update(samples, at * 5.0)
+            if at == 30:
+                assert fast.forget_removed(range(n // 2)) == plain.forget_removed(range(n // 2))
+    assert PlainMonitor.compared > 100
 
 
 def test_a_slow_broker_is_found_on_a_busy_host(looks: Looks) -> None:
