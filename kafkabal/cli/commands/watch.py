@@ -115,9 +115,8 @@ def _watch(settings: Settings, context: CommandContext, output: WatchOutput, opt
     with ExitStack() as at_end:
         cluster = at_end.enter_context(open_cluster(settings, context))
         # before signals only request a stop: brokers that hang must not hold up Ctrl-C while there is nothing to stop
-        cluster_id = cluster.cluster_id()
-        name = cluster_label(settings, context) or cluster_id
-        reporter = WatchReporter(output, context, name, at_end, heals=options.policy.level is not HealLevel.NONE)
+        cluster.cluster_id()
+        reporter = WatchReporter(output, context, at_end, heals=options.policy.level is not HealLevel.NONE)
         try:
             with stop_on_signals(stop, lambda _: None):
                 # a waiting watch is on standby: a service manager need not wait for it
@@ -150,12 +149,13 @@ def _watch_alone(
     from kafkabal.watch import Watcher
 
     cluster_id = cluster.cluster_id()
-    with open_cluster(settings, context) as changed, _recording(settings, context, reporter):
+    recording = _recording(settings, context, reporter)
+    with open_cluster(settings, context) as changed, recording, ExitStack() as at_end:
         watcher = Watcher(
             cluster,
             options,
             SystemClock(),
-            reporter.listener(cluster_label(settings, context) or cluster_id),
+            reporter.listener(cluster_label(settings, context) or cluster_id, at_end),
             _healer(changed, settings, context),
             context.state_dir / _FOLDER / f"{cluster_id}.json",
             _completed(settings),

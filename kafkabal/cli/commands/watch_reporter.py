@@ -17,22 +17,12 @@ if TYPE_CHECKING:
 class WatchReporter:
     """The outputs of a watch; none of them can delay it."""
 
-    def __init__(
-        self, output: WatchOutput, context: CommandContext, name: str, at_end: ExitStack, *, heals: bool
-    ) -> None:
+    def __init__(self, output: WatchOutput, context: CommandContext, at_end: ExitStack, *, heals: bool) -> None:
         self._output, self._context, self._heals = output, context, heals
         self._events = at_end.enter_context(NonblockingLines(context.stdout))
         self._messages = at_end.enter_context(NonblockingLines(context.stderr))
-        self._at_end = at_end
+        self._lines: WatchListener | None = None
         self._textfile: BackgroundListener[WatchEvent | WatchSummary] | None = None
-        self._others: list[WatchListener] = []
-        if output.notify is not None:
-            from kafkabal.reporting.notifications.notifier import Notifier
-            from kafkabal.reporting.notifications.watch_notifications import WatchNotifications
-
-            notifier = Notifier(output.notify, name, self.warn)
-            at_end.callback(notifier.close)
-            self._others.append(WatchNotifications(notifier))
 
     @property
     def is_blocked(self) -> bool:
@@ -48,19 +38,42 @@ class WatchReporter:
         """Report a warning."""
         self._messages.write(f"{PROGRAM}: warning: {printable(text)}\n")
 
-    def listener(self, cluster: str) -> "WatchListener":
-        """Listener of a watch over a cluster of this name."""
-        from kafkabal.isolated_listeners import IsolatedListeners
-        from kafkabal.reporting.watch_report import EventTable, WatchEventLines
+    def listener(self, cluster: str, at_end: ExitStack) -> "WatchListener":
+        """Listener of a watch over a cluster of this name.
 
-        lines = WatchEventLines if self._output.output is WatchFormat.JSONL else EventTable
-        listeners: list[WatchListener] = [lines(self._events.write), *self._others]
+        Parameters
+        ----------
+        at_end
+            Ends when this watch does. Another one may follow in this process, once the one that took over has ended:
+            until then nothing is posted or written, or alerts of this one would fire without end.
+        """
+        from kafkabal.isolated_listeners import IsolatedListeners
+
+        listeners = [self._event_lines()]
+        if self._output.notify is not None:
+            listeners.append(self._posted(self._output.notify, cluster, at_end))
         if self._output.textfile is not None:
-            self._textfile = self._written(self._output.textfile, cluster)
+            self._textfile = self._written(self._output.textfile, cluster, at_end)
             listeners.append(self._textfile)
         return IsolatedListeners(listeners)
 
-    def _written(self, path: Path, cluster: str) -> "BackgroundListener[WatchEvent | WatchSummary]":
+    def _event_lines(self) -> "WatchListener":
+        """The same for every watch of this process: the output has one first line."""
+        from kafkabal.reporting.watch_report import EventTable, WatchEventLines
+
+        lines = WatchEventLines if self._output.output is WatchFormat.JSONL else EventTable
+        self._lines = self._lines or lines(self._events.write)
+        return self._lines
+
+    def _posted(self, url: str, cluster: str, at_end: ExitStack) -> "WatchListener":
+        from kafkabal.reporting.notifications.notifier import Notifier
+        from kafkabal.reporting.notifications.watch_notifications import WatchNotifications
+
+        notifier = Notifier(url, cluster, self.warn)
+        at_end.callback(notifier.close)
+        return WatchNotifications(notifier)
+
+    def _written(self, path: Path, cluster: str, at_end: ExitStack) -> "BackgroundListener[WatchEvent | WatchSummary]":
         """A textfile written by a thread of its own: a folder that hangs must not delay the watch."""
         from kafkabal.isolated_listeners import BackgroundListener
         from kafkabal.reporting.textfile_writer import TextfileWriter
@@ -72,7 +85,7 @@ class WatchReporter:
             is_passing=lambda event: isinstance(event, WatchSummary),
             on_failure=lambda error: self.warn(f"{path}: no longer written: {error}"),
         )
-        self._at_end.callback(written.close)
+        at_end.callback(written.close)
         return written
 
     def after_observation(self, summary: "WatchSummary") -> None:
@@ -85,5 +98,5 @@ class WatchReporter:
         """
         if self._textfile is not None:
             self._textfile.on_event(summary)
-        elif self._events.is_gone and not self._others and not self._heals:
+        elif self._events.is_gone and self._output.notify is None and not self._heals:
             raise BrokenPipeError
