@@ -49,7 +49,7 @@ class BackgroundRecorder:
         self._connect, self._state_dir, self._warn = connect, state_dir, warn
         self._every_s, self._wall_clock = every_s, wall_clock
         self._ended = threading.Event()
-        self._said = ""
+        self._has_failed = False
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> Self:
@@ -66,11 +66,12 @@ class BackgroundRecorder:
         while not self._ended.is_set():
             try:
                 self._record()
-                self._said = ""
+                self._has_failed = False
             except KafkabalError as error:
-                if error.message != self._said:
+                # not whenever the message changes: it may name the file, which has another name each time
+                if not self._has_failed:
                     self._warn(f"history not recorded: {error.message}")
-                self._said = error.message
+                self._has_failed = True
             self._ended.wait(self._every_s)
 
     def _record(self) -> None:

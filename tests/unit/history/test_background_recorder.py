@@ -6,10 +6,13 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import IO
+
+import pytest
 
 from kafkabal.clusters.cluster_protocol import Cluster
 from kafkabal.clusters.simulated import InMemoryCluster
-from kafkabal.errors import UnreachableError
+from kafkabal.errors import OutputError, UnreachableError
 from kafkabal.history.background_recorder import BackgroundRecorder
 from kafkabal.history.history_files import HistoryFolder
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
@@ -48,6 +51,24 @@ def test_a_failure_is_reported_once(tmp_path: Path) -> None:
     with BackgroundRecorder(connect, tmp_path, said.append, every_s=0.001):
         wait_for(lambda: len(tries) > 5)
     assert said == ["history not recorded: cannot reach a:1"]
+
+
+def test_a_full_disk_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever files of history cannot be written: each has a name of its own."""
+    state, said = cluster(brokers(2), [topic("t", [1, 2])]), list[str]()
+    clock, tries = iter(range(1_700_000_000, 1_800_000_000, 3600)), list[Path]()
+
+    def full(path: Path, **_: object) -> IO[bytes]:
+        tries.append(path)
+        raise OutputError(f"{path}: cannot write: No space left on device")
+
+    monkeypatch.setattr("kafkabal.history.history_files.replacing", full)
+    with BackgroundRecorder(
+        lambda: InMemoryCluster.of(state), tmp_path, said.append, every_s=0.001, wall_clock=lambda: float(next(clock))
+    ):
+        wait_for(lambda: len(tries) > 5)
+    assert len(set(tries)) == len(tries)
+    assert said == [f"history not recorded: {tries[0]}: cannot write: No space left on device"]
 
 
 def test_a_hanging_read_does_not_block(tmp_path: Path) -> None:
