@@ -255,6 +255,24 @@ class HealthMonitor:
             )
         return changes
 
+    def expect_slow(self, usual_s: Mapping[int, float], at_s: float) -> list[HealthChange]:
+        """Let live brokers be slow that were slow before the first observation.
+
+        Parameters
+        ----------
+        usual_s
+            Their usual response times, in seconds: without them, what they take now would be usual.
+        """
+        changes = []
+        for broker in sorted(usual_s.keys() & self.in_health(BrokerHealth.WELL)):
+            known = _Broker(health=BrokerHealth.SLOW, since_s=at_s)
+            known.responses_s.extend([usual_s[broker]] * self._rules.least_observations)
+            self._brokers[broker] = known
+            self._usual_s.set(broker, usual_s[broker])
+            detail = "it was slow when an earlier watch took its leadership away"
+            changes.append(HealthChange(broker, BrokerHealth.WELL, BrokerHealth.SLOW, detail))
+        return changes
+
     def forget_removed(self, brokers: Collection[int]) -> list[int]:
         """Drop dead brokers that are not among those of the cluster, and return them: they hold no replica any more."""
         removed = sorted(self.in_health(BrokerHealth.DEAD) - set(brokers))

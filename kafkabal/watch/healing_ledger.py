@@ -51,6 +51,8 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
     entries: tuple[HealingEntry, ...] = ()
     demoted: Mapping[int, Plan] = {}
     """By broker, the plan that took its leadership away, to be undone once the broker is well."""
+    usual_s: Mapping[int, float] = {}
+    """By slow broker, its usual response time: a restarted watch would take its present one for usual."""
 
     def not_after(self, at_s: float) -> HealingLedger:
         """With times in the future, from before the clock was set back, replaced by the present time.
@@ -172,10 +174,16 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         demotion = msgspec.structs.replace(plan, partitions=both)
         return msgspec.structs.replace(self, demoted={**self.demoted, broker: demotion})
 
+    def with_usual(self, broker: int, usual_s: float) -> HealingLedger:
+        """With the usual response time of a slow broker."""
+        return msgspec.structs.replace(self, usual_s={**self.usual_s, broker: usual_s})
+
     def without_demotion(self, brokers: Collection[int]) -> HealingLedger:
         """Without brokers that have their leadership back."""
-        kept = {b: plan for b, plan in self.demoted.items() if b not in brokers}
-        return msgspec.structs.replace(self, demoted=kept)
+        demoted, usual_s = (
+            {b: each for b, each in known.items() if b not in brokers} for known in (self.demoted, self.usual_s)
+        )
+        return msgspec.structs.replace(self, demoted=demoted, usual_s=usual_s)
 
 
 def _not_after(entry: HealingEntry, at_s: float) -> HealingEntry:

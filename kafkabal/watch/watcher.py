@@ -78,6 +78,7 @@ class Watcher:
         self._ledger: HealingLedger = read_ledger(ledger_path) if heals else HealingLedger()
         self._is_saved = True
         self._monitor = HealthMonitor(options.rules)
+        self._were_slow = self._ledger.usual_s
         self._findings = NOTHING_FOUND
         self._state: ClusterState | None = None
         self._state_at_s = float("-inf")
@@ -180,9 +181,11 @@ class Watcher:
         return age_s < self._options.state_every_s + 2 * self._options.every_s
 
     def _know(self, brokers: frozenset[int]) -> None:
-        """Track brokers that died before this watch was started, and no longer those that were removed."""
-        for change in self._monitor.expect(brokers, self._clock.monotonic()):
+        """Track brokers that died or slowed down before this watch began, and no longer those that were removed."""
+        at_s = self._clock.monotonic()
+        for change in (*self._monitor.expect(brokers, at_s), *self._monitor.expect_slow(self._were_slow, at_s)):
             self._events.health(change)
+        self._were_slow = {}
         for broker in self._monitor.forget_removed(brokers):
             self._events.removed(broker)
 
@@ -237,9 +240,11 @@ class Watcher:
             # nothing can be done now: recorded, so that it is not planned again every five seconds
             self._note(entry)
             self._forget_demotion(healing)
-            if not is_continued:
+            if not is_continued and healing.kind is not HealKind.PROMOTE:
                 self._events.unmet(healing, plan.warnings or ("no move helps now",))
             return
+        if healing.kind is HealKind.DEMOTE:
+            self._remember_usual(healing)
         # recorded before it begins: a watch that is killed meanwhile knows later what it was about to move
         if not self._note(replace(entry, moved_bytes=plan.moved_bytes, plan=plan)):
             return
@@ -283,6 +288,7 @@ class Watcher:
         if latest is not None and latest.state.has_begun and entry is not None and entry.ended_at_s is None:
             self._ledger = self._ledger.with_end(plan_id, at_s=at_s, moved_bytes=None, succeeded=True)
             self._remember_demotion(entry)
+        self._ledger = self._ledger.without_demotion(self._ledger.usual_s.keys() - self._ledger.demoted.keys())
         if self._ledger != before:
             self._save()
 
@@ -311,12 +317,21 @@ class Watcher:
         elif entry is not None and result.done:
             # even if it was stopped, failed in part, or an earlier process began it
             self._remember_demotion(entry)
+        if kind is HealKind.DEMOTE:
+            self._ledger = self._ledger.without_demotion(result.healing.brokers - self._ledger.demoted.keys())
         self._save()
         self._imbalanced_readings = 0
         self._events.ended(result, self._why_stopped)
         if result.is_busy:
             # retried after the next reading, not at once
             self._state_at_s = self._clock.monotonic()
+
+    def _remember_usual(self, healing: Healing) -> None:
+        """Remember how fast slow brokers usually respond, for a watch that is started while they are slow."""
+        for broker in healing.brokers:
+            usual_s = self._monitor.median_s(broker)
+            if usual_s is not None:
+                self._ledger = self._ledger.with_usual(broker, usual_s)
 
     def _remember_demotion(self, entry: HealingEntry) -> None:
         """Remember whose leadership a healing has taken away, if it did, to give it back later."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -288,6 +289,60 @@ def test_a_killed_watch_knows_whose_leadership_it_took(make_scene: Callable[[], 
 
     slow.response_s = 0.002
     scene.run_for(scene.watcher(level=HealLevel.LEADERS), minutes=12)
+
+    assert scene.led() == led_before
+
+
+def test_a_broker_that_is_slow_when_the_watch_starts_again_stays_slow(make_scene: Callable[[], Scene]) -> None:
+    """Its response times of then are not taken for its usual ones: it leads again ten minutes after it is well."""
+    scene = make_scene()
+    first = scene.watcher(level=HealLevel.LEADERS)
+    scene.run_for(first, minutes=3)
+    led_before = scene.led()
+    slow = scene.memory.kafka.parts.brokers[2]
+    slow.response_s = 0.2
+    scene.run_for(first, minutes=2)
+    first.end()
+    scene.events.clear()
+
+    second = scene.watcher(level=HealLevel.LEADERS)
+    scene.run_for(second, minutes=30)
+    assert scene.kinds()[0] is EventKind.BROKER_SLOW
+    assert scene.led()[1] == 0
+    slow.response_s = 0.002
+    scene.run_for(second, minutes=12)
+
+    assert EventKind.BROKER_BACK in scene.kinds()
+    assert scene.led() == led_before
+    assert read_ledger(scene.folder / "ledger.json").usual_s == {}
+
+
+@pytest.mark.parametrize("has_begun", [False, True])
+def test_a_watch_killed_during_a_demotion_does_not_call_the_slow_broker_well(
+    make_scene: Callable[[], Scene], *, has_begun: bool
+) -> None:
+    """Killed before its run began, the next watch demotes the broker; killed later, it finishes the demotion."""
+    scene = make_scene()
+    first = scene.watcher(level=HealLevel.LEADERS)
+    scene.run_for(first, minutes=3)
+    led_before = scene.led()
+    slow = scene.memory.kafka.parts.brokers[2]
+    slow.response_s = 0.2
+    if not has_begun:
+        with pytest.raises(KeyboardInterrupt), patch.object(RunHealer, "begin", side_effect=KeyboardInterrupt):
+            scene.run_for(first, minutes=2)
+    else:
+        scene.run_for(first, minutes=1)
+        path = scene.folder / "ledger.json"
+        ledger = read_ledger(path)
+        began = replace(ledger.entries[0], ended_at_s=None, succeeded=False)
+        write_ledger(replace(ledger, entries=(began,), demoted={}), path)
+
+    second = scene.watcher(level=HealLevel.LEADERS)
+    scene.run_for(second, minutes=20)
+    assert scene.led()[1] == 0
+    slow.response_s = 0.002
+    scene.run_for(second, minutes=12)
 
     assert scene.led() == led_before
 
