@@ -49,7 +49,7 @@ class Healing:
     brokers: frozenset[int] = frozenset()
     reason: str = ""
     avoid: frozenset[int] = frozenset()
-    """Brokers that must get no leadership."""
+    """Brokers that must get no leadership, and no replica either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +67,8 @@ class Situation:
     out_of_sync: int = 0
     """Partitions with replicas on live brokers that are out of sync."""
     empty: frozenset[int] = frozenset()
+    """Live brokers without a replica of a topic that is not internal."""
+    without_replicas: frozenset[int] = frozenset()
     """Live brokers without any replica."""
     imbalanced_readings: int = 0
     """Number of readings in a row in which a score was outside the outer band."""
@@ -174,10 +176,14 @@ def _lost(situation: Situation, policy: HealPolicy) -> Iterator[Healing]:
 def _moves(situation: Situation, policy: HealPolicy) -> Iterator[Healing]:
     """Replicas that would be better placed elsewhere."""
     if policy.move_after_s is not None:
-        late = [b for b, for_s in situation.slow.items() if for_s >= policy.move_after_s]
+        # one that has been drained would otherwise be drained again without end, and hide the next one
+        holding = situation.slow.keys() - situation.without_replicas
+        late = [b for b in holding if situation.slow[b] >= policy.move_after_s]
         if late:
-            reason = f"broker {min(late)} slow for {format_duration(policy.move_after_s)} or longer"
-            yield Healing(HealKind.DRAIN, frozenset({min(late)}), reason)
+            first = min(late)
+            reason = f"broker {first} slow for {format_duration(policy.move_after_s)} or longer"
+            # otherwise its replicas would go to a slow broker that was drained before
+            yield Healing(HealKind.DRAIN, frozenset({first}), reason, frozenset(situation.slow) - {first})
     if situation.empty:
         verb = "are" if len(situation.empty) > 1 else "is"
         yield Healing(HealKind.FILL, situation.empty, f"{_brokers(situation.empty)} {verb} empty")

@@ -140,7 +140,8 @@ def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: H
     tolerance = _tolerance(healing, policy, repaired)
     common = replace(policy.scope(state), tolerance=tolerance, max_bytes=left, keep_moved=ledger.plans_of_day(at_s))
     if healing.kind is HealKind.DRAIN:
-        return make_plan(state, replace(common, mode=Mode.REPAIR_ONLY, drain=healing.brokers))
+        closed = common.exclude_brokers | healing.avoid.intersection(state.brokers.id.tolist())
+        return make_plan(state, replace(common, mode=Mode.REPAIR_ONLY, drain=healing.brokers, exclude_brokers=closed))
     if healing.kind is HealKind.FILL and _are_empty(state, healing):
         plan = _filling(state, common, policy)
     else:

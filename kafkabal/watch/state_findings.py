@@ -28,6 +28,8 @@ class StateFindings:
     """Scores outside the outer band."""
     empty: frozenset[int]
     """Live brokers without a replica of a topic that is not internal."""
+    without_replicas: frozenset[int]
+    """Live brokers without any replica."""
     led: frozenset[int]
 
     def remembering(self, before: StateFindings) -> StateFindings:
@@ -36,7 +38,8 @@ class StateFindings:
         return replace(self, offline_dirs=self.offline_dirs | kept)
 
 
-NOTHING_FOUND = StateFindings(frozenset(), frozenset(), frozenset(), frozenset(), 0, (), frozenset(), frozenset())
+_NONE: frozenset[int] = frozenset()
+NOTHING_FOUND = StateFindings(frozenset(), _NONE, _NONE, _NONE, 0, (), _NONE, _NONE, _NONE)
 
 
 def find(state: ClusterState, outer_tolerance: float) -> StateFindings:
@@ -52,6 +55,7 @@ def findings_of(inspection: Inspection) -> StateFindings:
     lost_on = np.bincount(replicas.broker[offline_replicas(state)], minlength=len(brokers)) > 0
     external = ~state.topics.internal[state.partitions.topic]
     held = np.bincount(replicas.broker[external[replicas.partition]], minlength=len(brokers))
+    holds_any = np.bincount(replicas.broker, minlength=len(brokers)) > 0
     leader = state.partitions.leader
     first = replicas.broker[state.partitions.first[:-1]] if len(replicas) else np.zeros(0, np.int32)
     has_dirs = np.bincount(dirs.broker, minlength=len(brokers)) > 0
@@ -63,5 +67,6 @@ def findings_of(inspection: Inspection) -> StateFindings:
         out_of_sync=int(np.count_nonzero(lagging_partitions(state))),
         imbalanced=tuple(scored.score.name for scored in inspection.scored if scored.evaluation.outside.any()),
         empty=frozenset(brokers.id[brokers.is_live & (held == 0)].tolist()) if external.any() else frozenset(),
+        without_replicas=frozenset(brokers.id[brokers.is_live & ~holds_any].tolist()),
         led=frozenset(brokers.id[np.unique(np.concatenate([leader[leader >= 0], first]))].tolist()),
     )

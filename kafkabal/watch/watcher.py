@@ -199,6 +199,8 @@ class Watcher:
         self._ledger = self._ledger.not_after(at_s)
         if self._may_be_unfinished and self._resume_unfinished(at_s):
             return
+        if not self._is_saved:
+            return  # a plan that cannot be recorded is not applied; after each reading the ledger is written again
         decision = self._decide()
         if decision.healing is not None and not self._is_alone():
             text = f"{decision.healing.kind} held back: this watch lost its lock and is retaking it"
@@ -308,9 +310,9 @@ class Watcher:
             self._ledger = self._ledger.without_latest(result.plan_id)
         is_unfinished = bool(result.problem or result.left)
         self._may_be_unfinished = is_unfinished and (kind is HealKind.RESUME or not result.is_busy)
-        if has_failed and kind is HealKind.RESUME:
-            failure = HealingEntry(at_s=at_s, kind=kind, moved_bytes=0, succeeded=False)
-            self._ledger = self._ledger.with_entry(failure)
+        if kind is HealKind.RESUME and not result.is_busy and (has_failed or self._ledger.has_failed(kind)):
+            resumed = HealingEntry(at_s=at_s, kind=kind, moved_bytes=0, succeeded=not has_failed)
+            self._ledger = self._ledger.with_entry(resumed)
         entry = self._ledger.entry_of(result.plan_id)
         if kind is HealKind.PROMOTE and not (result.problem or result.was_stopped):
             self._ledger = self._ledger.without_demotion(result.healing.brokers)
@@ -383,6 +385,7 @@ class Watcher:
             has_offline_dir=found.lost_on_dirs,
             out_of_sync=found.out_of_sync,
             empty=found.empty & durations[BrokerHealth.WELL].keys(),
+            without_replicas=found.without_replicas,
             imbalanced_readings=self._imbalanced_readings,
             led=found.led,
             continued=self._continued,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -15,8 +16,9 @@ from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import InputFileError, OperationError
 from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.plan.plan import Plan
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
-from kafkabal.watch.heal import RunHealer
+from kafkabal.watch.heal import RunHealer, plan_of
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
 from kafkabal.watch.healing_ledger import HealingLedger, read_ledger, write_ledger
 from kafkabal.watch.watch_events import EventKind, WatchEvent
@@ -345,6 +347,48 @@ def test_a_watch_killed_during_a_demotion_does_not_call_the_slow_broker_well(
     scene.run_for(second, minutes=12)
 
     assert scene.led() == led_before
+
+
+def test_a_drained_broker_is_not_drained_again(make_scene: Callable[[], Scene]) -> None:
+    """A slow broker without replicas neither fails a healing nor keeps the next slow broker from being drained."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.ALL, move_after_s=60.0)
+    scene.run_for(watcher, minutes=3)
+    parts = scene.memory.kafka.parts.brokers
+    parts[2].response_s = 0.2
+    scene.run_for(watcher, minutes=20)
+    assert scene.held()[1] == 0
+    assert EventKind.UNMET not in scene.kinds()
+
+    parts[3].response_s = 0.2
+    scene.run_for(watcher, minutes=20)
+
+    assert scene.held() == [16, 0, 0, 16]
+
+
+def test_nothing_is_planned_while_it_could_not_be_recorded(
+    make_scene: Callable[[], Scene], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk does not cost a plan every five seconds; the repair begins once there is room again."""
+    scene, plans = make_scene(), 0
+    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=60.0)
+    scene.run_for(watcher, minutes=2)
+
+    def counted(*arguments: Any) -> Plan:
+        nonlocal plans
+        plans += 1
+        return plan_of(*arguments)
+
+    monkeypatch.setattr("kafkabal.watch.watcher.plan_of", counted)
+    (scene.folder / "ledger.json").mkdir()
+    scene.memory.kafka.kill(4)
+    scene.run_for(watcher, minutes=20)
+    assert scene.kinds().count(EventKind.NOT_SAVED) == 1
+    assert plans == 1
+    (scene.folder / "ledger.json").rmdir()
+    scene.run_for(watcher, minutes=2)
+
+    assert scene.held()[3] == 0
 
 
 def test_an_offline_log_dir_is_not_online_because_its_broker_is_silent(make_scene: Callable[[], Scene]) -> None:
