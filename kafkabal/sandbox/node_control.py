@@ -81,27 +81,29 @@ class NodeControl:
             on_step(f"starting {titles(absent)}")
         try:
             for node in absent:
-                processes[node.id] = self._spawn(node, distribution)
+                processes[node.id] = self._spawn(node, distribution, processes)
             self._wait_until_ready(nodes, processes)
         except BaseException:
-            for node in self.end(absent, signal.SIGKILL, grace_s=0):
+            # by their ids: for a moment a new process cannot be found
+            started = [n for n in absent if n.id in processes and not self._table.has_ended(processes[n.id])]
+            self._table.end([processes[node.id] for node in started], signal.SIGKILL, grace_s=0)
+            for node in started:
                 # otherwise its log would be searched for an error
                 self.files(node).last_signal.write_text(NodeState.KILLED.value, encoding="ascii")
             raise
 
-    def _spawn(self, node: Node, distribution: KafkaInstallation) -> Any:
+    def _spawn(self, node: Node, distribution: KafkaInstallation, processes: Mapping[int, Any]) -> Any:
         if self._record.spec.zookeeper and node.role.serves_clients:
-            self._wait_until_unregistered(node)
+            self._wait_until_unregistered(node, processes.get(ZOOKEEPER_ID))
         files = self.files(node)
         ensure_files(self._record, node, files, distribution)
         files.last_signal.unlink(missing_ok=True)
         exit_diagnosis.mark_start(files.log)
         return self._table.spawn(node_command(self._record, node, files, distribution), java_environment(), files.log)
 
-    def _wait_until_unregistered(self, broker: Node) -> None:
-        """Wait until ZooKeeper has expired the session of a killed broker."""
+    def _wait_until_unregistered(self, broker: Node, process: Any) -> None:
+        """Wait until ZooKeeper, which runs as this process, has expired the session of a killed broker."""
         server = self._record.node(ZOOKEEPER_ID)
-        process = self.processes().get(server.id)
         if process is None:
             raise OperationError(f"the zookeeper of sandbox {self._record.name} is not running", hint="start it first")
 
