@@ -34,7 +34,7 @@ def pytest_configure() -> None:
 
 _ROOT = Path(__file__).parents[1]
 _LIVE = "live: "
-_SHARED_CLUSTER = re.compile(r"\b(three_brokers|zookeeper_brokers|cordoning_broker)\b")
+_SHARED_CLUSTER = re.compile(r"\b(three_brokers|zookeeper_brokers|newest_broker)\b")
 _LINKED_BROKERS = re.compile(r"\blinked_(brokers|stage)\b")
 
 

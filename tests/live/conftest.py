@@ -115,9 +115,10 @@ def zookeeper_brokers(shared_clusters: SharedClusters) -> Sandbox:
 
 
 @pytest.fixture(scope="module")
-def cordoning_broker(shared_clusters: SharedClusters) -> Sandbox:
-    """Return one broker of a Kafka that supports cordons; leave no log dir cordoned."""
-    return shared_clusters.get("cordoning", SandboxSpec(brokers=1, kafka_version="4.4.0"))
+def newest_broker(shared_clusters: SharedClusters) -> Sandbox:
+    """Return one broker of the newest Kafka, with share groups and cordons; leave no log dir cordoned."""
+    single = {"share.coordinator.state.topic.replication.factor": "1", "share.coordinator.state.topic.min.isr": "1"}
+    return shared_clusters.get("newest", SandboxSpec(brokers=1, kafka_version="4.4.0", properties=single))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
@@ -28,9 +29,9 @@ from kafkabal.telemetry import with_rates
 _eventually = WaitLimit(deadline_s=30.0).until
 
 
-def test_cordoned_log_dirs_are_shown(cordoning_broker: Sandbox) -> None:
+def test_cordoned_log_dirs_are_shown(newest_broker: Sandbox) -> None:
     """A cordoned dir (KIP-1066, Kafka 4.3) is marked, and one that is uncordoned is not."""
-    sandbox = cordoning_broker
+    sandbox = newest_broker
     cordoned = str(sandbox.log_dirs(1)[1])
     resource = ConfigResource(ResourceKind.BROKER, "1")
     with KafkaCluster(ConnectionSettings(bootstrap_servers=(sandbox.bootstrap_servers,))) as cluster:
@@ -76,10 +77,9 @@ def test_a_drained_broker_is_cordoned(make_sandbox: Callable[..., Sandbox], tmp_
         assert _eventually(lambda: states() == {LogDirState.ONLINE})
 
 
-def test_share_groups_count_as_readers(make_sandbox: Callable[..., Sandbox]) -> None:
+def test_share_groups_count_as_readers(newest_broker: Sandbox) -> None:
     """The acknowledged offsets of a share group (KIP-932) are read under its name, and count as bytes out."""
-    one = {"share.coordinator.state.topic.replication.factor": "1", "share.coordinator.state.topic.min.isr": "1"}
-    sandbox = make_sandbox(SandboxSpec(brokers=1, kafka_version="4.4.0", properties=one), "shared")
+    sandbox = newest_broker
     servers = ("--bootstrap-server", sandbox.bootstrap_servers)
     request = ReadRequest(offsets=True, group_offsets=True)
 
@@ -114,9 +114,9 @@ def test_share_groups_count_as_readers(make_sandbox: Callable[..., Sandbox]) -> 
         assert 30 * 900 / 10 < out < 30 * 1200 / 10
 
 
-def test_a_cluster_is_found_through_its_zookeeper(make_sandbox: Callable[..., Sandbox]) -> None:
+def test_a_cluster_is_found_through_its_zookeeper(zookeeper_brokers: Sandbox) -> None:
     """Brokers, placement, reassignment, election, lock and records work on Kafka 3.9 with ZooKeeper."""
-    sandbox = make_sandbox(SandboxSpec(brokers=3, zookeeper=True), "zookeeper")
+    sandbox = zookeeper_brokers
     assert sandbox.zookeeper is not None
     address = ZookeeperAddress(servers=sandbox.zookeeper)
     a, b = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -147,6 +147,8 @@ def test_a_cluster_is_found_through_its_zookeeper(make_sandbox: Callable[..., Sa
         cluster.records().put("k", b"v")
         assert cluster.records().get_all() == {"k": b"v"}
         _old_ways(sandbox.zookeeper, lambda: cluster.partition_status(["t"])[b].leader)
+    admin = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers})  # must live until the response
+    admin.delete_topics(["t"])["t"].result()
     with pytest.raises(UnreachableError, match="no broker is registered") as caught:
         connect(ZookeeperAddress(servers=f"{sandbox.zookeeper}/elsewhere"))
     assert "chroot" in str(caught.value.hint)
@@ -169,8 +171,8 @@ def _one_lock(address: ZookeeperAddress) -> None:
 def _old_ways(servers: str, leader_of_b: Callable[[], int]) -> None:
     """Kafka 3.9 still understands what brokers older than 2.4 need: reassignment and election by znode."""
     znodes = Znodes(servers)
-    assert len(znodes.bootstrap_servers(SecurityProtocol.PLAINTEXT)) == 3
-    with pytest.raises(UnreachableError, match="none of its 3 brokers has a listener for SSL"):
+    assert len(znodes.bootstrap_servers(SecurityProtocol.PLAINTEXT)) == 4
+    with pytest.raises(UnreachableError, match="none of its 4 brokers has a listener for SSL"):
         znodes.bootstrap_servers(SecurityProtocol.SSL)
     znodes.reassign({TopicPartition("t", 1): (1, 2)})
     assert _eventually(lambda: znodes.reassignments() == {})

@@ -178,10 +178,10 @@ def test_controllers_of_their_own_survive_the_loss_of_one(make_sandbox: MakeSand
         assert WaitLimit(10).until(lambda: "after-the-loss" in admin.list_topics())
 
 
-def test_a_later_kafka_cordons_log_dirs(cordoning_broker: Sandbox) -> None:
+def test_a_later_kafka_cordons_log_dirs(newest_broker: Sandbox) -> None:
     """With Kafka 4.3 a log dir can be cordoned (KIP-1066), and is described as such."""
-    cordoned = str(cordoning_broker.log_dirs(1)[1])
-    with _admin(cordoning_broker.bootstrap_servers) as admin:
+    cordoned = str(newest_broker.log_dirs(1)[1])
+    with _admin(newest_broker.bootstrap_servers) as admin:
         admin.alter_configs([ConfigResource(ConfigResourceType.BROKER, "1", {"cordoned.log.dirs": cordoned})])
         assert WaitLimit(10).until(lambda: _cordoned(admin) == {cordoned})
         admin.alter_configs([ConfigResource(ConfigResourceType.BROKER, "1", {"cordoned.log.dirs": ""})])

@@ -82,6 +82,7 @@ def test_takes_over_from_a_killed_process_at_once(stage: Stage, plan_file: Path,
     stage.assert_clean()
 
 
+@pytest.mark.sweep
 def test_takes_over_from_a_killed_process_at_once_with_a_zookeeper(zookeeper_stage: Stage, tmp_path: Path) -> None:
     """The command takes over at once if ZooKeeper keeps the lock, too."""
     stage, path = zookeeper_stage, tmp_path / "plan.json"
