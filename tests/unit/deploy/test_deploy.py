@@ -61,6 +61,12 @@ def test_pods_have_no_privileges(kind: str, pod: dict[str, Any]) -> None:
         }
 
 
+def test_every_night_has_the_same_host_name() -> None:
+    """Otherwise a run that was killed would be one of another host, which ``rebalance --yes`` does not resume."""
+    (job,) = [pod for kind, pod in _pods() if kind == "CronJob"]
+    assert job["hostname"]
+
+
 @pytest.mark.parametrize(("kind", "pod"), list(_pods()), ids=lambda each: each if isinstance(each, str) else "")
 def test_mounted_volumes_exist(kind: str, pod: dict[str, Any]) -> None:
     """Every mount has a volume and every volume is mounted; config map and claim are in the same file."""
