@@ -90,6 +90,7 @@ class Watcher:
         # a killed watch may have left a run, and so may a failed healing
         self._may_be_unfinished = heals
         self._asked_at_s = float("-inf")
+        self._foreign_run = ""
 
     def run(
         self, should_end: Callable[[], bool], after_observation: Callable[[WatchSummary], None] = lambda _: None
@@ -163,6 +164,8 @@ class Watcher:
             self._events.blind(error)
             return
         self._events.seeing()
+        # a watch that was suspended for longer than its lock is held reports beside the one that took over, until then
+        self._is_alone()
         found = found.remembering(self._findings)
         self._state, self._state_at_s = state, self._clock.monotonic()
         self._read_at_s = self._clock.utc_now().timestamp()
@@ -263,13 +266,16 @@ class Watcher:
         if self._asked_at_s == self._state_at_s:
             return False  # already asked since the state was read
         self._asked_at_s = self._state_at_s
+        if not self._is_alone():
+            return False
         try:
             found = self._healer.latest_run()
             if found is None or not found.is_open or not self._ledger.has_begun(found.record.plan_id):
                 self._may_be_unfinished = False
                 self._settle_entries(found, at_s)
+                self._report_foreign(found)
                 return False
-            if not self._healer.can_resume(found) or not self._is_alone() or self._healer.holder() is not None:
+            if not self._healer.can_resume(found) or self._healer.holder() is not None:
                 return False
         except KafkabalError:
             return False  # asked again after the next reading
@@ -279,6 +285,18 @@ class Watcher:
         self._healer.begin_resume(healing, found)
         self._finish_healing()
         return True
+
+    def _report_foreign(self, found: FoundRun | None) -> None:
+        """Report once a run that somebody else left unfinished: it may hold throttles, and lets no healing begin."""
+        if found is None or not found.is_open or self._healer.holder() is not None:
+            return
+        record = found.record
+        if record.run_id == self._foreign_run:
+            return
+        self._foreign_run = record.run_id
+        what = f"run {record.run_id} of {record.host} is unfinished, and no watch of this state folder began it"
+        message = f"{HealKind.RESUME} held back: {what}: finish it with 'kafkabal rebalance resume'"
+        self._events.report(EventKind.HELD_BACK, message, run_id=record.run_id)
 
     def _settle_entries(self, latest: FoundRun | None, at_s: float) -> None:
         """Complete what a killed watch recorded: a healing that never began moved nothing, the latest one has ended."""
@@ -299,17 +317,19 @@ class Watcher:
         if result is None:
             return
         self._state_at_s = float("-inf")  # read the result of the change before the next decision
+        self._is_alone()
         at_s, kind = self._clock.utc_now().timestamp(), result.healing.kind
         has_failed = bool(result.problem) and not (result.is_busy or result.was_stopped)
         moved_bytes = None if result.may_have_moved_more else result.moved_bytes
+        never_began = result.is_busy and not result.may_have_moved_more
         if not result.is_busy:
             self._ledger = self._ledger.with_end(
                 result.plan_id, at_s=at_s, moved_bytes=moved_bytes, succeeded=not has_failed
             )
-        elif kind is not HealKind.RESUME:
+        elif never_began:
             self._ledger = self._ledger.without_latest(result.plan_id)
-        is_unfinished = bool(result.problem or result.left)
-        self._may_be_unfinished = is_unfinished and (kind is HealKind.RESUME or not result.is_busy)
+        # the entry of a run that another process has taken over stays: that process records its end, or this one later
+        self._may_be_unfinished = bool(result.problem or result.left) and not never_began
         if kind is HealKind.RESUME and not result.is_busy and (has_failed or self._ledger.has_failed(kind)):
             resumed = HealingEntry(at_s=at_s, kind=kind, moved_bytes=0, succeeded=not has_failed)
             self._ledger = self._ledger.with_entry(resumed)

@@ -179,6 +179,29 @@ def test_a_watch_that_was_killed_resumes_its_run(stage: Stage) -> None:
     assert entry.moved_bytes == entry.plan.moved_bytes, "what the killed watch copied counts as well"
 
 
+def test_a_run_that_no_watch_of_this_state_folder_began_is_reported(stage: Stage) -> None:
+    """A watch that takes over with another state folder resumes nothing, but says what is left and what finishes it."""
+
+    def crash() -> None:
+        raise Crash
+
+    stage.clock.at(600.0, crash)
+    with pytest.raises(Crash):
+        stage.run_for(stage.watcher(), hours=1)
+    stage.clock.sleep(60.0)
+
+    standby = Stage(stage.folder)
+    standby.clock, standby.memory = stage.clock, stage.memory.connect("standby")
+    standby.ledger = stage.folder / "elsewhere" / "ledger.json"
+    stage.memory.kafka.parts.locks.clear()
+    standby.run_for(standby.watcher(), hours=0.5)
+
+    (left,) = [text for text in standby.messages(EventKind.HELD_BACK) if text.startswith("resume")]
+    assert "of h is unfinished, and no watch of this state folder began it" in left
+    assert left.endswith("finish it with 'kafkabal rebalance resume'")
+    assert not standby.messages(EventKind.HEALED)
+
+
 def test_bytes_that_a_failed_run_may_have_copied_count(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planned bytes of a run that failed after its start count towards the budget of the day."""
 

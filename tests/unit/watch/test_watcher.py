@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from kafkabal.clusters.cluster_protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
-from kafkabal.errors import InputFileError, OperationError
+from kafkabal.errors import BusyError, InputFileError, OperationError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.plan.plan import Plan
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
@@ -247,19 +247,68 @@ def test_healed_findings_are_remembered(make_scene: Callable[[], Scene]) -> None
     assert ledger.bytes_of_day(scene.clock.utc_now().timestamp()) > 0
 
 
+class Lock:
+    """The lock of a watch, which it loses while it is suspended."""
+
+    is_lost = False
+
+    def confirm(self) -> bool:
+        """Whether it was held all the time; it is taken again."""
+        was_lost, self.is_lost = self.is_lost, False
+        return not was_lost
+
+
 def test_what_another_watch_healed_meanwhile_is_remembered(make_scene: Callable[[], Scene]) -> None:
     """A suspended watch whose lock was lost reads the ledger again before it heals, and keeps the other's entries."""
-    scene = make_scene()
-    first = scene.watcher(iter([False, *[True] * 99]).__next__, level=HealLevel.ALL, dead_after_s=0.0)
+    scene, lock = make_scene(), Lock()
+    first = scene.watcher(lock.confirm, level=HealLevel.ALL, dead_after_s=0.0)
     scene.run_for(first, minutes=1)
     scene.memory.kafka.kill(4)
     scene.run_for(scene.watcher(level=HealLevel.ALL, dead_after_s=0.0), minutes=3)
     scene.memory.kafka.start(4)
+    lock.is_lost = True
     scene.run_for(first, minutes=2)
 
     ledger = read_ledger(scene.folder / "ledger.json")
 
     assert [e.kind for e in ledger.entries if e.succeeded] == ["repair", "fill"]
+
+
+def test_what_another_watch_has_resumed_stays_recorded(
+    make_scene: Callable[[], Scene], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A watch that was suspended amid a healing does not remove the record of what the one in between resumed."""
+    scene, lock = make_scene(), Lock()
+    path, ends_at_s = scene.folder / "ledger.json", scene.clock.utc_now().timestamp() + 7.0
+    watcher = scene.watcher(lock.confirm, level=HealLevel.ALL, dead_after_s=0.0)
+    scene.run_for(watcher, minutes=1)
+
+    def suspended(environment: RunEnvironment, plan: Plan, *_: object, **__: object) -> None:
+        lock.is_lost = True
+        resumed = read_ledger(path).with_end(plan.plan_id, at_s=ends_at_s, moved_bytes=5, succeeded=True)
+        write_ledger(resumed, path)
+        raise BusyError("lost the lock of this cluster: run r was resumed by another process")
+
+    monkeypatch.setattr("kafkabal.watch.heal.apply", suspended)
+    scene.memory.kafka.kill(4)
+    scene.run_for(watcher, minutes=0.75)
+
+    assert EventKind.HELD_BACK in scene.kinds()
+    first = read_ledger(path).entries[0]
+    assert (first.ended_at_s, first.moved_bytes, first.succeeded) == (ends_at_s, 5, True)
+
+
+def test_a_watch_that_lost_its_lock_notices_at_the_next_reading(make_scene: Callable[[], Scene]) -> None:
+    """It does not report beside the watch that took over until it has something to heal."""
+    scene, asked = make_scene(), list[float]()
+
+    def confirm() -> bool:
+        asked.append(scene.clock.monotonic())
+        return True
+
+    scene.run_for(scene.watcher(confirm), minutes=2)
+
+    assert len(asked) == 4
 
 
 def test_a_damaged_ledger_stops_healing_not_reporting(make_scene: Callable[[], Scene]) -> None:
