@@ -18,7 +18,7 @@ from kafkabal.testing.plan_checker import check_plan
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 # each example makes one or two plans, of up to a second each even on so small a cluster
-_few = settings(max_examples=settings().max_examples // 4)
+_few = settings(max_examples=settings().max_examples // 5)
 tolerances = st.sampled_from([0.02, 0.09, 0.2])
 
 

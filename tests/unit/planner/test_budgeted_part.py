@@ -48,7 +48,7 @@ def _repeat(cluster: ClusterState, options: PlanOptions) -> _Runs:
     pytest.fail(f"{_MOST_RUNS} plans were not enough")
 
 
-@pytest.mark.parametrize(("world", "share"), [(_TIDY[0], 0.1), (_TIDY[1], 0.25)])
+@pytest.mark.parametrize(("world", "share"), [(_TIDY[0], 0.1), pytest.param(_TIDY[1], 0.25, marks=pytest.mark.sweep)])
 def test_repeated_budgets_end_inside_all_bands_for_the_bytes_of_one_plan(world: SyntheticWorld, share: float) -> None:
     """Budgeted runs move the bytes of one plan without a budget, within 1 %, and hardly any replica twice."""
     cluster = make_world(world)
@@ -60,7 +60,7 @@ def test_repeated_budgets_end_inside_all_bands_for_the_bytes_of_one_plan(world: 
     assert make_plan(runs.end).partitions == ()
 
 
-@pytest.mark.parametrize("world", _OUT_OF_REACH)
+@pytest.mark.parametrize("world", [_OUT_OF_REACH[0], pytest.param(_OUT_OF_REACH[1], marks=pytest.mark.sweep)])
 def test_repeated_budgets_come_to_an_end_where_bands_are_out_of_reach(world: SyntheticWorld) -> None:
     """If bands are unreachable, a nightly budget does not move the same replicas back and forth forever."""
     cluster = make_world(world)
@@ -83,7 +83,7 @@ def test_a_budget_for_one_half_of_an_exchange_is_used() -> None:
     assert make_plan(runs.end).moved_bytes == 0
 
 
-@pytest.mark.parametrize("seed", [0, 1, 4])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.sweep) for n in (1, 4))])
 def test_limits_of_brokers_hold_in_every_part(seed: int) -> None:
     """Replicas that a budget leaves on a broker count when others arrive: its replica limit is never exceeded."""
     cluster = make_world(SyntheticWorld(seed=seed, brokers=8, topics=60))
@@ -110,7 +110,7 @@ def test_moves_left_by_a_budget_are_reported() -> None:
     assert make_plan(cluster, PlanOptions(max_bytes=full.moved_bytes)).warnings == ()
 
 
-@pytest.mark.parametrize("world", [_TIDY[1], *_OUT_OF_REACH])
+@pytest.mark.parametrize("world", [_TIDY[1], _OUT_OF_REACH[1], pytest.param(_OUT_OF_REACH[0], marks=pytest.mark.sweep)])
 def test_a_sufficient_budget_changes_nothing(world: SyntheticWorld) -> None:
     """A sufficient budget gives the plan without a budget, also if bands are unreachable."""
     cluster = make_world(world)
@@ -140,7 +140,7 @@ def _left_on_dead(cluster: ClusterState, max_bytes: int | None) -> int:
     return int(offline_replicas(apply_plan(cluster, plan)).sum())
 
 
-@pytest.mark.parametrize("seed", [0, 1, pytest.param(2, marks=pytest.mark.sweep)])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.sweep) for n in (1, 2))])
 def test_a_larger_budget_leaves_no_more_broken(seed: int) -> None:
     """With rising budgets the replicas on a dead broker only become fewer, and even a small budget repairs some."""
     world = SyntheticWorld(

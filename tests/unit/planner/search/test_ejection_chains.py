@@ -25,7 +25,7 @@ def balanced(seed: int, jitter: float) -> Solution:
     return solution
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(n, marks=pytest.mark.sweep) for n in range(3, 8))])
 def test_chains_move_fewer_bytes_inside_all_bands(seed: int) -> None:
     """Their returns reduce the bytes to move, and break no rule or band; the original placement is unchanged."""
     before = balanced(seed, 0.3)
