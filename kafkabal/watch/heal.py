@@ -13,9 +13,11 @@ from msgspec.structs import replace as replace_field
 
 from kafkabal.errors import BusyError, KafkabalError
 from kafkabal.executor import (
+    CheckVerdict,
     FoundRun,
     LockAcrossRuns,
     OnInterrupt,
+    Overridable,
     Phase,
     RunEnvironment,
     RunOptions,
@@ -36,12 +38,14 @@ from kafkabal.model import ClusterState
 from kafkabal.plan import Plan
 from kafkabal.planner import Mode, PlanOptions, chosen_topics, demote_brokers, make_plan, undo_demotion
 from kafkabal.units import format_moment
-from kafkabal.watch.decide_healing import Healing, HealKind
+from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Healing, HealKind
 from kafkabal.watch.heal_policy import HealPolicy
 from kafkabal.watch.healing_ledger import DAY_S, HealingLedger
 from kafkabal.watch.lasting_moves import lasting_moves, outside_after
 from kafkabal.watch.room_for_return import plan_repair
-from kafkabal.wording import brokers_by_id
+from kafkabal.wording import brokers_by_id, counted_noun, first_of
+
+_TAKE_OVER = "'kafkabal rebalance adopt' takes them over"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +92,15 @@ class Healer(Protocol):
 
     def holder(self) -> str | None:
         """The process that works on a run of the cluster, so that nothing can begin; None if none is known."""
+
+    def obstacle_to(self, healing: Healing, plan: Plan | None = None) -> str | None:
+        """What a healing has to wait for: another run, or reassignments of another tool; None if nothing is known.
+
+        Parameters
+        ----------
+        plan
+            Its plan, once there is one: it may take over reassignments of its partitions.
+        """
 
     def can_resume(self, found: FoundRun) -> bool:
         """Whether anything can be done about an unfinished run now: not if everything left of it is on dead brokers.
@@ -261,7 +274,7 @@ class RunHealer:
                     timeouts=self._timeouts,
                     on_interrupt=OnInterrupt.FINISH,
                 )
-                enforce(preflight(environment, plan, options, find_run(environment)))
+                _check(environment, plan, options)
                 self._may_have_moved = True
                 return apply(environment, plan, options, lock=lock.take())
             finally:
@@ -284,6 +297,25 @@ class RunHealer:
         # if it is unknown, the healing takes the lock first, and finds out then
         holder, _ = current_holder(self._environment(StopSwitch()).cluster)
         return holder
+
+    def obstacle_to(self, healing: Healing, plan: Plan | None = None) -> str | None:
+        """See :class:`Healer`."""
+        if plan is None:
+            if (holder := self.holder()) is not None:
+                return f"cluster locked by {holder}"
+            if healing.kind not in MOVES_FOR_BALANCE:
+                return None  # a repair may move what another tool cannot: only its plan can tell
+        environment = self._environment(StopSwitch())
+        try:
+            running = environment.cluster.reassignments()
+            found = find_run(environment) if running else None
+            carried = found.moves_to_carry(environment.cluster, plan) if found is not None else ()
+        except KafkabalError:
+            return None  # the healing finds out
+        planned = {change.name for change in plan.partitions} if plan is not None else set()
+        others = sorted(map(str, running.keys() - planned - {p.name for p in carried}))
+        what = f"{counted_noun(len(others), 'other reassignment')} in flight: {first_of(others)}"
+        return f"{what}; {_TAKE_OVER}" if others else None
 
     def can_resume(self, found: FoundRun) -> bool:
         """See :class:`Healer`."""
@@ -358,6 +390,24 @@ class RunHealer:
             is_busy=is_busy,
             may_have_moved_more=self._may_have_moved,
         )
+
+
+def _check(environment: RunEnvironment, plan: Plan, options: RunOptions) -> None:
+    """Make the preflight checks.
+
+    Raises
+    ------
+    BusyError
+        If only checks stop the run that may pass once reassignments of another tool have ended.
+    UnsafeError
+        If other checks do.
+    """
+    checks = preflight(environment, plan, options, find_run(environment))
+    stopping = {check.name: check for check in checks if check.stops(())}
+    others = stopping.get(Overridable.OTHER_REASSIGNMENTS)
+    if others is not None and all(check.verdict is CheckVerdict.OVERRIDABLE for check in stopping.values()):
+        raise BusyError(f"{others.message}; {_TAKE_OVER}")
+    enforce(checks)
 
 
 def _problem(result: RunResult) -> str:

@@ -77,6 +77,10 @@ class WatchEventSender:
             self._has_failed = False
             self.report(EventKind.NOTHING_TO_HEAL, "the finding whose healing failed is gone")
 
+    def busy(self, healing: Healing, what: str) -> None:
+        """Report that a healing has to wait for what another process does."""
+        self.held_back(Decision(held_back=f"{healing.kind} held back: {what}", obstacle=f"{healing.kind} busy"))
+
     def unmet(self, healing: Healing, reasons: Sequence[str]) -> None:
         """Report what a plan could not reach, once until it changes."""
         if reasons and tuple(reasons) != self._unmet.get(healing.kind):
@@ -97,8 +101,7 @@ class WatchEventSender:
         """Report that a healing has ended; if another run kept it from beginning, report that it is held back."""
         kind = result.healing.kind
         if result.is_busy:
-            obstacle = f"{kind} busy"
-            self.held_back(Decision(held_back=f"{kind} held back: {result.problem}", obstacle=obstacle))
+            self.busy(result.healing, result.problem)
         elif result.was_stopped:
             self.report(EventKind.HEALING_STOPPED, f"{kind}: {why_stopped}; {_done(result)}", run_id=result.run_id)
         elif result.problem:

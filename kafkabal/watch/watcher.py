@@ -26,6 +26,7 @@ from kafkabal.clusters import Clock, Cluster
 from kafkabal.errors import InputFileError, KafkabalError
 from kafkabal.executor import FoundRun
 from kafkabal.model import ClusterState
+from kafkabal.plan import Plan
 from kafkabal.units import format_duration
 from kafkabal.watch.broker_health import BrokerHealth, HealthMonitor
 from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Situation, decide
@@ -91,6 +92,8 @@ class Watcher:
         self._may_be_unfinished = heals
         self._asked_at_s = float("-inf")
         self._foreign_run = ""
+        self._planned_in_vain: tuple[Healing, float] | None = None
+        """A healing whose plan has to wait for another tool, and the reading that it was made from."""
 
     def run(
         self, should_end: Callable[[], bool], after_observation: Callable[[WatchSummary], None] = lambda _: None
@@ -205,16 +208,15 @@ class Watcher:
         if not self._is_saved:
             return  # a plan that cannot be recorded is not applied; after each reading the ledger is written again
         decision = self._decide()
-        if decision.healing is not None and not self._is_alone():
+        if decision.healing is None:
+            self._events.held_back(decision)
+        elif not self._is_alone():
             text = f"{decision.healing.kind} held back: this watch lost its lock and is retaking it"
-            decision = Decision(held_back=text, obstacle="watch lock")
-        elif decision.healing is not None and (holder := self._healer.holder()) is not None:
-            # a healing that could not begin must not count as an action: a long run would use up the actions of the day
-            text = f"{decision.healing.kind} held back: cluster locked by {holder}"
-            decision = Decision(held_back=text, obstacle=f"{decision.healing.kind} busy")
-        self._events.held_back(decision)
-        if decision.healing is not None:
-            self._heal(decision.healing, state, at_s)
+            self._events.held_back(Decision(held_back=text, obstacle="watch lock"))
+        elif (what := self._healer.obstacle_to(decision.healing)) is not None:
+            self._events.busy(decision.healing, what)
+        elif self._planned_in_vain != (decision.healing, self._state_at_s):
+            self._heal(decision, decision.healing, state, at_s)
 
     def _is_alone(self) -> bool:
         """Whether no other watch may have healed since the ledger was read; if one may have, reads it again.
@@ -230,16 +232,24 @@ class Watcher:
                 self._ledger = read_ledger(self._ledger_path)
         return False
 
-    def _heal(self, healing: Healing, state: ClusterState, at_s: float) -> None:
+    def _heal(self, decision: Decision, healing: Healing, state: ClusterState, at_s: float) -> None:
+        try:
+            plan, problem = plan_of(healing, state, self._options.policy, self._ledger, at_s), ""
+        except KafkabalError as error:
+            plan, problem = Plan(partitions=()), error.message
+        if plan.partitions and (what := self._healer.obstacle_to(healing, plan)) is not None:
+            # a healing that cannot begin must not count as an action: a long run would use up the actions of the day
+            self._planned_in_vain = (healing, self._state_at_s)
+            self._events.busy(healing, what)
+            return
+        self._events.held_back(decision)
         is_continued = healing == self._continued
         if is_continued:
             self._continued = None
         entry = HealingEntry(at_s=at_s, kind=healing.kind, moved_bytes=0, succeeded=False, continues=is_continued)
-        try:
-            plan = plan_of(healing, state, self._options.policy, self._ledger, at_s)
-        except KafkabalError as error:
+        if problem:
             self._note(entry)
-            self._events.failed(healing.kind, error.message)
+            self._events.failed(healing.kind, problem)
             return
         if not plan.partitions:
             # nothing can be done now: recorded, so that it is not planned again every five seconds
@@ -342,7 +352,9 @@ class Watcher:
         if kind is HealKind.DEMOTE:
             self._ledger = self._ledger.without_demotion(result.healing.brokers - self._ledger.demoted.keys())
         self._save()
-        self._imbalanced_readings = 0
+        if not (has_failed or result.is_busy):
+            # otherwise the imbalance is still there, and its failure is not over
+            self._imbalanced_readings = 0
         self._events.ended(result, self._why_stopped)
         if result.is_busy:
             # retried after the next reading, not at once

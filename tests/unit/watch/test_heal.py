@@ -17,6 +17,7 @@ from kafkabal.executor.execute_run import apply, resume
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions, Throttle, Timeouts
 from kafkabal.model.cluster_rows import TopicRow
+from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner import Mode, PlanOptions, make_plan
@@ -265,6 +266,41 @@ def test_a_run_of_another_command_is_waited_for(tmp_path: Path) -> None:
     resume(replace(cron, cluster=stage.memory.connect("cron again")))
     stage.run_for(stage.watcher(dead_after_s=60.0), hours=0.3)
     assert stage.messages(EventKind.HEALED)[0].startswith("repair: ")
+
+
+@pytest.mark.parametrize("kind", ["fill", "repair"])
+def test_reassignments_of_another_tool_are_waited_for(stage: Stage, kind: str) -> None:
+    """A healing beside them has not failed: it is reported once, spends no action, and begins when they have ended."""
+    target = (1, 3) if kind == "fill" else (1, 4)
+    stage.memory.alter_reassignments({TopicPartition("t", 0): target})
+    if kind == "repair":
+        stage.memory.kafka.kill(3)
+
+    stage.run_for(stage.watcher(dead_after_s=20.0, max_actions_per_day=1), hours=0.5)
+
+    held = [text for text in stage.messages(EventKind.HELD_BACK) if text.startswith(kind)]
+    assert held == [
+        f"{kind} held back: 1 other reassignment in flight: t-0; 'kafkabal rebalance adopt' takes them over"
+    ]
+    assert not stage.messages(EventKind.HEALING_FAILED)
+    assert [text.split(":")[0] for text in stage.messages(EventKind.HEALED)] == [kind]
+
+
+def test_the_alert_of_a_rebalance_that_failed_stays(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its finding is not gone because the readings that show an imbalance would be counted anew."""
+
+    def fails(*_: object, **__: object) -> None:
+        raise UnreachableError("no broker responds")
+
+    monkeypatch.setattr("kafkabal.watch.heal.apply", fails)
+    rows = [partition(n, (n % 2 + 1,), GB) for n in range(24)]
+    rows += [partition(24 + n, (n + 3,), GB) for n in range(2)]
+    stage.memory = InMemoryCluster.of(cluster(brokers(4), [TopicRow(topic="t", partitions=rows)]), stage.clock)
+
+    stage.run_for(stage.watcher(), hours=1)
+
+    assert len(stage.messages(EventKind.HEALING_FAILED)) > 1
+    assert not stage.messages(EventKind.NOTHING_TO_HEAL)
 
 
 def test_a_full_disk_stops_healing_not_watching(stage: Stage) -> None:
