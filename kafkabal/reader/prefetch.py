@@ -10,7 +10,9 @@ loaded even beyond the limit: otherwise nothing would ever be given out.
 
 from __future__ import annotations
 
+import atexit
 import math
+import os
 import threading
 import time
 from collections import deque
@@ -18,6 +20,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from ctypes import CDLL
 from itertools import islice
+from weakref import WeakSet
 
 from kafkabal.reader.block_loader import BlockLoader, BlocksOnDemand
 from kafkabal.reader.block_schedule import Opening, Visits
@@ -105,16 +108,21 @@ class Prefetch:
     def __enter__(self) -> Prefetch:
         with self._lock:
             self._start_thread()
+        _OPEN.add(self)
         return self
 
     def __exit__(self, *error: object) -> None:
+        _OPEN.discard(self)
+        self._end_threads()
+        _return_free_memory()
+
+    def _end_threads(self) -> None:
         with self._lock:
             self._is_over = True
             self._room.notify_all()
         end_s = time.monotonic() + _CLOSING_S
         for thread in self._threads:
             thread.join(max(0.0, end_s - time.monotonic()))
-        _return_free_memory()
 
     def visits(self) -> Iterator[Visits]:
         """Yield the schedule, piece by piece."""
@@ -253,6 +261,21 @@ class Prefetch:
                 room_at if may_load_first else -math.inf, self._held_bytes + free if free < 0 else -math.inf
             )
             return None
+
+
+_OPEN: WeakSet[Prefetch] = WeakSet()
+os.register_at_fork(after_in_child=_OPEN.clear)  # a child has none of the threads
+
+
+@atexit.register
+def _end_all_threads() -> None:
+    """End threads while they still run: the interpreter stops daemons wherever they are.
+
+    One that held the lock then would keep it, and the iterator of a trainer that ended in the middle of an epoch, which
+    is closed last of all, would wait for it without end.
+    """
+    for prefetch in list(_OPEN):
+        prefetch._end_threads()  # noqa: SLF001
 
 
 def _loaded(loader: BlockLoader, opening: Opening) -> SampleBlock:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import random
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Final
 from weakref import ref
@@ -277,3 +280,32 @@ def test_a_schedule_that_fails_is_not_its_end(topic: MemoryTopic) -> None:
         time.sleep(0.05)
         with pytest.raises(OperationError, match="no order"):
             list(prefetch.visits())
+
+
+def test_a_program_can_end_in_the_middle_of_an_epoch() -> None:
+    """Even if a loading thread has the lock then: the interpreter would stop it there, and wait for the lock."""
+    program = (
+        "import builtins, dataclasses, time\n"
+        "from kafkabal.reader.reader_shard import ReaderShard\n"
+        "from tests.unit.reader.conftest import MemoryTopic\n"
+        "once = iter([1.0])\n"
+        "def slow(_):\n"
+        "    time.sleep(next(once, 0.0))\n"
+        "    return 0\n"
+        "sequence = MemoryTopic([600]).sequence(ReaderShard())\n"
+        "sequence._supply = dataclasses.replace(sequence._supply, broker_of=slow)\n"
+        "builtins.samples = iter(sequence)\n"
+        "next(builtins.samples)\n"
+        "time.sleep(0.1)\n"
+    )
+    root = str(Path(__file__).parents[3])
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": root},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
