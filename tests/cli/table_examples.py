@@ -135,6 +135,7 @@ def _watch() -> Report:
         imbalanced=("disk", "leaders"),
         empty=nothing,
         led=nothing,
+        without_replicas=nothing,
     )
     return summary_report(WatchSummary({1: BrokerHealth.WELL, 2: BrokerHealth.SLOW, 3: BrokerHealth.DEAD}, findings))
 

@@ -39,6 +39,7 @@ def broker_table(inspection: Inspection) -> Table:
             shared_columns.capacity("broker", capacity, order),
             shared_columns.foreign("broker", foreign, order),
             shared_columns.fullness(figures.occupied_bytes, foreign, capacity, order),
+            shared_columns.fullest_volume(state, order),
             *shared_columns.main_share(scored[0] if scored else None, order),
             shared_columns.fair(scored[0] if scored else None, order),
             *shared_columns.counts("broker", figures, order, scored),

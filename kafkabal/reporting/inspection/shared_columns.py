@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from kafkabal.inspection import DEAD, NO_RESPONSE, OFFLINE_DIRS, ONLINE, HolderFigures, Scored
+from kafkabal.inspection import DEAD, NO_RESPONSE, OFFLINE_DIRS, ONLINE, HolderFigures, Scored, dir_figures
 from kafkabal.model import F64, I64, Bools, ClusterState, dir_capacity_bytes, foreign_on_volumes
 from kafkabal.reporting.report import Column, Metric, Tone, ValueKind, counted, known
 
@@ -62,16 +62,40 @@ def foreign(prefix: str, values: F64, order: I64) -> Column:
 
 def fullness(used_bytes: I64, foreign_bytes: F64, capacity_bytes: F64, order: I64) -> Column:
     """How full the volumes are, including other programs."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        full = (used_bytes + np.nan_to_num(foreign_bytes)) / np.where(capacity_bytes > 0, capacity_bytes, np.nan)
+    full = _occupied_fraction(used_bytes, foreign_bytes, capacity_bytes)
     return Column(key="full", title="full", kind=ValueKind.PERCENT, values=known(full[order]), quiet=True)
 
 
 def fullness_of_log_dirs(state: ClusterState, used_bytes: I64, order: I64) -> Column:
     """How full the volume of each log dir is, with the bytes of all dirs on it."""
+    full = _occupied_fraction_of_log_dirs(state, used_bytes)
+    return Column(key="full", title="full", kind=ValueKind.PERCENT, values=known(full[order]), quiet=True)
+
+
+def fullest_volume(state: ClusterState, order: I64) -> Column:
+    """How full the fullest volume of each broker is, for programs: a broker fails where one of its volumes is full."""
+    full = np.nan_to_num(_occupied_fraction_of_log_dirs(state, dir_figures(state).bytes), nan=-1.0)
+    fullest = np.full(len(state.brokers), -1.0)
+    np.maximum.at(fullest, state.log_dirs.broker, full)
+    return Column(
+        key="fullest_volume",
+        title="",
+        kind=ValueKind.PERCENT,
+        values=known(np.where(fullest < 0, np.nan, fullest)[order]),
+        metric=Metric("kafkabal_broker_fullest_volume_ratio", "How full the fullest volume is, with other programs."),
+    )
+
+
+def _occupied_fraction(used_bytes: I64, foreign_bytes: F64, capacity_bytes: F64) -> F64:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: F64 = (used_bytes + np.nan_to_num(foreign_bytes)) / np.where(capacity_bytes > 0, capacity_bytes, np.nan)
+    return found
+
+
+def _occupied_fraction_of_log_dirs(state: ClusterState, used_bytes: I64) -> F64:
     volume = state.log_dirs.volume
     on_volume = np.bincount(volume, used_bytes).astype(np.int64)[volume]
-    return fullness(on_volume, foreign_on_volumes(state), dir_capacity_bytes(state), order)
+    return _occupied_fraction(on_volume, foreign_on_volumes(state), dir_capacity_bytes(state))
 
 
 def main_share(scored: Scored | None, order: I64, *, is_shown: bool = True) -> tuple[Column, Column]:

@@ -23,6 +23,7 @@ from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, PartitionRow, Topi
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.replica_health import offline_replicas
 from kafkabal.reporting.inspection import shared_columns
+from kafkabal.reporting.inspection.by_broker import broker_table
 from kafkabal.reporting.inspection.by_log_dir import log_dir_table
 from kafkabal.reporting.inspection.by_topic import uneven_bytes
 from kafkabal.reporting.inspection.grouping import Grouping
@@ -333,3 +334,15 @@ def test_log_dirs_of_one_volume_are_equally_full() -> None:
     table = log_dir_table(inspect_cluster(state))
     shown = {column.key: column.values for column in table.columns}
     assert (shown["full"], shown["other_bytes"]) == ([0.6, 0.6], [40, 40])
+
+
+def test_a_broker_is_as_full_as_its_fullest_volume() -> None:
+    """Alerts see one full volume beside an empty one; neither an offline log dir nor a dead broker has a value."""
+    dirs = [LogDirRow(path=f"/d{i}", total_bytes=100, usable_bytes=free) for i, free in enumerate((5, 90))]
+    there = [
+        BrokerRow(broker=1, log_dirs=[*dirs, LogDirRow(path="/d2", state="offline")]),
+        BrokerRow(broker=2, state="dead"),
+    ]
+    state = cluster(there, [TopicRow(topic="t", partitions=[partition(0, [1, 2], 10, log_dirs=[1, None])])])
+    shown = {column.key: column.values for column in broker_table(inspect_cluster(state)).columns}
+    assert dict(zip(shown["broker"], shown["fullest_volume"], strict=True)) == {1: 0.95, 2: None}
