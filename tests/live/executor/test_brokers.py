@@ -80,6 +80,7 @@ def test_broker_that_stays_away(stage: Stage, how: str, then: str) -> None:
     stage.assert_as_planned()
 
 
+@pytest.mark.sweep
 def test_broker_that_keeps_its_replicas_stays_away(stage: Stage) -> None:
     """Kafka completes no move while a replica that stays is dead: the run says so and ends, nothing in flight."""
     # the largest move, which would be the first, takes a minute at the slow rate

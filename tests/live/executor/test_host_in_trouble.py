@@ -60,7 +60,8 @@ def test_clock_stepped_by_an_hour(stage: Stage) -> None:
     stage.assert_as_at_start()
 
 
-@pytest.mark.parametrize("spare_mb", [0, *(pytest.param(n, marks=pytest.mark.sweep) for n in (2, 8, 32))])
+@pytest.mark.sweep
+@pytest.mark.parametrize("spare_mb", [0, 2, 8, 32])
 def test_memory_that_runs_short(stage: Stage, tmp_path: Path, spare_mb: int) -> None:
     """A run that gets no more memory from one moment on completes, or ends; then another host completes it."""
     path = tmp_path / "plan.json"

@@ -52,7 +52,10 @@ def test_a_suspended_run_resumes_if_no_other_has_worked(stage: Stage, records: i
 
 @pytest.mark.parametrize(
     ("request_kind", "what"),
-    [("alter_configs", "replication rates of broker"), pytest.param("alter_reassignments", "placement of moves")],
+    [
+        ("alter_reassignments", "placement of moves"),
+        pytest.param("alter_configs", "replication rates of broker", marks=pytest.mark.sweep),
+    ],
 )
 def test_a_request_that_arrives_after_a_rollback(stage: Stage, request_kind: str, what: str) -> None:
     """A process suspended as it sends a request names what that has changed (75), and a resume undoes it."""
@@ -70,6 +73,7 @@ def test_a_request_that_arrives_after_a_rollback(stage: Stage, request_kind: str
     stage.assert_as_at_start()
 
 
+@pytest.mark.sweep
 def test_a_run_whose_head_arrives_late(stage: Stage) -> None:
     """A process suspended as it records its run does not hide the run that another host has begun since: that one still
     receives requests, and can be rolled back."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 from msgspec.structs import replace
@@ -126,6 +127,7 @@ def _agreed_status(stage: Stage, *hosts: str) -> dict[str, Any]:
     return agreed
 
 
+@pytest.mark.sweep
 def test_status_is_the_same_on_every_host(stage: Stage) -> None:
     """All hosts show the same status, also after a resume by another host, including batches only journals had."""
     process = stage.begin(stage.slow)
