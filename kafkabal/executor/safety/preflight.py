@@ -116,7 +116,7 @@ def enforce(checks: Iterable[PreflightCheck], allowed: Collection[Overridable] =
     bad = [c for c in checks if c.stops(allowed)]
     if bad:
         can_allow = all(c.verdict is CheckVerdict.OVERRIDABLE for c in bad)
-        hint = "to run it all the same: " + " ".join(f"--allow {c.name}" for c in bad) if can_allow else None
+        hint = "to override: " + " ".join(f"--allow {c.name}" for c in bad) if can_allow else None
         if hint and any(c.name == Overridable.OTHER_REASSIGNMENTS for c in bad):
             hint = f"wait for them, or take them over with 'kafkabal rebalance adopt'; {hint}"
         raise UnsafeError("not safe to start: " + "; ".join(c.message for c in bad), hint=hint)

@@ -206,12 +206,12 @@ class RunThrottles:
         # but not how fast the run may copy
         if own is None and original.own_value is not None:
             self._report_once(
-                f"{key} of {resource}: earlier value {original.own_value} deleted by another tool; kept so"
+                f"{key} of {resource}: earlier value {original.own_value} deleted by another tool; not restored"
             )
             self._keep_originals([original := Original.found(resource, key, current)])
         # neither the original value nor one of ours: an operator has set it deliberately during the run
         if own != original.own_value and own not in self._state.rates:
-            self._report_once(f"{key} of {resource}: set to {own} by another tool; kept so")
+            self._report_once(f"{key} of {resource}: set to {own} by another tool; left unchanged")
             return []
         value = rate_to_set(original, rate, override=self._throttle.override) or original.own_value
         return [] if value == own else [ConfigChange(resource, key, value)]

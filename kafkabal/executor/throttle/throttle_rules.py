@@ -74,14 +74,14 @@ def restore_rate(original: Original, current: ConfigValue | None, ours: Collecti
         return (
             NOTHING
             if before is None
-            else RateRestore(False, complaint=f"earlier value {before} deleted by another tool; kept so")
+            else RateRestore(False, complaint=f"earlier value {before} deleted by another tool; not restored")
         )
     # already restored, for example by an attempt whose answer was lost
     if current.value == before:
         return NOTHING
     if current.value in ours:
         return RateRestore(True, before)
-    return RateRestore(False, complaint=f"set to {current.value} by another tool; kept so")
+    return RateRestore(False, complaint=f"set to {current.value} by another tool; left unchanged")
 
 
 def list_entries(planned: RunPartition) -> dict[str, frozenset[str]]:

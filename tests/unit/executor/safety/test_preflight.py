@@ -60,7 +60,7 @@ def test_a_check_is_overridden_by_its_own_name_only(scene: Any) -> None:
         enforce(checks)
     assert refused.value.hint is not None
     assert "'kafkabal rebalance adopt'" in refused.value.hint
-    assert refused.value.hint.endswith("; to run it all the same: --allow other-reassignments")
+    assert refused.value.hint.endswith("; to override: --allow other-reassignments")
     with pytest.raises(UnsafeError):
         enforce(checks, set(Overridable) - {Overridable.OTHER_REASSIGNMENTS})
     enforce(checks, {Overridable.OTHER_REASSIGNMENTS})

@@ -407,14 +407,14 @@ def _check(name: str, verdict: CheckVerdict) -> PreflightCheck:
         (
             [_check("throttle", OVERRIDABLE), _check("rack-spread", OVERRIDABLE)],
             "not safe to start: throttle is wrong; rack-spread is wrong",
-            "to run it all the same: --allow throttle --allow rack-spread",
+            "to override: --allow throttle --allow rack-spread",
         ),
         (
             [_check("other-reassignments", OVERRIDABLE), _check("drift", WARNING)],
             "not safe to start: other-reassignments is wrong",
             (
                 "wait for them, or take them over with 'kafkabal rebalance adopt'; "
-                "to run it all the same: --allow other-reassignments"
+                "to override: --allow other-reassignments"
             ),
         ),
         # an option that does not help is not advised

@@ -229,7 +229,7 @@ def test_throttles_set_by_an_operator(kafka: _Kafka) -> None:
     kafka.own[_broker(3), FOLLOWER_RATE] = "77"
     kafka.own[TOPIC, LEADER_REPLICAS] += ",8:8"
     left = throttles.restore()
-    assert left.complaints == [f"{FOLLOWER_RATE} of broker 3: set to 77 by another tool; kept so"]
+    assert left.complaints == [f"{FOLLOWER_RATE} of broker 3: set to 77 by another tool; left unchanged"]
     assert kafka.own == before | {
         (_broker(3), FOLLOWER_RATE): "77",
         (TOPIC, LEADER_REPLICAS): "7:7,0:1,8:8",
@@ -287,7 +287,7 @@ def test_a_rate_of_an_operator_that_another_tool_has_cleared(kafka: _Kafka) -> N
     throttles.cover([], [_running(MOVE)], EVERYWHERE)
     happened = kafka.new()
     assert [said for said in happened if said[0] == "reported"] == [
-        ("reported", f"{LEADER_RATE} of broker {b}: earlier value {v} deleted by another tool; kept so")
+        ("reported", f"{LEADER_RATE} of broker {b}: earlier value {v} deleted by another tool; not restored")
         for b, v in ((1, "900"), (2, "5000"))
     ]
     assert _rates((1, LEADER_RATE), (2, LEADER_RATE)) in happened
@@ -316,11 +316,11 @@ def test_a_rate_of_another_tool_is_reported_once(kafka: _Kafka) -> None:
     kafka.new()
     for _ in range(2):
         throttles.cover([], [_running(MOVE)], EVERYWHERE)
-    said = ("reported", f"{FOLLOWER_RATE} of broker 3: set to 77 by another tool; kept so")
+    said = ("reported", f"{FOLLOWER_RATE} of broker 3: set to 77 by another tool; left unchanged")
     assert [what for what in kafka.new() if what[0] == "reported"] == [said]
     assert throttles.restore().complaints == []
     kafka.own[_broker(3), FOLLOWER_RATE] = "78"
-    assert throttles.restore().complaints == [f"{FOLLOWER_RATE} of broker 3: set to 78 by another tool; kept so"]
+    assert throttles.restore().complaints == [f"{FOLLOWER_RATE} of broker 3: set to 78 by another tool; left unchanged"]
 
 
 def test_entries_of_another_that_equal_ours_stay(kafka: _Kafka) -> None:
@@ -456,7 +456,7 @@ def test_throttles_that_cannot_be_restored_are_named(kafka: _Kafka) -> None:
         "replication rates of broker 3: BROKER_NOT_AVAILABLE",
         "throttled replicas of topic t: REQUEST_TIMED_OUT",
     ]
-    assert left.complaints == [f"{LEADER_RATE} of broker 1: earlier value 5000 deleted by another tool; kept so"]
+    assert left.complaints == [f"{LEADER_RATE} of broker 1: earlier value 5000 deleted by another tool; not restored"]
 
 
 def test_a_dead_broker_is_restored_unread(kafka: _Kafka) -> None:
