@@ -84,7 +84,8 @@ class TopicReader:
         ``static``: every reader keeps its share. ``dynamic``: a reader that has finished takes work from slow ones, so
         that readers get unequal numbers of samples; needs a ``manifest`` file, next to which they keep their ledger.
     metrics_file, on_metrics
-        A Prometheus textfile to write, and a function to call with a :class:`ReaderMetrics`, every 5 seconds.
+        A Prometheus textfile to write, for each of several readers with its number in the name, and a function to call
+        with a :class:`ReaderMetrics`, every 5 seconds. If one fails, that is a warning.
 
     Raises
     ------

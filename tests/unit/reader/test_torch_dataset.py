@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
+import random
 from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafkabal.reader import TopicDataset
+from kafkabal.reader import TopicDataset, combine_states
+from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.block_loader_factory import BlockLoaderFactory
 from tests.unit.reader.conftest import MemoryTopic
@@ -78,21 +83,81 @@ def test_ranks_and_workers_are_disjoint(make_data: Callable[..., Any]) -> None:
     assert sorted(seen) == EVERYTHING
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("batches", [1, 7, 20])
-def test_a_stateful_loader_resumes_at_the_sample(make_data: Callable[..., Any], workers: int, batches: int) -> None:
-    """What a stateful data loader saved in the middle of an epoch is continued by a new one without a repetition."""
+@pytest.mark.parametrize("tail", ["drop", "repeat"])
+def test_ranks_get_equally_many_batches(make_data: Callable[..., Any], tail: str) -> None:
+    """Otherwise an all-reduce of the last one would wait forever."""
+    counts = set()
+    for rank in range(3):
+        data = make_data(rank=rank, world_size=3, num_workers=2, tail=tail)
+        counts.add(sum(1 for _ in torch_data.DataLoader(data, batch_size=16, num_workers=2, collate_fn=_same)))
+    assert len(counts) == 1
+
+
+def test_workers_started_afresh_continue_after_a_look(make_data: Callable[..., Any], tmp_path: Path) -> None:
+    """They get a copy of the data set, and read from the cache: the topic in memory is not theirs."""
+    data = make_data(num_workers=2, cache=tmp_path)
+    blocks = CachedBlocks(data.manifest, BlockCache(tmp_path, 10**6), data._blocks.loaders()())
+    for block in range(len(data.manifest.blocks)):
+        blocks.load(block)
+    seen = _places([next(iter(data))])
+    loader = torch_data.DataLoader(
+        data, batch_size=16, num_workers=2, collate_fn=_same, multiprocessing_context="spawn"
+    )
+    assert sorted(seen + _loaded(loader)) == EVERYTHING
+
+
+@pytest.mark.parametrize(("workers", "persistent"), [(0, False), (2, False), (2, True)])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_trainer_that_is_stopped_anywhere_gets_every_sample_once_an_epoch(
+    make_data: Callable[..., Any], workers: int, seed: int, *, persistent: bool
+) -> None:
+    """Stopped after a few batches or at the end of an epoch, and resumed by a new stateful data loader, many times."""
     stateful: Any = pytest.importorskip("torchdata.stateful_dataloader")
-
-    def loader() -> Any:
+    randomness = random.Random(seed)
+    seen: list[list[tuple[int, int]]] = [[], [], []]
+    epoch, state = 0, None
+    while epoch < len(seen):
         data = make_data(num_workers=workers)
-        return stateful.StatefulDataLoader(data, batch_size=16, num_workers=workers, collate_fn=_same)
+        data.set_epoch(epoch)
+        loader = stateful.StatefulDataLoader(
+            data, batch_size=16, num_workers=workers, collate_fn=_same, persistent_workers=persistent
+        )
+        if state is not None:
+            loader.load_state_dict(pickle.loads(pickle.dumps(state)))
+        left = randomness.choice([1, 2, 15, 40])
+        while left and epoch < len(seen):
+            if not persistent:
+                data.set_epoch(epoch)
+            for batch in loader:
+                seen[epoch] += _places(batch)
+                state = loader.state_dict()
+                left -= 1
+                if not left:
+                    break
+            else:
+                epoch += 1
+                if randomness.random() < 0.5:
+                    state = loader.state_dict()
+                    break
+    assert [sorted(each) for each in seen] == [EVERYTHING] * 3
 
-    first = loader()
-    iterator = iter(first)
-    seen = [place for _ in range(batches) for place in _places(next(iterator))]
-    state = first.state_dict()
-    resumed = loader()
-    resumed.load_state_dict(state)
-    seen += _loaded(resumed)
+
+def test_another_number_of_ranks_and_workers_resumes(make_data: Callable[..., Any]) -> None:
+    """From the combined states of the data loaders of all ranks."""
+    stateful: Any = pytest.importorskip("torchdata.stateful_dataloader")
+    seen: list[tuple[int, int]] = []
+    state = None
+    for ranks, workers, steps in ((1, 2, 5), (2, 0, 3), (3, 2, 2), (2, 1, 1000)):
+        loaders = [
+            stateful.StatefulDataLoader(
+                make_data(rank=rank, world_size=ranks, num_workers=workers, state=state),
+                batch_size=16,
+                num_workers=workers,
+                collate_fn=_same,
+            )
+            for rank in range(ranks)
+        ]
+        for loader in loaders:
+            seen += _loaded(islice(loader, steps))
+        state = combine_states([loader.state_dict() for loader in loaders])
     assert sorted(seen) == EVERYTHING
