@@ -96,15 +96,26 @@ class Watcher:
         """A healing whose plan has to wait for another tool, and the reading that it was made from."""
 
     def run(
-        self, should_end: Callable[[], bool], after_observation: Callable[[WatchSummary], None] = lambda _: None
+        self,
+        should_end: Callable[[], bool],
+        after_observation: Callable[[WatchSummary], None] = lambda _: None,
+        on_cancel: Callable[[Healing], None] = lambda _: None,
     ) -> None:
-        """Observe until it should end; then cancel a healing in progress gracefully."""
+        """Observe until it should end; then cancel a healing in progress gracefully.
+
+        Parameters
+        ----------
+        on_cancel
+            Called with the healing before it is cancelled, which may take minutes.
+        """
         while not should_end():
             next_s = self._clock.monotonic() + self._options.every_s
             self.observe()
             after_observation(self.summary())
             while not should_end() and (left_s := next_s - self._clock.monotonic()) > 0:
                 self._clock.sleep(min(left_s, _NAP_S))
+        if self._healer.healing is not None:
+            on_cancel(self._healer.healing)
         self.end()
 
     def observe(self) -> None:

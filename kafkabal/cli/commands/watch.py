@@ -164,7 +164,14 @@ def _watch_alone(
         reporter.say(
             f"watching {cluster.name}: --heal {options.policy.level}, every {format_duration(options.every_s)}"
         )
-        watcher.run(lambda: stop.reason is not None or bool(lock.other), reporter.after_observation)
+        watcher.run(
+            lambda: stop.reason is not None or bool(lock.other),
+            reporter.after_observation,
+            lambda healing: reporter.say(
+                f"stopping gracefully: cancelling the {healing.kind} in progress; "
+                "press Ctrl-C again to abort and leave reassignments and throttles in place"
+            ),
+        )
 
 
 def _recording(settings: Settings, context: CommandContext, reporter: "WatchReporter") -> "BackgroundRecorder":

@@ -156,6 +156,18 @@ def test_a_watch_that_ends_during_a_run_leaves_nothing_in_flight(stage: Stage) -
     assert stage.messages(EventKind.HEALED)[0].startswith("fill: ")
 
 
+def test_what_the_end_waits_for_is_said(stage: Stage) -> None:
+    """Cancelling may take minutes; without a healing in progress there is nothing to say."""
+    watcher, said = stage.watcher(), list[Healing]()
+    stage.clock.at(60.0, lambda: watcher.run(lambda: True, on_cancel=said.append))
+    stage.run_for(watcher, hours=0.1)
+    assert [healing.kind for healing in said] == [HealKind.FILL]
+
+    watcher.run(lambda: True, on_cancel=said.append)
+
+    assert len(said) == 1
+
+
 def test_a_watch_that_was_killed_resumes_its_run(stage: Stage) -> None:
     """The next watch completes the run of a killed one before it decides on anything else."""
 
