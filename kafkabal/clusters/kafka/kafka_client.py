@@ -191,6 +191,7 @@ class KafkaClient:
             If the response does not come; the request may have taken effect.
         """
         deadline = deadline or self.deadline()
+        first: UnreachableError | None = None
         is_needed = False  # whether the controller itself is needed: brokers of a KRaft cluster forward requests to it
         for pause_s in pauses():
             try:
@@ -200,8 +201,12 @@ class KafkaClient:
                     return response
                 is_needed = True
             except UnreachableError as error:
-                if deadline.remaining_s < pause_s or (isinstance(error, NoResponseError) and not may_repeat):
+                if isinstance(error, NoResponseError) and not may_repeat:
                     raise
+                if deadline.remaining_s < pause_s:
+                    # the last attempt has only the rest of the time: what it says of it would mislead
+                    raise error if first is None else _of_all_attempts(error, first, deadline) from error
+                first = first or error
                 is_needed = False
             self.clock.sleep(pause_s)
             self.metadata((), deadline)
@@ -261,6 +266,11 @@ class KafkaClient:
             if address not in self._links:
                 self._links[address] = ReconnectingConnection(address, self.settings, self._tls, self.clock)
             return self._links[address]
+
+
+def _of_all_attempts(last: UnreachableError, first: UnreachableError, deadline: Deadline) -> UnreachableError:
+    """One error if the controller could not be reached several times."""
+    return type(last)(f"no controller responded within {deadline}: {first.message}", hint=last.hint)
 
 
 def _share(deadline: Deadline) -> Deadline:

@@ -204,6 +204,18 @@ def test_a_change_without_a_response_is_not_repeated(
     assert len(cluster.asked("ElectLeaders")) == 1
 
 
+def test_the_whole_time_is_named_if_no_controller_responds(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], hang_up: object
+) -> None:
+    """As while the quorum is lost: the last of several attempts has only the rest of the time, which says nothing."""
+    cluster = fake_cluster(2)
+    cluster.answer("ElectLeaders", lambda request: hang_up)
+    client = make_client(cluster.settings(request_timeout_s=0.6))
+    with pytest.raises(NoResponseError, match=r"^no controller responded within 0\.6 s: 127\.0\.0\.1:\d+ "):
+        _elect(client, may_repeat=True)
+    assert len(cluster.asked("ElectLeaders")) > 1
+
+
 def test_a_read_without_a_response_goes_to_another_broker(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], hang_up: object
 ) -> None:
