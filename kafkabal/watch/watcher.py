@@ -58,6 +58,8 @@ class Watcher:
         Adds what the profile says about the disks.
     may_heal
         Asked before any change: whether this has been the only watch of the cluster since it was last asked.
+    cluster_id
+        Id of the cluster; None accepts any.
     """
 
     def __init__(
@@ -70,10 +72,12 @@ class Watcher:
         ledger_path: Path,
         completed: Callable[[ClusterState], ClusterState] = lambda state: state,
         may_heal: Callable[[], bool] = lambda: True,
+        cluster_id: str | None = None,
     ) -> None:
         self._cluster, self._options, self._clock = cluster, options, clock
         self._events, self._healer, self._completed = WatchEventSender(clock, listener), healer, completed
         self._ledger_path, self._may_heal = ledger_path, may_heal
+        self._cluster_id, self._successor = cluster_id, ""
         heals = options.policy.level is not HealLevel.NONE
         # a watch that only reports needs no budgets, and a damaged ledger must not stop it
         self._ledger: HealingLedger = read_ledger(ledger_path) if heals else HealingLedger()
@@ -144,6 +148,11 @@ class Watcher:
         return frozenset(int(b) for b in self._ledger.demoted)
 
     @property
+    def successor(self) -> str:
+        """Id of another cluster that is at the same addresses now, so that this watch must end; else empty."""
+        return self._successor
+
+    @property
     def is_waiting(self) -> bool:
         """Whether a healing is held back, or was stopped to be planned again."""
         return self._events.is_held_back or self._continued is not None or self._may_be_unfinished
@@ -173,6 +182,9 @@ class Watcher:
         """Read the whole state; brokers that hold replicas but are not registered are tracked from here on."""
         try:
             state = read_state(self._cluster, self._options.broker_timeout_s, self._completed)
+            if self._cluster_id not in (None, state.cluster_id):
+                self._state, self._successor = None, state.cluster_id
+                return
             found = find(state, self._options.policy.outer_tolerance)
         except KafkabalError as error:
             self._events.blind(error)

@@ -160,18 +160,22 @@ def _watch_alone(
             context.state_dir / _FOLDER / f"{cluster_id}.json",
             _completed(settings),
             lock.confirm,
+            cluster_id=cluster_id,
         )
         reporter.say(
             f"watching {cluster.name}: --heal {options.policy.level}, every {format_duration(options.every_s)}"
         )
         watcher.run(
-            lambda: stop.reason is not None or bool(lock.other),
+            lambda: stop.reason is not None or bool(lock.other or watcher.successor),
             reporter.after_observation,
             lambda healing: reporter.say(
                 f"stopping gracefully: cancelling the {healing.kind} in progress; "
                 "press Ctrl-C again to abort and leave reassignments and throttles in place"
             ),
         )
+    if watcher.successor:
+        reporter.warn(f"{cluster.name} is cluster {watcher.successor} now, not {cluster_id}: watching that one")
+        lock.release()
 
 
 def _recording(settings: Settings, context: CommandContext, reporter: "WatchReporter") -> "BackgroundRecorder":

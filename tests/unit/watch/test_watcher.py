@@ -16,11 +16,13 @@ from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import BusyError, InputFileError, OperationError
 from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.plan import Plan
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from kafkabal.watch.heal import RunHealer, plan_of
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
 from kafkabal.watch.healing_ledger import HealingLedger, read_ledger, write_ledger
+from kafkabal.watch.one_observation import read_state
 from kafkabal.watch.watch_events import EventKind, WatchEvent
 from kafkabal.watch.watch_options import WatchOptions
 from kafkabal.watch.watcher import Watcher
@@ -40,7 +42,9 @@ class Scene:
         """Keep the event."""
         self.events.append(event)
 
-    def watcher(self, may_heal: Callable[[], bool] = lambda: True, **policy: object) -> Watcher:
+    def watcher(
+        self, may_heal: Callable[[], bool] = lambda: True, cluster_id: str | None = None, **policy: object
+    ) -> Watcher:
         """A watch that heals at once, as far as the policy allows."""
         healer = RunHealer(
             lambda stop: RunEnvironment(
@@ -51,7 +55,7 @@ class Scene:
         )
         options = WatchOptions(policy=HealPolicy(**policy))  # type: ignore[arg-type]
         path = self.folder / "ledger.json"
-        return Watcher(self.memory, options, self.clock, self, healer, path, may_heal=may_heal)
+        return Watcher(self.memory, options, self.clock, self, healer, path, may_heal=may_heal, cluster_id=cluster_id)
 
     def run_for(self, watcher: Watcher, minutes: float) -> None:
         """Observe every five seconds for this long."""
@@ -309,6 +313,27 @@ def test_a_watch_that_lost_its_lock_notices_at_the_next_reading(make_scene: Call
     scene.run_for(scene.watcher(confirm), minutes=2)
 
     assert len(asked) == 4
+
+
+def test_another_cluster_at_the_same_addresses_is_not_healed(
+    make_scene: Callable[[], Scene], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was healed and measured is that of the former cluster: the watch reports nothing more, and asks to end."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0, cluster_id="simulated")
+    scene.run_for(watcher, minutes=2)
+    assert watcher.successor == ""
+
+    def other(*arguments: Any) -> ClusterState:
+        return read_state(*arguments).replace(cluster_id="other")
+
+    monkeypatch.setattr("kafkabal.watch.watcher.read_state", other)
+    scene.memory.kafka.kill(4)
+    scene.run_for(watcher, minutes=3)
+
+    assert watcher.successor == "other"
+    assert scene.held()[3] == 8
+    assert EventKind.HEALING not in scene.kinds()
 
 
 def test_a_damaged_ledger_stops_healing_not_reporting(make_scene: Callable[[], Scene]) -> None:
