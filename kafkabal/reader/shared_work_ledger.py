@@ -33,6 +33,9 @@ _PORTION_S: Final = 0.25
 """Samples are reserved for this long: a lock costs 0.1 ms, and reserved samples cannot be taken over."""
 _LEAST_TAKEN: Final = 4
 """Fewer samples are not worth fetching a block again."""
+_PREDECESSOR_S: Final = 15.0
+"""How long to wait for a process that was this reader: the workers of a data loader notice within 5 s that their parent
+was killed, and a restarted one may be there before."""
 
 
 class _Segment(msgspec.Struct, array_like=True):
@@ -109,7 +112,7 @@ class SharedWorkLedger:
         self._began_s = now_s()
         self._reserved = 0
         self._run = ""
-        self._alive_lock = acquire_file_lock(self._alive_path(reader), self._busy_error)
+        self._alive_lock = acquire_file_lock(self._alive_path(reader), self._busy_error, _PREDECESSOR_S)
         self._join()
 
     def claim(self) -> Segment | None:

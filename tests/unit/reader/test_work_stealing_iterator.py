@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -131,12 +132,13 @@ def _ledger(folder: Path, reader: int = 0) -> SharedWorkLedger:
     return SharedWorkLedger(folder, "e", reader=reader, readers=2, count=lambda _: 100, now_s=lambda: 0.0)
 
 
-def test_a_run_that_was_killed_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_run_that_was_killed_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reservations of dead readers no longer count; a live reader cannot be there twice."""
     first = _ledger(tmp_path)
     segment = first.claim()
     assert segment is not None
     assert first.reserve(segment) > 0
+    monkeypatch.setattr("kafkabal.reader.shared_work_ledger._PREDECESSOR_S", 0.0)
     with pytest.raises(BusyError, match="reader 0 of 2 is running already"):
         _ledger(tmp_path)
     first.close()  # as the kernel does when it dies
@@ -148,6 +150,17 @@ def test_a_run_that_was_killed_leaves_nothing_behind(tmp_path: Path) -> None:
     restarted = _ledger(tmp_path, 0).claim()
     assert restarted is not None
     assert (restarted.stripe, restarted.begin, restarted.end) == (0, 0, 100)
+
+
+def test_a_restarted_reader_waits_for_the_workers_of_the_killed_one(tmp_path: Path) -> None:
+    """They notice within seconds that their parent is gone; a trainer that is started before does not end."""
+    orphan = _ledger(tmp_path)
+    end = threading.Timer(0.3, orphan.close)
+    end.start()
+    restarted = _ledger(tmp_path).claim()
+    end.join()
+    assert restarted is not None
+    assert restarted.stripe == 0
 
 
 @pytest.mark.parametrize(
