@@ -52,7 +52,7 @@ class WorkStealingIterator:
         self._reserved = 0
         self._ledger = SharedWorkLedger(
             folder,
-            f"seed-{seed}-epoch-{progress.epoch}-from-{progress.position}-{len(progress.rounds)}",
+            f"seed-{seed}-epoch-{progress.epoch}-from-{progress.position}-{len(progress.rounds)}-of-{shard.readers}",
             reader=shard.reader,
             readers=shard.readers,
             count=lambda stripe: ReaderShard(stripe, shard.readers, shard.tail).count(progress.left(manifest.samples)),

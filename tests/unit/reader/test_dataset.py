@@ -446,6 +446,15 @@ def test_readers_take_work_from_one_that_is_late(read: Any, topic: MemoryTopic, 
     assert len(_places(slow)) > 320  # the next epoch, all but the last few of the one that is away
 
 
+def test_a_later_run_may_have_another_number_of_readers(read: Any, topic: MemoryTopic, tmp_path: Path) -> None:
+    """The ledger of an earlier one, which is still there, has as many shares as that had readers."""
+    for readers in (1, 2, 3, 2):
+        seen = []
+        for rank in range(readers):
+            seen += _places(_dynamic(read, tmp_path, topic, rank=rank, world_size=readers))
+        assert len(seen) == len(set(seen)) > 320
+
+
 def test_states_of_readers_that_share_work_are_combined(read: Any, topic: MemoryTopic, tmp_path: Path) -> None:
     """Stopped anywhere, resumed by one static reader; the state of a single reader is refused."""
     readers = [_dynamic(read, tmp_path, topic, rank=rank, world_size=2) for rank in range(2)]
