@@ -175,7 +175,7 @@ class TopicReader:
         self._gives_rest = False
         """Whether a state was loaded, whose rest the next iteration gives, even if nothing is left."""
         self._is_read_here = False
-        """Whether this process has iterated."""
+        """Whether an iterator was created in this process."""
         self._sequence: SampleIterator | WorkStealingIterator | None = None
         self.metrics = ReaderMetrics(rack=rack)
         """Totals over all iterations of this object, in this process."""
@@ -219,12 +219,12 @@ class TopicReader:
         if self._is_finished or (self._is_at_end and not self._gives_rest):
             self._first_epoch, self._is_finished = self._position.progress.epoch + 1, False
             self._position = self._start_of_epoch(self._first_epoch, shard)
-        self._gives_rest = False
+        self._gives_rest, self._is_read_here = False, True
         self._move_to(shard)
 
     def _iterate(self, shard: ReaderShard) -> Generator[Sample, None, None]:
         self._move_to(shard)  # a state may have been loaded since
-        self._is_untouched, self._is_read_here = False, True
+        self._is_untouched = False
         with ExitStack() as at_end:
             listeners = progress_listeners(
                 options=self._options,
