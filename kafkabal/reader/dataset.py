@@ -208,9 +208,8 @@ class TopicReader:
 
     def __iter__(self) -> Generator[Sample, None, None]:
         # begun now, not with the first sample: a stateful data loader asks for the state in between
-        shard = self._shard()
-        self._begin_iteration(shard)
-        return self._iterate(shard)
+        self._begin_iteration(self._shard())
+        return self._iterate()
 
     def _begin_iteration(self, shard: ReaderShard) -> None:
         """Move from the end of an iteration to the beginning of the next one."""
@@ -222,8 +221,10 @@ class TopicReader:
         self._gives_rest, self._is_read_here = False, True
         self._move_to(shard)
 
-    def _iterate(self, shard: ReaderShard) -> Generator[Sample, None, None]:
-        self._move_to(shard)  # a state may have been loaded since
+    def _iterate(self) -> Generator[Sample, None, None]:
+        shard = self._shard()
+        self._warn_of_lanes(shard)
+        self._move_to(shard)  # a state may have been loaded since, or this is now a worker
         self._is_untouched = False
         with ExitStack() as at_end:
             listeners = progress_listeners(
@@ -418,16 +419,17 @@ class TopicReader:
 
     def _shard(self) -> ReaderShard:
         worker, workers = _data_loader_worker() or (0, 1)
-        shard = ReaderShard(self._rank * workers + worker, self._world_size * workers, self._options.tail)
+        return ReaderShard(self._rank * workers + worker, self._world_size * workers, self._options.tail)
+
+    def _warn_of_lanes(self, shard: ReaderShard) -> None:
         times = shard.readers // gcd(shard.readers, self.manifest.lanes)
         if times > 1 and shard.reader == 0:
             warnings.warn(
                 f"{shard.readers} readers share {counted_noun(self.manifest.lanes, 'lane')}: "
                 f"every block is fetched {times} times; "
-                f"pin the topic for them (num_workers={workers})",
+                f"pin the topic for them (num_workers={shard.readers // self._world_size})",
                 stacklevel=3,
             )
-        return shard
 
     def _decoded(self, samples: Iterable[Sample]) -> Iterable[Sample]:
         options = self._options

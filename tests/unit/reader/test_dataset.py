@@ -189,6 +189,17 @@ def test_workers_continue_after_a_look_at_the_first_samples(
     assert sorted(seen) == [(p, o) for p, n in ((0, 300), (1, 31)) for o in range(n)]
 
 
+def test_an_iterator_may_be_created_before_the_workers(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a data set of the trainer's own that keeps one: each worker takes its share of it, not all of it."""
+    seen = []
+    for worker in range(3):
+        monkeypatch.setattr("kafkabal.reader.dataset._data_loader_worker", lambda: None)
+        samples = iter(read(tail="keep", num_workers=3))
+        monkeypatch.setattr("kafkabal.reader.dataset._data_loader_worker", lambda worker=worker: (worker, 3))
+        seen += _places(samples)
+    assert sorted(seen) == [(p, o) for p, n in ((0, 300), (1, 31)) for o in range(n)]
+
+
 def test_a_process_that_has_no_position_says_so(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The workers of a data loader have it: saving that of their parent would begin the epoch again."""
     data = read(num_workers=2)
