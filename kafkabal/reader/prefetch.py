@@ -22,6 +22,7 @@ from ctypes import CDLL
 from itertools import islice
 from weakref import WeakSet
 
+from kafkabal.errors import OperationError
 from kafkabal.reader.block_loader import BlockLoader, BlocksOnDemand
 from kafkabal.reader.block_schedule import Opening, Visits
 from kafkabal.reader.loaded_blocks import SampleBlock
@@ -115,6 +116,15 @@ class Prefetch:
         _OPEN.discard(self)
         self._end_threads()
         _return_free_memory()
+
+    def _give_up_in_child(self) -> None:
+        """Raise an error in a forked process that reads on: it has no threads, and perhaps a lock of one."""
+        self._lock = threading.Lock()
+        self._arrived, self._room = threading.Condition(self._lock), threading.Condition(self._lock)
+        self._threads, self._loaded = [], {}
+        self._error = OperationError(
+            "this iterator was begun before the process was forked", hint="create one in each process: iter(data)"
+        )
 
     def _end_threads(self) -> None:
         with self._lock:
@@ -264,7 +274,15 @@ class Prefetch:
 
 
 _OPEN: WeakSet[Prefetch] = WeakSet()
-os.register_at_fork(after_in_child=_OPEN.clear)  # a child has none of the threads
+
+
+def _give_up_in_child() -> None:
+    for prefetch in list(_OPEN):
+        prefetch._give_up_in_child()  # noqa: SLF001
+    _OPEN.clear()
+
+
+os.register_at_fork(after_in_child=_give_up_in_child)
 
 
 @atexit.register

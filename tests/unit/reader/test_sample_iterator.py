@@ -282,6 +282,28 @@ def test_a_schedule_that_fails_is_not_its_end(topic: MemoryTopic) -> None:
             list(prefetch.visits())
 
 
+def test_a_forked_process_does_not_wait_for_the_threads_of_its_parent() -> None:
+    """One that continues an iterator of its parent gets an error, and the parent all of its samples."""
+    program = (
+        "import os, signal\n"
+        "from kafkabal.reader.reader_shard import ReaderShard\n"
+        "from tests.unit.reader.conftest import MemoryTopic\n"
+        "samples = iter(MemoryTopic([600]).sequence(ReaderShard(), limit_bytes=100))\n"
+        "next(samples)\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    signal.alarm(30)\n"
+        "    try:\n"
+        "        list(samples)\n"
+        "    except Exception as error:\n"
+        "        os.write(1, str(error).encode())\n"
+        "    os._exit(0)\n"
+        "os.waitpid(child, 0)\n"
+        "assert len(list(samples)) == 599\n"
+    )
+    assert _run(program) == "this iterator was begun before the process was forked"
+
+
 def test_a_program_can_end_in_the_middle_of_an_epoch() -> None:
     """Even if a loading thread has the lock then: the interpreter would stop it there, and wait for the lock."""
     program = (
@@ -298,9 +320,14 @@ def test_a_program_can_end_in_the_middle_of_an_epoch() -> None:
         "next(builtins.samples)\n"
         "time.sleep(0.1)\n"
     )
+    assert _run(program) == ""
+
+
+def _run(program: str) -> str:
+    """What a program prints that runs in a process of its own, without an error."""
     root = str(Path(__file__).parents[3])
     done = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-W", "ignore", "-c", program],  # Python 3.12 warns of every fork of threads
         cwd=root,
         env={**os.environ, "PYTHONPATH": root},
         capture_output=True,
@@ -309,3 +336,4 @@ def test_a_program_can_end_in_the_middle_of_an_epoch() -> None:
         timeout=60,
     )
     assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
