@@ -190,8 +190,10 @@ class Watcher:
             self._events.blind(error)
             return
         self._events.seeing()
-        # a watch that was suspended for longer than its lock is held reports beside the one that took over, until then
-        self._is_alone()
+        if not self._monitor.in_health(*_NOT_THERE):
+            # a watch that was suspended for too long reports beside the one that took over, until it asks; but where a
+            # broker is missing, the lock may not be available either, and waiting for it would delay observations
+            self._is_alone()
         found = found.remembering(self._findings)
         self._state, self._state_at_s = state, self._clock.monotonic()
         self._read_at_s = self._clock.utc_now().timestamp()
