@@ -72,7 +72,8 @@ def measure_growth(
     end = np.vstack([*(_column(point, state, "end_offset") for point in points), _known(state.partitions.end_offset)])
     size = np.vstack([*(_column(point, state, "size_bytes") for point in points), _known(move_bytes(state))])
     span_s = np.diff(times)
-    by_offset = _steps(end) * np.where(np.isnan(bytes_per_record(state)), 0.0, bytes_per_record(state))
+    advance = _steps(end)
+    by_offset = np.where(advance == 0, 0.0, advance * bytes_per_record(state))  # nothing is 0, whatever records take
     by_size = _steps(size, falls_mean_restart=False)
     has_offsets = ~np.isnan(end[-1]) & ~is_compacted
     rates = np.where(has_offsets, by_offset, np.maximum(by_size, 0.0)) / span_s[:, np.newaxis]

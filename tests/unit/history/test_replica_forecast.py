@@ -244,3 +244,13 @@ def test_broker_defaults_apply_where_a_topic_sets_no_retention() -> None:
     assert (retention.keep_s[0], retention.segment_bytes[0], retention.segment_s[0]) == (5400, 1000, 7200)
     assert retention.check_s == 1
     assert np.isinf(retention.keep_bytes[0])
+
+
+@pytest.mark.parametrize(("advanced", "is_known"), [(0, True), (400, False)])
+def test_an_empty_log_grows_at_an_unknown_rate_unless_nothing_was_written(advanced: int, is_known: bool) -> None:
+    """The size of a record is unknown once retention has deleted all of them; only a topic that got none is idle."""
+    state = a_cluster(0, {})
+    p = state.partitions
+    state = state.replace(partitions=replace(p, start_offset=p.end_offset))
+    growth = measure_growth([past(state, HOUR_S, 1000 - advanced, 0)], state, NOW_S, np.zeros(1, bool))
+    assert (growth.is_known.tolist(), growth.mean.tolist()) == ([is_known], [0.0])
