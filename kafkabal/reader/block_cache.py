@@ -43,6 +43,10 @@ _LOADING_LOCKS: Final = 256
 after the other."""
 _LOADING_WAIT_S: Final = 10.0
 """How long to wait for another loader: a block of 8 MiB takes 2 s at the 4 MB/s of a tight quota."""
+_FETCHED_WHOLE_BYTES: Final = 256 * 2**10
+"""Largest block that is fetched whole where only one of its records is wanted, as at the end of an epoch: that takes
+little longer than a request for one record, and later epochs find it in the cache. In a topic of 1,500 records every
+second epoch fetched a quarter of them again."""
 _LEFTOVER_AGE_S: Final = 600.0
 """No block takes this long to write."""
 
@@ -221,20 +225,23 @@ class CachedBlocks:
     def load(self, block: int, only: int | None = None) -> LoadedBlock:
         """See :meth:`BlockLoader.load`."""
         name = self._name(block)
-        cached = self._cached(name, block)
-        if cached is not None:
-            if only is not None:
-                cached.records = cached.records.only(only)
-            return cached
-        if only is not None:
+        found = self._cached(name, block)
+        if found is None and only is not None and self._manifest.blocks.size_bytes[block] > _FETCHED_WHOLE_BYTES:
             return self._loader.load(block, only)
+        if found is None:
+            found = self._load_whole(name, block)
+        if only is not None:
+            found.size_bytes //= len(found.records)
+            found.records = found.records.only(only)
+        return found
+
+    def _load_whole(self, name: str, block: int) -> LoadedBlock:
         with self._cache.loading_lock(name):
-            cached = self._cached(name, block)
-            if cached is not None:
-                return cached
-            loaded = self._loader.load(block, only)
-            self._cache.put(name, loaded)
-            return loaded
+            found = self._cached(name, block)
+            if found is None:
+                found = self._loader.load(block)
+                self._cache.put(name, found)
+            return found
 
     def _cached(self, name: str, block: int) -> LoadedBlock | None:
         cached = self._cache.get(name)

@@ -203,9 +203,11 @@ def test_a_stopped_process_blocks_no_other(tmp_path: Path, monkeypatch: pytest.M
         assert len(blocks.load(0).records) == manifest.blocks.samples[0]
 
 
-def test_a_second_epoch_asks_no_broker(tmp_path: Path) -> None:
-    """With all blocks in the cache nothing is fetched, and the samples are the same."""
-    topic = MemoryTopic([300, 40])
+@pytest.mark.parametrize("records", [[300, 40], [1000, 3]])
+def test_a_second_epoch_asks_no_broker(records: list[int], tmp_path: Path) -> None:
+    """With all blocks in the cache nothing is fetched, and the samples are the same; nor if blocks have few records,
+    of which many are wanted one by one."""
+    topic = MemoryTopic(records)
     manifest, cache = topic.manifest(), BlockCache(tmp_path, 10**6)
 
     def open_loader() -> BrokerBlocks:
@@ -213,6 +215,6 @@ def test_a_second_epoch_asks_no_broker(tmp_path: Path) -> None:
 
     first = list(places(topic.sequence(ReaderShard(), open_loader=open_loader, manifest=manifest)))
     fetched = topic.fetched_records
-    again = list(places(topic.sequence(ReaderShard(), open_loader=open_loader, manifest=manifest, until_epoch=3)))
+    again = list(places(topic.sequence(ReaderShard(), open_loader=open_loader, manifest=manifest, until_epoch=4)))
     assert again[: len(first)] == first
     assert topic.fetched_records == fetched
