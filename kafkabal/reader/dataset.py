@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import warnings
 from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
@@ -132,6 +133,7 @@ class TopicReader:
             raise UsageError(f"num_workers: must be 0 or more ({num_workers})")
         if group == "":
             raise UsageError("group: must not be empty")  # librdkafka would abort the process
+        _warn_of_other_ranks(world_size)
         chosen: Balance = choice_of(Balance, "balance", balance)
         if chosen is Balance.DYNAMIC and not isinstance(manifest, str | Path):
             raise UsageError(
@@ -436,6 +438,17 @@ class TopicReader:
         if options.decode is None:
             return samples
         return decode_samples(samples, options.decode, options.on_error, self.manifest.topic, self.metrics)
+
+
+def _warn_of_other_ranks(world_size: int) -> None:
+    """Warn if torchrun has started several ranks, and this reader would give each of them all samples."""
+    started = os.environ.get("WORLD_SIZE", "")
+    if world_size == 1 and started.isdecimal() and int(started) > 1:
+        warnings.warn(
+            f"WORLD_SIZE is {started}, but this reader has world_size=1, so every rank reads all samples: "
+            "pass rank and world_size",
+            stacklevel=3,
+        )
 
 
 def _data_loader_worker() -> tuple[int, int] | None:

@@ -11,6 +11,7 @@ import pickle
 import subprocess
 import sys
 import types
+import warnings
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -430,6 +431,19 @@ def test_torch_sees_an_iterable_data_set_and_its_workers(read: Any, monkeypatch:
         worker = types.SimpleNamespace(id=number, num_workers=3)
         seen += _places(read(tail="keep", num_workers=3))
     assert sorted(seen) == [(p, o) for p, n in ((0, 300), (1, 31)) for o in range(n)]
+
+
+def test_ranks_that_would_all_read_everything_are_warned_of(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """torchrun says how many ranks it has started; a reader for all of them, or in a job of one, warns of nothing."""
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.warns(UserWarning, match="WORLD_SIZE is 2.*every rank reads all samples"):
+        read()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(world_size=2)
+        for alone in ("1", "", "two"):
+            monkeypatch.setenv("WORLD_SIZE", alone)
+            read()
 
 
 def test_lanes_that_readers_do_not_divide_are_warned_of(read: Any) -> None:
