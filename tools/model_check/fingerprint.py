@@ -239,7 +239,10 @@ def _name(item: tuple[str, Any]) -> str:
     return item[0]
 
 
-def _text(_: _Freezer, value: str) -> _Frozen:
+def _text(freezer: _Freezer, value: str) -> _Frozen:
+    if is_state_key(value):  # it contains the number and the time of an opening: only its age has consequences
+        number = value.split("/")[3:4]
+        return "state", freezer.latest[0] - (int(number[0]) if number else 0)
     return "time" if len(value) > 18 and value[4] == "-" and value[10] == "T" else str(value)
 
 

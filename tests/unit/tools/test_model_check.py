@@ -116,6 +116,17 @@ def test_states_of_a_run_differ_by_whether_the_record_is_newer() -> None:
     assert freezer.freeze(older) != freezer.freeze(newer)
 
 
+def test_keys_of_states_differ_by_how_often_the_run_was_reopened_since() -> None:
+    """A process about to write its state is the same whenever it opened the run, unless another has reopened it."""
+    early, late = (
+        fingerprint._Freezer(0.0, (openings, "b")).freeze(f"run/r/state/{openings}/2026-01-01T00:00:0{openings}")
+        for openings in (1, 2)
+    )
+    assert early == late
+    assert fingerprint._Freezer(0.0, (2, "b")).freeze("run/r/state/1/2026-01-01T00:00:01") != early
+    assert fingerprint._Freezer(0.0, (0, "b")).freeze("run/r/state") == early
+
+
 def test_states_differ_by_whether_another_process_has_reopened_the_run_as_well() -> None:
     """A state that arrives late is never believed, but the process that shares its number finds it."""
     store = MemoryRecordStore({})
