@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from kafkabal.history.history_point import HistoryPoint
 from kafkabal.model import F64, I64, Bools, ClusterState, move_bytes
-from kafkabal.telemetry import bytes_per_record
+from kafkabal.telemetry import bytes_of_records, bytes_per_record
 
 MOST_SPANS: Final = 8
 """More spans hardly narrow the interval any further (the quantile of 8 is 1.89, of infinitely many 1.64), and each
@@ -72,8 +72,7 @@ def measure_growth(
     end = np.vstack([*(_column(point, state, "end_offset") for point in points), _known(state.partitions.end_offset)])
     size = np.vstack([*(_column(point, state, "size_bytes") for point in points), _known(move_bytes(state))])
     span_s = np.diff(times)
-    advance = _steps(end)
-    by_offset = np.where(advance == 0, 0.0, advance * bytes_per_record(state))  # nothing is 0, whatever records take
+    by_offset = bytes_of_records(_steps(end), bytes_per_record(state))
     by_size = _steps(size, falls_mean_restart=False)
     has_offsets = ~np.isnan(end[-1]) & ~is_compacted
     rates = np.where(has_offsets, by_offset, np.maximum(by_size, 0.0)) / span_s[:, np.newaxis]

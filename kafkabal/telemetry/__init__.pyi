@@ -12,6 +12,7 @@ from .latency_store import BrokerLatencies as BrokerLatencies
 from .latency_store import LatencyTable as LatencyTable
 from .librdkafka_statistics import StatisticsReader as StatisticsReader
 from .otlp_metrics import PushReceiver as PushReceiver
+from .partition_rates import bytes_of_records as bytes_of_records
 from .partition_rates import bytes_per_record as bytes_per_record
 from .partition_rates import matching_partitions as matching_partitions
 from .partition_rates import with_rates as with_rates

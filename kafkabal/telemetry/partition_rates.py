@@ -51,8 +51,8 @@ def with_rates(before: ClusterState, after: ClusterState, elapsed_s: float, *, g
     earlier = matching_partitions(before, after)
     record_bytes = bytes_per_record(after)
     read = _records_read(before, after, earlier) if group_offsets else np.full(len(after.partitions), np.nan)
-    in_rate = _bytes(records_written(before, after, earlier), record_bytes) / elapsed_s
-    out_rate = _bytes(read, record_bytes) / elapsed_s
+    in_rate = bytes_of_records(records_written(before, after, earlier), record_bytes) / elapsed_s
+    out_rate = bytes_of_records(read, record_bytes) / elapsed_s
     freeze(in_rate, out_rate)
     return after.replace(partitions=replace(after.partitions, in_bytes_per_s=in_rate, out_bytes_per_s=out_rate))
 
@@ -67,8 +67,8 @@ def bytes_per_record(state: ClusterState) -> F64:
     return np.asarray(np.divide(size, records, out=np.full(len(p), np.nan), where=known), np.float64)
 
 
-def _bytes(records: F64, record_bytes: F64) -> F64:
-    """Bytes of this many records; zero records have zero bytes."""
+def bytes_of_records(records: F64, record_bytes: F64) -> F64:
+    """Bytes of this many records; zero records have zero bytes, even if the size of a record is unknown."""
     return np.where(records == 0, 0.0, records * record_bytes)
 
 

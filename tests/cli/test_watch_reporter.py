@@ -38,7 +38,7 @@ class FakeClient:
 
 
 def test_a_watch_that_another_one_replaced_repeats_no_alert(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What fired when the other one took over is its alert now: after that one, only what is found anew fires."""
+    """The one that takes over owns the alerts that fire by then; later this watch posts only what it finds itself."""
     client = FakeClient()
     monkeypatch.setattr(notifier, "open_http_client", lambda _: client)
     output = WatchOutput(output=WatchFormat.JSONL, notify="http://am:9093/api/v2/alerts")

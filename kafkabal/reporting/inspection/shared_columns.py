@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from kafkabal.inspection import DEAD, NO_RESPONSE, OFFLINE_DIRS, ONLINE, HolderFigures, Scored, dir_figures
-from kafkabal.model import F64, I64, Bools, ClusterState, dir_capacity_bytes, foreign_on_volumes
+from kafkabal.inspection import DEAD, NO_RESPONSE, OFFLINE_DIRS, ONLINE, HolderFigures, Scored, sum_by
+from kafkabal.model import F64, I64, Bools, ClusterState, dir_capacity_bytes, foreign_on_volumes, replica_bytes
 from kafkabal.reporting.report import Column, Metric, Tone, ValueKind, counted, known
 
 _VISIBLE = 0.005
@@ -62,19 +62,18 @@ def foreign(prefix: str, values: F64, order: I64) -> Column:
 
 def fullness(used_bytes: I64, foreign_bytes: F64, capacity_bytes: F64, order: I64) -> Column:
     """How full the volumes are, including other programs."""
-    full = _occupied_fraction(used_bytes, foreign_bytes, capacity_bytes)
-    return Column(key="full", title="full", kind=ValueKind.PERCENT, values=known(full[order]), quiet=True)
+    return _full(_occupied_fraction(used_bytes, foreign_bytes, capacity_bytes), order)
 
 
 def fullness_of_log_dirs(state: ClusterState, used_bytes: I64, order: I64) -> Column:
     """How full the volume of each log dir is, with the bytes of all dirs on it."""
-    full = _occupied_fraction_of_log_dirs(state, used_bytes)
-    return Column(key="full", title="full", kind=ValueKind.PERCENT, values=known(full[order]), quiet=True)
+    return _full(_occupied_fraction_of_log_dirs(state, used_bytes), order)
 
 
 def fullest_volume(state: ClusterState, order: I64) -> Column:
     """How full the fullest volume of each broker is, for programs: a broker fails where one of its volumes is full."""
-    full = np.nan_to_num(_occupied_fraction_of_log_dirs(state, dir_figures(state).bytes), nan=-1.0)
+    in_dirs = sum_by(state.replicas.log_dir, replica_bytes(state), len(state.log_dirs))
+    full = np.nan_to_num(_occupied_fraction_of_log_dirs(state, in_dirs), nan=-1.0)
     fullest = np.full(len(state.brokers), -1.0)
     np.maximum.at(fullest, state.log_dirs.broker, full)
     return Column(
@@ -84,6 +83,10 @@ def fullest_volume(state: ClusterState, order: I64) -> Column:
         values=known(np.where(fullest < 0, np.nan, fullest)[order]),
         metric=Metric("kafkabal_broker_fullest_volume_ratio", "How full the fullest volume is, with other programs."),
     )
+
+
+def _full(fraction: F64, order: I64) -> Column:
+    return Column(key="full", title="full", kind=ValueKind.PERCENT, values=known(fraction[order]), quiet=True)
 
 
 def _occupied_fraction(used_bytes: I64, foreign_bytes: F64, capacity_bytes: F64) -> F64:

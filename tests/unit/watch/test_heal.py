@@ -299,7 +299,7 @@ def test_reassignments_of_another_tool_are_waited_for(stage: Stage, kind: str) -
 
 
 def test_the_alert_of_a_rebalance_that_failed_stays(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its finding is not gone because the readings that show an imbalance would be counted anew."""
+    """The failure does not restart the count of readings outside the band, which would end the alert."""
 
     def fails(*_: object, **__: object) -> None:
         raise UnreachableError("no broker responds")
