@@ -9,14 +9,21 @@ from contextlib import closing
 import pytest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.clock import SystemClock
 from kafkabal.clusters.kafka.group_lock import LOCK_GROUP
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
+from kafkabal.clusters.open_cluster import connect
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.errors import BusyError, FindingsError
+from kafkabal.executor.run_options import RunOptions
+from kafkabal.sandbox import Sandbox, SandboxSpec
+from tests.live.conftest import SharedClusters
+from tests.live.executor.broker_links import LINK, BrokerLinks, link_ports
 from tests.live.executor.stage import Stage
 
 _BUSY, _FINDINGS = BusyError.exit_code, FindingsError.exit_code
+_USUAL_SESSION_S = RunOptions().session_s
 _HEAD_PUT = 4
 """A run that replaces another writes a part, its state, a summary of the other and its head."""
 
@@ -114,7 +121,7 @@ def test_coordinator_of_the_lock_that_hangs(stage: Stage) -> None:
     """The lock's coordinator hangs for longer than a session: nothing is lost, and the run completes."""
     process = stage.begin(stage.slow)
     stage.until(stage.in_flight)
-    coordinator = _coordinator(stage)
+    coordinator = _coordinator(ConnectionSettings(bootstrap_servers=stage.servers))
     stage.sandbox.pause(coordinator)
     time.sleep(2 * stage.slow.session_s)
     stage.sandbox.start(coordinator)
@@ -125,6 +132,42 @@ def test_coordinator_of_the_lock_that_hangs(stage: Stage) -> None:
     stage.assert_as_planned()
 
 
-def _coordinator(stage: Stage) -> int:
-    with closing(KafkaClient(ConnectionSettings(bootstrap_servers=stage.servers), SystemClock())) as client:
+@pytest.mark.sweep
+def test_a_lock_that_kafka_cannot_store_yet(shared_clusters: SharedClusters) -> None:
+    """A follower of the coordinator is cut off: the lock is delayed, says so, and is held within its 75 s, once Kafka
+    counts the follower as lagging; a request to give up ends the wait at once."""
+    with closing(BrokerLinks(3)) as links:
+        sandbox = _with_default_lag(shared_clusters, links)
+        settings = ConnectionSettings(bootstrap_servers=tuple(sandbox.bootstrap_servers.split(",")))
+        with connect(settings) as cluster:
+            cluster.lock(LockRequest("one that creates the group", _USUAL_SESSION_S)).release()
+            coordinator = _coordinator(settings)
+            with links.cut(coordinator, coordinator % 3 + 1):
+                with pytest.raises(_GivenUpError):
+                    cluster.lock(LockRequest("one that gives up", _USUAL_SESSION_S, on_delay=_give_up))
+                delays: list[str] = []
+                lock = cluster.lock(LockRequest("one", _USUAL_SESSION_S, on_delay=lambda why, _: delays.append(why)))
+                assert lock.is_held()
+                assert set(delays) == {"Kafka cannot store the lock of the cluster yet"}
+                lock.release()
+
+
+class _GivenUpError(Exception):
+    """Somebody has asked the process to stop."""
+
+
+def _give_up(why: str, wait_s: float) -> None:
+    raise _GivenUpError(why, wait_s)
+
+
+def _with_default_lag(shared_clusters: SharedClusters, links: BrokerLinks) -> Sandbox:
+    """Three brokers behind proxies, which count a follower as lagging after 30 s, as Kafka does by default."""
+    spec = SandboxSpec(brokers=3, listeners=(links.listener(),), properties={"inter.broker.listener.name": LINK})
+    sandbox = shared_clusters.get("default-lag", spec)
+    links.serve(link_ports(sandbox))
+    return sandbox
+
+
+def _coordinator(settings: ConnectionSettings) -> int:
+    with closing(KafkaClient(settings, SystemClock())) as client:
         return int(client.call_any(FindCoordinatorRequest(key=LOCK_GROUP, key_type=0, max_version=3)).node_id)
