@@ -84,7 +84,7 @@ class Watcher:
         self._is_saved = True
         self._monitor = HealthMonitor(options.rules)
         self._were_slow = self._ledger.usual_s
-        self._findings = NOTHING_FOUND
+        self._found = self._findings = NOTHING_FOUND
         self._state: ClusterState | None = None
         self._state_at_s = float("-inf")
         self._read_at_s: float | None = None
@@ -185,7 +185,8 @@ class Watcher:
             if self._cluster_id not in (None, state.cluster_id):
                 self._state, self._successor = None, state.cluster_id
                 return
-            found = find(state, self._options.policy.outer_tolerance)
+            if state is not self._state:  # only a simulated cluster knows that nothing has changed
+                self._found = find(state, self._options.policy.outer_tolerance)
         except KafkabalError as error:
             self._events.blind(error)
             return
@@ -194,7 +195,7 @@ class Watcher:
             # a watch that was suspended for too long reports beside the one that took over, until it asks; but where a
             # broker is missing, the lock may not be available either, and waiting for it would delay observations
             self._is_alone()
-        found = found.remembering(self._findings)
+        found = self._found.remembering(self._findings)
         self._state, self._state_at_s = state, self._clock.monotonic()
         self._read_at_s = self._clock.utc_now().timestamp()
         self._know(frozenset(state.brokers.id.tolist()))
