@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kafkabal.planner import DrainCheck
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
-from kafkabal.units import format_bytes, format_duration, format_rate
+from kafkabal.units import format_bytes, format_rate
 from kafkabal.wording import brokers_by_id, counted_noun
 
 _SHOWN = 20
@@ -104,4 +104,4 @@ def _next(found: DrainCheck, rebalance: str, cluster_options: str) -> Iterator[s
     if found.can_drain and found.replicas:
         brokers = ",".join(map(str, found.brokers))
         command = f"{rebalance} --drain {brokers} {cluster_options}".rstrip()
-        yield f"about {format_duration(found.duration_s)}; next: {command}"
+        yield f"next: {command}"
