@@ -59,6 +59,8 @@ class Situation:
     dead: dict[int, float] = field(default_factory=dict)
     """Dead brokers, and for how long they have been dead."""
     dead_with_replicas: frozenset[int] = frozenset()
+    come_and_go: frozenset[int] = frozenset()
+    """Brokers that are, or were a short while ago, missing again and again; ``dead`` includes earlier absences."""
     slow: dict[int, float] = field(default_factory=dict)
     unreachable: frozenset[int] = frozenset()
     well: dict[int, float] = field(default_factory=dict)
@@ -168,6 +170,8 @@ def _lost(situation: Situation, policy: HealPolicy) -> Iterator[Healing]:
     )
     if dead:
         reason = f"{_brokers(dead)} dead for {format_duration(policy.dead_after_s)} or longer"
+        if dead & situation.come_and_go:
+            reason += ", earlier absences included"
         yield Healing(HealKind.REPAIR, dead, reason)
     if situation.has_offline_dir:
         yield Healing(HealKind.REPAIR, frozenset(), f"log dir offline on {_brokers(situation.has_offline_dir)}")
@@ -227,6 +231,11 @@ def _obstacle_to_moves(
     missing = situation.may_return(policy.dead_after_s)
     if missing:
         return Obstacle("missing", f"{_brokers(missing)} may come back")
+    # it may be gone before a copy to it is complete
+    unsteady = situation.come_and_go - situation.dead.keys()
+    if unsteady:
+        verb = "come and go" if len(unsteady) > 1 else "comes and goes"
+        return Obstacle("comes and goes", f"{_brokers(unsteady)} {verb}")
     # a plan would give back the leadership that was just taken away, but gives none to a broker that died since
     demoted = frozenset(ledger.demoted) & (situation.slow.keys() | situation.well.keys())
     if demoted and healing.kind is not HealKind.DRAIN:

@@ -52,11 +52,12 @@ class WatchEventSender:
             self._is_blind = False
             self.report(EventKind.SEEING, "the cluster can be read again")
 
-    def health(self, change: HealthChange) -> None:
-        """Report that the health of a broker has changed."""
+    def health(self, change: HealthChange, *, comes_and_goes: bool = False) -> None:
+        """Report that the health of a broker has changed, and whether it comes and goes."""
         kind = _EVENT_OF_HEALTH[change.after]
         word = "is back" if kind is EventKind.BROKER_BACK else f"is {change.after}"
-        self.report(kind, f"broker {change.broker} {word}: {change.detail}", broker=change.broker)
+        again = "; it comes and goes" if comes_and_goes else ""
+        self.report(kind, f"broker {change.broker} {word}: {change.detail}{again}", broker=change.broker)
 
     def removed(self, broker: int) -> None:
         """Report that a dead broker holds no replica any more, so that it is no longer tracked."""

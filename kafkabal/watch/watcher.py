@@ -28,19 +28,19 @@ from kafkabal.executor import FoundRun
 from kafkabal.model import ClusterState
 from kafkabal.plan import Plan
 from kafkabal.units import format_duration
-from kafkabal.watch.broker_health import BrokerHealth, HealthMonitor
+from kafkabal.watch.broker_health import BrokerHealth, HealthChange, HealthMonitor
 from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Situation, decide
 from kafkabal.watch.finding_changes import changes_between
 from kafkabal.watch.heal import Healer, plan_of
 from kafkabal.watch.heal_policy import HealLevel
 from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger, read_ledger, write_ledger
 from kafkabal.watch.one_observation import WatchSummary, read_state, sample_brokers
+from kafkabal.watch.repeated_absences import NOT_THERE, RepeatedAbsences
 from kafkabal.watch.state_findings import NOTHING_FOUND, find
 from kafkabal.watch.watch_event_sender import WatchEventSender
 from kafkabal.watch.watch_events import EventKind, WatchListener
 from kafkabal.watch.watch_options import WatchOptions
 
-_NOT_THERE = frozenset({BrokerHealth.UNREACHABLE, BrokerHealth.DEAD})
 _NAP_S = 0.5
 """A signal takes effect within this time."""
 _LAST_WAIT_S = 300.0
@@ -83,6 +83,7 @@ class Watcher:
         self._ledger: HealingLedger = read_ledger(ledger_path) if heals else HealingLedger()
         self._is_saved = True
         self._monitor = HealthMonitor(options.rules)
+        self._absences = RepeatedAbsences(options.policy.dead_after_s)
         self._were_slow = self._ledger.usual_s
         self._found = self._findings = NOTHING_FOUND
         self._state: ClusterState | None = None
@@ -172,8 +173,8 @@ class Watcher:
             self._state_at_s = float("-inf")  # read as soon as a broker responds again
             return False
         for change in self._monitor.update(samples, at_s):
-            self._events.health(change)
-            if {change.before, change.after} & _NOT_THERE:
+            self._note_health(change, at_s)
+            if {change.before, change.after} & NOT_THERE:
                 # a plan from the last reading would drain a broker that has just come back
                 self._state_at_s = float("-inf")
         return True
@@ -191,7 +192,7 @@ class Watcher:
             self._events.blind(error)
             return
         self._events.seeing()
-        if not self._monitor.in_health(*_NOT_THERE):
+        if not self._monitor.in_health(*NOT_THERE):
             # a watch that was suspended for too long reports beside the one that took over, until it asks; but where a
             # broker is missing, the lock may not be available either, and waiting for it would delay observations
             self._is_alone()
@@ -216,10 +217,15 @@ class Watcher:
         """Track brokers that died or slowed down before this watch began, and no longer those that were removed."""
         at_s = self._clock.monotonic()
         for change in (*self._monitor.expect(brokers, at_s), *self._monitor.expect_slow(self._were_slow, at_s)):
-            self._events.health(change)
+            self._note_health(change, at_s)
         self._were_slow = {}
         for broker in self._monitor.forget_removed(brokers):
             self._events.removed(broker)
+
+    def _note_health(self, change: HealthChange, at_s: float) -> None:
+        """Count the absences of a broker, and report that its health has changed."""
+        self._absences.update(change, at_s)
+        self._events.health(change, comes_and_goes=change.broker in self._absences.that_come_and_go(at_s))
 
     def _decide(self) -> Decision:
         now = self._clock.utc_now()
@@ -432,9 +438,11 @@ class Watcher:
         durations = {
             kind: {b: now_s - self._monitor.since_s(b) for b in self._monitor.in_health(kind)} for kind in BrokerHealth
         }
-        dead = durations[BrokerHealth.DEAD]
+        come_and_go = self._absences.that_come_and_go(now_s)
+        dead = {b: max(for_s, come_and_go.get(b, 0.0)) for b, for_s in durations[BrokerHealth.DEAD].items()}
         return Situation(
             dead=dead,
+            come_and_go=frozenset(come_and_go),
             dead_with_replicas=found.lost_on_dead & dead.keys(),
             slow=durations[BrokerHealth.SLOW],
             # only the reading shows a broker that died after it was last asked

@@ -105,6 +105,7 @@ def test_findings_are_healed_worst_first(situation: Situation, kind: HealKind) -
             "actions",
         ),
         (Situation(imbalanced_readings=10, out_of_sync=3), ALL, HealingLedger(), "out of sync"),
+        (replace(IMBALANCED, come_and_go=frozenset({3})), ALL, HealingLedger(), "broker 3 comes and goes"),
         (
             IMBALANCED,
             HealPolicy(level=HealLevel.ALL, window=TimeWindow.parse("01:00-05:00")),
