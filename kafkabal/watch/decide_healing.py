@@ -7,7 +7,7 @@ while more brokers are missing at once than die independently.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -75,7 +75,7 @@ class Situation:
     imbalanced_readings: int = 0
     """Number of readings in a row in which a score was outside the outer band."""
     led: frozenset[int] = frozenset()
-    """Brokers that lead partitions or are preferred to."""
+    """Brokers that lead partitions or are preferred to; demoted ones only if another broker could lead some of them."""
     continued: Healing | None = None
     """A healing that was stopped to be planned again."""
 
@@ -114,6 +114,8 @@ class Decision:
 
 
 _BACK_OFF = "back-off"
+_DEMOTE_AGAIN_AFTER_S = 3600.0
+"""A slow broker may lead new partitions every minute, and each demotion is one of the 24 actions of a day."""
 NOTHING = Decision()
 
 
@@ -130,7 +132,7 @@ def decide(
         The same moment in local time, for the window.
     """
     held_back = obstacle_name = ""
-    for healing in _proposals(situation, policy, ledger):
+    for healing in _proposals(situation, policy, ledger, at_s):
         obstacle = _obstacle(healing, situation, policy, ledger, at_s, local)
         if obstacle is None:
             return Decision(healing, held_back, obstacle_name)
@@ -139,27 +141,37 @@ def decide(
     return Decision(None, held_back, obstacle_name)
 
 
-def _proposals(situation: Situation, policy: HealPolicy, ledger: HealingLedger) -> Iterator[Healing]:
+def demotion_of(broker: int, slow: Collection[int], ledger: HealingLedger) -> Healing:
+    """Take leadership away from a slow broker.
+
+    It goes neither to another slow one, nor back to one that has not been well for long.
+    """
+    avoid = frozenset(slow) | frozenset(int(b) for b in ledger.demoted)
+    return Healing(HealKind.DEMOTE, frozenset({broker}), f"broker {broker} is slow", avoid - {broker})
+
+
+def _proposals(situation: Situation, policy: HealPolicy, ledger: HealingLedger, at_s: float) -> Iterator[Healing]:
     """What would be healed if there were no obstacles, the worst first."""
     if policy.level is HealLevel.NONE:
         return
     if policy.level is HealLevel.ALL:
         yield from _lost(situation, policy)
-    # one that could not be demoted completely is tried again
-    done = frozenset() if ledger.has_failed(HealKind.DEMOTE) else frozenset(ledger.demoted)
-    slow = (situation.slow.keys() & situation.led) - done
+    slow = (situation.slow.keys() & situation.led) - _demoted_of_late(ledger, at_s)
     if slow:
-        first = min(slow)
-        # otherwise leadership of a slow broker would go to another slow one, or back to one that has not been well for
-        # long
-        avoid = frozenset(situation.slow) | frozenset(int(b) for b in ledger.demoted)
-        yield Healing(HealKind.DEMOTE, frozenset({first}), f"broker {first} is slow", avoid - {first})
+        yield demotion_of(min(slow), situation.slow, ledger)
     well = [int(b) for b in ledger.demoted if situation.well.get(int(b), 0.0) >= policy.well_after_s]
     if well:
         reason = f"broker {min(well)} has been well for {format_duration(policy.well_after_s)}"
         yield Healing(HealKind.PROMOTE, frozenset({min(well)}), reason)
     if policy.level is HealLevel.ALL:
         yield from _moves(situation, policy)
+
+
+def _demoted_of_late(ledger: HealingLedger, at_s: float) -> frozenset[int]:
+    """Demoted brokers whose new partitions can wait; one that could not be demoted completely only backs off."""
+    if ledger.has_failed(HealKind.DEMOTE) or at_s - ledger.last_s(HealKind.DEMOTE) >= _DEMOTE_AGAIN_AFTER_S:
+        return frozenset()
+    return frozenset(int(b) for b in ledger.demoted)
 
 
 def _lost(situation: Situation, policy: HealPolicy) -> Iterator[Healing]:

@@ -102,6 +102,10 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         until_s: float = last.last_s + min(back_off_s * 2 ** (len(failed) - 1), DAY_S)
         return until_s if last.plan is not None else min(until_s, self._rest_ends_after_s(last.last_s))
 
+    def last_s(self, kind: str) -> float:
+        """When a healing of this kind last moved anything; minus infinity if none did within two days."""
+        return max((e.last_s for e in self.entries if e.kind == kind and e.plan is not None), default=-math.inf)
+
     def has_failed(self, kind: str) -> bool:
         """Whether the last healing of this kind failed, or found nothing to move."""
         return bool(self._failed_in_a_row(kind))

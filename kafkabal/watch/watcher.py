@@ -15,7 +15,7 @@ Every change of the cluster is written to the ledger first: a watch that was kil
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ from kafkabal.model import ClusterState
 from kafkabal.plan import Plan
 from kafkabal.units import format_duration
 from kafkabal.watch.broker_health import BrokerHealth, HealthChange, HealthMonitor
-from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Situation, decide
+from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Situation, decide, demotion_of
 from kafkabal.watch.finding_changes import changes_between
 from kafkabal.watch.heal import Healer, plan_of
 from kafkabal.watch.heal_policy import HealLevel
@@ -453,9 +453,24 @@ class Watcher:
             empty=found.empty & durations[BrokerHealth.WELL].keys(),
             without_replicas=found.without_replicas,
             imbalanced_readings=self._imbalanced_readings,
-            led=found.led,
+            led=self._led(durations[BrokerHealth.SLOW].keys()),
             continued=self._continued,
         )
+
+    def _led(self, slow: Collection[int]) -> frozenset[int]:
+        """Brokers that lead partitions, without demoted slow ones that lead only what no other broker could lead."""
+        alone = (b for b in self.demoted & self._findings.led if b in slow and not self._could_demote(b, slow))
+        return self._findings.led.difference(alone)
+
+    def _could_demote(self, broker: int, slow: Collection[int]) -> bool:
+        """Whether a demotion would take any leadership from a slow broker now."""
+        if self._state is None:
+            return False
+        try:
+            demotion = demotion_of(broker, slow, self._ledger)
+            return bool(plan_of(demotion, self._state, self._options.policy, self._ledger, at_s=0.0).partitions)
+        except KafkabalError:
+            return True  # the healing will report it
 
     def _note(self, entry: HealingEntry) -> bool:
         """Add an entry to the ledger; if it cannot be written, drops the entry and returns False."""

@@ -51,11 +51,19 @@ def test_a_demoted_broker_that_is_gone_blocks_nothing() -> None:
 
 
 def test_a_demotion_that_failed_in_part_is_tried_again() -> None:
-    """A broker that kept some leadership because a demotion failed is demoted again; one that succeeded is not."""
-    failed, done = (DEMOTED.with_entry(entry("demote", ago_s=9e3, succeeded=s)) for s in (False, True))
+    """A broker that kept some leadership because a demotion failed is demoted again after its back-off."""
+    failed, done = (DEMOTED.with_entry(entry("demote", ago_s=1e3, succeeded=s)) for s in (False, True))
 
     assert kind_of(decided(SLOW, ledger=failed)) is HealKind.DEMOTE
     assert decided(SLOW, ledger=done) == NOTHING
+
+
+def test_a_slow_broker_that_leads_new_partitions_is_demoted_again_once_an_hour() -> None:
+    """New partitions on a demoted broker wait for an hour, so that they do not use up the actions of the day."""
+    before, after = (DEMOTED.with_entry(entry("demote", ago_s=ago_s)) for ago_s in (3500.0, 3700.0))
+
+    assert decided(SLOW, ledger=before) == NOTHING
+    assert kind_of(decided(SLOW, ledger=after)) is HealKind.DEMOTE
 
 
 @pytest.mark.parametrize("situation", [DEAD, IMBALANCED, SLOW])

@@ -163,6 +163,28 @@ def test_a_slow_broker_loses_leadership_and_gets_it_back(make_scene: Callable[[]
     assert read_ledger(scene.folder / "ledger.json").bytes_of_day(scene.clock.utc_now().timestamp()) == 0
 
 
+def test_partitions_created_on_a_demoted_broker_get_other_leaders(make_scene: Callable[[], Scene]) -> None:
+    """What a slow broker is given to lead later is taken away within an hour, and comes back with the rest."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.LEADERS)
+    scene.run_for(watcher, minutes=3)
+    slow = scene.memory.kafka.parts.brokers[2]
+    slow.response_s = 0.2
+    scene.run_for(watcher, minutes=10)
+    assert scene.led()[1] == 0
+
+    scene.memory.kafka.add_topic(topic("only here", (2,)))
+    scene.run_for(watcher, minutes=70)
+    scene.memory.kafka.add_topic(topic("new", (2, 3), (3, 2)))
+    scene.run_for(watcher, minutes=10)
+    demotions = [e.message for e in scene.events if e.event is EventKind.HEALED]
+    assert (scene.led()[1], len(demotions)) == (1, 2)  # nobody else could lead the first of them
+
+    slow.response_s = 0.002
+    scene.run_for(watcher, minutes=15)
+    assert scene.led() == [4, 6, 5, 4]
+
+
 def test_a_starved_host_demotes_no_broker(make_scene: Callable[[], Scene]) -> None:
     """A host that suddenly wakes the watch late measures healthy brokers as slow, and no leadership moves."""
     scene, source = make_scene(), np.random.default_rng(7)
