@@ -1,20 +1,31 @@
-"""HTTP requests with the proxies and certificates that the environment names."""
+"""HTTP requests with the proxies and certificates that the environment names, whose responses always end."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 from kafkabal.errors import ConfigError
 
 if TYPE_CHECKING:
     import httpx
 
+_MOST_BYTES: Final = 2**26
+"""Ten times the current value of a metric for each of 100,000 brokers."""
+_IDENTITY: Final = "identity"
+
 
 def open_http_client(timeout_s: float, transport: httpx.BaseTransport | None = None) -> httpx.Client:
     """Open a client; use it in a ``with`` block, or close it.
 
+    A response that exceeds 64 MiB, takes longer than the timeout after its head, or is compressed although nobody has
+    asked for that, raises an ``httpx.HTTPError``: a server that never ends its response would take all memory.
+
     Parameters
     ----------
+    timeout_s
+        For each of these: to connect, to send, to receive some bytes, to receive the body of a response.
     transport
         None opens connections.
 
@@ -25,8 +36,39 @@ def open_http_client(timeout_s: float, transport: httpx.BaseTransport | None = N
     """
     import httpx  # costs a tenth of a second, and few need it
 
+    class BoundedBody(httpx.SyncByteStream):
+        """The body of a response, up to a size and a time."""
+
+        def __init__(self, response: httpx.Response) -> None:
+            assert isinstance(response.stream, httpx.SyncByteStream)
+            self._stream = response.stream
+            self._ends_s = time.monotonic() + timeout_s
+
+        def __iter__(self) -> Iterator[bytes]:
+            size = 0
+            for part in self._stream:
+                size += len(part)
+                if size > _MOST_BYTES:
+                    raise httpx.ReadError(f"the response exceeds {_MOST_BYTES >> 20} MiB")
+                if time.monotonic() > self._ends_s:
+                    raise httpx.ReadTimeout(f"the response has not ended after {timeout_s:g} s")
+                yield part
+
+        def close(self) -> None:
+            self._stream.close()
+
+    def bound(response: httpx.Response) -> None:
+        if response.headers.get("content-encoding", _IDENTITY) != _IDENTITY:
+            raise httpx.DecodingError("the response is compressed")
+        response.stream = BoundedBody(response)
+
     try:
-        return httpx.Client(timeout=timeout_s, transport=transport)
+        return httpx.Client(
+            timeout=timeout_s,
+            transport=transport,
+            headers={"accept-encoding": _IDENTITY},
+            event_hooks={"response": [bound]},
+        )
     except (OSError, ValueError, ImportError) as error:
         raise ConfigError(
             f"HTTP requests are impossible: {error}",
