@@ -75,6 +75,11 @@ class Difference:
         return f"{self.topic}: {self.key} {found}, expected {self.wanted}"
 
 
+def is_topic_name(name: object) -> bool:
+    """Whether Kafka allows this name."""
+    return isinstance(name, str) and bool(_NAME.fullmatch(name)) and name not in (".", "..")
+
+
 def topic_spec(
     name: str,
     *,
@@ -91,7 +96,7 @@ def topic_spec(
     UsageError
         If Kafka would refuse the name, the preset is unknown, or a number is not above 0 or too large.
     """
-    if not _NAME.fullmatch(name) or name in (".", ".."):
+    if not is_topic_name(name):
         raise UsageError(
             f"invalid topic name: {name!r}",
             hint=f"up to {_LONGEST_NAME} letters, digits, dots, underscores and dashes",

@@ -38,6 +38,9 @@ _REPORTS: Final = ("on_delivery", "dr_cb", "dr_msg_cb")
 _USED_UP: Final = Slot()
 _send: Final = Client.produce
 _LIVE_PRODUCERS: Final[WeakSet[Producer]] = WeakSet()
+_INHERITED: Final[list[Producer]] = []
+"""Producers of the process that this one was forked from, kept forever: to destroy a client whose threads do not exist,
+as a garbage collection may, hangs or crashes this process."""
 
 
 class Producer(Client):
@@ -149,11 +152,11 @@ class Producer(Client):
             if left_bytes > 0:
                 slot.left_bytes = left_bytes - size_bytes
                 try:
-                    return _send(self, topic, value, None, slot.partition, on_delivery or callback)
+                    return _send(self, topic, value, None, slot.partition, callback or on_delivery)
                 except BaseException:
                     slot.left_bytes += size_bytes
                     raise
-        return self._produce_routed(topic, value, key, partition, on_delivery or callback, timestamp, headers)
+        return self._produce_routed(topic, value, key, partition, callback or on_delivery, timestamp, headers)
 
     def produce_batch(
         self,
@@ -170,7 +173,7 @@ class Producer(Client):
         int
             How many were queued; each of the other messages gets its ``KafkaError`` as ``_error``.
         """
-        report = on_delivery or callback
+        report = callback or on_delivery
         router = self._router(topic, partition)
         parts = None if router is None else split_batch(messages, routes_keys=router.routes_keys)
         if router is None or parts is None:
@@ -272,7 +275,7 @@ class Producer(Client):
             raise OperationError(
                 "this process was forked after the producer was made", hint="make a producer in each process"
             )
-        return None if explicit >= 0 or self._routing is None else self._routing.router(topic)
+        return None if explicit != UNROUTED or self._routing is None else self._routing.router(topic)
 
     def _stop_routing(self) -> None:
         routing, self._routing, self._slots = self._routing, None, {}
@@ -290,7 +293,8 @@ class SerializingProducer(confluent_kafka.SerializingProducer[Any, Any], Produce
 
 
 def _after_fork() -> None:
-    for producer in list(_LIVE_PRODUCERS):
+    _INHERITED.extend(_LIVE_PRODUCERS)
+    for producer in _INHERITED:
         producer._refuse_after_fork()  # noqa: SLF001 - of the same module
 
 

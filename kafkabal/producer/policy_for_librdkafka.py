@@ -10,13 +10,24 @@ from kafkabal.routing import PolicyChoice
 
 LINGER_MS: Final = 5.0
 """librdkafka's default; policies also assume it when they size batches."""
+_MOST_LINGER_MS: Final = 900_000.0
+"""librdkafka's limit."""
 _SETTINGS: Final = ("linger.ms", "queue.buffering.max.ms")
 
 
 def client_policy(choice: PolicyChoice, client: Mapping[str, Any]) -> PolicyChoice:
     """The policy, set up for producers with this configuration."""
-    linger_ms = next((float(client[name]) for name in _SETTINGS if name in client), LINGER_MS)
-    return choice.with_client_settings(linger_ms=linger_ms)
+    given = next((client[name] for name in _SETTINGS if name in client), LINGER_MS)
+    return choice.with_client_settings(linger_ms=_linger_ms(given))
+
+
+def _linger_ms(given: Any) -> float:
+    """The linger time; the default for values that librdkafka will refuse, with an error of its own."""
+    try:
+        linger_ms = float(given)
+    except (TypeError, ValueError):
+        return LINGER_MS
+    return linger_ms if 0 <= linger_ms <= _MOST_LINGER_MS else LINGER_MS
 
 
 def check_key_order(choice: PolicyChoice, why: str, option: str) -> None:

@@ -142,6 +142,7 @@ class RecordSender:
             latency=latency,
             prometheus=prometheus,
             clock=clock,
+            refreshed=self._on_refreshed,
             failed=refresh_failed,
         )
         self._refresher.refresh()
@@ -151,6 +152,10 @@ class RecordSender:
         self._produce: Callable[..., object] = self._client.produce
         self._handed_over = 0
         self._refresher.start(lambda: self._client)
+
+    def _on_refreshed(self, faults: Mapping[str, Exception]) -> None:
+        for fault in faults.values():
+            self._refresh_failed(fault)
 
     def produce_many(
         self,

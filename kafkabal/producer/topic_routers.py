@@ -12,6 +12,7 @@ from threading import Lock
 from time import monotonic
 from typing import Any, Final, Protocol
 
+from kafkabal.config import is_topic_name
 from kafkabal.producer.producer_options import RoutingOptions
 from kafkabal.producer.routing_view_reader import StateReader
 from kafkabal.producer.slot_router import RoutingStatus, SlotRouter
@@ -57,6 +58,9 @@ class TopicRouters:
         self._wait_until_s: dict[str, float] = {}
         self._cluster: ClosableReader | None = None
         self._fault: str | None = None
+        self._topic_faults: Mapping[str, str] = {}
+        """Why topics have no new view, as logged."""
+        self._metrics_fault: str | None = None
         self._refresher = ViewRefresher(
             self._open,
             lambda: self._routers.values(),
@@ -74,9 +78,16 @@ class TopicRouters:
         """Whether records are routed by the client's own statistics."""
         return self._refresher.needs_latency(self._options.policy.about)
 
-    def router(self, topic: str) -> SlotRouter:
-        """The router of a topic; a new one waits for its first view, as long as the options allow."""
-        router = self._routers.get(topic) or self._added_router(topic)
+    def router(self, topic: str) -> SlotRouter | None:
+        """The router of a topic; a new one waits for its first view, as long as the options allow.
+
+        None for what is no name of a topic: the client refuses its records.
+        """
+        router = self._routers.get(topic)
+        if router is None:
+            if not is_topic_name(topic):
+                return None
+            router = self._added_router(topic)
         if not router.first_reading.is_set():
             router.first_reading.wait(max(0.0, self._wait_until_s[topic] - self._clock()))
         return router
@@ -119,12 +130,25 @@ class TopicRouters:
         self._cluster = self._open_cluster()
         return self._cluster
 
-    def _on_refreshed(self) -> None:
+    def _on_refreshed(self, faults: Mapping[str, Exception]) -> None:
         if self._fault is not None:
             LOG.info("the cluster can be read again")
             self._fault = None
-        for status in self.status():
-            self._options.metrics(status)
+        # one at a time: a topic that is not created yet is no fault of the others
+        before, self._topic_faults = self._topic_faults, {topic: str(error) for topic, error in faults.items()}
+        for topic, text in self._topic_faults.items():
+            self._routers[topic].first_reading.set()
+            if before.get(topic) != text:
+                LOG.warning(
+                    "topic %s: no new view, routing by the last one or by the default partitioner: %s", topic, text
+                )
+        try:
+            for status in self.status():
+                self._options.metrics(status)
+        except Exception as error:
+            if str(error) != self._metrics_fault:
+                self._metrics_fault = str(error)
+                LOG.exception("kafkabal.metrics_cb failed")
 
     def _on_failed(self, error: Exception) -> None:
         """Log an error once, until it is over or changes; records stop waiting for a first view."""

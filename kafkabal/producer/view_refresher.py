@@ -52,7 +52,7 @@ class ViewRefresher:
     clock
         Seconds; the clock that the policies were given.
     refreshed
-        Called by the refresh thread after each reading.
+        Called by the refresh thread after each reading, with the errors of topics that got no new view.
     failed
         Called by the refresh thread with the error of a reading; records are routed by the last view meanwhile.
     """
@@ -67,7 +67,7 @@ class ViewRefresher:
         latency: BrokerLatencies | None = None,
         prometheus: Callable[[], Mapping[int, float]] | None = None,
         clock: Callable[[], float],
-        refreshed: Callable[[], None] = lambda: None,
+        refreshed: Callable[[Mapping[str, Exception]], None] = lambda _: None,
         failed: Callable[[Exception], None],
     ) -> None:
         self._open_cluster = open_cluster
@@ -128,6 +128,11 @@ class ViewRefresher:
         KafkabalError
             If the cluster cannot be read, does not supply what a score needs, or a topic is unknown.
         """
+        for fault in self._refresh().values():
+            raise fault
+
+    def _refresh(self) -> Mapping[str, Exception]:
+        """Read the cluster, and show it to all routers; returns the errors of topics that could not be shown."""
         if self._views is None:
             cluster = self._open_cluster()
             self._views = ViewReader(cluster, latency=self._latency, prometheus=self._prometheus, clock=self._clock)
@@ -136,7 +141,7 @@ class ViewRefresher:
         growing = [router for router in routers if router.view is None and self._preview_if_small(self._views, router)]
         if growing:
             self._read(self._views, routers)
-        self._show(self._views, routers)
+        return self._show(self._views, routers)
 
     def _read(self, views: ViewReader, routers: Iterable[TopicRouter]) -> None:
         for router in routers:
@@ -156,19 +161,20 @@ class ViewRefresher:
         return True
 
     def _refresh_in_thread(self) -> None:
-        self.refresh()
-        self._refreshed()
+        self._refreshed(self._refresh())
 
     def _revise(self) -> None:
         """Route by the current latencies: a slow broker fills the client's queue long before the next reading."""
         if self._views is not None:
             self._views.update_latencies()
+            # an error of a topic is reported by the next refresh
             self._show(self._views, [router for router in self._routers() if router.view is not None])
 
-    def _show(self, views: ViewReader, routers: Iterable[TopicRouter]) -> None:
+    def _show(self, views: ViewReader, routers: Iterable[TopicRouter]) -> Mapping[str, Exception]:
+        """Show each topic to its router; returns the errors of those that could not be shown."""
         client = self._client()
         waiting = 0 if client is None else len(client)
-        fault: Exception | None = None
+        faults: dict[str, Exception] = {}
         for router in routers:
             try:
                 view = views.view(router.topic, self._scores)
@@ -176,9 +182,8 @@ class ViewRefresher:
                     _fetch_new_partitions(client, router.topic, view.n_partitions)
                 router.show(view, waiting)
             except Exception as error:  # noqa: BLE001 - the other topics are shown theirs
-                fault = error
-        if fault is not None:
-            raise fault
+                faults[router.topic] = error
+        return faults
 
     @property
     def _is_latency_scored(self) -> bool:

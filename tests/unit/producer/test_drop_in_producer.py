@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import weakref
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +13,12 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import Producer as Client
 from confluent_kafka.serialization import StringSerializer
 
 from kafkabal.errors import ConfigError, KafkabalError, OperationError, UnreachableError, UsageError
-from kafkabal.producer import drop_in_producer
+from kafkabal.producer import async_producer, drop_in_producer
 from kafkabal.producer.async_producer import AsyncProducer
 from kafkabal.producer.drop_in_producer import Producer, SerializingProducer
 from kafkabal.producer.slot_router import RoutingStatus
@@ -229,6 +231,77 @@ def test_metrics_are_called_back(brokers: MockCluster) -> None:
     assert received[-1].view_age_s is not None
 
 
+def test_a_topic_without_a_view_is_named_once_and_does_not_stop_metrics(
+    brokers: MockCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A topic that is not created yet takes neither the metrics of the others nor fills the log."""
+    received: list[RoutingStatus] = []
+    config = {**brokers.client, "kafkabal.refresh.ms": 100, "kafkabal.metrics_cb": received.append}
+    with caplog.at_level(logging.WARNING, "kafkabal.producer"), Producer(config) as producer:
+        producer.produce("later", b"x")
+        producer.produce(TOPIC, b"x")
+        while [status.topic for status in received].count(TOPIC) < 3:
+            producer.poll(0.01)
+        producer.purge()
+    (warning,) = (record.getMessage() for record in caplog.records)
+    assert warning.startswith("topic later: no new view, routing by")
+
+
+def test_metrics_that_fail_are_named_as_such_once(brokers: MockCluster, caplog: pytest.LogCaptureFixture) -> None:
+    """An error of the caller's callback is not reported as one of the cluster, nor with every reading."""
+    calls: list[RoutingStatus] = []
+
+    def fail(status: RoutingStatus) -> None:
+        calls.append(status)
+        raise ValueError("no such gauge")
+
+    config = {**brokers.client, "kafkabal.refresh.ms": 100, "kafkabal.metrics_cb": fail}
+    with caplog.at_level(logging.INFO, "kafkabal.producer"), Producer(config) as producer:
+        producer.produce(TOPIC, b"x")
+        while len(calls) < 4:
+            producer.poll(0.01)
+    assert [record.getMessage() for record in caplog.records] == ["kafkabal.metrics_cb failed"]
+
+
+@pytest.mark.parametrize("topic", [None, 3, "", "a b", "a\0b", "a" * 250])
+def test_what_is_no_topic_is_the_clients_to_refuse(brokers: MockCluster, topic: Any) -> None:
+    """It fails as with the bare client, and leaves nothing behind that the routing of other topics trips over."""
+
+    def outcome(client: Client) -> Any:
+        try:
+            client.produce(topic, b"x")
+        except Exception as error:  # noqa: BLE001 - whatever the bare client raises
+            return type(error)
+        return None
+
+    with Producer({**brokers.client, "allow.auto.create.topics": False}) as producer:
+        assert outcome(producer) == outcome(Client(brokers.client))
+        producer.purge()
+        producer.produce(TOPIC, b"x")
+        assert [status.topic for status in producer.routing()] == [TOPIC]
+
+
+def test_the_callback_given_first_wins_as_in_the_bare_client(brokers: MockCluster, producer: Producer) -> None:
+    """Given both names of the delivery callback, the bare client calls ``callback``."""
+    called: list[str] = []
+    both: Any = {"callback": lambda *_: called.append("callback"), "on_delivery": lambda *_: called.append("other")}
+    for client in (Client(brokers.client), producer):
+        client.produce(TOPIC, b"x", **both)
+        client.produce(TOPIC, b"x", headers={"a": "b"}, **both)
+        client.produce_batch(TOPIC, [{"value": b"x"}], **both)
+        client.flush()
+    assert called == ["callback"] * 6
+
+
+def test_an_invalid_partition_fails_as_in_the_bare_client(brokers: MockCluster, producer: Producer) -> None:
+    """It is reported as unknown, not routed elsewhere."""
+    codes: list[Any] = []
+    for client in (Client(brokers.client), producer):
+        client.produce(TOPIC, b"x", partition=-5, on_delivery=lambda error, _: codes.append(error and error.code()))
+        client.flush()
+    assert codes == [KafkaError._UNKNOWN_PARTITION] * 2
+
+
 def test_latency_is_read_from_the_clients_own_statistics(brokers: MockCluster) -> None:
     """The caller's own statistics callback receives the statistics too."""
     texts: list[str] = []
@@ -291,6 +364,19 @@ def test_a_forked_process_is_refused(
     assert len(brokers.messages(2)) == 2
 
 
+def test_a_forked_process_keeps_what_it_may_not_destroy(brokers: MockCluster) -> None:
+    """To destroy a client of the parent process crashes or hangs the child, as a garbage collection did."""
+    producer = Producer(brokers.client)
+    producer.produce(TOPIC, b"x")
+    producer.flush()
+    dropped: Any = weakref.ref(producer)
+    process = os.fork()
+    if not process:
+        del producer
+        os._exit(0 if dropped() is None else 42)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 42
+
+
 def test_a_producer_that_is_dropped_stops_reading(brokers: MockCluster) -> None:
     """The background thread does not keep a dropped producer alive."""
     producer = Producer({**brokers.client, "kafkabal.refresh.ms": 100})
@@ -327,6 +413,66 @@ def test_an_asyncio_producer_awaits_deliveries(brokers: MockCluster) -> None:
     assert len(delivered) == 200
     assert {message.error() for message in delivered} == {None}
     assert len(brokers.messages(200)) == 200
+
+
+def test_a_cancelled_block_ends_with_its_deliveries(brokers: MockCluster) -> None:
+    """What was queued is delivered although all tasks are cancelled, and no thread is left."""
+
+    async def send() -> tuple[list[Any], AsyncProducer]:
+        async def block() -> None:
+            async with producer:
+                deliveries.append(await producer.produce(TOPIC, b"x"))
+                await asyncio.sleep(60)
+
+        deliveries: list[Any] = []
+        producer = AsyncProducer({**brokers.client, "linger.ms": 60_000})
+        running = asyncio.create_task(block())
+        while not deliveries:
+            await asyncio.sleep(0.01)
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        return [await delivery for delivery in deliveries], producer
+
+    (message,), producer = asyncio.run(send())
+    assert message.error() is None
+    producer._poller.shutdown(wait=True)
+
+
+def test_a_cancelled_flush_gives_up_what_no_broker_takes(brokers: MockCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A timeout around the whole block ends it, although no broker responds; the record is reported as given up."""
+    monkeypatch.setattr(async_producer, "_CANCELLED_S", 0.1)
+
+    async def send() -> Any:
+        async def block() -> None:
+            async with AsyncProducer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0}) as producer:
+                deliveries.append(await producer.produce(TOPIC, b"x"))
+
+        deliveries: list[Any] = []
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(block(), 0.5)
+        return deliveries[0].exception().args[0].code()
+
+    assert asyncio.run(asyncio.wait_for(send(), 20)) == KafkaError._PURGE_QUEUE
+
+
+def test_closing_an_asyncio_producer_twice_is_fine(brokers: MockCluster) -> None:
+    """Both calls end when it is closed, and none is reported as an error."""
+    faults: list[Any] = []
+
+    async def send() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
+        producer = AsyncProducer(brokers.client)
+        await producer.produce(TOPIC, b"x")
+        await asyncio.gather(producer.close(), producer.close())
+        await producer.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            await producer.produce(TOPIC, b"x")
+
+    asyncio.run(send())
+    assert not faults
+    assert len(brokers.messages(1)) == 1
 
 
 def test_a_failing_callback_stops_no_delivery(brokers: MockCluster) -> None:
@@ -369,6 +515,17 @@ def test_wrong_settings_are_named(mock_cluster: MockCluster, setting: dict[str, 
     """Wrong settings are reported before anything is sent."""
     with pytest.raises(UsageError, match=said):
         Producer({**mock_cluster.client, **setting})
+
+
+@pytest.mark.parametrize("linger_ms", [None, "abc", [], -1, float("inf")])
+def test_settings_of_the_client_are_its_own_to_refuse(mock_cluster: MockCluster, linger_ms: Any) -> None:
+    """An invalid linger time, which policies use too, raises the client's own error."""
+    config = {**mock_cluster.client, "linger.ms": linger_ms}
+    with pytest.raises(KafkaException) as bare:
+        Client(config)
+    with pytest.raises(KafkaException) as ours:
+        Producer(config)
+    assert str(ours.value) == str(bare.value)
 
 
 def test_a_profile_says_how_to_reach_the_cluster(
