@@ -138,10 +138,12 @@ class ClusterRecord:
 
     def update(self, run_id: str, state: RunState, *, within_s: float | None = None) -> None:
         """Record the state of the run."""
+        # first, or an opening that was refused would count as the latest, and that of another process as this one's
+        self._confirm()
         if self._opening != (run_id, state.openings):
             self._opening = run_id, state.openings
             self._state_key = _state_key(run_id, state)
-        self._put(self._state_key, msgspec.json.encode(state), within_s)
+        self._store.put(self._state_key, msgspec.json.encode(state), within_s=within_s)
 
     def is_as_left(self, run_id: str) -> bool:
         """Whether this process was the last to begin or reopen the recorded run, so that no other has continued it."""

@@ -10,7 +10,7 @@ from kafkabal.executor.throttle import run_throttles
 from kafkabal.executor.throttle.throttle_rules import NOTHING
 from tools.seeds.drawn_run import FIRST_WITH_LATE_REQUESTS, drawn_run
 
-SEEDS = (199, 386, 857, 931, 1097, 1657, 1735, 41334, 46413)
+SEEDS = (199, 386, 857, 931, 1097, 1657, 1735, 41334, 46413, 1022169)
 """Those that have failed before."""
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from kafkabal.errors import OperationError
+from kafkabal.errors import BusyError, OperationError
 from kafkabal.executor.run_options import RunOptions, Throttle
 from kafkabal.executor.state import cluster_record
 from kafkabal.executor.state.cluster_record import ClusterRecord
@@ -252,6 +252,20 @@ def test_writes_without_a_response(store: _Store) -> None:
         with pytest.raises(OperationError):
             two.update("a", RunState(at="3", openings=1))
         assert two.is_as_left("a") is (lost is lose_the_answer)
+
+
+def test_an_opening_that_was_refused(store: _Store) -> None:
+    """It was never written: the one of another process, with the same number and time, does not pass for it."""
+    one, two = ClusterRecord(store), ClusterRecord(store)
+    one.begin(_run("a"), RunState(at="1"))
+
+    def refuse() -> None:
+        raise BusyError("lost the lock")
+
+    with one.confirming(refuse), pytest.raises(BusyError):
+        one.update("a", RunState(at="2", openings=1))
+    two.update("a", RunState(at="2", openings=1, goal=Goal.ROLL_BACK))
+    assert not one.is_as_left("a")
 
 
 def test_every_write_is_confirmed(store: _Store) -> None:
