@@ -1,6 +1,7 @@
 """Whether brokers can be drained, checked without a plan, so that it takes seconds on the largest clusters.
 
-Passing is necessary, not sufficient: free space is compared as sums, and only a plan shows how replicas fit.
+Passing is necessary, not sufficient: free space is compared as sums and with single replicas, and only a plan shows how
+all replicas together fit.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from kafkabal.model import (
     UNLIMITED,
     Bools,
     ClusterState,
+    LogDirState,
     dir_room_bytes,
     first_open_dirs,
     has_readable_copy,
     is_reassigned,
+    log_bytes,
     move_bytes,
     offline_replicas,
     rack_numbers,
@@ -117,7 +120,7 @@ def check_drain(
         bytes=bytes_,
         unknown_sizes=int((each < 0).sum()),
         duration_s=_duration_s(state, leaving, takes, throttle_bytes_per_s),
-        blockers=tuple(_blockers(state, leaves, takes, leaving)),
+        blockers=tuple(_blockers(state, leaves, takes, leaving, _largest_fit_bytes(state, takes, log_dir_limit))),
         target=tuple(state.brokers.id[state.log_dirs.broker[dirs]].tolist()),
         target_dir=tuple(state.log_dirs.path[d] for d in dirs.tolist()),
         target_room_bytes=tuple(b if b < UNLIMITED else None for b in room.tolist()),
@@ -136,6 +139,16 @@ def _room_bytes(state: ClusterState, takes: Bools, limit: float) -> int:
     return int(volume_room_bytes(state, limit)[rows[takes[state.log_dirs.broker[rows]]]].sum())
 
 
+def _largest_fit_bytes(state: ClusterState, takes: Bools, limit: float) -> int:
+    """The largest replica that one of the log dirs could hold if all other replicas left its volume."""
+    dirs, room = state.log_dirs, dir_room_bytes(state, limit)
+    held = np.bincount(dirs.volume, log_bytes(dirs, state.replicas), len(dirs)).astype(np.int64)[dirs.volume]
+    most = np.where(room < UNLIMITED, room + held, UNLIMITED)
+    is_open = takes[dirs.broker] & (dirs.state == LogDirState.ONLINE)
+    # brokers without a single log dir have not reported any
+    return int(most[is_open].max()) if is_open.any() else int(UNLIMITED)
+
+
 def _duration_s(state: ClusterState, leaving: Bools, takes: Bools, rate: float) -> float:
     """The time of the receiving brokers together or of the busiest sender, the leader, whichever is longer."""
     r = state.replicas
@@ -147,12 +160,15 @@ def _duration_s(state: ClusterState, leaving: Bools, takes: Bools, rate: float) 
     return copy_s((dict(enumerate(sent.tolist())), dict.fromkeys(np.flatnonzero(takes).tolist(), received)), rate)
 
 
-def _blockers(state: ClusterState, leaves: Bools, takes: Bools, leaving: Bools) -> Iterator[Blocker]:
+def _blockers(
+    state: ClusterState, leaves: Bools, takes: Bools, leaving: Bools, largest_fit_bytes: int
+) -> Iterator[Blocker]:
     n = len(state.partitions)
     concerned = np.zeros(n, np.bool_)
     concerned[state.replicas.partition[leaving]] = True
     found: list[Blocker] = []
-    for reason, rows in _reasons(state, leaves, takes, leaving, concerned):
+    too_large = ("room: larger than a log dir may hold", move_bytes(state) > largest_fit_bytes)
+    for reason, rows in (*_reasons(state, leaves, takes, leaving, concerned), too_large):
         topics, counts = np.unique(state.partitions.topic[np.flatnonzero(rows & concerned)], return_counts=True)
         found += [
             Blocker(state.topics.name[t], c, reason) for t, c in zip(topics.tolist(), counts.tolist(), strict=True)

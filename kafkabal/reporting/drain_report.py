@@ -96,6 +96,8 @@ def _room(found: DrainCheck) -> Table:
 def _notes(found: DrainCheck, rate: float, *, is_assumed: bool) -> Iterator[str]:
     if found.unknown_sizes:
         yield f"{counted_noun(found.unknown_sizes, 'replica')} of unknown size counted as 0 bytes"
+    if found.can_drain and found.replicas:
+        yield "a drain also balances the other brokers, which may move more bytes; --repair-only leaves that out"
     if is_assumed and found.replicas:
         yield f"time at {format_rate(rate)} a broker: an automatic throttle starts there or higher"
 

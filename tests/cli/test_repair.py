@@ -743,6 +743,16 @@ def test_the_command_proposed_after_a_drain_check_runs_as_printed(run_cli: Calla
     assert run_cli(*command.split()[1:]).code == 0
 
 
+def test_a_drain_check_says_that_balancing_may_move_more(run_cli: Callable[..., Any]) -> None:
+    """A plan without balancing moves fewer bytes, at least those of the check, and a note names the option."""
+    drain = ("--drain", "1", "--snapshot", str(Path(__file__).parent / "snapshots" / "lopsided.jsonl"), "-o", "json")
+    shown = json.loads(run_cli("rebalance", "--check", *drain).out)
+    least = json.loads(run_cli("rebalance", "plan", "--repair-only", *drain).out)["moved_bytes"]
+    full = json.loads(run_cli("rebalance", "plan", *drain).out)["moved_bytes"]
+    assert shown["bytes"] <= least < full
+    assert any("--repair-only" in note for note in shown["notes"])
+
+
 def test_a_drained_broker_is_proved_safe_to_stop(simulation: Simulation) -> None:
     """The command reports no replica and no vote in the controller quorum, or what still needs the broker."""
     done = simulation.run("rebalance", "--yes", "--drain", "4")

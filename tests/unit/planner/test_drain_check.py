@@ -81,6 +81,24 @@ def test_room_that_is_missing() -> None:
     assert set(found.target) == {1}
 
 
+def test_a_replica_that_no_log_dir_can_hold() -> None:
+    """A replica larger than any log dir blocks, as it does a plan, although the sum of free space suffices."""
+    rows = [*brokers(2, dir_bytes=10 * GB), brokers(3, dir_bytes=20 * GB)[2]]
+    state = cluster(rows, [topic("large", (3,), size_bytes=9 * GB), topic("small", (3,), size_bytes=8 * GB)])
+    found = check_drain(state, [3], throttle_bytes_per_s=_RATE)
+    assert not found.missing_bytes
+    assert _reasons(found) == {"large": "room: larger than a log dir may hold"}
+    with pytest.raises(InfeasibleError):
+        make_plan(state, PlanOptions(drain=frozenset({3})))
+
+
+def test_replicas_that_could_make_room_block_nothing() -> None:
+    """A replica larger than the free space of each log dir fits once others have moved away."""
+    full = [topic("old", (1,), (2,), size_bytes=4 * GB)]
+    state = cluster(brokers(3, dir_bytes=10 * GB), [*full, topic("img", (3,), size_bytes=8 * GB)])
+    assert check_drain(state, [3], throttle_bytes_per_s=_RATE).can_drain
+
+
 def test_a_lagging_replica_that_leaves_blocks_nothing() -> None:
     """The drained broker itself may be out of sync or dead: its replicas are replaced."""
     rows = brokers(4)
