@@ -30,9 +30,11 @@ def parquet_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iter
 
     def opened() -> tuple[list[str], int, Iterable[Any]]:
         table = parquet.ParquetFile(file)
-        return table.schema_arrow.names, table.metadata.num_rows, table.iter_batches(_ROWS_A_BATCH)
+        names = table.schema_arrow.names
+        batches = table.iter_batches(_ROWS_A_BATCH, columns=wanted.columns(names))
+        return names, table.metadata.num_rows, batches
 
-    yield from _rows("Parquet", opened, size_bytes, wanted)
+    yield from _rows("Parquet", opened, file, size_bytes, wanted)
 
 
 def arrow_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
@@ -45,40 +47,41 @@ def arrow_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterat
         except pyarrow.ArrowInvalid:  # a stream has no footer
             file.seek(0)
             stream = ipc.open_stream(file)
-            return stream.schema.names, 0, _cut(stream)
+            return stream.schema.names, 0, _cut(stream, wanted.columns(stream.schema.names))
         batches = (table.get_batch(number) for number in range(table.num_record_batches))
-        return table.schema.names, 0, _cut(batches)
+        return table.schema.names, 0, _cut(batches, wanted.columns(table.schema.names))
 
-    yield from _rows("Arrow", opened, size_bytes, wanted)
+    yield from _rows("Arrow", opened, file, size_bytes, wanted)
 
 
-def _rows(what: str, opened: Any, size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
+def _rows(what: str, opened: Any, file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
     from pyarrow import ArrowException
 
-    number = 0
+    number, done_bytes = 0, 0
     try:
         columns, n_rows, batches = opened()
         check_columns(columns, wanted)
         for batch in batches:
             fields = _python_rows(batch, number + 1)
             texts = [b""] * len(fields) if wanted.value else _encoded(fields, number + 1)
-            done_bytes = size_bytes * number // n_rows if n_rows else 0
             places = range(number + 1, number + len(fields) + 1)
             number += len(fields)
-            read_bytes = size_bytes * number // n_rows - done_bytes if n_rows else batch.nbytes
-            yield Rows(texts, fields, places, read_bytes)
+            read_bytes = max(done_bytes, size_bytes * number // n_rows if n_rows else file.tell())
+            yield Rows(texts, fields, places, read_bytes - done_bytes)
+            done_bytes = read_bytes
     except (ArrowException, OSError) as error:
         reason = str(error).partition("\n")[0]
         raise BadRowError(number + 1, f"is not {what}: {reason}") from error
 
 
-def _cut(batches: Iterable[Any]) -> Iterator[Any]:
-    """Batches of at most the given number of rows: those of an Arrow file can have any size.
+def _cut(batches: Iterable[Any], columns: list[str] | None) -> Iterator[Any]:
+    """These columns, in batches of at most the given number of rows: those of an Arrow file can have any size.
 
     They are validated first: in a damaged file, pyarrow follows offsets wherever they point, and the process crashes.
     """
     for batch in batches:
         batch.validate(full=True)
+        batch = batch if columns is None else batch.select(columns)
         for start in range(0, batch.num_rows, _ROWS_A_BATCH):
             yield batch.slice(start, _ROWS_A_BATCH)
 

@@ -61,10 +61,18 @@ _SUFFIXES: Final[Mapping[str, RowFormat]] = {
     ".tfrecords": RowFormat.TFRECORD,
     ".tar": RowFormat.WEBDATASET,
 }
+_PACKED_ARCHIVES: Final = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
 
 
 def format_by_name(name: str | None) -> RowFormat | None:
     """The format that a file name implies; JSON Lines for standard input (None); None if it implies none."""
+    if name is not None and name.lower().endswith(_PACKED_ARCHIVES):
+        return RowFormat.WEBDATASET
+    return format_by_last_suffix(name)
+
+
+def format_by_last_suffix(name: str | None) -> RowFormat | None:
+    """As :func:`format_by_name`, without archives that are compressed."""
     return RowFormat.JSONL if name is None else _SUFFIXES.get(PurePath(name).suffix.lower())
 
 

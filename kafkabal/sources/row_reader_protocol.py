@@ -26,6 +26,12 @@ class WantedFields:
         """The names that are set."""
         return iter([name for name in (self.key, self.value, self.label) if name is not None])
 
+    def columns(self, columns: Sequence[str]) -> list[str] | None:
+        """Those of a table that are sent; None for all."""
+        if self.value is None:
+            return None
+        return [column for column in columns if any(column in (name, name.partition(".")[0]) for name in self)]
+
     @property
     def needs_fields(self) -> bool:
         """Whether rows have to be parsed."""

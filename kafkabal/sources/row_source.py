@@ -17,7 +17,7 @@ from kafkabal.sources.local_files import LocalFile
 from kafkabal.sources.record_headers import with_label
 from kafkabal.sources.record_parts import RecordParts
 from kafkabal.sources.remote_files import RemoteFile
-from kafkabal.sources.row_formats import RowFormat, format_by_name, reader_of
+from kafkabal.sources.row_formats import RowFormat, format_by_last_suffix, format_by_name, reader_of
 from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, field_of
 from kafkabal.sources.source_protocol import (
     Block,
@@ -89,7 +89,8 @@ class RowSource:
     @property
     def options(self) -> Mapping[str, str]:
         """See :attr:`Source.options`; a format implied by the name is not included."""
-        named = format_by_name(self._file.file_name if self._file else None)
+        # of compressed archives the format is part of a manifest, because earlier versions had to be given it
+        named = format_by_last_suffix(self._file.file_name if self._file else None)
         given = {
             "--format": None if self._format is named else self._format.value,
             "--key": self._wanted.key,
@@ -363,5 +364,8 @@ def _format_of(file: LocalFile | RemoteFile | None) -> RowFormat:
     found = format_by_name(file.file_name if file else None)
     if found is None:
         known = ", ".join(f.value for f in RowFormat)
-        raise UsageError(f"{file}: unknown file format", hint=f"add --format, one of {known}")
+        raise UsageError(
+            f"{file}: unknown file format",
+            hint=f"add --format, one of {known}; to send it as one record, name its folder and --include it",
+        )
     return found

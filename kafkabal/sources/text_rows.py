@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
-from typing import IO, Any
+from typing import IO, Any, Final
 
 import msgspec
 
@@ -13,6 +14,8 @@ from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, Want
 
 # bytes per read: its lines are sent as one block
 _READ_BYTES = 1 << 18
+_PACKED: Final = (b"\x1f\x8b\x08", b"BZh91AY&SY", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd")
+"""How files of gzip, bzip2, xz and zstd begin."""
 
 
 def text_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
@@ -98,8 +101,17 @@ class _CsvLines:
 
 
 def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield the whole lines of each read; a partial line is prepended to the next."""
+    """Yield the whole lines of each read; a partial line is prepended to the next.
+
+    Raises
+    ------
+    BadRowError
+        If the file is compressed: its bytes between line breaks would be sent as if they were rows.
+    """
     pieces: list[bytes] = []
+    if file.peek(1).startswith(_PACKED):  # type: ignore[attr-defined]
+        hint = "decompress it first, or feed it to standard input: zcat FILE | kafkabal produce TOPIC -"
+        raise BadRowError(None, "is compressed", hint)
     while data := file.read1(_READ_BYTES):  # type: ignore[attr-defined]
         end = data.rfind(b"\n") + 1
         if end:
@@ -114,7 +126,7 @@ def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
 def _lines(file: IO[bytes]) -> Iterator[Rows]:
     number = 1
     for piece in _whole_lines(file):
-        lines = piece.split(b"\n")
+        lines = (piece.removeprefix(BOM_UTF8) if number == 1 else piece).split(b"\n")
         if not lines[-1]:
             lines.pop()
         if b"\r" in piece:

@@ -7,9 +7,13 @@ text of its ``.cls`` file, and every other file a header named by its extension,
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import tarfile
-from collections.abc import Iterator
-from typing import IO, Any, Final
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any, Final, Self
 
 from kafkabal.sources.record_headers import CHECKSUM_HEADER, CHUNK_HEADER, LABEL_HEADER, PATH_HEADER, is_utf8
 from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields
@@ -23,6 +27,13 @@ _DESCRIPTIONS: Final = frozenset({"cls", "cls2", "id", "json", "txt", "index", "
 _RESERVED: Final = frozenset({SAMPLE_FIELD, PATH_HEADER, CHECKSUM_HEADER, CHUNK_HEADER})
 _BLOCK_BYTES: Final = 1 << 20
 """Members are some kB to MB, so several of them share one read."""
+# unlike tarfile's own streams, these verify checksums, and read on where a compressed file was appended to another
+_UNPACKERS: Final[Mapping[bytes, Callable[[IO[bytes]], Any]]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"BZh": bz2.BZ2File,
+    b"\xfd7zXZ\0": lzma.LZMAFile,
+}
+_DAMAGE: Final = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
 def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
@@ -31,22 +42,23 @@ def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> I
     Raises
     ------
     BadRowError
-        If it is not an archive, is cut off, or a sample has two files of one extension, a reserved one, or a hard link.
+        If it is not an archive, is damaged, cut off or followed by another one, or a sample has two files of one
+        extension, a reserved one, or a hard link.
     """
     texts: list[bytes] = []
     fields: list[Fields] = []
     headers: list[Headers] = []
-    first, held_bytes = 1, 0
+    first, held_bytes, counted_bytes = 1, 0, 0
     fault = None
     samples = _samples(file)
     while True:
         try:
             sample = next(samples, None)
-        except (tarfile.TarError, EOFError, OSError) as error:
+        except _DAMAGE as error:
             fault = BadRowError(first + len(texts), f"is not a tar archive, or cut off: {error}")
             break
         except BadRowError as error:
-            fault = BadRowError(first + len(texts), error.message)
+            fault = BadRowError(first + len(texts), error.message, error.hint)
             break
         if sample is None:
             break
@@ -56,11 +68,12 @@ def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> I
         headers.append(_headers(sample, value_extension))
         held_bytes += sum(map(len, sample.values()))
         if held_bytes >= _BLOCK_BYTES:
-            yield Rows(texts, fields, range(first, first + len(texts)), held_bytes, headers)
-            first, held_bytes = first + len(texts), 0
+            read_bytes = _position(file)
+            yield Rows(texts, fields, range(first, first + len(texts)), read_bytes - counted_bytes, headers)
+            first, held_bytes, counted_bytes = first + len(texts), 0, read_bytes
             texts, fields, headers = [], [], []
     if texts:
-        yield Rows(texts, fields, range(first, first + len(texts)), held_bytes, headers)
+        yield Rows(texts, fields, range(first, first + len(texts)), _position(file) - counted_bytes, headers)
     if fault is not None:
         raise fault
 
@@ -91,16 +104,53 @@ def _samples(file: IO[bytes]) -> Iterator[Fields]:
             sample |= {SAMPLE_FIELD: key, extension: opened.read()}
             if len(sample[extension]) < member.size:
                 raise EOFError("unexpected end of data")
+        _check_end(archive)
     if sample:
         yield sample
 
 
+class _CheckedHeader(tarfile.TarInfo):
+    """The header of a file. If one after the first is damaged or missing, tarfile itself takes that for the end of the
+    archive, and the files behind it would be lost."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        try:
+            return super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if len(buf) == tarfile.BLOCKSIZE and not any(buf):
+                raise  # the block of zeros that ends an archive
+            raise tarfile.ReadError(str(error) if buf else "its end is missing") from None
+
+
 def _opened(file: IO[bytes]) -> tarfile.TarFile:
+    start: bytes = file.peek(8)  # type: ignore[attr-defined]
+    plain = next((unpacked(file) for magic, unpacked in _UNPACKERS.items() if start.startswith(magic)), file)
+    return tarfile.open(fileobj=plain, mode="r|", bufsize=_BLOCK_BYTES, tarinfo=_CheckedHeader)
+
+
+def _check_end(archive: tarfile.TarFile) -> None:
+    """Check that only padding follows the end of the archive; the checksum of a compressed one is behind it.
+
+    Raises
+    ------
+    BadRowError
+        If there is more, which tarfile does not read.
+    """
+    stream: Any = archive.fileobj
+    while rest := stream.read(_BLOCK_BYTES):
+        if rest.strip(b"\0"):
+            raise BadRowError(
+                None, "does not end the file: another archive follows", hint="send each archive as a file of its own"
+            )
+
+
+def _position(file: IO[bytes]) -> int:
+    """How much of the file has been read; 0 if it cannot tell, such as standard input."""
     try:
-        return tarfile.open(fileobj=file, mode="r|*")
-    except TypeError:
-        # tarfile indexes a byte of the gzip header without checking that it exists
-        raise EOFError("the gzip header ends early") from None
+        return file.tell()
+    except OSError:
+        return 0
 
 
 def _value_of(sample: Fields) -> str:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import json
+import lzma
 import os
 import struct
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 
@@ -59,6 +63,56 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
     """The byte order mark that spreadsheets write does not become part of the first column's name."""
     path = written(tmp_path, "a.csv", b"\xef\xbb\xbfid,n\n1,2\n")
     assert rows_of(RowSource(path, key_field="id")) == [(b"1", b'{"id":"1","n":"2"}')]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_line(tmp_path: Path) -> None:
+    """The mark that some Windows programs write neither makes the first line invalid nor is sent."""
+    path = written(tmp_path, "a.jsonl", b'\xef\xbb\xbf{"k":1}\n{"k":2}\n')
+    assert rows_of(RowSource(path)) == [(None, b'{"k":1}'), (None, b'{"k":2}')]
+    assert rows_of(RowSource(path, key_field="k")) == [(b"1", b'{"k":1}'), (b"2", b'{"k":2}')]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, lambda data: b"\x28\xb5\x2f\xfd" + data])
+@pytest.mark.parametrize("row_format", [RowFormat.JSONL, RowFormat.TEXT, RowFormat.CSV])
+def test_compressed_rows_are_refused(tmp_path: Path, row_format: RowFormat, pack: Callable[[bytes], bytes]) -> None:
+    """They were sent as binary rows, cut at bytes that look like line breaks."""
+    packed = pack(b'{"k":1}\n' * 1000)
+    path = written(tmp_path, "a.jsonl.gz", packed)
+    for source in (
+        RowSource(path, row_format=row_format),
+        RowSource(None, stream=io.BytesIO(packed), row_format=row_format),
+    ):
+        with pytest.raises(InputFileError, match="is compressed"):
+            rows_of(source)
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_only_columns_that_are_sent_are_converted(tmp_path: Path, name: str) -> None:
+    """A column that Python cannot hold does not matter if it is not sent; those with dots and nested ones are found."""
+    pyarrow = pytest.importorskip("pyarrow")
+    odd = pyarrow.array([2**40], pyarrow.date64()).cast(pyarrow.int64()).cast(pyarrow.timestamp("s"))
+    table = pyarrow.table({"odd": odd, "a.b": [b"1"], "a": [{"c": b"2"}], "k": ["key"]})
+    if name == "a.parquet":
+        pytest.importorskip("pyarrow.parquet").write_table(table, tmp_path / name)
+    else:
+        with pyarrow.OSFile(str(tmp_path / name), "wb") as file, pyarrow.ipc.new_file(file, table.schema) as writer:
+            writer.write(table)
+    for field, value in (("a.b", b"1"), ("a.c", b"2")):
+        assert rows_of(RowSource(tmp_path / name, value_field=field, key_field="k")) == [(b"key", value)]
+    with pytest.raises(InputFileError, match="row 1: cannot read"):
+        rows_of(RowSource(tmp_path / name))
+
+
+def test_progress_of_arrow_ends_within_the_file(tmp_path: Path) -> None:
+    """It goes by the position in the file, which may be compressed."""
+    pyarrow = pytest.importorskip("pyarrow")
+    feather = pytest.importorskip("pyarrow.feather")
+    path = tmp_path / "a.feather"
+    feather.write_feather(pyarrow.table({"n": [0] * 100_000}), path, compression="zstd", chunksize=10_000)
+    source = RowSource(path)
+    (part,) = source.listing().parts
+    done = [block.progress_bytes for block in source.blocks([WantedRecords(0, 0, part)])]
+    assert 0.5 * part.size_bytes < sum(done) <= part.size_bytes
 
 
 def test_a_column_that_parquet_does_not_have_is_an_error(tmp_path: Path) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -12,8 +15,10 @@ import pytest
 
 from kafkabal.errors import InputFileError
 from kafkabal.sources import webdataset
+from kafkabal.sources.row_formats import RowFormat
 from kafkabal.sources.row_reader_protocol import WantedFields
 from kafkabal.sources.row_source import RowSource
+from kafkabal.sources.source_protocol import WantedRecords
 from tests.unit.sources.records_of import Record, records_of
 
 
@@ -67,6 +72,61 @@ def test_damage_is_found(tmp_path: Path, damage: object, message: str) -> None:
     path.write_bytes(damage(path.read_bytes()))  # type: ignore[operator]
     with pytest.raises(InputFileError, match=message):
         read(RowSource(path))
+
+
+def whole(folder: Path) -> bytes:
+    """An archive of ten samples of 600 bytes, of which each takes three blocks of 512 bytes."""
+    return archive(folder / "whole.tar", [(f"{n}.jpg", b"x" * 600) for n in range(10)]).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda data: data[: 3 * 512 * 4], "sample 4: .*its end is missing"),
+        (lambda data: data[: 3 * 512 * 4 + 100], "sample 4: .*truncated header"),
+        (lambda data: data[: 3 * 512 * 4] + b"X" + data[3 * 512 * 4 + 1 :], "sample 4: .*bad checksum"),
+        (lambda data: data[: 3 * 512 * 4] + b"\1" * 512 + data[3 * 512 * 5 :], "sample 4: .*invalid header"),
+        (lambda data: data + data, "sample 10: .*another archive follows"),
+        (lambda data: gzip.compress(data) * 2, "sample 10: .*another archive follows"),
+        (lambda data: gzip.compress(data)[:-8] + b"12345678", "sample 1: .*CRC check failed"),
+        (lambda data: bz2.compress(data)[:-10], "cut off"),
+        (lambda data: lzma.compress(data)[:-10], "cut off"),
+    ],
+)
+def test_no_sample_is_lost_behind_damage(tmp_path: Path, damage: Callable[[bytes], bytes], message: str) -> None:
+    """tarfile takes damage behind the first file for the end of the archive, reads one archive of a file only, and
+    verifies no checksum of compressed data."""
+    path = tmp_path / "a.tar"
+    path.write_bytes(damage(whole(tmp_path)))
+    with pytest.raises(InputFileError, match=message):
+        read(RowSource(path))
+
+
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [
+        ("a.tar", lambda data: data),
+        ("a.tar.gz", gzip.compress),
+        ("a.TGZ", lambda data: gzip.compress(data[:3000]) + gzip.compress(data[3000:])),
+        ("a.tar.bz2", bz2.compress),
+        ("a.tar.xz", lzma.compress),
+    ],
+)
+def test_compressed_archives_are_known_by_name(tmp_path: Path, name: str, pack: Callable[[bytes], bytes]) -> None:
+    """All samples are read, and progress, in bytes of the file, ends at its size."""
+    path = tmp_path / name
+    path.write_bytes(pack(whole(tmp_path)))
+    source = RowSource(path)
+    assert [record.value for record in read(source)] == [b"x" * 600] * 10
+    blocks = list(source.blocks([WantedRecords(0, 0, source.listing().parts[0])]))
+    assert sum(block.progress_bytes for block in blocks) == path.stat().st_size
+
+
+def test_the_manifest_of_a_compressed_archive_does_not_depend_on_how_its_format_was_given(tmp_path: Path) -> None:
+    """Earlier versions had to be given the format, so it is one of the options that the records depend on."""
+    given = RowSource(tmp_path / "a.tar.gz", row_format=RowFormat.WEBDATASET)
+    assert RowSource(tmp_path / "a.tar.gz").options == given.options == {"--format": "webdataset"}
+    assert RowSource(tmp_path / "a.tar").options == {}
 
 
 def test_two_files_of_one_extension_are_refused(tmp_path: Path) -> None:
