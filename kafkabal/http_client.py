@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
@@ -74,3 +75,13 @@ def open_http_client(timeout_s: float, transport: httpx.BaseTransport | None = N
             f"HTTP requests are impossible: {error}",
             hint="check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR",
         ) from error
+
+
+def http_failure(error: httpx.HTTPError) -> str:
+    """Why a request failed: the status of the response, or the reason without the number of the system's error."""
+    from httpx import HTTPStatusError
+
+    if isinstance(error, HTTPStatusError):
+        return f"HTTP status {error.response.status_code} {error.response.reason_phrase}".rstrip()
+    reason = re.sub(r"^\[Errno -?\d+\] (.)", lambda found: found[1].lower(), str(error))
+    return reason or type(error).__name__

@@ -183,4 +183,6 @@ def _pick(profiles: Mapping[str, Profile], name: str | None, file: str) -> Profi
         raise ConfigError(f"{file}: contains {counted_noun(len(profiles), 'profile')}", hint=f"choose one: {choices}")
     near = get_close_matches(name, profiles, n=3, cutoff=0.5)
     listed = ", ".join(near) or first_of(sorted(profiles))
-    raise ConfigError(f"{file}: unknown profile: {name!r}", hint=f"choose from: {listed}")
+    raise ConfigError(
+        f"{file}: unknown profile: {name!r}", hint=f"{'did you mean' if near else 'choose from'}: {listed}"
+    )

@@ -50,6 +50,8 @@ class Member:
     problem: str = ""
     full_s: float | None = None
     """Seconds until its first disk is full, by its history; infinite for never, None if nothing was recorded."""
+    read_at_s: float | None = None
+    """When it was read, in seconds since the epoch; of a snapshot, when that was taken."""
 
     @property
     def badness(self) -> tuple[int, float]:
@@ -59,9 +61,10 @@ class Member:
         return _RANKS[self.figures.verdict.severity], self.figures.skew or 0.0
 
 
-def member_of(name: str, inspection: Inspection, full_s: float | None = None) -> Member:
+def member_of(name: str, inspection: Inspection, read_at_s: float, full_s: float | None = None) -> Member:
     """The member for a cluster that responded."""
-    return Member(name=name, inspection=inspection, figures=cluster_figures(inspection), full_s=full_s)
+    figures = cluster_figures(inspection)
+    return Member(name=name, inspection=inspection, figures=figures, full_s=full_s, read_at_s=read_at_s)
 
 
 def worst_members_first(members: Iterable[Member]) -> tuple[Member, ...]:

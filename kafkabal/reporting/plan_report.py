@@ -81,6 +81,8 @@ def _nothing(plan: Plan) -> str:
     if plan.unrepaired:
         return "nothing to do: what is broken cannot be repaired now"
     outside = [name for name, change in plan.scores.items() if change.after.get("outside")]
+    if not plan.scores:
+        return "nothing to do: the plan contains no partition"
     if not outside:
         return "nothing to do: all scores are inside their bands"
     if {"mode", "below"} & plan.options.keys():

@@ -10,7 +10,7 @@ import msgspec
 
 from kafkabal.decoding_faults import decoding_fault
 from kafkabal.errors import ConfigError, OperationError, UnreachableError
-from kafkabal.http_client import open_http_client
+from kafkabal.http_client import http_failure, open_http_client
 
 _TIMEOUT_S = 10.0
 """Prometheus gives up a query after two minutes; a command that waits for a table should do so much sooner."""
@@ -103,7 +103,7 @@ class PrometheusQuery:
         except (httpx.InvalidURL, UnicodeError) as error:  # the latter for a host name that is too long
             raise ConfigError(f"invalid URL: {self._url}: {error}") from error
         except httpx.HTTPError as error:
-            raise UnreachableError(f"no response from Prometheus at {self._url}: {error}") from error
+            raise UnreachableError(f"no response from Prometheus at {self._url}: {http_failure(error)}") from error
         except msgspec.DecodeError as error:
             raise self._not_prometheus(f"HTTP {response.status_code}") from error
 

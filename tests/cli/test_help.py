@@ -145,3 +145,22 @@ def test_tables_of_pages_cut_off_nothing(run_cli: Callable[..., Any]) -> None:
     for name in page_names():
         shown = run_cli("help", name, terminal=True, environ={"COLUMNS": "80"}).out
         assert shown.count("…") == read_page(name).count("…"), name
+
+
+@pytest.mark.parametrize(
+    ("command", "default"),
+    [
+        ("inspect", "10%"),
+        ("inspect diff", "10%"),
+        ("top", "10%"),
+        ("rebalance", "9%"),
+        ("create", "9%"),
+        ("advise", "9%"),
+    ],
+)
+def test_the_default_of_the_tolerance_is_that_of_the_command(
+    run_cli: Callable[..., Any], command: str, default: str
+) -> None:
+    """Help states the tolerance that the command itself uses, not that of others."""
+    option = run_cli(*command.split(), "--help").out.partition("--tolerance PERCENT")[2]
+    assert " ".join(option.split()).startswith(f"Allowed deviation from the fair share. [default: {default}]")

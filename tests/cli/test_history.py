@@ -47,6 +47,8 @@ def test_every_run_is_reported_on_any_host(simulation: Simulation, tmp_path: Pat
     assert [run["outcome"] for run in here] == ["complete", "complete"]
     assert all(run["planned_bytes"] > 0 and run["partitions"] > 0 and run["host"] for run in here)
     assert [run["reason"] for run in _runs(simulation, "--last", "2d")] == ["--drain 3"]
+    assert simulation.run("rebalance", "history", "--last", "2d").out.startswith("1 run began in the last 2 d\n")
+    assert simulation.run("rebalance", "history", "--last", "1h").out == "no runs began in the last 1 h\n"
     # older than any date
     assert len(_runs(simulation, "--last", "999999999w")) == len(here)
 

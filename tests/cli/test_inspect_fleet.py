@@ -123,6 +123,14 @@ def test_a_cluster_that_rejects_the_password_is_a_row(
     assert "wrong-pw" not in shown.out + shown.err + nagios.out + nagios.err
 
 
+def test_a_snapshot_was_read_when_it_was_taken(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """An old snapshot is as old among several clusters as alone: the alert for unread clusters goes by this time."""
+    fleet = json.loads(run_cli("inspect", "--all-profiles", "-o", "json").out)["clusters"]
+    for row in fleet:
+        alone = json.loads(run_cli("inspect", "--profile", row["cluster"], "-o", "json").out)
+        assert row["read_at_s"] == alone["read_at_s"] == 1767225600.0
+
+
 def test_a_profile_with_a_wrong_value_is_a_row_too(run_cli: Callable[..., Any], profiles: Path) -> None:
     """One mistake in a file does not disable the monitoring of all other clusters."""
     profiles.write_text(f"{profiles.read_text()}  bad:\n    snapshot: x.jsonl\n    tolerance: 10\n")
@@ -140,7 +148,7 @@ def test_a_profile_with_an_unknown_key_is_a_row_too(run_cli: Callable[..., Any],
     first, *others = json.loads(shown.out)["clusters"]
     assert (shown.code, first["cluster"], first["state"]) == (1, "bad", "no-response")
     assert first["problem"] == f"{profiles}, line 10: unknown key in profile 'bad': 'tolerence'"
-    assert [dict(row, read_at_s=0) for row in others] == [dict(row, read_at_s=0) for row in before]
+    assert others == before
     assert run_cli("inspect", "--profile", "prod-*", "--profile", "bad").code == 1
     nagios = run_cli("inspect", "--all-profiles", "--nagios")
     assert (nagios.code, "bad: " in nagios.out) == (2, True)

@@ -12,7 +12,7 @@ from time import sleep
 import httpx
 import pytest
 
-from kafkabal.http_client import open_http_client
+from kafkabal.http_client import http_failure, open_http_client
 
 Respond = Callable[[BaseHTTPRequestHandler], None]
 
@@ -85,3 +85,17 @@ def test_usual_responses_are_read() -> None:
 
     with server(respond) as url, open_http_client(5.0) as client:
         assert client.get(url).text == "text"
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (httpx.ConnectError("[Errno 111] Connection refused"), "connection refused"),
+        (httpx.ConnectError("[Errno -2] Name or service not known"), "name or service not known"),
+        (httpx.ReadTimeout("timed out"), "timed out"),
+        (httpx.ReadError(""), "ReadError"),
+    ],
+)
+def test_a_failure_is_said_in_words(error: httpx.HTTPError, words: str) -> None:
+    """Numbers of the operating system's errors are left out, and no failure is without a reason."""
+    assert http_failure(error) == words

@@ -22,7 +22,7 @@ _IMPORTED = "imported"
 
 def diff(
     context: CommandContext,
-    settings: Annotated[Settings, Uses("shown_scores", "tolerance")],
+    settings: Annotated[Settings, Uses("shown_scores", "shown_tolerance")],
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown")],
     first: Annotated[Path, typer.Argument(metavar="FIRST", help="Snapshot, or - for standard input.")],
     second: Annotated[Path, typer.Argument(metavar="SECOND", help="Another snapshot.")],

@@ -70,7 +70,7 @@ _OF_SCORES: Final = (
 
 def inspect(
     context: CommandContext,
-    clusters: Annotated[ChosenClusters, Uses(*SEVERAL_CLUSTERS, "shown_scores", "tolerance", "data_sets")],
+    clusters: Annotated[ChosenClusters, Uses(*SEVERAL_CLUSTERS, "shown_scores", "shown_tolerance", "data_sets")],
     output: OutputOptions,
     checks: CheckOptions,
     history: HistoryOptions,
@@ -296,7 +296,8 @@ def _inspect_fleet(
         growth = measured_growth(cluster, state, DEFAULT_OVER_S, now_s, quiet) if has_offsets else None
         if options.record and (problem := record(state, now_s, quiet)):
             problems.append(f"{name}: {problem}")
-        return member_of(name, inspection_of(settings, state), None if growth is None else soonest_full(growth))
+        full_s = None if growth is None else soonest_full(growth)
+        return member_of(name, inspection_of(settings, state), now_s, full_s)
 
     reader = FleetReader(chosen=clusters, context=context, read=read, inspect=inspect_one)
     members = reader.members(options.limit_s)
@@ -304,7 +305,7 @@ def _inspect_fleet(
         if problems:
             context.warn(str(not_recorded(problems)))
         return fleet_nagios(members, checks.thresholds(), context)
-    show_fleet(members, options, output, context, context.wall_clock())
+    show_fleet(members, options, output, context)
     if problems:
         raise not_recorded(problems)
     return fleet_exit_code(members, check=checks.check)

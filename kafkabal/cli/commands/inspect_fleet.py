@@ -95,7 +95,7 @@ class FleetReader:
 
 
 def show_fleet(
-    members: Sequence[Member], options: FleetOptions, output: OutputOptions, context: CommandContext, read_at_s: float
+    members: Sequence[Member], options: FleetOptions, output: OutputOptions, context: CommandContext
 ) -> None:
     """Show one row per cluster and the rows of all of them, or where data sets are stored."""
     from kafkabal.inspection import data_set_copies
@@ -110,7 +110,7 @@ def show_fleet(
     # monitoring expects the same series per broker as from one cluster
     by = Grouping.BROKER if options.by is None and output.output is Format.PROMETHEUS else options.by
     rows_first = output.output in (Format.CSV, Format.JSONL)
-    report = fleet_report(members, by, shown_rows=options.shown_rows, rows_first=rows_first, read_at_s=read_at_s)
+    report = fleet_report(members, by, shown_rows=options.shown_rows, rows_first=rows_first)
     show_report(report, output, context)
 
 

@@ -32,7 +32,7 @@ _OTHERS: Final = "'kafkabal inspect' shows the cluster once, 'kafkabal watch' re
 
 def top(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*LIVE_CLUSTER, "shown_scores", "tolerance")],
+    settings: Annotated[Settings, Uses(*LIVE_CLUSTER, "shown_scores", "shown_tolerance")],
     by: Annotated[Grouping, typer.Option("--by", help="Show rows by.")] = Grouping.BROKER,
     every_s: Annotated[
         float,

@@ -84,7 +84,10 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
         repeated=True,
         setting="scores",
     ),
-    "tolerance": SettingOption("Allowed deviation from the fair share. [default: 9%; for 'inspect': 10%]", "PERCENT"),
+    "tolerance": SettingOption("Allowed deviation from the fair share. [default: 9%]", "PERCENT"),
+    "shown_tolerance": SettingOption(
+        "Allowed deviation from the fair share. [default: 10%]", "PERCENT", setting="tolerance"
+    ),
     "count_capacity": SettingOption(
         "Target replica and leader counts per broker: 'equal', or proportional to 'disk'. [default: equal]", "HOW"
     ),
@@ -113,7 +116,7 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
 }
 
 
-_NOT_OF_ONE: Final = ("profiles", "all_profiles", "data_sets", "shown_scores")
+_NOT_OF_ONE: Final = ("profiles", "all_profiles", "data_sets", "shown_scores", "shown_tolerance")
 ONE_CLUSTER: Final = tuple(key for key in SETTINGS if key not in _NOT_OF_ONE)
 """All settings, for a command on one cluster."""
 

@@ -12,7 +12,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafkabal.clusters.clock import Clock
 from kafkabal.config import ConnectionSettings, OAuthSettings
 from kafkabal.errors import ConfigError, RefusedByClusterError, UnreachableError
-from kafkabal.http_client import open_http_client
+from kafkabal.http_client import http_failure, open_http_client
 
 _TOKEN_LIFETIME_S = 3600
 """Same as Kafka's own unsecured login module."""
@@ -81,7 +81,7 @@ def _fetch_token(url: str, settings: OAuthSettings) -> str:
     except (httpx.InvalidURL, UnicodeError) as error:  # the latter for a host name that is too long
         raise ConfigError(f"sasl.oauthbearer.token.endpoint.url: invalid URL: {url}: {error}") from error
     except httpx.HTTPError as error:
-        raise UnreachableError(f"cannot reach token endpoint {url}: {error}") from error
+        raise UnreachableError(f"cannot reach token endpoint {url}: {http_failure(error)}") from error
     try:
         token = response.json()["access_token"]
     except (ValueError, KeyError, TypeError) as error:

@@ -31,7 +31,6 @@ def fleet_report(
     *,
     shown_rows: int | None = None,
     rows_first: bool = False,
-    read_at_s: float = 0.0,
 ) -> Report:
     """The report of ``inspect`` on several clusters.
 
@@ -43,10 +42,8 @@ def fleet_report(
         Grouping of further rows; None for none.
     rows_first
         Put these rows before the clusters, for formats with a single table.
-    read_at_s
-        When the clusters were read, in seconds since the epoch.
     """
-    clusters = _cluster_table(members, read_at_s)
+    clusters = _cluster_table(members)
     inspected = [(member.name, member.inspection) for member in members if member.inspection is not None]
     tables = [clusters]
     if by is not None:
@@ -76,14 +73,14 @@ def _headline(members: Sequence[Member]) -> str:
     return f"{counted}: {'; '.join(parts)}." if parts else f"{counted}: balanced."
 
 
-def _cluster_table(members: Sequence[Member], read_at_s: float) -> Table:
+def _cluster_table(members: Sequence[Member]) -> Table:
     """One row per cluster; a cluster that did not respond has only its name and the reason."""
     columns = (
         *_condition(members),
         *_brokers_and_bytes(members),
         *_partitions(members),
         *_time_to_full(members),
-        *_reading(members, read_at_s),
+        *_reading(members),
     )
     shown = {column.metric.name for column in columns if column.metric is not None}
     return Table(key="clusters", columns=(*columns, *_other_counts(members, shown)))
@@ -180,13 +177,13 @@ def _time_to_full(members: Sequence[Member]) -> Iterator[Column]:
     )
 
 
-def _reading(members: Sequence[Member], read_at_s: float) -> Iterator[Column]:
+def _reading(members: Sequence[Member]) -> Iterator[Column]:
     """Why a cluster was not read, or when it was."""
     yield Column(key="problem", title="", values=[m.problem or None for m in members])
     yield Column(
         key="read_at_s",
         title="",
-        values=[read_at_s if m.figures is not None and read_at_s else None for m in members],
+        values=[m.read_at_s for m in members],
         metric=Metric("kafkabal_last_success_timestamp_seconds", "When the cluster was last read."),
     )
 

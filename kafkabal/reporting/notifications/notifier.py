@@ -15,15 +15,12 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kafkabal.config import is_host_name
 from kafkabal.errors import KafkabalError, UsageError
-from kafkabal.http_client import open_http_client
+from kafkabal.http_client import http_failure, open_http_client
 from kafkabal.printable import printable
-
-if TYPE_CHECKING:
-    import httpx
 
 _TIMEOUT_S = 5.0
 """Receivers respond within a second; one that hangs must not block the queue for longer than this."""
@@ -170,7 +167,7 @@ class Notifier:
                 try:
                     client.post(self._url, json=body).raise_for_status()
                 except httpx.HTTPError as error:
-                    self._fail(_reason(error))
+                    self._fail(http_failure(error))
                 else:
                     self._is_failing = False
 
@@ -201,14 +198,6 @@ class Notifier:
         if not self._is_failing:
             self._is_failing = True
             self._warn(f"notifications to {_without_secrets(self._url)} fail: {reason}")
-
-
-def _reason(error: httpx.HTTPError) -> str:
-    from httpx import HTTPStatusError
-
-    if isinstance(error, HTTPStatusError):
-        return f"HTTP status {error.response.status_code} {error.response.reason_phrase}".rstrip()
-    return str(error) or type(error).__name__
 
 
 def _without_secrets(url: str) -> str:

@@ -6,18 +6,26 @@ from collections.abc import Sequence
 
 from kafkabal.executor import RunSummary
 from kafkabal.reporting.report import Column, Report, Table, ValueKind
+from kafkabal.units import format_duration
 from kafkabal.wording import counted_noun
 
 _UNKNOWN_END = "open"
 
 
-def history_report(runs: Sequence[RunSummary]) -> Report:
-    """One row per run, latest first."""
+def history_report(runs: Sequence[RunSummary], last_s: float | None = None) -> Report:
+    """One row per run, latest first.
+
+    Parameters
+    ----------
+    last_s
+        Seconds; only runs that began within them were asked for.
+    """
     number = counted_noun(len(runs), "run") if runs else "no runs"
+    which = "known" if last_s is None else f"began in the last {format_duration(last_s)}"
     outcomes = [run.outcome.value if run.outcome else None for run in runs]
     return Report(
         command="rebalance history",
-        headline=f"{number} known",
+        headline=f"{number} {which}",
         tables=(
             Table(
                 key="runs",

@@ -219,15 +219,15 @@ def test_near_keys_are_offered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("chosen", "message", "hint"),
     [
-        ("prd", "unknown profile: 'prd'", "prod"),
-        ("{dir}/profiles.yaml#nope", "unknown profile: 'nope'", "default, prod, saved"),
+        ("prd", "unknown profile: 'prd'", "did you mean: prod"),
+        ("{dir}/profiles.yaml#nope", "unknown profile: 'nope'", "choose from: default, prod, saved"),
         ("{dir}/none.yaml", "cannot read: No such file", ""),
         ("{dir}/several.yaml", "contains 2 profiles", "several.yaml#a"),
         ("{dir}/latin.yaml", "not UTF-8 text", ""),
     ],
 )
 def test_an_unknown_profile_is_refused(profiles: Path, chosen: str, message: str, hint: str) -> None:
-    """The existing profiles are listed."""
+    """The profiles with similar names are offered as a guess, or else all are listed."""
     (profiles.parent / "several.yaml").write_text("profiles: {a: {}, b: {}}")
     (profiles.parent / "latin.yaml").write_bytes(b"topics: caf\xe9")
     with pytest.raises(UsageError, match=message) as error:

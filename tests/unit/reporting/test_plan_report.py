@@ -24,6 +24,12 @@ def test_an_even_cluster_has_every_score_inside_its_band() -> None:
     assert _headline(0) == _headline(0, mode="repair-only") == "nothing to do: all scores are inside their bands"
 
 
+def test_an_empty_plan_without_scores_says_nothing_about_bands() -> None:
+    """An empty file of Kafka's own tool has no scores, so whether they are inside their bands is unknown."""
+    headline = plan_report(Plan(partitions=(), scores={}), "rebalance show").headline
+    assert headline == "nothing to do: the plan contains no partition"
+
+
 def test_an_empty_plan_of_a_broken_cluster_does_not_call_it_balanced() -> None:
     """What stays broken comes first: bands leave out dead brokers, so all scores may be inside them."""
     plan = Plan(partitions=(), scores={}, unrepaired=("no broker can take the replicas on dead brokers of t-0",))

@@ -24,7 +24,8 @@ def history(
 ) -> None:
     """List earlier runs, from the cluster's record and this host's journals.
 
-    Shows who began each run, when, why, how much it was to copy, and what came of it; the latest first.
+    Shows who began each run, when, why, how many bytes it was to copy between brokers, and what came of it; the
+    latest first.
 
     Examples:
 
@@ -39,4 +40,4 @@ def history(
     with open_run_session("rebalance history", settings, context) as command:
         now_s = command.environment.clock.utc_now().timestamp()
         found = run_history(command.environment, None if last_s is None else now_s - last_s)
-    show_report(history_report(found), output, context)
+    show_report(history_report(found, last_s), output, context)
