@@ -93,15 +93,20 @@ def test_earlier_plans_are_named_by_file_or_folder(snapshot: str, tmp_path: Path
 
 
 def test_warnings_are_reported_once(tmp_path: Path, run_cli: Cli) -> None:
-    """Warnings are part of the table; without a table they go to stderr, or nowhere with -q at exit 0."""
+    """Warnings are part of the table; without a table they go to stderr, or nowhere with -q at exit 0.
+
+    With -q, the table is shown unless the result is a file.
+    """
     path = tmp_path / "racks.jsonl"
     write_snapshot(make_world(SyntheticWorld(seed=3, brokers=7, racks=3, topics=4, most_partitions=3)), path)
     table = run_cli("rebalance", "plan", "--snapshot", str(path))
     rows = run_cli("rebalance", "plan", "--snapshot", str(path), "-o", "csv")
     quiet = run_cli("rebalance", "plan", "--snapshot", str(path), "-q")
+    saved = run_cli("rebalance", "plan", "--snapshot", str(path), "-q", "--out", str(tmp_path / "plan.json"))
 
     assert table.out.count("its fair share by disk") == rows.err.count("its fair share by disk") == 2
-    assert (table.err, quiet.out, quiet.err) == ("", "", "")
+    assert (table.err, quiet.out, quiet.err) == ("", table.out, "")
+    assert (saved.out, saved.err) == ("", "")
 
 
 def test_replicas_left_on_a_drained_broker_are_reported(snapshot: str, run_cli: Cli) -> None:

@@ -730,6 +730,7 @@ def test_a_drain_is_checked_before_it_is_begun(simulation: Simulation) -> None:
     bad = simulation.run("rebalance", "--drain", "2,3,4", "--check", "-o", "json")
     assert bad.code == 4
     assert {b["topic"] for b in json.loads(bad.out)["blockers"]} == {"img", "__consumer_offsets"}
+    assert "cannot be drained" in simulation.run("rebalance", "--drain", "2,3,4", "--check", "-q").out
     assert simulation.run("rebalance", "--check").code == 2
     assert simulation.replicas() == before
 

@@ -49,7 +49,7 @@ def check_of_drain(
         given = settings.throttle if isinstance(settings.throttle, int) else None
         rate = given or FIRST_LEAST_BYTES_PER_S
         found = check_drain(state, left, throttle_bytes_per_s=rate, excluded=settings.exclude_brokers)
-    if output.output is RunFormat.JSON or (left and not context.quiet):
+    if output.output is RunFormat.JSON or left:
         report = drain_report(
             found,
             rate,

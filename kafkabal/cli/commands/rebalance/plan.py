@@ -150,11 +150,13 @@ def _show_plan(
     if plan_file is not None:
         write_plan(made, plan_file)
     in_table = output.output in _FOR_PEOPLE
-    if not in_table or not context.quiet:
+    # with -q the result is the plan file, if there is one
+    is_shown = not in_table or plan_file is None or not context.quiet
+    if is_shown:
         rate = settings.throttle if isinstance(settings.throttle, int) else None
         shown_moves = None if all_rows else FIRST_MOVES
         show_report(plan_report(made, "rebalance plan", shown_moves, throttle_bytes_per_s=rate), output, context)
-    if not in_table or context.quiet:
+    if not (in_table and is_shown):
         # the table shows the warnings itself
         for warning in made.warnings:
             context.warn(warning)
