@@ -25,6 +25,7 @@ from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.records_in_flight import Acknowledged
 from kafkabal.producer.same_topic_check import TopicGoneError
 from kafkabal.producer.send_manifest import SendManifest
+from kafkabal.producer.send_window import SendWindow
 from kafkabal.producer.unsent_records import SendOutcome, UnsentRecords
 from kafkabal.routing import PolicyFaultError
 from kafkabal.sources import Block, Headers, Listing, Part, RowChecksum, Source
@@ -88,6 +89,7 @@ class SendRun:
         self._clock = clock
         self._next_checkpoint_s = self._next_topic_check_s = clock()
         self._next_collection_s = clock() + _COLLECTION_S
+        self._window = SendWindow(clock)
         self._fault: KafkaError | None = None
         self._name = f"{manifest.header.id}/".encode()
         self._next_number = 0
@@ -166,10 +168,17 @@ class SendRun:
                     self._rows.append(block.rows)
                 unsent = self._unsent.of_block(block)
                 if unsent.values:
+                    self._await_room()
                     self._send_block(unsent)
                 else:
                     self._finish_block(unsent)
                 self._check_progress()
+
+    def _await_room(self) -> None:
+        """Wait for slow brokers, so that no record has to wait for long."""
+        while not self._window.has_room(self._done.through):
+            self._sender.poll(_POLL_S)
+            self._check_progress()
 
     def _send_block(self, block: Block) -> None:
         sizes, headers = self._add_names(block)
@@ -188,6 +197,7 @@ class SendRun:
             self._handed_over += self._sender.deliveries.handed_over - before
             block.headers = None  # the client has its own copy
             self._next_number = block.numbers[-1] + 1
+            self._window.add(self._next_number, int(sizes.sum()))
 
     def _add_names(self, block: Block) -> tuple[I64, Sequence[Headers] | None]:
         """Bytes and headers of each record, including its name, by which a later run finds it."""

@@ -24,6 +24,7 @@ from kafkabal.errors import (
     UnsafeError,
     UsageError,
 )
+from kafkabal.producer import send_window
 from kafkabal.producer.progress_listener import DeliveryProgress
 from kafkabal.producer.record_names import RECORD_HEADER, NameHeaders, found_records, record_names
 from kafkabal.producer.record_sender import RecordSender
@@ -124,6 +125,27 @@ def test_a_folder_is_sent_once_however_often_the_run_is_repeated(bench: Bench, d
     second = bench.run(FolderSource(data))
     assert (second.sent, second.already_there) == (2, 20)
     assert bench.topic() == CONTENT + Counter({b"new": 1, b"newer": 1})
+
+
+def test_slow_brokers_are_waited_for(bench: Bench, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With more in flight than the window allows, nothing is queued until some of it is acknowledged."""
+    monkeypatch.setattr(send_window, "_LEAST_BYTES", 0)
+    for number in range(200):
+        (data / f"{number}.bin").write_bytes(b"content of %d" % number)
+    source = FolderSource(data)
+    bench.producer_settings["linger.ms"] = 100
+    in_flight: list[int] = []
+    with bench.open_manifest(source) as manifest, bench.producer() as producer:
+        produce_many = producer.produce_many
+
+        def count(*given: Any, **named: Any) -> None:
+            in_flight.append(producer.deliveries.in_flight)
+            produce_many(*given, **named)
+
+        monkeypatch.setattr(producer, "produce_many", count)
+        SendRun(producer, source, manifest, clock=monotonic).send(source.listing())
+    assert len(in_flight) > 2
+    assert in_flight[:2] == [0, 0]
 
 
 def test_bytes_are_reported_by_partition(bench: Bench, data: Path) -> None:
