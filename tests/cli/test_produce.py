@@ -12,7 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from kafkabal.cli.commands.produce import _interrupted, _producer_settings
+from kafkabal.cli.commands.produce import _interrupted, _producer_settings, own_files_below
 from kafkabal.cli.framework.cluster_access import await_broker
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import command_settings
@@ -22,6 +22,7 @@ from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.config import Settings
 from kafkabal.errors import RefusedByClusterError, UnreachableError
 from kafkabal.producer.profile_watcher import ProfileWatcher
+from kafkabal.sources import FolderSource
 
 NOWHERE = ("-b", "127.0.0.1:1")
 MEASURED = ("--score", "latency", "--telemetry")
@@ -35,6 +36,18 @@ def data(tmp_path: Path) -> Path:
     (tmp_path / "rows.jsonl").write_bytes(b"{}\n")
     (tmp_path / "rows.dat").write_bytes(b"{}\n")
     return tmp_path
+
+
+def test_what_a_run_writes_is_not_sent(tmp_path: Path) -> None:
+    """Its manifest, textfile and state may be in the folder, under any name; files beside them are sent."""
+    folder = tmp_path / "data"
+    (folder / "state" / "produce").mkdir(parents=True)
+    for name in ("a.jpg", "sent[1].jsonl", "sent1.jsonl", "state/produce/m.jsonl", "states"):
+        (folder / name).write_bytes(b"x")
+    (tmp_path / "link").symlink_to(folder)
+    written = [folder / "sent[1].jsonl", None, tmp_path / "elsewhere", tmp_path / "link" / "state"]
+    source = FolderSource(folder, exclude=own_files_below(tmp_path / "link", written))
+    assert [part.name for part in source.listing().parts] == ["a.jpg", "sent1.jsonl", "states"]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from kafkabal.errors import ExitCode, InputFileError, InterruptedRunError, Parti
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from kafkabal.clusters import Cluster
     from kafkabal.clusters.kafka import KafkaCluster
@@ -68,7 +68,8 @@ def produce(
 
       zcat clicks.gz | kafkabal produce clicks - --policy power-of-d:d=2
     """
-    chosen, prometheus = _source(source, source_options, context), measurements.query()
+    written = [sending.manifest, output.textfile, output.output_file, context.state_dir]
+    chosen, prometheus = _source(source, source_options, written, context), measurements.query()
     is_plain = (sending, measurements, settings.scores) == (SendingOptions(), MeasurementOptions(), ())
     if not is_plain:
         _check_routing(sending, settings, measurements, context)
@@ -181,7 +182,7 @@ def _deliver(
         )
 
 
-def _source(name: str, options: SourceOptions, context: CommandContext) -> "Source":
+def _source(name: str, options: SourceOptions, written: "Iterable[Path | None]", context: CommandContext) -> "Source":
     from kafkabal.input_files import exists
     from kafkabal.sources import RemoteFile, RemoteFolder, is_url
 
@@ -197,10 +198,24 @@ def _source(name: str, options: SourceOptions, context: CommandContext) -> "Sour
     path = parse_path(name)
     if not exists(path):
         raise InputFileError(path, "no such file or folder")
-    return _folder_source(path, name, options) if path.is_dir() else _row_source(path, options, context)
+    if not path.is_dir():
+        return _row_source(path, options, context)
+    return _folder_source(path, name, options, own_files_below(path, written))
 
 
-def _folder_source(store: "Path | FileStore", name: str, options: SourceOptions) -> "Source":
+def own_files_below(folder: Path, written: "Iterable[Path | None]") -> list[str]:
+    """Patterns of what a run itself writes in the folder that it sends: it would change while it is sent."""
+    from glob import escape
+
+    root = folder.resolve()
+    inside = [path.resolve() for path in written if path is not None and path.resolve().is_relative_to(root)]
+    names = [escape(str(path.relative_to(root))) for path in inside]
+    return [*names, *(f"{name}/*" for name in names)]
+
+
+def _folder_source(
+    store: "Path | FileStore", name: str, options: SourceOptions, own_files: "Sequence[str]" = ()
+) -> "Source":
     from kafkabal.sources import FolderSource
 
     if options.row_format or options.value or options.label:
@@ -211,7 +226,7 @@ def _folder_source(store: "Path | FileStore", name: str, options: SourceOptions)
         chunk_bytes=options.chunk_bytes,
         read_ahead=options.read_ahead,
         include=options.include or (),
-        exclude=options.exclude or (),
+        exclude=[*(options.exclude or ()), *own_files],
         transform=_transform(options),
     )
 
