@@ -164,3 +164,22 @@ def test_the_default_of_the_tolerance_is_that_of_the_command(
     """Help states the tolerance that the command itself uses, not that of others."""
     option = run_cli(*command.split(), "--help").out.partition("--tolerance PERCENT")[2]
     assert " ".join(option.split()).startswith(f"Allowed deviation from the fair share. [default: {default}]")
+
+
+@pytest.mark.parametrize(
+    ("command", "default"),
+    [
+        ("rebalance", "[default: auto]"),
+        ("rebalance apply", "[default: auto]"),
+        ("rebalance resume", "[default: that of the run]"),
+        ("rebalance rollback", "[default: that of the run]"),
+        ("rebalance adopt", "[default: none]"),
+        ("rebalance plan", "to predict how long copies take."),
+    ],
+)
+def test_the_default_of_the_throttle_is_that_of_the_command(
+    run_cli: Callable[..., Any], command: str, default: str
+) -> None:
+    """Help of a command that does not throttle by itself, or as an earlier run did, promises no automatic throttle."""
+    option = run_cli(*command.split(), "--help").out.partition("--throttle RATE")[2].partition(" --")[0]
+    assert " ".join(option.split()).endswith(default)

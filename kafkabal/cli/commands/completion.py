@@ -90,7 +90,7 @@ def install(
 
 def candidates(
     context: CommandContext,
-    kind: Annotated[CandidateKind, typer.Argument(metavar="KIND", help="Names to print.")],
+    kind: Annotated[CandidateKind, typer.Argument(metavar="KIND", help=f"Names to print: {', '.join(CandidateKind)}.")],
     settings: Annotated[Settings, Uses(*_CLUSTER)],
     name: Annotated[
         str, typer.Option("--name", metavar="NAME", help="Sandbox whose nodes to print.")

@@ -75,8 +75,9 @@ def import_snapshot(
 ) -> None:
     """Import a snapshot from the output of Kafka's own tools.
 
-    For clusters that only others can reach. Sizes come from kafka-log-dirs; without it none are known. Racks and the
-    size of volumes are in none of these texts: give them as 'capacity' in a profile. A file '-' is standard input.
+    For clusters that only others can reach. Sizes come from kafka-log-dirs; without it none are known. None of these
+    texts has racks, so none are known, or the sizes of volumes: give those as 'capacity' in a profile. A file '-' is
+    standard input.
 
     Examples:
 

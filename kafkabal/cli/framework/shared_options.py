@@ -103,6 +103,21 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
     "throttle": SettingOption(
         "Replication throttle per broker: a rate, 'auto' or 'none'. [default: auto]", "RATE", SAFETY_SECTION
     ),
+    "throttle_of_run": SettingOption(
+        "Replication throttle per broker: a rate, 'auto' or 'none'. [default: that of the run]",
+        "RATE",
+        SAFETY_SECTION,
+        setting="throttle",
+    ),
+    "throttle_to_add": SettingOption(
+        "Replication throttle per broker: a rate, 'auto' or 'none'. [default: none]",
+        "RATE",
+        SAFETY_SECTION,
+        setting="throttle",
+    ),
+    "predicted_throttle": SettingOption(
+        "Throttle per broker, to predict how long copies take.", "RATE", SAFETY_SECTION, setting="throttle"
+    ),
     "log_dir_throttle": SettingOption("Throttle for moves between log dirs of one broker.", "RATE", SAFETY_SECTION),
     "window": SettingOption("Only move data in this time window, local time.", "01:00-05:00", SAFETY_SECTION),
     "topics": SettingOption(
@@ -116,8 +131,8 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
 }
 
 
-_NOT_OF_ONE: Final = ("profiles", "all_profiles", "data_sets", "shown_scores", "shown_tolerance")
-ONE_CLUSTER: Final = tuple(key for key in SETTINGS if key not in _NOT_OF_ONE)
+_NOT_OF_ONE: Final = ("profiles", "all_profiles", "data_sets")
+ONE_CLUSTER: Final = tuple(key for key, option in SETTINGS.items() if key not in _NOT_OF_ONE and not option.setting)
 """All settings, for a command on one cluster."""
 
 

@@ -8,7 +8,7 @@ import typer
 from kafkabal.cli.commands.rebalance.run_command_options import (
     LIVE_RUN_CLUSTER,
     OF_RUNS,
-    RUN_SETTINGS,
+    ADOPTED_RUN_SETTINGS,
     RunCommandOptions,
     RunFormat,
     RunOutput,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 def adopt(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*LIVE_RUN_CLUSTER, *RUN_SETTINGS)],
+    settings: Annotated[Settings, Uses(*LIVE_RUN_CLUSTER, *ADOPTED_RUN_SETTINGS)],
     command_options: RunCommandOptions,
     output: RunOutput,
     finish: Annotated[bool, typer.Option("--finish", help="Take them over and wait until they have finished.")] = False,

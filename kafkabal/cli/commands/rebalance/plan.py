@@ -33,7 +33,7 @@ _FOR_PEOPLE: Final = (Format.TABLE, Format.MARKDOWN)
 
 def plan(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*CLUSTER, *PLAN_SETTINGS, "count_capacity", "throttle")],
+    settings: Annotated[Settings, Uses(*CLUSTER, *PLAN_SETTINGS, "count_capacity", "predicted_throttle")],
     command_options: PlanCommandOptions,
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown", "html")],
     measurements: MeasurementOptions,

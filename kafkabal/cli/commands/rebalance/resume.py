@@ -4,7 +4,7 @@ from typing import Annotated
 
 from kafkabal.cli.commands.rebalance.run_command_options import (
     RUN_CLUSTER,
-    RUN_SETTINGS,
+    REOPENED_RUN_SETTINGS,
     JournalOption,
     RunCommandOptions,
     RunOutput,
@@ -20,7 +20,7 @@ from kafkabal.errors import BusyError, ExitCode
 
 def resume(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *RUN_SETTINGS)],
+    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *REOPENED_RUN_SETTINGS)],
     command_options: RunCommandOptions,
     output: RunOutput,
     saving: SaveOptions,

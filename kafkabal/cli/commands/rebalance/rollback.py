@@ -6,7 +6,7 @@ import typer
 
 from kafkabal.cli.commands.rebalance.run_command_options import (
     RUN_CLUSTER,
-    RUN_SETTINGS,
+    REOPENED_RUN_SETTINGS,
     JournalOption,
     RunCommandOptions,
     RunOutput,
@@ -25,7 +25,7 @@ _OF_DRY_RUN: Final = (*OF_CLUSTER, "--dry-run", "--journal", "--yes", "--bootstr
 
 def rollback(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *RUN_SETTINGS)],
+    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *REOPENED_RUN_SETTINGS)],
     command_options: RunCommandOptions,
     output: RunOutput,
     saving: SaveOptions,

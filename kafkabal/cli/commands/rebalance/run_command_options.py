@@ -31,6 +31,12 @@ LIVE_RUN_CLUSTER: Final = (*LIVE_CLUSTER, "bootstrap_controllers")
 RUN_SETTINGS: Final = ("throttle", "log_dir_throttle", "window")
 """Settings that shape how data moves."""
 
+REOPENED_RUN_SETTINGS: Final = ("throttle_of_run", "log_dir_throttle", "window")
+"""The same, for commands that continue or undo a run."""
+
+ADOPTED_RUN_SETTINGS: Final = ("throttle_to_add", "log_dir_throttle", "window")
+"""The same, for reassignments of another tool."""
+
 
 OF_RUNS: Final = (
     "--log-dir-throttle",
