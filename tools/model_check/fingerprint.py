@@ -68,6 +68,9 @@ _CONSTANT = (
 _EXECUTOR = "kafkabal.executor"
 _NUMBERS = frozenset({"effects"})
 """Variables that count requests, which appear only in the journal."""
+_OF_THE_STORE = frozenset({("make_fence.<locals>.retake", "run"), ("_taken_over", "run")})
+"""Variables of functions: the run as the process found it, whose record and state the store has too. Its journal, which
+only these frames show, is not read again: states that differ in nothing else have the same future."""
 _LEFT_OUT = frozenset(
     {"at", "asked_at", "began_s", "not_before_s", "_state_key", "_ours", "_originals", "__dict__", "__weakref__"}
 )
@@ -204,8 +207,10 @@ class _Freezer:
             if frame.f_globals.get("__name__", "").startswith(_EXECUTOR):
                 # Python lists them in an order that depends on earlier listings
                 variables = sorted(frame.f_locals.items(), key=_name)
-                local = tuple([(name, self.freeze(value)) for name, value in variables if name not in _NUMBERS])
-                frames.append((frame.f_code.co_qualname, frame.f_lasti, local))
+                function = frame.f_code.co_qualname
+                significant = [v for v in variables if v[0] not in _NUMBERS and (function, v[0]) not in _OF_THE_STORE]
+                local = tuple([(name, self.freeze(value)) for name, value in significant])
+                frames.append((function, frame.f_lasti, local))
             frame = frame.f_back
         return tuple(frames)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -125,6 +127,26 @@ def test_keys_of_states_differ_by_how_often_the_run_was_reopened_since() -> None
     assert early == late
     assert fingerprint._Freezer(0.0, (2, "b")).freeze("run/r/state/1/2026-01-01T00:00:01") != early
     assert fingerprint._Freezer(0.0, (0, "b")).freeze("run/r/state") == early
+
+
+def test_a_run_that_the_store_has_too_makes_no_state() -> None:
+    """States do not differ by the run as the process found it, which the store has too, but by all else."""
+    code = "def make_fence(run, known):\n def retake():\n  return run, known, sys._getframe()\n return retake"
+    functions: dict[str, Any] = {"__name__": "kafkabal.executor.run_setup", "sys": sys}
+    exec(code, functions)
+
+    def stack(run: int, known: int) -> Any:
+        return fingerprint._Freezer(0.0, (1, "b")).stack(functions["make_fence"](run, known)()[-1])
+
+    assert stack(1, 1) == stack(2, 1) != stack(2, 2)
+
+
+def test_functions_that_are_known_by_name_exist() -> None:
+    """The variables that make no state belong to functions of the executor."""
+    retake = next(c for c in run_setup.make_fence.__code__.co_consts if getattr(c, "co_name", "") == "retake")
+    found = {(code.co_qualname, "run") for code in (retake, run_setup._taken_over.__code__)}
+    assert found == fingerprint._OF_THE_STORE
+    assert all("run" in names for names in (retake.co_freevars, run_setup._taken_over.__code__.co_varnames))
 
 
 def test_states_differ_by_whether_another_process_has_reopened_the_run_as_well() -> None:
