@@ -78,9 +78,14 @@ def _headline(status: RunStatus, moving: int) -> str:
         return f"{run}: completed; all partitions in place, no throttles left"
     of_all = f"of {counted_noun(len(status.found.record.partitions), 'partition')}"
     elsewhere = sum(partition.stage is not Stage.PLACED for partition in status.differing)
-    parts = [f"{elsewhere} {of_all} not in place"]
-    if elsewhere < len(status.differing):
-        parts.append(f"{len(status.differing) - elsewhere} not led as planned")
+    led_elsewhere = len(status.differing) - elsewhere
+    if status.found.is_resumable:
+        parts = [f"{elsewhere} {of_all} not in place"]
+        parts += [f"{led_elsewhere} not led as planned"] if led_elsewhere else []
+    else:
+        parts = ["completed; all partitions in place" if not status.differing else "completed"]
+        parts += [f"{elsewhere} {of_all} moved since"] if elsewhere else []
+        parts += [f"{led_elsewhere} led by another broker since"] if led_elsewhere else []
     if moving:
         parts.append(f"{moving} in flight")
     if status.throttles:

@@ -85,6 +85,25 @@ def test_a_partition_with_another_leader_is_listed_separately() -> None:
     assert status_report(status).headline == "run r: 1 of 0 partitions not in place, 1 not led as planned"
 
 
+def test_changes_after_a_completed_run_are_not_its_failures() -> None:
+    """What others have moved since is told from what the run did not do."""
+    found = replace(_status(0).found, state=RunState(phase=Phase.CLOSED, outcome=RunOutcome.COMPLETE))
+    moved, led = (
+        PartitionState(f"t-{number}", stage, (1, 2), (1, 2), 2, 0, 0)
+        for number, stage in enumerate((Stage.MISPLACED, Stage.PLACED))
+    )
+    status = replace(_status(0), found=found, holder=None, stages=Counter())
+
+    def headline(*differing: PartitionState) -> str:
+        return status_report(replace(status, differing=differing)).headline
+
+    assert headline(moved, led) == (
+        "run r: completed, 1 of 0 partitions moved since, 1 led by another broker since, 1 throttle set"
+    )
+    assert headline(led) == "run r: completed, 1 led by another broker since, 1 throttle set"
+    assert headline() == "run r: completed; all partitions in place, 1 throttle set"
+
+
 def test_throttles_that_cannot_be_read_are_not_counted_as_set() -> None:
     """A dead broker may hold throttles: they are unknown, so the run is neither settled nor said to have left some."""
     unknown = ("broker 3: unreachable",)
