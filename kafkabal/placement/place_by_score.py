@@ -15,7 +15,7 @@ from kafkabal.units import format_bytes, percent_as_option
 def place_by_score(
     request: PlacementRequest, first_partition: int, board: RunningScores, sites: EligibleBrokers
 ) -> tuple[I32, I32]:
-    """Place a topic, partition by partition, the leader first.
+    """Place a topic, partition by partition; the broker that may lead first.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def place_by_score(
         for position in range(request.replication_factor):
             candidates = _candidates(request, sites, chosen)
             broker = _least(board, first_partition + p, candidates, leads=position == 0)
-            board.put(first_partition + p, broker, leads=position == 0)
+            board.put(first_partition + p, broker)
             dirs[p, position] = sites.put(broker, request.partition_bytes)
             chosen.append(broker)
         brokers[p] = chosen

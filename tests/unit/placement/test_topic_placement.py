@@ -16,9 +16,11 @@ from kafkabal.placement.place_by_layout import place_by_layout
 from kafkabal.placement.placement_policy import PlacementPolicy, parse_policy
 from kafkabal.placement.placement_request import placement_requests
 from kafkabal.placement.topic_placement import PlacedTopics, place_topics
+from kafkabal.scoring import rules_of
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.registry import default_scores, load_scores
 from kafkabal.testing import cluster_builders
+from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 SCORE, EVEN = PlacementPolicy(), parse_policy("even")
 LAYOUTS = ["score", "even", "brokers+2", "binomial:0.5"]
@@ -76,6 +78,16 @@ def test_leaders_are_balanced_for_any_scores(names: list[str], factor: int) -> N
     placed = place_topics(empty(3), [spec(partitions=24, factor=factor)], SCORE, scores=load_scores(names))
     led = Counter(replicas[0] for replicas in placed.topics[0].assignment)
     assert led == {1: 8, 2: 8, 3: 8}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3, 4, 5])
+def test_the_only_broker_of_a_rack_does_not_lead_all_partitions(seed: int) -> None:
+    """It has to hold a replica of each: how many it still lacks is no reason to let it lead them."""
+    state = make_world(SyntheticWorld(seed=seed, brokers=4, racks=3, topics=25, skew=0.3))
+    for i, partitions in enumerate((6, 12, 10, 24)):
+        state = place_topics(state, [spec(f"new{i}", partitions, 3, size=1000)], SCORE).state
+    leaders = load_scores(["leaders"])[0].score
+    assert not evaluate(leaders, state, tolerance=0.09, rules=rules_of(state)).outside.any()
 
 
 def test_a_slow_broker_is_given_fewer_leaders() -> None:
