@@ -36,6 +36,9 @@ class TopicChange:
     second_partitions: int
     first_bytes: int
     second_bytes: int
+    first_estimated: bool
+    """Whether bytes of replicas are estimated."""
+    second_estimated: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -89,24 +92,33 @@ def _brokers(first: ClusterState, second: ClusterState) -> tuple[BrokerChange, .
 def _topics(first: ClusterState, second: ClusterState) -> tuple[TopicChange, ...]:
     figures = [_by_topic(first), _by_topic(second)]
     changes = (
-        TopicChange(
-            topic=name,
-            first_partitions=figures[0].get(name, (0, 0))[0],
-            second_partitions=figures[1].get(name, (0, 0))[0],
-            first_bytes=figures[0].get(name, (0, 0))[1],
-            second_bytes=figures[1].get(name, (0, 0))[1],
-        )
+        _topic_change(name, *(figure.get(name, (0, 0, False)) for figure in figures))
         for name in sorted(figures[0].keys() | figures[1].keys())
     )
     return tuple(c for c in changes if (c.first_partitions, c.first_bytes) != (c.second_partitions, c.second_bytes))
 
 
-def _by_topic(state: ClusterState) -> dict[str, tuple[int, int]]:
-    """Number of partitions and bytes of all replicas, by topic."""
-    count = np.bincount(state.partitions.topic, minlength=len(state.topics))
+def _topic_change(name: str, first: tuple[int, int, bool], second: tuple[int, int, bool]) -> TopicChange:
+    return TopicChange(
+        topic=name,
+        first_partitions=first[0],
+        second_partitions=second[0],
+        first_bytes=first[1],
+        second_bytes=second[1],
+        first_estimated=first[2],
+        second_estimated=second[2],
+    )
+
+
+def _by_topic(state: ClusterState) -> dict[str, tuple[int, int, bool]]:
+    """Number of partitions, bytes of all replicas and whether some are estimated, by topic."""
+    figures, topic = partition_figures(state), state.partitions.topic
+    count = np.bincount(topic, minlength=len(state.topics))
     size = np.zeros(len(state.topics), np.int64)
-    np.add.at(size, state.partitions.topic, partition_figures(state).bytes)
-    return dict(zip(state.topics.name, zip(count.tolist(), size.tolist(), strict=True), strict=True))
+    np.add.at(size, topic, figures.bytes)
+    estimated = np.bincount(topic, figures.estimated, len(state.topics)) > 0
+    columns = zip(count.tolist(), size.tolist(), estimated.tolist(), strict=True)
+    return dict(zip(state.topics.name, columns, strict=True))
 
 
 def _ids(state: ClusterState, rows: np.ndarray[tuple[int], np.dtype[np.int32]]) -> I64:

@@ -26,6 +26,8 @@ class PartitionFigures:
 
     leader_bytes: I64
     """Bytes of the leader's replica, or else of the largest one."""
+    leader_estimated: Bools
+    """These are an estimate; without a leader, if no size is known."""
     bytes: I64
     """Bytes of all replicas."""
     estimated: Bools
@@ -65,6 +67,7 @@ def partition_figures(state: ClusterState) -> PartitionFigures:
         none, no = np.empty(0, np.int64), np.empty(0, np.bool_)
         return PartitionFigures(
             leader_bytes=none,
+            leader_estimated=no,
             bytes=none,
             estimated=no,
             under_replicated=no,
@@ -73,13 +76,14 @@ def partition_figures(state: ClusterState) -> PartitionFigures:
             preferred=np.empty(0, np.int32),
         )
     first = p.first[:-1]
-    size = replica_bytes(state)
+    size, estimated = replica_bytes(state), is_estimated(state)
     leader = state.leader_replica
     preferred = r.broker[first]
     return PartitionFigures(
         leader_bytes=np.where(leader >= 0, size[leader], np.maximum.reduceat(size, first)),
+        leader_estimated=np.where(leader >= 0, estimated[leader], np.logical_and.reduceat(estimated, first)),
         bytes=np.add.reduceat(size, first),
-        estimated=np.logical_or.reduceat(is_estimated(state), first),
+        estimated=np.logical_or.reduceat(estimated, first),
         under_replicated=~np.logical_and.reduceat(r.in_sync, first),
         offline=p.leader < 0,
         not_preferred=(p.leader >= 0) & (p.leader != preferred),

@@ -95,7 +95,14 @@ def _brokers(found: Comparison, first: ClusterState, second: ClusterState) -> Ta
         """One figure in both snapshots."""
         keys_and_titles = ((f"first_{name}", f"{title} first"), (f"second_{name}", "second"))
         first_column, second_column = (
-            Column(key=key, title=titled, kind=kind, values=_at(getattr(of, name), at), dispensable=dispensable)
+            Column(
+                key=key,
+                title=titled,
+                kind=kind,
+                values=_at(getattr(of, name), at),
+                estimated=[row >= 0 and bool(of.estimated[row]) for row in at] if name == "bytes" else None,
+                dispensable=dispensable,
+            )
             for (key, titled), of, at in zip(keys_and_titles, figures, rows, strict=True)
         )
         return first_column, second_column
@@ -146,15 +153,26 @@ def _topics(found: Comparison, shown_rows: int | None) -> Table:
                 dispensable=1,
             ),
             Column(
-                key="first_bytes", title="bytes first", kind=ValueKind.BYTES, values=[t.first_bytes for t in topics]
+                key="first_bytes",
+                title="bytes first",
+                kind=ValueKind.BYTES,
+                values=[t.first_bytes for t in topics],
+                estimated=[t.first_estimated for t in topics],
             ),
-            Column(key="second_bytes", title="second", kind=ValueKind.BYTES, values=[t.second_bytes for t in topics]),
+            Column(
+                key="second_bytes",
+                title="second",
+                kind=ValueKind.BYTES,
+                values=[t.second_bytes for t in topics],
+                estimated=[t.second_estimated for t in topics],
+            ),
         ),
     )
 
 
 def _partitions(found: Comparison, first: ClusterState, second: ClusterState, shown_rows: int | None) -> Table:
-    size = partition_figures(second).leader_bytes[found.second_rows]
+    figures = partition_figures(second)
+    size, estimated = figures.leader_bytes[found.second_rows], figures.leader_estimated[found.second_rows]
     # moved ones first, then by size
     order = np.lexsort((found.second_rows, -size, ~found.is_moved))
     rows_a, rows_b = found.first_rows[order].tolist(), found.second_rows[order].tolist()
@@ -177,7 +195,13 @@ def _partitions(found: Comparison, first: ClusterState, second: ClusterState, sh
             Column(key="second_replicas", title="", values=two),
             Column(key="first_leader", title="", values=led_a),
             Column(key="second_leader", title="", values=led_b),
-            Column(key="bytes", title="bytes", kind=ValueKind.BYTES, values=size[order].tolist()),
+            Column(
+                key="bytes",
+                title="bytes",
+                kind=ValueKind.BYTES,
+                values=size[order].tolist(),
+                estimated=estimated[order].tolist(),
+            ),
         ),
     )
 

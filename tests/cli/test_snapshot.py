@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kafkabal.cli.framework.completion.command_pages import Page, pages
-from kafkabal.clusters.snapshot import read_snapshot
+from kafkabal.clusters.snapshot import read_snapshot, write_snapshot
 from kafkabal.errors import ExitCode
+from kafkabal.model.cluster_rows import TopicRow
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 LOPSIDED = str(SNAPSHOTS / "lopsided.jsonl")
@@ -75,6 +78,7 @@ def test_import_of_an_assignment(run_cli: Callable[..., Any], texts: Path) -> No
         (("--topics", "-", "--log-dirs", "-"), "only one of the files can be standard input"),
         (("--topics", LOPSIDED), "not JSON of ReassignPartitionsCommand"),
         (("--topics", "/nowhere"), "cannot read"),
+        (("--topics", "/dev/null"), "/dev/null: contains no brokers"),
     ],
 )
 def test_invalid_imports_are_refused(run_cli: Callable[..., Any], tmp_path: Path, words: Any, why: str) -> None:
@@ -110,6 +114,27 @@ def test_diff_of_equal_and_of_unrelated_snapshots(run_cli: Callable[..., Any]) -
     other = run_cli("inspect", "diff", LOPSIDED, str(SNAPSHOTS / "broken.jsonl"))
     assert "new topic" in other.out
     assert "these are snapshots of two clusters" in other.out
+
+
+def test_estimates_are_marked_in_a_diff(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Bytes on a dead broker and in their topic are estimates, in the snapshot where it is dead; others are facts."""
+    rows = brokers(3)
+    alive = cluster(rows, [topic("img", (1, 3), size_bytes=GB), topic("log", (1, 2), size_bytes=GB)])
+    lost = replace(partition(0, [1, 3], GB), isr=[1], sizes=[2 * GB, None], log_dirs=[0, None])
+    dead = cluster(
+        [*rows[:2], replace(rows[2], state="dead", log_dirs=[])],
+        [TopicRow(topic="img", partitions=[lost]), topic("log", (2, 1), size_bytes=2 * GB)],
+    )
+    files = [str(tmp_path / name) for name in ("alive.jsonl", "dead.jsonl")]
+    for state, file in zip((alive, dead), files, strict=True):
+        write_snapshot(state, Path(file))
+    found = json.loads(run_cli("inspect", "diff", *files, "-o", "json").out)
+    assert [b["second_bytes_estimated"] for b in found["brokers"]] == [False, False, True]
+    assert [b["first_bytes_estimated"] for b in found["brokers"]] == [False] * 3
+    assert {t["topic"]: t["second_bytes_estimated"] for t in found["topics"]} == {"img": True, "log": False}
+    rows_now = json.loads(run_cli("inspect", "--snapshot", files[1], "--by", "partition", "-o", "json").out)
+    sizes = {p["topic"]: (p["size_bytes_estimated"], p["all_replicas_bytes_estimated"]) for p in rows_now["partitions"]}
+    assert sizes == {"img": (False, True), "log": (False, False)}
 
 
 def _piped(*words: str) -> subprocess.CompletedProcess[bytes]:

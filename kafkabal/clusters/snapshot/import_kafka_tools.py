@@ -103,7 +103,7 @@ def read_kafka_text(topics: Path, log_dirs: Path | None, *, cluster_id: str, tak
     Raises
     ------
     InputFileError
-        If a line is not output of these tools, or the two texts contradict each other.
+        If a line is not output of these tools, they name no broker, or the two texts contradict each other.
     """
     lines = read_text(topics, DOCUMENT).splitlines()
     described = _read_assignment(topics, lines) if _has_json(lines) else _read_topics(topics, lines)
@@ -114,8 +114,12 @@ def read_kafka_text(topics: Path, log_dirs: Path | None, *, cluster_id: str, tak
         msgspec.structs.replace(topic, partitions=[sizes.complete(topic.topic, p) for p in topic.partitions])
         for topic in described
     ]
+    brokers = _brokers(reported, described)
+    if not brokers:
+        # a tool that fails prints nothing
+        raise InputFileError(topics, "contains no brokers")
     try:
-        return build_cluster(header, _brokers(reported, described), rows)
+        return build_cluster(header, brokers, rows)
     except InvalidClusterError as error:
         raise InputFileError(topics, error.message) from error
     except OverflowError as error:

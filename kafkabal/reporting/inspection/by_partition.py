@@ -35,7 +35,12 @@ def partition_table(inspection: Inspection) -> Table:
             Column(key="isr", title="", values=_replica_ids(state, order, only_in_sync=True)),
             _size(figures, order),
             Column(key="bar", title=" ", kind=ValueKind.BAR, dispensable=2, values=relative.tolist()),
-            Column(key="all_replicas_bytes", title="", values=figures.bytes[order].tolist()),
+            Column(
+                key="all_replicas_bytes",
+                title="",
+                values=figures.bytes[order].tolist(),
+                estimated=figures.estimated[order].tolist(),
+            ),
             shared_columns.remote(p.remote_bytes[order]),
             Column(key="start_offset", title="", values=counted(p.start_offset[order])),
             Column(key="end_offset", title="", values=counted(p.end_offset[order])),
@@ -70,7 +75,7 @@ def _size(figures: PartitionFigures, order: I64) -> Column:
         title="size",
         kind=ValueKind.BYTES,
         values=figures.leader_bytes[order].tolist(),
-        estimated=figures.estimated[order].tolist(),
+        estimated=figures.leader_estimated[order].tolist(),
     )
 
 
