@@ -3,7 +3,7 @@
 Two partitions move on three brokers while, at every call of the tool, anything possible may happen: copies complete,
 brokers die and return, others move partitions and set throttles, responses are lost, the tool crashes, stalls while
 another host takes over, is interrupted, or cannot write its journal or its output. Exits with 1, and prints the
-sequence of events, if an invariant is violated. Two disturbances take an hour: ``--checkpoint FILE --minutes 5`` runs
+sequence of events, if an invariant is violated. Two disturbances take hours: ``--checkpoint FILE --minutes 5`` runs
 the search in pieces.
 """
 
