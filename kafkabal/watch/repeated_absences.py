@@ -13,11 +13,9 @@ is repaired at last, and a restart is forgotten after twice its time.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from kafkabal.watch.broker_health import BrokerHealth, HealthChange
-
-NOT_THERE = frozenset({BrokerHealth.UNREACHABLE, BrokerHealth.DEAD})
 _FORGOTTEN_AFTER = 2.0
 """Times its length. In simulated loops of 40 minutes away and 30 to 45 there, 1 would fill the broker at each return,
 copy twice as much, and leave the bands for a fifth of four days instead of 6 to 8 %; 4 and 8 would fill
@@ -32,6 +30,7 @@ class _Broker:
     since_s: float = 0.0
     absent_s: float = 0.0
     """``absent`` at ``since_s``."""
+    was_dead: bool = False
     comes_and_goes: bool = False
 
     def absent_at_s(self, at_s: float) -> float:
@@ -41,7 +40,7 @@ class _Broker:
 
 
 class RepeatedAbsences:
-    """Tracks all brokers that have ever changed, also those that were repaired and hold no replica any more.
+    """Tracks all brokers that have ever been missing.
 
     Parameters
     ----------
@@ -54,18 +53,26 @@ class RepeatedAbsences:
         self._dead_after_s = dead_after_s
         self._brokers: dict[int, _Broker] = {}
 
-    def update(self, change: HealthChange, at_s: float) -> None:
-        """Process a change of the health of a broker at a monotonic time."""
-        broker = self._brokers.setdefault(change.broker, _Broker())
-        is_there = change.after not in NOT_THERE
-        if is_there != broker.is_there:
-            absent_s = broker.absent_at_s(at_s)
-            if is_there and change.before is not BrokerHealth.DEAD:
-                absent_s = broker.absent_s
-            broker.is_there, broker.since_s, broker.absent_s = is_there, at_s, min(absent_s, self._dead_after_s)
-            broker.comes_and_goes = broker.comes_and_goes and absent_s > 0
-        if change.after is BrokerHealth.DEAD and broker.absent_s > 0:
-            broker.comes_and_goes = True
+    def update(self, there: Collection[int], unreachable: Collection[int], dead: Collection[int], at_s: float) -> None:
+        """Process one observation at a monotonic time.
+
+        A broker that is in none of these is still missing: it was repaired, and holds no replica any more.
+        """
+        for broker in {*unreachable, *dead} - self._brokers.keys():
+            self._brokers[broker] = _Broker()
+        for broker, known in self._brokers.items():
+            self._observe(known, broker in there, broker in dead, at_s)
+
+    def _observe(self, known: _Broker, is_there: bool, is_dead: bool, at_s: float) -> None:
+        if is_there != known.is_there:
+            absent_s = known.absent_at_s(at_s)
+            if is_there:
+                absent_s = min(absent_s, self._dead_after_s) if known.was_dead else known.absent_s
+            known.is_there, known.since_s, known.absent_s, known.was_dead = is_there, at_s, absent_s, False
+            known.comes_and_goes = known.comes_and_goes and absent_s > 0
+        if is_dead:
+            known.was_dead = True
+            known.comes_and_goes = known.comes_and_goes or known.absent_s > 0
 
     def that_come_and_go(self, at_s: float) -> dict[int, float]:
         """Brokers that come and go, and ``absent`` of each in seconds."""

@@ -28,19 +28,20 @@ from kafkabal.executor import FoundRun
 from kafkabal.model import ClusterState
 from kafkabal.plan import Plan
 from kafkabal.units import format_duration
-from kafkabal.watch.broker_health import BrokerHealth, HealthChange, HealthMonitor
+from kafkabal.watch.broker_health import BrokerHealth, HealthMonitor
 from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Situation, decide, demotion_of
 from kafkabal.watch.finding_changes import changes_between
 from kafkabal.watch.heal import Healer, plan_of
 from kafkabal.watch.heal_policy import HealLevel
 from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger, read_ledger, write_ledger
 from kafkabal.watch.one_observation import WatchSummary, read_state, sample_brokers
-from kafkabal.watch.repeated_absences import NOT_THERE, RepeatedAbsences
+from kafkabal.watch.repeated_absences import RepeatedAbsences
 from kafkabal.watch.state_findings import NOTHING_FOUND, find
 from kafkabal.watch.watch_event_sender import WatchEventSender
 from kafkabal.watch.watch_events import EventKind, WatchListener
 from kafkabal.watch.watch_options import WatchOptions
 
+_NOT_THERE = frozenset({BrokerHealth.UNREACHABLE, BrokerHealth.DEAD})
 _NAP_S = 0.5
 """A signal takes effect within this time."""
 _LAST_WAIT_S = 300.0
@@ -172,9 +173,12 @@ class Watcher:
             self._events.blind(error)
             self._state_at_s = float("-inf")  # read as soon as a broker responds again
             return False
-        for change in self._monitor.update(samples, at_s):
-            self._note_health(change, at_s)
-            if {change.before, change.after} & NOT_THERE:
+        changes = self._monitor.update(samples, at_s)
+        unreachable, dead = (self._monitor.in_health(kind) for kind in (BrokerHealth.UNREACHABLE, BrokerHealth.DEAD))
+        self._absences.update(self._monitor.in_health(BrokerHealth.WELL, BrokerHealth.SLOW), unreachable, dead, at_s)
+        for change in changes:
+            self._events.health(change, comes_and_goes=change.broker in self._absences.that_come_and_go(at_s))
+            if {change.before, change.after} & _NOT_THERE:
                 # a plan from the last reading would drain a broker that has just come back
                 self._state_at_s = float("-inf")
         return True
@@ -192,7 +196,7 @@ class Watcher:
             self._events.blind(error)
             return
         self._events.seeing()
-        if not self._monitor.in_health(*NOT_THERE):
+        if not self._monitor.in_health(*_NOT_THERE):
             # a watch that was suspended for too long reports beside the one that took over, until it asks; but where a
             # broker is missing, the lock may not be available either, and waiting for it would delay observations
             self._is_alone()
@@ -217,15 +221,10 @@ class Watcher:
         """Track brokers that died or slowed down before this watch began, and no longer those that were removed."""
         at_s = self._clock.monotonic()
         for change in (*self._monitor.expect(brokers, at_s), *self._monitor.expect_slow(self._were_slow, at_s)):
-            self._note_health(change, at_s)
+            self._events.health(change)
         self._were_slow = {}
         for broker in self._monitor.forget_removed(brokers):
             self._events.removed(broker)
-
-    def _note_health(self, change: HealthChange, at_s: float) -> None:
-        """Count the absences of a broker, and report that its health has changed."""
-        self._absences.update(change, at_s)
-        self._events.health(change, comes_and_goes=change.broker in self._absences.that_come_and_go(at_s))
 
     def _decide(self) -> Decision:
         now = self._clock.utc_now()

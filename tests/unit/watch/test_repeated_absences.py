@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from kafkabal.watch.broker_health import BrokerHealth, HealthChange
 from kafkabal.watch.repeated_absences import RepeatedAbsences
 
 MINUTE_S = 60.0
 
 
-def after(*minutes: float, kind: BrokerHealth = BrokerHealth.DEAD, later: float = 0.0) -> dict[int, float]:
+def after(*minutes: float, later: float = 0.0, is_dead: bool = True) -> dict[int, float]:
     """Seconds found after a broker was there and missing in turn for so many minutes, and a while later."""
-    absences, at_s, health = RepeatedAbsences(30 * MINUTE_S), 0.0, BrokerHealth.WELL
-    for lasting in minutes:
-        following = kind if health is BrokerHealth.WELL else BrokerHealth.WELL
+    absences, at_s = RepeatedAbsences(30 * MINUTE_S), 0.0
+    for n, lasting in enumerate(minutes):
         at_s += lasting * MINUTE_S
-        absences.update(HealthChange(4, health, following, ""), at_s)
-        health = following
+        missing = [4] if n % 2 == 0 else []
+        absences.update({4}.difference(missing), missing, missing if is_dead else [], at_s)
     return absences.that_come_and_go(at_s + later * MINUTE_S)
 
 
@@ -42,4 +40,4 @@ def test_a_broker_that_stays_is_trusted_again() -> None:
 
 def test_a_broker_that_stays_registered_was_not_absent() -> None:
     """A broker that only cannot be reached, again and again, does not come and go."""
-    assert after(60, 20, 1, 20, kind=BrokerHealth.UNREACHABLE) == {}
+    assert after(60, 20, 1, 20, is_dead=False) == {}

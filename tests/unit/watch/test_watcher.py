@@ -515,6 +515,29 @@ def test_the_alert_of_a_broker_that_was_removed_ends(make_scene: Callable[[], Sc
     assert not [p for p in watcher.summary().problems if p.startswith("broker")]
 
 
+def test_a_broker_that_comes_and_goes_is_filled_once_it_stays(make_scene: Callable[[], Scene]) -> None:
+    """As on Kafka, it is no longer listed once it is repaired; when it is back, its earlier absences still count."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=600.0)
+    kafka = scene.memory.kafka
+    for there, away in ((2, 8), (1, 4)):
+        scene.run_for(watcher, minutes=there)
+        kafka.kill(4)
+        scene.run_for(watcher, minutes=away)
+        kafka.start(4)
+    assert scene.held()[3] == 0
+    del kafka.parts.brokers[4]
+    scene.run_for(watcher, minutes=2)
+    kafka.add_broker(brokers(4)[3])
+
+    scene.run_for(watcher, minutes=15)
+    assert scene.held()[3] == 0
+    assert "fill held back: broker 4 comes and goes" in [e.message for e in scene.events]
+    scene.run_for(watcher, minutes=10)
+
+    assert scene.held()[3] > 5
+
+
 def test_the_alert_of_a_failed_healing_ends_with_its_finding(
     make_scene: Callable[[], Scene], monkeypatch: pytest.MonkeyPatch
 ) -> None:
