@@ -42,8 +42,8 @@ class BrokerAdvice:
     suffices: int | None = None
     """This many suffice, as a plan proves; None if no plan ends within the target."""
     drain: tuple[int, ...] = ()
-    add: tuple[tuple[str | None, int], ...] = ()
-    """Rack and disk bytes of each broker to add."""
+    add: tuple[NewBroker, ...] = ()
+    """Brokers to add, under unused ids, by which warnings name them."""
     filled_by_others: tuple[int, ...] = ()
     """Live brokers that other programs alone fill beyond the target: with them no number of brokers is enough."""
     fullest_before: float = 0.0
@@ -90,7 +90,8 @@ def _shown_by_plan(
             continue
         tried = sizing
         try:
-            plan, after = _planned(state, sizing, tolerance)
+            new = _new_brokers(state, sizing)
+            plan, after = _planned(state, sizing, new, tolerance)
         except InfeasibleError as error:
             advice = replace(advice, warnings=(error.message,))
             continue
@@ -103,7 +104,7 @@ def _shown_by_plan(
                 bound=least_brokers(state, target, len(sizing.add)),
                 suffices=sizing.count,
                 drain=sizing.drain,
-                add=tuple((_rack(state, z), sizing.added_bytes) for z in sizing.add),
+                add=new,
                 fullest_after=fullest,
                 moved_bytes=plan.moved_bytes,
                 duration_s=plan_copy_s(plan.partitions, bytes_per_s),
@@ -112,13 +113,18 @@ def _shown_by_plan(
     return advice
 
 
-def _planned(state: ClusterState, sizing: BrokerSizing, tolerance: float) -> tuple[Plan, ClusterState]:
+def _new_brokers(state: ClusterState, sizing: BrokerSizing) -> tuple[NewBroker, ...]:
     taken = set(state.brokers.id.tolist())
     free = (broker for broker in count() if broker not in taken)
-    new = tuple(
+    return tuple(
         NewBroker(id=broker, rack=_rack(state, z), capacity_bytes=sizing.added_bytes)
         for z, broker in zip(sizing.add, free, strict=False)
     )
+
+
+def _planned(
+    state: ClusterState, sizing: BrokerSizing, new: tuple[NewBroker, ...], tolerance: float
+) -> tuple[Plan, ClusterState]:
     grown, options = suppose(state, PlanOptions(tolerance=tolerance), WhatIf(add=new, remove=frozenset(sizing.drain)))
     plan = make_plan(grown, options)
     return plan, apply_plan(grown, plan)

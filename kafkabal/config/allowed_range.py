@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +22,12 @@ class Range:
         return self.low <= value <= self.high and not (self.above and value == self.low)
 
     def __str__(self) -> str:
-        return f"above {self.low:,} and at most {self.high:,}" if self.above else f"{self.low:,} to {self.high:,}"
+        return self.in_words("{:,}".format)
+
+    def in_words(self, write: Callable[[float], str]) -> str:
+        """The range with its ends written like this, for numbers with a unit."""
+        low, high = write(self.low), write(self.high)
+        return f"above {low} and at most {high}" if self.above else f"{low} to {high}"
 
     def expect(self, what: str, value: float) -> None:
         """Check that a value is in the range.

@@ -64,13 +64,15 @@ def positive(read: Callable[[YamlNode], float]) -> Callable[[YamlNode], Any]:
     return read_positive
 
 
-def within(key: str, read: Callable[[YamlNode], float], allowed: Range) -> Callable[[YamlNode], Any]:
-    """The same parser, for values in a range only; ``key`` names the value in errors."""
+def within(
+    key: str, read: Callable[[YamlNode], float], allowed: Range, write: Callable[[float], str] = "{:,}".format
+) -> Callable[[YamlNode], Any]:
+    """The same parser, for values in a range only; ``key`` names the value in errors, which ``write`` the range."""
 
     def read_within(node: YamlNode) -> float:
         value = read(node)
         if value not in allowed:
-            raise node.error(f"{key} must be {allowed}, not {value_parsers.text(node)}")
+            raise node.error(f"{key} must be {allowed.in_words(write)}, not {value_parsers.text(node)}")
         return value
 
     return read_within

@@ -148,12 +148,18 @@ def _value(config: str, value: int | None) -> str:
 
 
 def _new_brokers(brokers: BrokerAdvice) -> Table:
-    """For programs: brokers to add."""
+    """Brokers to add; notes name them by these ids."""
     return Table(
         key="add",
         columns=(
-            Column(key="rack", title="add in rack", values=[rack for rack, _ in brokers.add]),
-            Column(key="capacity_bytes", title="size", kind=ValueKind.BYTES, values=[size for _, size in brokers.add]),
+            Column(key="broker", title="add broker", values=[broker.id for broker in brokers.add], label=True),
+            Column(key="rack", title="in rack", values=[broker.rack for broker in brokers.add]),
+            Column(
+                key="capacity_bytes",
+                title="size",
+                kind=ValueKind.BYTES,
+                values=[broker.capacity_bytes for broker in brokers.add],
+            ),
         ),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,14 @@ def test_both_pieces_of_advice(run_cli: Callable[..., Any]) -> None:
     assert freed == sorted(freed, reverse=True)
     assert all(row["moved_bytes"] == 0 for row in found["relief"] if row["config"])
     assert found["needed_bytes"] == found["relief"][-1]["moved_bytes"] > 0
+
+
+def test_new_brokers_are_listed_under_the_ids_of_the_notes(run_cli: Callable[..., Any]) -> None:
+    """A note about a broker that does not exist yet names one of those to add."""
+    found = json.loads(run_cli("advise", "--snapshot", LOPSIDED, "--target", "10%", "-o", "json").out)
+    named = {int(n) for note in found["notes"] for n in re.findall(r"^broker (\d+) remains", note)}
+    assert named - {1, 2, 3, 4, 5, 6}
+    assert named <= {1, 2, 3, 4, 5, 6} | {new["broker"] for new in found["add"]}
 
 
 @pytest.mark.parametrize("form", ["table", "yaml", "csv", "markdown"])

@@ -35,6 +35,7 @@ from kafkabal.config import (
     within,
     word,
 )
+from kafkabal.units import format_duration, percent_as_option
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
 from kafkabal.watch.simulation.simulation_case import (
     DAY_S,
@@ -87,9 +88,9 @@ def _signed_fraction(node: YamlNode) -> float:
     return -value_parsers.percent(YamlNode(text[1:], node.place))
 
 
-_time = within("a time", value_parsers.grace, Range(0, MOST_DAYS * DAY_S))
+_time = within("a time", value_parsers.grace, Range(0, MOST_DAYS * DAY_S), format_duration)
 """A time counted from the beginning; a bare 0 is the beginning itself."""
-_some_time = within("a time", value_parsers.some_time, Range(1, MOST_DAYS * DAY_S))
+_some_time = within("a time", value_parsers.some_time, Range(1, MOST_DAYS * DAY_S), format_duration)
 
 
 def _lasting(node: YamlNode) -> float:
@@ -131,9 +132,9 @@ def _broker(node: YamlNode) -> int:
 _kind = word(FaultKind, *FaultKind)
 
 _GROWTH: Final[Schema] = {
-    "per_day": ("per_day", within("per_day", _signed_fraction, Range(-1, 10))),
-    "spread": ("spread", within("spread", value_parsers.percent, Range(0, 10))),
-    "noise": ("noise", within("noise", value_parsers.percent, Range(0, 1))),
+    "per_day": ("per_day", within("per_day", _signed_fraction, Range(-1, 10), percent_as_option)),
+    "spread": ("spread", within("spread", value_parsers.percent, Range(0, 10), percent_as_option)),
+    "noise": ("noise", within("noise", value_parsers.percent, Range(0, 1), percent_as_option)),
     "retention": ("retention_s", _some_time),
 }
 _FAULT: Final[Schema] = {
@@ -168,7 +169,7 @@ _WATCH: Final[Schema] = {
 _CASE: Final[Schema] = {
     "kafkabal_case": ("version", value_parsers.whole_number),
     "seed": ("seed", value_parsers.whole_number),
-    "step": ("step_s", within("step", value_parsers.some_time, Range(60, DAY_S))),
+    "step": ("step_s", within("step", value_parsers.some_time, Range(60, DAY_S), format_duration)),
     "growth": ("growth", _record(GrowthTrend, _GROWTH, (), "growth")),
     "faults": ("faults", _list_of(_record(BrokerFault, _FAULT, ("broker", "at", "for"), "a fault"))),
     "random_faults": ("random_faults", _record(RandomFaults, _RANDOM, ("every", "for"), "random faults")),

@@ -74,7 +74,7 @@ def test_lacking_brokers_are_added_where_racks_need_them() -> None:
     advice = advise_brokers(state, 0.6, 0.02, 50e6)
     assert advice.bound == 12
     assert advice.suffices == 12
-    assert sorted(rack or "" for rack, _ in advice.add) == ["r0", "r1", "r2"]
+    assert sorted(broker.rack or "" for broker in advice.add) == ["r0", "r1", "r2"]
     assert advice.fullest_after is not None
     assert advice.fullest_after <= 0.605
 
