@@ -43,7 +43,12 @@ def plan_diff_report(first: Plan, second: Plan, shown_rows: int | None = FIRST_M
                 ),
             ),
         ),
+        notes=("these are plans of two clusters",) if _are_of_two_clusters(first, second) else (),
     )
+
+
+def _are_of_two_clusters(first: Plan, second: Plan) -> bool:
+    return bool(first.cluster_id and second.cluster_id and first.cluster_id != second.cluster_id)
 
 
 def _headline(first: Plan, second: Plan, differing: int) -> str:

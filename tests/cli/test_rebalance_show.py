@@ -91,6 +91,16 @@ def test_two_plans_are_compared(snapshot: str, run_cli: Cli, tmp_path: Path) -> 
     assert "partitions differ" in run_cli("rebalance", "diff", str(one), str(two)).out
 
 
+def test_plans_of_two_clusters_are_not_compared_silently(snapshot: str, run_cli: Cli, tmp_path: Path) -> None:
+    """A diff of plans of two clusters says so, as a diff of snapshots does."""
+    lopsided = str(Path(__file__).parent / "snapshots" / "lopsided.jsonl")
+    plans = [str(tmp_path / "one.json"), str(tmp_path / "two.json")]
+    for source, path in zip((snapshot, lopsided), plans, strict=True):
+        run_cli("rebalance", "plan", "--snapshot", source, "--out", path, "-q")
+    assert "these are plans of two clusters" in run_cli("rebalance", "diff", *plans).out
+    assert "two clusters" not in run_cli("rebalance", "diff", plans[0], plans[0]).out
+
+
 @pytest.mark.parametrize(
     ("words", "because"),
     [
