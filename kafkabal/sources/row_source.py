@@ -268,8 +268,13 @@ class RowSource:
             file = self._file.open()
         except OSError as error:
             raise self._error(f"cannot read: {error.strerror or error}") from error
-        self._check_unchanged(part)
+        if not self._has_grown(part):
+            self._check_unchanged(part)
         return file
+
+    def _has_grown(self, part: Part) -> bool:
+        """Whether a file that can be appended to has become longer; that its beginning is the same is checked later."""
+        return not self._format.needs_seek and self._version().size_bytes > part.size_bytes
 
     def _check_unchanged(self, part: Part) -> None:
         if self._file is not None and self._version() != (part.size_bytes, part.mtime_ns):
@@ -280,9 +285,9 @@ class RowSource:
         try:
             self._check_unchanged(part)
         except InputFileError:
-            size_bytes, stamp = self._version()
-            if self._format.needs_seek or size_bytes <= part.size_bytes:
+            if not self._has_grown(part):
                 raise
+            size_bytes, stamp = self._version()
             if not self.begins_with(Part(name=part.name, size_bytes=size_bytes, mtime_ns=stamp), sent):
                 raise
 
@@ -363,9 +368,25 @@ class _Unclosed(io.RawIOBase):
 def _format_of(file: LocalFile | RemoteFile | None) -> RowFormat:
     found = format_by_name(file.file_name if file else None)
     if found is None:
+        _check_readable(file)
         known = ", ".join(f.value for f in RowFormat)
         raise UsageError(
             f"{file}: unknown file format",
             hint=f"add --format, one of {known}; to send it as one record, name its folder and --include it",
         )
     return found
+
+
+def _check_readable(file: LocalFile | RemoteFile | None) -> None:
+    """Check that there is a file, before its name is blamed.
+
+    Raises
+    ------
+    InputFileError
+        If it cannot be read, or is no regular file.
+    """
+    try:
+        if file is not None:
+            file.version()
+    except OSError as error:
+        raise InputFileError(str(file), f"cannot read: {error.strerror or error}") from error

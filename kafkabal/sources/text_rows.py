@@ -20,16 +20,16 @@ _PACKED: Final = (b"\x1f\x8b\x08", b"BZh91AY&SY", b"\xfd7zXZ\0", b"\x28\xb5\x2f\
 
 def text_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
     """One row per line."""
-    yield from _lines(file)
+    yield from _lines(file, size_bytes)
 
 
-def json_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
+def json_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
     """One JSON object per line, which is parsed only if fields are wanted."""
     if not wanted.needs_fields:
-        yield from _lines(file)
+        yield from _lines(file, size_bytes)
         return
     decode = msgspec.json.Decoder(dict[str, Any]).decode
-    for rows in _lines(file):
+    for rows in _lines(file, size_bytes):
         fields: list[Fields] = []
         try:
             for text in rows.texts:
@@ -42,10 +42,10 @@ def json_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterat
         yield rows._replace(fields=fields)
 
 
-def csv_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
+def csv_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
     """Each CSV row as a JSON object; the first line names the fields."""
     csv.field_size_limit(min(sys.maxsize, 1 << 30))
-    lines = _CsvLines(file)
+    lines = _CsvLines(file, size_bytes)
     reader = csv.DictReader(lines, strict=True)
     texts: list[bytes] = []
     fields: list[Fields] = []
@@ -77,8 +77,8 @@ def csv_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator
 class _CsvLines:
     """Lines of a file, decoded one by one: decoding ahead of the rows could not tell which line is not UTF-8."""
 
-    def __init__(self, file: IO[bytes]) -> None:
-        self._pieces = _whole_lines(file)
+    def __init__(self, file: IO[bytes], size_bytes: int) -> None:
+        self._pieces = _whole_lines(file, size_bytes)
         self._lines: list[bytes] = []
         self.number = 0
         self.read_bytes = 0
@@ -100,8 +100,11 @@ class _CsvLines:
         return self._lines.pop().decode("utf-8-sig" if self.number == 1 else "utf-8")
 
 
-def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
+def _whole_lines(file: IO[bytes], size_bytes: int) -> Iterator[bytes]:
     """Yield the whole lines of each read; a partial line is prepended to the next.
+
+    The last line needs no line break, unless the file has grown beyond its given size: then its writer may not have
+    finished the line, and a later run reads all of it.
 
     Raises
     ------
@@ -109,23 +112,25 @@ def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
         If the file is compressed: its bytes between line breaks would be sent as if they were rows.
     """
     pieces: list[bytes] = []
+    read_bytes = 0
     if file.peek(1).startswith(_PACKED):  # type: ignore[attr-defined]
         hint = "decompress it first, or feed it to standard input: zcat FILE | kafkabal produce TOPIC -"
         raise BadRowError(None, "is compressed", hint)
     while data := file.read1(_READ_BYTES):  # type: ignore[attr-defined]
+        read_bytes += len(data)
         end = data.rfind(b"\n") + 1
         if end:
             yield b"".join([*pieces, data[:end]])
             pieces = [data[end:]] if end < len(data) else []
         else:
             pieces.append(data)
-    if pieces:
+    if pieces and (read_bytes <= size_bytes or not size_bytes):
         yield b"".join(pieces)
 
 
-def _lines(file: IO[bytes]) -> Iterator[Rows]:
+def _lines(file: IO[bytes], size_bytes: int) -> Iterator[Rows]:
     number = 1
-    for piece in _whole_lines(file):
+    for piece in _whole_lines(file, size_bytes):
         lines = (piece.removeprefix(BOM_UTF8) if number == 1 else piece).split(b"\n")
         if not lines[-1]:
             lines.pop()

@@ -86,9 +86,9 @@ def _call(transform: Transform, value: bytes, headers: Headers, record: str) -> 
         raise InputFileError(
             record,
             f"transform {transform.name!r} returned {type(made).__name__}",
-            hint="return (bytes, [(name, bytes), ...]), with names in UTF-8",
+            hint="return (bytes, [(name, bytes), ...]), with names in UTF-8 and without NUL",
         )
-    return made[0], list(made[1])
+    return made[0], [(name, content) for name, content in made[1]]
 
 
 def _is_record(made: Any) -> bool:
@@ -101,6 +101,7 @@ def _is_record(made: Any) -> bool:
             isinstance(header, tuple | list)
             and len(header) == 2
             and isinstance(header[0], str)
+            and "\0" not in header[0]
             and isinstance(header[1], str | bytes | None)
             and all(is_utf8(part) for part in header if isinstance(part, str))
             for header in made[1]

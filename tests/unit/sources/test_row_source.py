@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from kafkabal.errors import InputFileError, UsageError
+from kafkabal.sources.remote_files import RemoteFile
 from kafkabal.sources.row_formats import RowFormat
 from kafkabal.sources.row_source import RowSource
 from kafkabal.sources.source_protocol import ChangedRowsError, RowChecksum, WantedRecords
@@ -268,6 +269,23 @@ def test_a_file_that_grows_while_it_is_sent_is_sent_with_its_new_rows(tmp_path: 
     assert found + [value for block in blocks for value in block.values] == [b"a", b"b", b"c"]
 
 
+@pytest.mark.parametrize("name", ["a.txt", "a.jsonl", "a.csv"])
+def test_a_file_that_is_being_written_is_sent_up_to_its_last_whole_line(tmp_path: Path, name: str) -> None:
+    """It may grow at any time after it was listed; a line that its writer has not finished is left to the next run."""
+    path = written(tmp_path, name, b"a,b\n1,2\n3,4")
+    source = RowSource(path)
+    (part,) = source.listing().parts
+    assert len(rows_of(source)) == (2 if name == "a.csv" else 3)
+    with path.open("ab") as file:
+        file.write(b"5\n6,")
+    blocks = source.blocks([WantedRecords(0, 0, part)])
+    found = next(blocks).values
+    with path.open("ab") as file:
+        file.write(b"7")
+    found += [value for block in blocks for value in block.values]
+    assert found[-1] in (b"3,45", b'{"a":"3","b":"45"}')
+
+
 @pytest.mark.parametrize("content", [b"a\nB\n", b"x\na\nb\n", b"a\n"])
 def test_a_file_that_is_rewritten_while_it_is_sent_is_not_taken_for_whole(tmp_path: Path, content: bytes) -> None:
     """If rows that were sent are no longer in the file, the run stops."""
@@ -342,8 +360,20 @@ def test_unreadable_formats_are_refused(
 ) -> None:
     """An unknown format is refused, and so are fields or places that a format lacks."""
     stream = None if path else io.BytesIO()
+    written(tmp_path, "a.dat", b"x")
     with pytest.raises(UsageError, match=message):
         RowSource(tmp_path / path if path else None, stream=stream, row_format=row_format, **fields)
+
+
+def test_a_missing_file_is_not_blamed_for_its_name(tmp_path: Path) -> None:
+    """A name without a format may be a misspelt folder of a store, or a pipe."""
+    os.mkfifo(tmp_path / "pipe")
+    for file, message in (
+        (RemoteFile(f"file://{tmp_path}/imagnet"), "(?i)cannot read: no such file or"),
+        (tmp_path / "pipe", "is not a regular file"),
+    ):
+        with pytest.raises(InputFileError, match=message):
+            RowSource(file)
 
 
 def test_options_that_make_other_records_are_reported(tmp_path: Path) -> None:

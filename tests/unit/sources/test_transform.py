@@ -47,8 +47,25 @@ def test_rows_are_transformed_too(tmp_path: Path) -> None:
     assert source.options == {"--transform": HERE}
 
 
+def test_headers_may_be_lists(tmp_path: Path) -> None:
+    """confluent-kafka requires tuples; a transform that reads its headers from JSON has lists."""
+    (tmp_path / "a").write_bytes(b"1")
+    source = FolderSource(tmp_path, transform=Transform("m:f", lambda value, _: (value, [["a", b"b"]])))  # type: ignore[arg-type, return-value]
+    (record,) = records_of(source, source.listing().parts[0])
+    assert record.headers == [("a", b"b")]
+
+
 @pytest.mark.parametrize(
-    "made", [None, b"x", ("x", []), (b"x", [("a", 1)]), (b"x", {"a": b"b"}), (b"x", [("\udcff", b"")])]
+    "made",
+    [
+        None,
+        b"x",
+        ("x", []),
+        (b"x", [("a", 1)]),
+        (b"x", {"a": b"b"}),
+        (b"x", [("\udcff", b"")]),
+        (b"x", [("cut\0here", b"")]),
+    ],
 )
 def test_invalid_records_are_refused(tmp_path: Path, made: Any) -> None:
     """A result that is not a record is refused, and the error names the record and the transform."""
