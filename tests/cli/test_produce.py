@@ -214,6 +214,7 @@ def test_without_a_cluster_nothing_is_sent(run_cli: Callable[..., Any], data: Pa
     outcome = run_cli("produce", "images", str(data / "folder"))
     assert outcome.code == 2
     assert "--bootstrap-server" in outcome.err
+    assert "--snapshot" not in outcome.err
 
 
 @pytest.mark.parametrize(

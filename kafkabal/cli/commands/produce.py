@@ -9,7 +9,7 @@ import typer
 
 from kafkabal.atomic_files import parse_path
 from kafkabal.cli.commands.produce_command_options import SendingOptions, SourceOptions
-from kafkabal.cli.framework.cluster_access import await_broker, live_connection, open_cluster
+from kafkabal.cli.framework.cluster_access import await_broker, expect_live_cluster, live_connection, open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.open_transfer_textfile import open_textfile
@@ -68,6 +68,7 @@ def produce(
 
       zcat clicks.gz | kafkabal produce clicks - --policy power-of-d:d=2
     """
+    expect_live_cluster(settings, "produce")
     written = [sending.manifest, output.textfile, output.output_file, context.state_dir]
     chosen, prometheus = _source(source, source_options, written, context), measurements.query()
     is_plain = (sending, measurements, settings.scores) == (SendingOptions(), MeasurementOptions(), ())
