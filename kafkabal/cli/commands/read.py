@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from kafkabal.atomic_files import check_replaceable
+from kafkabal.cli.framework.cluster_access import live_connection
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.open_transfer_textfile import open_textfile
 from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
@@ -18,7 +19,7 @@ from kafkabal.cli.framework.shared_options import Format, Forms, OutputOptions, 
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.config import Settings
-from kafkabal.errors import ConfigError, ExitCode, InterruptedRunError, PartialFailureError, UsageError, unknown_topic
+from kafkabal.errors import ExitCode, InterruptedRunError, PartialFailureError, UsageError, unknown_topic
 from kafkabal.printable import printable
 from kafkabal.units import format_duration, parse_duration, parse_positive_bytes
 from kafkabal.wording import counted_noun
@@ -147,7 +148,7 @@ def read(
     _check(options, measuring, output, context)
     from kafkabal.clusters.kafka import KafkaCluster
 
-    with KafkaCluster(_connection(settings)) as cluster:
+    with KafkaCluster(live_connection(settings, "read")) as cluster:
         written = open_textfile(output.textfile, "read", topic, cluster, settings, context)
     with written:
         if options.follow:
@@ -184,7 +185,7 @@ def _measure(
     written: "TransferTextfile",
     context: CommandContext,
 ) -> None:
-    connection = _connection(settings)
+    connection = live_connection(settings, "read")
     with _interruptible("nothing was measured"):
         _topic_id(connection, topic)
         from kafkabal.reader import DEFAULT_PREFETCH_BYTES, MeasureRequest, measure, pin, training_file
@@ -230,7 +231,7 @@ def _restore(
     written: "TransferTextfile",
     context: CommandContext,
 ) -> None:
-    connection = _connection(settings)
+    connection = live_connection(settings, "read")
     with _interruptible("run the same command again to restore the missing files"):
         _topic_id(connection, topic)
         from kafkabal.reader import FolderRestore, TopicReader
@@ -271,7 +272,7 @@ def _follow(
     written: "TransferTextfile",
     context: CommandContext,
 ) -> None:
-    connection = _connection(settings)
+    connection = live_connection(settings, "read")
     count = size_bytes = 0
     try:
         topic_id = _topic_id(connection, topic)
@@ -333,15 +334,6 @@ def _topic_id(connection: "ConnectionSettings", topic: str) -> str:
     if described is None:
         raise unknown_topic(topic)
     return described.topic_id
-
-
-def _connection(settings: Settings) -> "ConnectionSettings":
-    from kafkabal.config import ConnectionSettings, cluster_address
-
-    address = cluster_address(settings)
-    if not isinstance(address, ConnectionSettings):
-        raise ConfigError("records can only be read from live brokers", hint="give --bootstrap-server HOST:PORT")
-    return address
 
 
 @contextmanager
