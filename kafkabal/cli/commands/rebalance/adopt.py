@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkabal.cli.commands.rebalance.run_command_options import (
+    ADOPTED_RUN_SETTINGS,
     LIVE_RUN_CLUSTER,
     OF_RUNS,
-    ADOPTED_RUN_SETTINGS,
     RunCommandOptions,
     RunFormat,
     RunOutput,

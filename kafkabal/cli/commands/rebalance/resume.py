@@ -3,8 +3,8 @@
 from typing import Annotated
 
 from kafkabal.cli.commands.rebalance.run_command_options import (
-    RUN_CLUSTER,
     REOPENED_RUN_SETTINGS,
+    RUN_CLUSTER,
     JournalOption,
     RunCommandOptions,
     RunOutput,

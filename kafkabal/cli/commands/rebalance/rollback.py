@@ -5,8 +5,8 @@ from typing import Annotated, Final
 import typer
 
 from kafkabal.cli.commands.rebalance.run_command_options import (
-    RUN_CLUSTER,
     REOPENED_RUN_SETTINGS,
+    RUN_CLUSTER,
     JournalOption,
     RunCommandOptions,
     RunOutput,
