@@ -29,6 +29,7 @@ from kafkabal.sources.source_protocol import (
     RowChecksum,
     WantedRecords,
 )
+from kafkabal.sources.text_rows import PACKED_SUFFIXES, UNPACK_HINT
 from kafkabal.sources.transform import Transform, transform_block
 from kafkabal.wording import counted_noun
 
@@ -369,10 +370,12 @@ def _format_of(file: LocalFile | RemoteFile | None) -> RowFormat:
     found = format_by_name(file.file_name if file else None)
     if found is None:
         _check_readable(file)
+        if str(file).lower().endswith(PACKED_SUFFIXES):
+            raise UsageError(f"{file}: is compressed", hint=UNPACK_HINT)
         known = ", ".join(f.value for f in RowFormat)
         raise UsageError(
             f"{file}: unknown file format",
-            hint=f"add --format, one of {known}; to send it as one record, name its folder and --include it",
+            hint=f"add --format, one of {known}; to send whole files as records, name their folder",
         )
     return found
 

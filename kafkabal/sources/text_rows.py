@@ -16,6 +16,9 @@ from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, Want
 _READ_BYTES = 1 << 18
 _PACKED: Final = (b"\x1f\x8b\x08", b"BZh91AY&SY", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd")
 """How files of gzip, bzip2, xz and zstd begin."""
+PACKED_SUFFIXES: Final = (".gz", ".bz2", ".xz", ".zst")
+"""How their names end."""
+UNPACK_HINT: Final = "decompress it first, or feed it to standard input: zcat FILE | kafkabal produce TOPIC -"
 
 
 def text_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
@@ -114,8 +117,7 @@ def _whole_lines(file: IO[bytes], size_bytes: int) -> Iterator[bytes]:
     pieces: list[bytes] = []
     read_bytes = 0
     if file.peek(1).startswith(_PACKED):  # type: ignore[attr-defined]
-        hint = "decompress it first, or feed it to standard input: zcat FILE | kafkabal produce TOPIC -"
-        raise BadRowError(None, "is compressed", hint)
+        raise BadRowError(None, "is compressed", UNPACK_HINT)
     while data := file.read1(_READ_BYTES):  # type: ignore[attr-defined]
         read_bytes += len(data)
         end = data.rfind(b"\n") + 1

@@ -351,6 +351,7 @@ def test_rows_before_one_that_cannot_be_sent_are_sent() -> None:
     ("path", "row_format", "fields", "message"),
     [
         ("a.dat", None, {}, "unknown file format"),
+        ("a.jsonl.gz", None, {}, "is compressed"),
         ("a.txt", None, {"key_field": "k"}, "plain text have no fields"),
         (None, RowFormat.PARQUET, {}, "cannot read Parquet from standard input"),
     ],
@@ -360,7 +361,8 @@ def test_unreadable_formats_are_refused(
 ) -> None:
     """An unknown format is refused, and so are fields or places that a format lacks."""
     stream = None if path else io.BytesIO()
-    written(tmp_path, "a.dat", b"x")
+    for name in ("a.dat", "a.jsonl.gz"):
+        written(tmp_path, name, b"x")
     with pytest.raises(UsageError, match=message):
         RowSource(tmp_path / path if path else None, stream=stream, row_format=row_format, **fields)
 
