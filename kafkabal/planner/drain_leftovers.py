@@ -1,4 +1,4 @@
-"""What remains after a plan although it should move: on drained brokers and in log dirs."""
+"""What remains on drained brokers and in log dirs after a plan although it should move, and racks that a drain empties."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from kafkabal.model import I64, ClusterState, has_readable_copy, is_reassigned, replica_bytes
+from kafkabal.model import (
+    I64,
+    ClusterState,
+    has_readable_copy,
+    is_reassigned,
+    rack_numbers,
+    racks_by_partition,
+    replica_bytes,
+)
 from kafkabal.planner.problem import Problem
 from kafkabal.scoring import Evaluation, evaluate, load_score
-from kafkabal.wording import counted_noun, first_of
+from kafkabal.wording import counted_noun, first_of, plural
 
 LOG_DIR = load_score("log-dir")
 
@@ -27,12 +35,14 @@ _FEW = 10
 def remains_of(problem: Problem, after: ClusterState) -> tuple[str, ...]:
     """A line for each drained broker that keeps something that may not move, and for each with uneven log dirs.
 
+    Another one if the drain leaves a rack without brokers: its partitions then span fewer racks.
+
     Parameters
     ----------
     after
         The cluster once the plan is applied.
     """
-    return (*_on_drained(problem), *_in_log_dirs(problem, after))
+    return (*_on_drained(problem), *_in_fewer_racks(problem, after), *_in_log_dirs(problem, after))
 
 
 def _on_drained(problem: Problem) -> Iterator[str]:
@@ -52,6 +62,27 @@ def _on_drained(problem: Problem) -> Iterator[str]:
                 f"broker {broker_id} keeps {counted_noun(waiting.size, 'replica')} "
                 "of partitions that another tool is reassigning"
             )
+
+
+def _in_fewer_racks(problem: Problem, after: ClusterState) -> Iterator[str]:
+    state = problem.state
+    if not problem.options.drain:
+        return
+    fewer = np.flatnonzero(_racks(after) < _racks(state))
+    if fewer.size:
+        live, rack = state.brokers.is_live, rack_numbers(state)
+        emptied = np.setdiff1d(rack[live], rack[live & ~problem.leaves])
+        names = [state.racks[z] for z in emptied.tolist() if z < len(state.racks)]
+        where = f"no broker remains in {plural(len(names), 'rack')} {first_of(names, _NAMED)}: " if names else ""
+        spans = "spans" if fewer.size == 1 else "span"
+        yield f"{where}{counted_noun(fewer.size, 'partition')} {spans} fewer racks: {_topics(state, fewer)}"
+
+
+def _racks(state: ClusterState) -> I64:
+    """int64, shape (n_partitions,): racks of the live brokers that hold each partition."""
+    r = state.replicas
+    held = state.brokers.is_live[r.broker] & ~r.removing
+    return racks_by_partition(r.partition[held], rack_numbers(state)[r.broker[held]], len(state.partitions))
 
 
 def _topics(state: ClusterState, partitions: I64) -> str:

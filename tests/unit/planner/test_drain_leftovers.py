@@ -46,6 +46,18 @@ def test_topics_that_were_not_chosen_are_named_too() -> None:
     assert _warnings_of_drain(PlanOptions()) == []
 
 
+def test_a_drain_that_empties_a_rack_says_who_loses_it() -> None:
+    """A plan may drain the last broker of a rack, but not silently; a drain that keeps the spread has no warning."""
+    state = cluster(brokers(5, racks=3), [topic("img", (1, 2, 3), (3, 4, 5), (4, 5)), topic("log", (2, 3, 4))])
+
+    def warnings(broker: int) -> list[str]:
+        plan = make_plan(state, PlanOptions(drain=frozenset({broker}), mode=Mode.REPAIR_ONLY))
+        return [line for line in plan.warnings if "racks" in line]
+
+    assert warnings(3) == ["no broker remains in rack r2: 3 partitions span fewer racks: img, log"]
+    assert warnings(1) == []
+
+
 def _warnings_of_dirs(options: PlanOptions, *, brokers_: int = 2) -> list[str]:
     """Warnings about brokers with two log dirs, one of which holds a replica larger than all others."""
     parts = [
