@@ -1,4 +1,4 @@
-"""What remains on drained brokers and in log dirs after a plan although it should move, and racks that a drain empties."""
+"""What stays on drained brokers and in log dirs after a plan although it should move; racks that a drain empties."""
 
 from __future__ import annotations
 

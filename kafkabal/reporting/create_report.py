@@ -189,7 +189,7 @@ def _assignment_table(topics: Sequence[PlacedTopic], *, shown: bool) -> Table:
         for_programs=not shown,
         columns=(
             Column(key="topic", title="topic", values=[row[0] for row in rows]),
-            Column(key="partition", title="partition", kind=ValueKind.NUMBER, values=[row[1] for row in rows]),
+            Column(key="partition", title="partition", kind=ValueKind.ID, values=[row[1] for row in rows]),
             Column(key="replicas", title="replicas", values=[list(row[2]) for row in rows]),
             Column(key="log_dirs", title="log dirs" if has_dirs else "", wraps=True, values=log_dirs),
         ),

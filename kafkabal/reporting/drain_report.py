@@ -86,7 +86,7 @@ def _room(found: DrainCheck) -> Table:
         title="room",
         shown_rows=_SHOWN,
         columns=(
-            Column(key="broker", title="broker", kind=ValueKind.NUMBER, values=list(found.target), label=True),
+            Column(key="broker", title="broker", kind=ValueKind.ID, values=list(found.target), label=True),
             Column(key="log_dir", title="log dir", values=list(found.target_dir), label=True),
             Column(key="room_bytes", title="room", kind=ValueKind.BYTES, values=list(found.target_room_bytes)),
         ),

@@ -160,7 +160,7 @@ def _moves_table(moves: Sequence[MoveInFlight]) -> Table:
                 title="partition",
                 values=[f"{move.replica.topic}-{move.replica.partition}" for move in moves],
             ),
-            Column(key="to", title="to", kind=ValueKind.NUMBER, values=[move.replica.broker for move in moves]),
+            Column(key="to", title="to", kind=ValueKind.ID, values=[move.replica.broker for move in moves]),
             Column(
                 key="copied", title="copied", kind=ValueKind.PERCENT, values=[move.copied_fraction for move in moves]
             ),

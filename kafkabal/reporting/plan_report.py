@@ -107,11 +107,11 @@ def _pairs(traffic: Traffic) -> Table:
             Column(
                 key="from_broker",
                 title="from broker",
-                kind=ValueKind.NUMBER,
+                kind=ValueKind.ID,
                 values=[None if b == NO_BROKER else b for b in source.tolist()],
                 label=True,
             ),
-            Column(key="to_broker", title="to broker", kind=ValueKind.NUMBER, values=target.tolist(), label=True),
+            Column(key="to_broker", title="to broker", kind=ValueKind.ID, values=target.tolist(), label=True),
             Column(key="replicas", title="replicas", kind=ValueKind.NUMBER, values=replicas[order].tolist()),
             Column(key="bytes", title="bytes", kind=ValueKind.BYTES, values=sizes[order].tolist(), dispensable=-1),
         ),
@@ -125,7 +125,7 @@ def _brokers(traffic: Traffic) -> Table:
         key="brokers",
         title="brokers",
         columns=(
-            Column(key="broker", title="broker", kind=ValueKind.NUMBER, values=ids.tolist(), label=True),
+            Column(key="broker", title="broker", kind=ValueKind.ID, values=ids.tolist(), label=True),
             Column(
                 key="bytes_in", title="in", kind=ValueKind.BYTES, values=_sums(comes, traffic.bytes, len(ids)).tolist()
             ),

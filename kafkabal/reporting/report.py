@@ -23,6 +23,9 @@ class ValueKind(StrEnum):
 
     TEXT = "text"
     NUMBER = "number"
+    """With a comma between thousands."""
+    ID = "id"
+    """The id of a broker or the number of a partition, as in Kafka's own tools."""
     BYTES = "bytes"
     RATE = "rate"
     """Bytes per second."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -353,3 +354,22 @@ def test_any_name_can_be_written_to_any_terminal(tmp_path: Path, form: str) -> N
     assert done.stdout.isascii()
     if form == "json":
         assert json.loads(done.stdout)["brokers"][0]["rack"] == "r\u00fc\u20ac"
+
+
+def test_ids_are_written_as_kafka_writes_them(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Brokers of old clusters are numbered from 1001: no table writes that as 1,001."""
+    rows = [replace(row, broker=1000 + row.broker) for row in brokers(4)]
+    parts = [partition(number, [1001, 1002], 10**9) for number in range(1200)]
+    path = tmp_path / "old.jsonl"
+    write_snapshot(cluster(rows, [TopicRow(topic="img", partitions=parts)]), path)
+    on = ("--snapshot", str(path))
+    for words in (
+        ("inspect", "--by", "partition", "--top", "0", *on),
+        ("rebalance", "plan", "--all", *on),
+        ("rebalance", "--drain", "1001", "--check", *on),
+        ("create", "new", "-p", "1100", "-r", "1", "--dry-run", *on),
+    ):
+        shown = run_cli(*words, environ={"COLUMNS": "200"})
+        assert shown.code == 0, shown.err
+        assert "1001" in shown.out
+        assert not re.search(r"(?:^| )1,00[1-4](?: |$)", shown.out, re.MULTILINE), words

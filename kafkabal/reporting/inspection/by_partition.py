@@ -26,11 +26,9 @@ def partition_table(inspection: Inspection) -> Table:
         shown_rows=_SHOWN,
         columns=(
             Column(key="topic", title="topic", values=[names[t] for t in p.topic[order].tolist()], label=True),
-            Column(
-                key="partition", title="partition", kind=ValueKind.NUMBER, values=p.number[order].tolist(), label=True
-            ),
+            Column(key="partition", title="partition", kind=ValueKind.ID, values=p.number[order].tolist(), label=True),
             *_state(figures, order),
-            Column(key="leader", title="leader", kind=ValueKind.NUMBER, values=_leader_ids(state, order)),
+            Column(key="leader", title="leader", kind=ValueKind.ID, values=_leader_ids(state, order)),
             Column(key="replicas", title="replicas", values=_replica_ids(state, order, only_in_sync=False)),
             Column(key="isr", title="", values=_replica_ids(state, order, only_in_sync=True)),
             _size(figures, order),

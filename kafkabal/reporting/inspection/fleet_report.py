@@ -136,7 +136,7 @@ def _brokers_and_bytes(members: Sequence[Member]) -> Iterator[Column]:
     yield _figure(members, "capacity_bytes", "", ValueKind.BYTES, capacity)
     yield _figure(members, "full", "full", ValueKind.PERCENT)
     yield _figure(members, "fullest", "fullest", ValueKind.PERCENT, fullest)
-    yield _figure(members, "fullest_broker", "on broker", dispensable=3)
+    yield _figure(members, "fullest_broker", "on broker", ValueKind.ID, dispensable=3)
     yield _figure(members, "skew", "worst skew", ValueKind.PERCENT)
     yield _figure(members, "worst_score", "by score", ValueKind.TEXT, dispensable=1)
 

@@ -148,7 +148,7 @@ def _differing(found: Sequence[PartitionState]) -> Table:
             Column(key="stage", title="stage", values=[r.stage.value for r in rows]),
             Column(key="target_replicas", title="target brokers", values=[list(r.target) for r in rows]),
             Column(key="current_replicas", title="current brokers", values=[list(r.found) for r in rows]),
-            Column(key="leader", title="leader", kind=ValueKind.NUMBER, values=[r.leader for r in rows]),
+            Column(key="leader", title="leader", kind=ValueKind.ID, values=[r.leader for r in rows]),
             Column(key="arrived_bytes", title="arrived", kind=ValueKind.BYTES, values=[r.arrived_bytes for r in rows]),
         ),
     )
