@@ -11,7 +11,15 @@ from kafkabal.errors import UsageError
 from kafkabal.producer.librdkafka_errors import one_line
 
 _OURS: Final = frozenset(
-    {"delivery.report.only.error", "on_delivery", "logger", "transactional.id", "test.mock.num.brokers"}
+    {
+        "bootstrap.servers",  # records must go to the cluster that was read
+        "delivery.report.only.error",
+        "logger",
+        "metadata.broker.list",
+        "on_delivery",
+        "test.mock.num.brokers",
+        "transactional.id",
+    }
 )
 _CALLBACK: Final = "_cb"
 _FALSE: Final = frozenset({"false", "f", "0", "no"})

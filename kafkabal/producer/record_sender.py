@@ -186,8 +186,8 @@ class RecordSender:
         Raises
         ------
         RefusedByClusterError, OperationError
-            If a record is larger than the client may send, the partition is no longer in the topic, or the sender is
-            closed; the records before the refused one are queued.
+            If a record is larger than the client may send or queue, the partition is no longer in the topic, or the
+            sender is closed; the records before the refused one are queued.
         """
         router = self._router
         sizes = np.asarray(sizes, np.int64)
@@ -203,9 +203,15 @@ class RecordSender:
         handover = RecordHandover(self._produce, self.topic, values, keys, headers)
         try:
             for partition, count in runs_of_one_partition(partitions):
-                report, left = reports[partition], count
-                while left := left - handover.hand_over(partition, left, report):
+                report, left, has_room = reports[partition], count, False
+                while left := left - (taken := handover.hand_over(partition, left, report)):
+                    if has_room and not taken:
+                        raise OperationError(
+                            f"{name_of(handover.handed_over)}: larger than the whole queue of the client",
+                            hint="raise queue.buffering.max.kbytes",
+                        )
                     self.poll(_FULL_QUEUE_POLL_S)
+                    has_room = not len(self._client)
         except Exception as error:
             at = handover.handed_over
             self._close_flight(router, flight, at, sizes)

@@ -97,6 +97,7 @@ def test_invalid_combinations_of_options_are_refused(
         ("delivery.report.only.error=true", "delivery.report.only.error=true: reserved"),
         ("stats_cb=x", "stats_cb=x: reserved"),
         ("transactional.id=t", "transactional.id=t: reserved"),
+        ("bootstrap.servers=other:9092", "bootstrap.servers=other:9092: reserved"),
         ("acks=1", "acks=1: `acks` must be set to `all`"),
     ],
 )

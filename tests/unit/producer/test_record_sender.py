@@ -108,6 +108,15 @@ def test_everything_is_accounted_for(mock_cluster: MockCluster) -> None:
     assert Counter(m.partition() for m in mock_cluster.messages(1000)) == {0: 1000}
 
 
+def test_a_record_that_fits_into_no_queue_is_refused(mock_cluster: MockCluster) -> None:
+    """librdkafka calls its queue full even if nothing else is in it; the caller waited for room forever."""
+    client = {**mock_cluster.client, "queue.buffering.max.kbytes": 1}
+    with RecordSender(mock_cluster, TOPIC, Fixed(0), client) as producer:
+        with pytest.raises(OperationError, match="picture 2: larger than the whole queue"):
+            producer.produce_many([b"x", b"x", bytes(2000)], [1, 1, 2000], name_of=lambda at: f"picture {at}")
+        assert producer.flush().acknowledged == 2
+
+
 def test_a_full_queue_holds_the_caller_up(mock_cluster: MockCluster) -> None:
     """With room for ten records in librdkafka's queue, a thousand still all arrive."""
     client = {**mock_cluster.client, "queue.buffering.max.messages": 10}
