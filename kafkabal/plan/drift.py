@@ -104,8 +104,9 @@ def _difference(change: PartitionChange, found: PartitionNow | None, brokers: se
     now = found.placement
     strangers = sorted(set(change.replicas) - brokers)
     if strangers:
-        verb = "keeps a replica on" if strangers[0] in now.replicas else "moves to"
-        return f"{verb} broker {strangers[0]}, which is dead"
+        if strangers[0] in now.replicas:
+            return f"keeps a replica on broker {strangers[0]}, which is dead"
+        return f"moves to broker {strangers[0]}, which is dead or unknown"
     if found.is_moving:
         return "is being reassigned by another tool"
     # Kafka completes no reassignment while a target replica is out of sync; a mere change of order completes at once

@@ -15,6 +15,11 @@ from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import MOVE_PENDING, RATES_PENDING, Goal, Phase, RunOutcome, RunState
 from kafkabal.plan import Plan
 
+_HOW_TO_DO_WITHOUT = (
+    "move the file elsewhere: a run that is recorded on the cluster can be resumed without it; "
+    "'kafkabal rebalance repair' lists what another one has left"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class FoundRun:
@@ -225,7 +230,11 @@ def latest_journal(folder: Path) -> JournalContent | None:
     """Content of the journal of the latest run that has begun; run ids sort by time."""
     for path in sorted(folder.glob("*.jsonl"), reverse=True):
         if path.is_file() and _has_first_line(path):
-            content = read_journal(path)
+            try:
+                content = read_journal(path)
+            except InputFileError as error:
+                error.hint = error.hint or _HOW_TO_DO_WITHOUT
+                raise
             if content.state.has_begun:
                 return content
     return None

@@ -77,6 +77,17 @@ def test_journals_that_are_no_files_or_cannot_be_read(scene: Any, monkeypatch: p
         latest_journal(folder)
 
 
+def test_a_damaged_journal_says_how_to_do_without_it(scene: Any) -> None:
+    """It may be that of the latest run, so it is not skipped; the error names it, and what to do."""
+    _apply(scene, "one")
+    damaged = scene.journal().parent / "99990101T000000-aaaaaa.jsonl"
+    damaged.write_text('{"a":1}\n')
+    with pytest.raises(InputFileError, match=str(damaged)) as refused:
+        latest_journal(damaged.parent)
+    assert refused.value.hint is not None
+    assert refused.value.hint.startswith("move the file elsewhere")
+
+
 def test_run_of_another_host(scene: Any) -> None:
     """A later run of another host is not hidden by an old journal here, nor mixed with it."""
     first = _there_and_back(scene, "one")
