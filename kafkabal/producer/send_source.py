@@ -176,7 +176,7 @@ class SendRun:
 
     def _await_room(self) -> None:
         """Wait for slow brokers, so that no record has to wait for long."""
-        while not self._window.has_room(self._done.through):
+        while not self._window.has_room(self._done.through, self._sender.deliveries.in_flight):
             self._sender.poll(_POLL_S)
             self._check_progress()
 
@@ -197,7 +197,7 @@ class SendRun:
             self._handed_over += self._sender.deliveries.handed_over - before
             block.headers = None  # the client has its own copy
             self._next_number = block.numbers[-1] + 1
-            self._window.add(self._next_number, int(sizes.sum()))
+            self._window.add(self._next_number, len(sizes), int(sizes.sum()))
 
     def _add_names(self, block: Block) -> tuple[I64, Sequence[Headers] | None]:
         """Bytes and headers of each record, including its name, by which a later run finds it."""

@@ -30,7 +30,9 @@ class _Taken(NamedTuple):
 
 
 class SendWindow:
-    """What a run has in flight, counted from the first record that is not acknowledged: one slow broker holds it up.
+    """What a run has in flight, counted from the first record that is not acknowledged, since that waits the longest.
+
+    A broker that takes nothing holds up the others only if many records wait for it: a policy may route around it.
 
     Parameters
     ----------
@@ -41,16 +43,17 @@ class SendWindow:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._handed_over: deque[_HandedOver] = deque()
-        self._handed_over_bytes = 0
+        self._handed_over_records = self._handed_over_bytes = 0
         self._taken: deque[_Taken] = deque([_Taken(clock(), 0)])
 
-    def add(self, end: int, size_bytes: int) -> None:
-        """Note that the records below a number, this many bytes more than before, were handed over."""
+    def add(self, end: int, records: int, size_bytes: int) -> None:
+        """Note that the records below a number, these more than before, were handed over."""
+        self._handed_over_records += records
         self._handed_over_bytes += size_bytes
         self._handed_over.append(_HandedOver(end, self._handed_over_bytes))
 
-    def has_room(self, through: int) -> bool:
-        """Whether more records may follow, now that all below this number are acknowledged."""
+    def has_room(self, through: int, in_flight: int) -> bool:
+        """Whether more records may follow, now that all below this number are acknowledged, and so many are not."""
         now_s, taken_bytes = self._clock(), self._taken[-1].total_bytes
         while self._handed_over and self._handed_over[0].end <= through:
             taken_bytes = self._handed_over.popleft().total_bytes
@@ -59,4 +62,7 @@ class SendWindow:
         while len(self._taken) > 1 and self._taken[1].at_s <= now_s - _RECENT_S:
             self._taken.popleft()
         recent_bytes = taken_bytes - self._taken[0].total_bytes
-        return self._handed_over_bytes - taken_bytes <= max(_LEAST_BYTES, recent_bytes)
+        return (
+            in_flight * self._handed_over_bytes <= _LEAST_BYTES * self._handed_over_records
+            or self._handed_over_bytes - taken_bytes <= recent_bytes
+        )
