@@ -20,8 +20,8 @@ _IDENTITY: Final = "identity"
 def open_http_client(timeout_s: float, transport: httpx.BaseTransport | None = None) -> httpx.Client:
     """Open a client; use it in a ``with`` block, or close it.
 
-    A response that exceeds 64 MiB, takes longer than the timeout after its head, or is compressed although nobody has
-    asked for that, raises an ``httpx.HTTPError``: a server that never ends its response would take all memory.
+    A response raises an ``httpx.HTTPError`` if it exceeds 64 MiB, if its body takes longer than the timeout, or if it
+    is compressed. Otherwise a server that never ends its response would fill all memory.
 
     Parameters
     ----------

@@ -47,13 +47,13 @@ class SendWindow:
         self._taken: deque[_Taken] = deque([_Taken(clock(), 0)])
 
     def add(self, end: int, records: int, size_bytes: int) -> None:
-        """Note that the records below a number, these more than before, were handed over."""
+        """Note that so many more records, the last of them just before number ``end``, were handed over."""
         self._handed_over_records += records
         self._handed_over_bytes += size_bytes
         self._handed_over.append(_HandedOver(end, self._handed_over_bytes))
 
     def has_room(self, through: int, in_flight: int) -> bool:
-        """Whether more records may follow, now that all below this number are acknowledged, and so many are not."""
+        """Whether more records may be handed over: all below ``through`` are acknowledged, ``in_flight`` are not."""
         now_s, taken_bytes = self._clock(), self._taken[-1].total_bytes
         while self._handed_over and self._handed_over[0].end <= through:
             taken_bytes = self._handed_over.popleft().total_bytes

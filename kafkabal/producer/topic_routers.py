@@ -81,7 +81,7 @@ class TopicRouters:
     def router(self, topic: str) -> SlotRouter | None:
         """The router of a topic; a new one waits for its first view, as long as the options allow.
 
-        None for what is no name of a topic: the client refuses its records.
+        None for an invalid topic name: the client refuses its records.
         """
         router = self._routers.get(topic)
         if router is None:

@@ -178,7 +178,7 @@ def test_partitions_created_on_a_demoted_broker_get_other_leaders(make_scene: Ca
     scene.memory.kafka.add_topic(topic("new", (2, 3), (3, 2)))
     scene.run_for(watcher, minutes=10)
     demotions = [e.message for e in scene.events if e.event is EventKind.HEALED]
-    assert (scene.led()[1], len(demotions)) == (1, 2)  # nobody else could lead the first of them
+    assert (scene.led()[1], len(demotions)) == (1, 2)  # no other broker can lead the first of them
 
     slow.response_s = 0.002
     scene.run_for(watcher, minutes=15)
