@@ -100,6 +100,8 @@ class Watcher:
         self._foreign_run = ""
         self._planned_in_vain: tuple[Healing, float] | None = None
         """A healing whose plan has to wait for another tool, and the reading that it was made from."""
+        self._demotions: dict[Healing, bool] = {}
+        """Whether a demotion would take away any leadership in the state that was read last."""
 
     def run(
         self,
@@ -192,6 +194,7 @@ class Watcher:
                 return
             if state is not self._state:  # only a simulated cluster knows that nothing has changed
                 self._found = find(state, self._options.policy.outer_tolerance)
+                self._demotions.clear()
         except KafkabalError as error:
             self._events.blind(error)
             return
@@ -465,11 +468,15 @@ class Watcher:
         """Whether a demotion would take any leadership from a slow broker now."""
         if self._state is None:
             return False
-        try:
-            demotion = demotion_of(broker, slow, self._ledger)
-            return bool(plan_of(demotion, self._state, self._options.policy, self._ledger, at_s=0.0).partitions)
-        except KafkabalError:
-            return True  # the healing will report it
+        demotion = demotion_of(broker, slow, self._ledger)
+        # asked at every observation; a plan takes seconds on a large cluster
+        if demotion not in self._demotions:
+            try:
+                plan = plan_of(demotion, self._state, self._options.policy, self._ledger, at_s=0.0)
+                self._demotions[demotion] = bool(plan.partitions)
+            except KafkabalError:
+                self._demotions[demotion] = True  # the healing will report it
+        return self._demotions[demotion]
 
     def _note(self, entry: HealingEntry) -> bool:
         """Add an entry to the ledger; if it cannot be written, drops the entry and returns False."""

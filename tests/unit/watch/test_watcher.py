@@ -462,6 +462,31 @@ def test_a_drained_broker_is_not_drained_again(make_scene: Callable[[], Scene]) 
     assert scene.held() == [16, 0, 0, 16]
 
 
+def test_a_demotion_that_changes_nothing_is_planned_once_a_reading(
+    make_scene: Callable[[], Scene], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a demoted slow broker leads what no other broker can lead, observations between readings plan nothing."""
+    scene = make_scene()
+    planned_at_s: list[float] = []
+    rows = [(b % 4 + 1, (b + 1) % 4 + 1) for b in range(16)]
+    scene.memory = InMemoryCluster.of(cluster(brokers(4), [topic("t", *rows), topic("alone", (2,))]), scene.clock)
+    watcher = scene.watcher(level=HealLevel.LEADERS)
+    scene.run_for(watcher, minutes=3)
+    scene.memory.kafka.parts.brokers[2].response_s = 0.2
+    scene.run_for(watcher, minutes=5)
+    assert watcher.demoted == {2}
+    assert scene.led()[1] == 1
+
+    def counted(*arguments: Any, **at: float) -> Plan:
+        planned_at_s.append(scene.clock.monotonic())
+        return plan_of(*arguments, **at)
+
+    monkeypatch.setattr("kafkabal.watch.watcher.plan_of", counted)
+    scene.run_for(watcher, minutes=10)
+
+    assert len(planned_at_s) <= 10 * 60 / 30
+
+
 def test_nothing_is_planned_while_it_could_not_be_recorded(
     make_scene: Callable[[], Scene], monkeypatch: pytest.MonkeyPatch
 ) -> None:
