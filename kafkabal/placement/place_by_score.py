@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.errors import LimitExceededError
-from kafkabal.model import I32, Bools, in_emptiest_racks
+from kafkabal.model import I32, I64, Bools, in_emptiest_racks
+from kafkabal.placement.balance_leaders import balance_leaders
 from kafkabal.placement.eligible_brokers import EligibleBrokers
 from kafkabal.placement.placement_request import PlacementRequest
 from kafkabal.placement.running_scores import RunningScores
@@ -34,6 +35,7 @@ def place_by_score(
     """
     brokers = np.empty((request.partitions, request.replication_factor), np.int32)
     dirs = np.empty_like(brokers)
+    leader = np.empty(request.partitions, np.int64)
     for p in range(request.partitions):
         chosen: list[int] = []
         for position in range(request.replication_factor):
@@ -43,10 +45,18 @@ def place_by_score(
             dirs[p, position] = sites.put(broker, request.partition_bytes)
             chosen.append(broker)
         brokers[p] = chosen
-        leader = board.elect(first_partition + p, chosen)
-        for row in (brokers[p], dirs[p]):
-            row[[0, leader]] = row[[leader, 0]]
-    return brokers, dirs
+        leader[p] = board.elect(first_partition + p, chosen)
+    balance_leaders(brokers, leader, first_partition, board)
+    return _led_by_first(brokers, leader), _led_by_first(dirs, leader)
+
+
+def _led_by_first(table: I32, leader: I64) -> I32:
+    """A copy of a table in which the entry of the leader has changed places with the first one."""
+    each = np.arange(len(table))
+    swapped = table.copy()
+    swapped[each, leader] = table[:, 0]
+    swapped[:, 0] = table[each, leader]
+    return swapped
 
 
 def _candidates(request: PlacementRequest, sites: EligibleBrokers, chosen: list[int]) -> Bools:
