@@ -1,4 +1,5 @@
 from .add_topics import with_topics as with_topics
+from .broker_paths import shortest_broker_path as shortest_broker_path
 from .bytes_of_other_programs import foreign_of_brokers as foreign_of_brokers
 from .bytes_of_other_programs import foreign_on_volumes as foreign_on_volumes
 from .capacity import broker_capacity_bytes as broker_capacity_bytes

@@ -35,7 +35,7 @@ def place_by_score(
     """
     brokers = np.empty((request.partitions, request.replication_factor), np.int32)
     dirs = np.empty_like(brokers)
-    leader = np.empty(request.partitions, np.int64)
+    leader = np.empty(request.partitions, np.int32)
     for p in range(request.partitions):
         chosen: list[int] = []
         for position in range(request.replication_factor):
@@ -47,15 +47,16 @@ def place_by_score(
         brokers[p] = chosen
         leader[p] = board.elect(first_partition + p, chosen)
     balance_leaders(brokers, leader, first_partition, board)
-    return _led_by_first(brokers, leader), _led_by_first(dirs, leader)
+    position = (brokers == leader[:, None]).argmax(1)
+    return _led_by_first(brokers, position), _led_by_first(dirs, position)
 
 
-def _led_by_first(table: I32, leader: I64) -> I32:
+def _led_by_first(table: I32, position: I64) -> I32:
     """A copy of a table in which the entry of the leader has changed places with the first one."""
     each = np.arange(len(table))
     swapped = table.copy()
-    swapped[each, leader] = table[:, 0]
-    swapped[:, 0] = table[each, leader]
+    swapped[each, position] = table[:, 0]
+    swapped[:, 0] = table[each, position]
     return swapped
 
 

@@ -471,12 +471,14 @@ class Watcher:
         demotion = demotion_of(broker, slow, self._ledger)
         # asked at every observation; a plan takes seconds on a large cluster
         if demotion not in self._demotions:
-            try:
-                plan = plan_of(demotion, self._state, self._options.policy, self._ledger, at_s=0.0)
-                self._demotions[demotion] = bool(plan.partitions)
-            except KafkabalError:
-                self._demotions[demotion] = True  # the healing will report it
+            self._demotions[demotion] = self._takes_leadership(demotion, self._state)
         return self._demotions[demotion]
+
+    def _takes_leadership(self, demotion: Healing, state: ClusterState) -> bool:
+        try:
+            return bool(plan_of(demotion, state, self._options.policy, self._ledger, at_s=0.0).partitions)
+        except KafkabalError:
+            return True  # the healing will report it
 
     def _note(self, entry: HealingEntry) -> bool:
         """Add an entry to the ledger; if it cannot be written, drops the entry and returns False."""

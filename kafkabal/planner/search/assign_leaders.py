@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafkabal.model import I32, I64, Bools
+from kafkabal.model import I32, I64, Bools, shortest_broker_path
 from kafkabal.planner.plan_options import Mode
-from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.additional_loads import AdditionalLoads, additional_scores_of
 from kafkabal.planner.search.additional_scores import balance_by_leadership
 from kafkabal.planner.search.grouped_array_operations import any_of_row, by_group, running_count
@@ -168,7 +167,7 @@ class _Handovers:
 
     def along_shortest_path(self, ends: _Ends) -> bool:
         """Hand on leadership from a donor to a receiver; returns whether there was a path."""
-        path = _shortest_path(self.number[:, :-1] > 0, ends.give, ends.take)
+        path = shortest_broker_path(self.number[:, :-1] > 0, ends.give, ends.take)
         if not path:
             return False
         most = min(int(ends.spare[path[0][0]]), int(ends.room[path[-1][1]]), *(int(self.number[s]) for s in path))
@@ -187,29 +186,3 @@ class _Handovers:
         leadership.change(p, np.full(len(p), new))
         self._count(p, 1)
         leadership.changes_left -= len(p)
-
-
-def _shortest_path(may: Bools, sources: Bools, sinks: Bools) -> list[tuple[int, int]]:
-    """Steps (from, to) between brokers that lead from a source to a sink; empty without a path."""
-    came_from = np.full(len(sources), NONE, np.int64)
-    seen = sources.copy()
-    frontier = np.flatnonzero(sources)
-    while frontier.size:
-        reach = may[frontier] & ~seen
-        fresh = np.flatnonzero(reach.any(0))
-        came_from[fresh] = frontier[reach[:, fresh].argmax(0)]
-        seen[fresh] = True
-        found = fresh[sinks[fresh]]
-        if found.size:
-            return _walk_back(came_from, int(found[0]))
-        frontier = fresh
-    return []
-
-
-def _walk_back(came_from: I64, end: int) -> list[tuple[int, int]]:
-    path = []
-    while came_from[end] >= 0:
-        start = int(came_from[end])
-        path.append((start, end))
-        end = start
-    return path[::-1]
