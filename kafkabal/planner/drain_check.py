@@ -81,7 +81,6 @@ def check_drain(
     *,
     throttle_bytes_per_s: float,
     excluded: Collection[int] = (),
-    log_dir_limit: float = DEFAULT_LOG_DIR_LIMIT,
 ) -> DrainCheck:
     """Check what a drain would take.
 
@@ -110,9 +109,9 @@ def check_drain(
     leaving = leaves[r.broker] & ~r.removing
     each = move_bytes(state)[r.partition[leaving]]
     bytes_ = int(np.maximum(each, 0).sum())
-    dirs, room = _targets(state, takes, log_dir_limit)
+    dirs, room = _targets(state, takes)
     known = room < UNLIMITED
-    lacking = max(0, bytes_ - _room_bytes(state, takes, log_dir_limit)) if known.all() and len(dirs) else 0
+    lacking = max(0, bytes_ - _room_bytes(state, takes)) if known.all() and len(dirs) else 0
     return DrainCheck(
         brokers=tuple(sorted(brokers)),
         replicas=int(leaving.sum()),
@@ -120,7 +119,7 @@ def check_drain(
         bytes=bytes_,
         unknown_sizes=int((each < 0).sum()),
         duration_s=_duration_s(state, leaving, takes, throttle_bytes_per_s),
-        blockers=tuple(_blockers(state, leaves, takes, leaving, _largest_fit_bytes(state, takes, log_dir_limit))),
+        blockers=tuple(_blockers(state, leaves, takes, leaving, _largest_fit_bytes(state, takes))),
         target=tuple(state.brokers.id[state.log_dirs.broker[dirs]].tolist()),
         target_dir=tuple(state.log_dirs.path[d] for d in dirs.tolist()),
         target_room_bytes=tuple(b if b < UNLIMITED else None for b in room.tolist()),
@@ -128,20 +127,21 @@ def check_drain(
     )
 
 
-def _targets(state: ClusterState, takes: Bools, limit: float) -> tuple[I64, I64]:
+def _targets(state: ClusterState, takes: Bools) -> tuple[I64, I64]:
     dirs = np.flatnonzero(takes[state.log_dirs.broker])
-    return dirs, dir_room_bytes(state, limit)[dirs]
+    return dirs, dir_room_bytes(state, DEFAULT_LOG_DIR_LIMIT)[dirs]
 
 
-def _room_bytes(state: ClusterState, takes: Bools, limit: float) -> int:
+def _room_bytes(state: ClusterState, takes: Bools) -> int:
     """Free space of all volumes together; dirs of one volume share it."""
     rows = first_open_dirs(state)
-    return int(volume_room_bytes(state, limit)[rows[takes[state.log_dirs.broker[rows]]]].sum())
+    room = volume_room_bytes(state, DEFAULT_LOG_DIR_LIMIT)
+    return int(room[rows[takes[state.log_dirs.broker[rows]]]].sum())
 
 
-def _largest_fit_bytes(state: ClusterState, takes: Bools, limit: float) -> int:
+def _largest_fit_bytes(state: ClusterState, takes: Bools) -> int:
     """The largest replica that one of the log dirs could hold if all other replicas left its volume."""
-    dirs, room = state.log_dirs, dir_room_bytes(state, limit)
+    dirs, room = state.log_dirs, dir_room_bytes(state, DEFAULT_LOG_DIR_LIMIT)
     held = np.bincount(dirs.volume, log_bytes(dirs, state.replicas), len(dirs)).astype(np.int64)[dirs.volume]
     most = np.where(room < UNLIMITED, room + held, UNLIMITED)
     is_open = takes[dirs.broker] & (dirs.state == LogDirState.ONLINE)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from kafkabal.model import ClusterState
-from kafkabal.planner.plan_listener import NO_LISTENER, PlanListener
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 
@@ -33,7 +32,6 @@ def frontier(
     state: ClusterState,
     options: PlanOptions,
     tolerances: Sequence[float] = FRONTIER_TOLERANCES,
-    listener: PlanListener = NO_LISTENER,
 ) -> tuple[FrontierPoint, ...]:
     """Plan for each tolerance.
 
@@ -42,11 +40,11 @@ def frontier(
     UsageError
         If an option does not fit the cluster.
     """
-    return tuple(_point(state, replace(options, tolerance=tolerance), listener) for tolerance in tolerances)
+    return tuple(_point(state, replace(options, tolerance=tolerance)) for tolerance in tolerances)
 
 
-def _point(state: ClusterState, options: PlanOptions, listener: PlanListener) -> FrontierPoint:
-    plan = make_plan(state, options, listener)
+def _point(state: ClusterState, options: PlanOptions) -> FrontierPoint:
+    plan = make_plan(state, options)
     disk = plan.scores.get("disk")
     return FrontierPoint(
         tolerance=options.tolerance,

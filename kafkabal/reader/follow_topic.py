@@ -12,6 +12,8 @@ from kafkabal.reader.sample import Sample
 
 _MAX_BYTES = 2**20
 """Kafka's own default per partition (max.partition.fetch.bytes): new records show soon, and memory is bounded."""
+_PAUSE_S = 0.2
+"""Pause once no partition has more records; nobody who watches the output notices it."""
 
 
 class TopicFollower(Protocol):
@@ -30,7 +32,6 @@ def follow(
     from_start: bool,
     is_over: Callable[[], bool],
     sleep: Callable[[float], None],
-    pause_s: float = 0.2,
 ) -> Iterator[Sample]:
     """Yield committed records as they arrive, in order within each partition.
 
@@ -40,8 +41,6 @@ def follow(
         Start with the existing records, not with new ones.
     is_over
         Called between requests; ends the loop if it is true.
-    pause_s
-        Pause in seconds once no partition has more records.
     """
     at = {p: begin if from_start else end for p, (begin, end) in follower.ranges().items()}
     is_allowed = False
@@ -58,7 +57,7 @@ def follow(
                 yield Sample(p, offset, stamp, key, value or b"", headers)
         is_allowed = True
         if not late:
-            sleep(pause_s)
+            sleep(_PAUSE_S)
 
 
 def ends_after(seconds: float | None, now_s: Callable[[], float]) -> Callable[[], bool]:

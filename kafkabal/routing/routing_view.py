@@ -92,23 +92,14 @@ def view_of(
     topic: str,
     scores: Iterable[WeightedScore] = (),
     *,
-    at_s: float = 0.0,
-    took_s: float = 0.0,
-    latency_s: F64 | None = None,
     supplied: Collection[Need] = (),
 ) -> RoutingView:
-    """The view of a topic of a cluster.
+    """The view of a topic of a cluster, without latencies.
 
     Parameters
     ----------
     scores
         What the ``score`` policy balances; a score whose needs this cluster does not supply is refused.
-    at_s
-        When the cluster was measured, on the policies' clock.
-    took_s
-        How long that took, in seconds.
-    latency_s
-        float64, shape (n_brokers,): produce latency by broker row, NaN if unknown.
     supplied
         Needs of scores that the caller will supply.
 
@@ -117,8 +108,7 @@ def view_of(
     UsageError
         If the topic is unknown, or the cluster does not supply what a score needs.
     """
-    views = ClusterViews(state, scores, supplied=supplied)
-    return views.view(topic, at_s=at_s, took_s=took_s, latency_s=latency_s)
+    return ClusterViews(state, scores, supplied=supplied).view(topic)
 
 
 class ClusterViews:
@@ -138,7 +128,22 @@ class ClusterViews:
         self._supplied = supplied
 
     def view(self, topic: str, *, at_s: float = 0.0, took_s: float = 0.0, latency_s: F64 | None = None) -> RoutingView:
-        """The view of a topic; see :func:`view_of`."""
+        """The view of a topic.
+
+        Parameters
+        ----------
+        at_s
+            When the cluster was measured, on the policies' clock.
+        took_s
+            How long that took, in seconds.
+        latency_s
+            float64, shape (n_brokers,): produce latency by broker row, NaN if unknown.
+
+        Raises
+        ------
+        UsageError
+            If the topic is unknown, or the cluster does not supply what a score needs.
+        """
         state = self._state
         first, end = _partition_rows(state, topic)
         replicas = slice(int(state.partitions.first[first]), int(state.partitions.first[end]))

@@ -84,7 +84,7 @@ def java_command(
     ]
 
 
-def run_java(command: Sequence[str], *, timeout_s: float, stdin: str | None = None) -> ProgramResult:
+def run_java(command: Sequence[str], *, timeout_s: float) -> ProgramResult:
     """Run a Java program until it exits.
 
     Raises
@@ -95,7 +95,7 @@ def run_java(command: Sequence[str], *, timeout_s: float, stdin: str | None = No
     try:
         done = subprocess.run(
             command,
-            input=stdin if stdin is not None else "",
+            stdin=subprocess.DEVNULL,
             env=java_environment(),
             capture_output=True,
             text=True,

@@ -146,9 +146,9 @@ def holder_load(score: Score, state: ClusterState) -> F64:
     return _load(score, state, parts_of(score, state))
 
 
-def counted_holders(score: Score, state: ClusterState, drained: Bools | None = None) -> Bools:
-    """bool, shape (n_holders,): live, not drained, not offline, and the score's inputs are known."""
-    return _counted(score, state, parts_of(score, state), drained)
+def counted_holders(score: Score, state: ClusterState) -> Bools:
+    """bool, shape (n_holders,): live, not offline, and the score's inputs are known."""
+    return _counted(score, state, parts_of(score, state), drained=None)
 
 
 def _counted(score: Score, state: ClusterState, parts: Parts, drained: Bools | None) -> Bools:

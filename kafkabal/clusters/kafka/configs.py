@@ -53,7 +53,6 @@ def describe_configs(
     client: KafkaClient,
     resources: Collection[ConfigResource],
     keys: Collection[str] | None,
-    deadline: Deadline | None = None,
 ) -> tuple[dict[ConfigResource, dict[str, ConfigValue]], dict[ConfigResource, Fault]]:
     """Values of some keys (None: all), without keys that have no value; and the resources that failed."""
     found: dict[ConfigResource, dict[str, ConfigValue]] = {}
@@ -62,7 +61,7 @@ def describe_configs(
     def ask(group: Sequence[ConfigResource], deadline: Deadline) -> Any:
         return _ask_one_group(client, group, _describe_request(group, keys), deadline)
 
-    for group, response in _ask_owners(client, resources, ask, deadline):
+    for group, response in _ask_owners(client, resources, ask):
         if isinstance(response, KafkabalError):
             faults |= dict.fromkeys(group, fault_of_error(response))
             continue
@@ -135,7 +134,6 @@ def _ask_owners(
     client: KafkaClient,
     resources: Iterable[ConfigResource],
     ask: Callable[[Sequence[ConfigResource], Deadline], Any],
-    deadline: Deadline | None = None,
 ) -> Iterable[tuple[Sequence[ConfigResource], Any]]:
     """Ask each broker for its own configs, and any broker for the rest in chunks, in parallel; yields responses or
     errors."""
@@ -143,7 +141,7 @@ def _ask_owners(
     brokers = [(resource,) for resource in ordered if resource.kind is ResourceKind.BROKER]
     others = [resource for resource in ordered if resource.kind is not ResourceKind.BROKER]
     groups = [*brokers, *map(tuple, chunked(others, _RESOURCES_A_REQUEST))]
-    deadline = deadline or client.deadline()
+    deadline = client.deadline()
     return run_all({group: partial(ask, group, deadline) for group in groups}, deadline).items()
 
 

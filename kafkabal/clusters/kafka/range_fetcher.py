@@ -50,8 +50,8 @@ _LEAST_THROTTLED_BYTES = 256 * 1024
 _GROWTH = 1.25
 """Growth of that limit with each response that is not throttled: back to 8 MiB after sixteen."""
 _TIMEOUT_S = 60.0
-"""A dead leader is replaced within half a minute (broker session 9 to 18 s); a training run should wait rather than
-fail."""
+"""How long an outage may last: a dead leader is replaced within half a minute (broker session 9 to 18 s); a training
+run should wait rather than fail."""
 
 
 @dataclass(slots=True)
@@ -108,8 +108,6 @@ class RangeFetcher:
         Buffers to receive responses in; fetchers may share it.
     on_located
         Called with the broker that each partition is read from, and every broker's rack, whenever these are looked up.
-    timeout_s
-        How long an outage may last: dead brokers, leader elections.
     """
 
     def __init__(
@@ -123,7 +121,6 @@ class RangeFetcher:
         memory: BufferPool | None = None,
         on_located: Callable[[Mapping[int, int], Mapping[int, str | None]], None] = lambda *_: None,
         clock: Clock | None = None,
-        timeout_s: float = _TIMEOUT_S,
     ) -> None:
         self._clock = clock or SystemClock()
         self._client = KafkaClient(settings, self._clock)
@@ -131,7 +128,6 @@ class RangeFetcher:
         self._topic_id = topic_id
         self._rack = rack
         self._on_located = on_located
-        self._timeout_s = timeout_s
         self._kept = kept or OverfetchedBatches(0)
         self._replicas: dict[int, _Replica] = {}
         self._uuid: UUID | None = None
@@ -167,7 +163,7 @@ class RangeFetcher:
         """
         got = FetchedRange()
         at = begin
-        deadline = Deadline(self._timeout_s, self._clock)
+        deadline = Deadline(_TIMEOUT_S, self._clock)
         while at < end:
             kept = self._kept.take(partition, at, end)
             if kept is not None:
@@ -184,7 +180,7 @@ class RangeFetcher:
             found, after = self._once(partition, at, stop, max(least, wanted), got, deadline)
             got.records.extend(found)
             if after > at:
-                deadline = Deadline(self._timeout_s, self._clock)
+                deadline = Deadline(_TIMEOUT_S, self._clock)
             elif deadline.is_over:
                 raise UnreachableError(f"{self._topic}-{partition}: no data at offset {at}")
             at = min(after, stop)
@@ -192,7 +188,7 @@ class RangeFetcher:
 
     def follow(self, partition: int, begin: int, max_bytes: int) -> tuple[list[RawRecord], int]:
         """Records from ``begin`` on, up to about ``max_bytes``; and the offset to continue from."""
-        deadline = Deadline(self._timeout_s, self._clock)
+        deadline = Deadline(_TIMEOUT_S, self._clock)
         found, after = self._once(partition, begin, 2**63 - 1, max_bytes, FetchedRange(), deadline)
         return list(found), after
 
@@ -206,7 +202,7 @@ class RangeFetcher:
         DriftError
             If it is no longer the same topic.
         """
-        deadline = Deadline(self._timeout_s, self._clock)
+        deadline = Deadline(_TIMEOUT_S, self._clock)
         self._retried(self._locate, deadline)
         partitions = sorted(self._replicas)
         found: dict[int, tuple[int, int]] = {}

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kafkabal.cli.framework.command_context import PROGRAM
-from kafkabal.cli.framework.command_table import COMMANDS
 from kafkabal.cli.framework.completion.option_values import Values, values_of
 from kafkabal.cli.framework.help_text import ordered, section_of, shown_metavar, split_help
 from kafkabal.cli.main import root_command
@@ -67,11 +66,9 @@ class Page:
         return {title: [option for option in self.options if option.section == title] for title in titles}
 
 
-def pages(commands: Mapping[str, Row] = COMMANDS) -> list[Page]:
+def pages() -> list[Page]:
     """All commands: the program itself first, each group before its commands."""
-    root = root_command()
-    root.rows = commands
-    return list(_walk(root, (PROGRAM,)))
+    return list(_walk(root_command(), (PROGRAM,)))
 
 
 def _walk(command: Command | Group, path: tuple[str, ...], parent: Any = None) -> Iterator[Page]:
