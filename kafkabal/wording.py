@@ -1,8 +1,8 @@
-"""How messages count and list things: ``1 replica``, ``1,200 replicas``, ``a, b, c and 12 more``."""
+"""How messages count, list and suggest things: ``1,200 replicas``, ``a, b, c and 12 more``, ``did you mean: disk``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
 _MOST = 5
@@ -29,3 +29,17 @@ def first_of(names: Sequence[object], most: int = _MOST, *, separator: str = ", 
     """The first few names and the number of the others: ``a, b, c, d, e and 12 more``."""
     shown = separator.join(map(str, islice(names, most)))
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
+
+
+def choice_hint(name: str, known: Collection[str], *, likeness: float = 0.5) -> str:
+    """The hint for an unknown name: ``did you mean: disk``, or ``choose from:`` all names if none is like it.
+
+    Parameters
+    ----------
+    likeness
+        How much of both names must be equal, 0 to 1.
+    """
+    from difflib import get_close_matches  # only an error needs it, and every command would wait for it
+
+    near = get_close_matches(name, known, n=3, cutoff=likeness)
+    return f"did you mean: {', '.join(near)}" if near else f"choose from: {', '.join(sorted(known))}"

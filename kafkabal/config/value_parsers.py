@@ -7,7 +7,6 @@ A parser takes a :class:`~kafkabal.config.yaml_document.YamlNode` and returns th
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, TypeAlias, TypeVar
@@ -25,6 +24,7 @@ from kafkabal.units import (
     parse_positive_rate,
     parse_whole_number,
 )
+from kafkabal.wording import choice_hint
 
 T = TypeVar("T")
 
@@ -196,11 +196,8 @@ def check_keys(node: YamlNode, known: Collection[str], what: str) -> Mapping[str
     """
     for key, value in mapping(node).items():
         if key not in known:
-            near = get_close_matches(key, known, n=3, cutoff=0.6)
-            listed = ", ".join(near or sorted(known))
-            raise value.error(
-                f"unknown key in {what}: {key!r}", hint=f"{'did you mean' if near else 'choose from'}: {listed}"
-            )
+            # keys are short: "rate" is half like "latency"
+            raise value.error(f"unknown key in {what}: {key!r}", hint=choice_hint(key, known, likeness=0.6))
     return mapping(node)
 
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import partial
 from importlib import import_module
 from typing import Any, TypeAlias
@@ -13,6 +12,7 @@ from typing import Any, TypeAlias
 from kafkabal.errors import UsageError, described, import_hint
 from kafkabal.routing.plugin_policy import check_about, naming_policy_faults, plugin_policy
 from kafkabal.routing.policy_protocol import About, Context, Input, Policy
+from kafkabal.wording import choice_hint
 
 ENTRY_POINT_GROUP = "kafkabal.policies"
 
@@ -117,7 +117,7 @@ def load_policy(text: str) -> PolicyChoice:
         attribute, _, settings = settings.partition(":")
         name = location = f"{name}:{attribute}"
     if location is None:
-        raise _unknown(f"unknown policy: {name!r}", name, policy_names())
+        raise UsageError(f"unknown policy: {name!r}", hint=choice_hint(name, policy_names()))
     make = _import_policy(location)
     if location in BUILT_IN.values():
         return PolicyChoice(make, _parse_options(name, settings, options_of(make)), text)
@@ -139,7 +139,8 @@ def _parse_options(name: str, settings: str, known: Mapping[str, OptionValue]) -
         if option.replace("-", "_") in options:
             raise UsageError(f"policy {name}: option {option!r} is given twice")
         if option not in known:
-            raise _unknown(f"policy {name}: unknown option: {option!r}", option, known)
+            hint = choice_hint(option, known) if known else None
+            raise UsageError(f"policy {name}: unknown option: {option!r}", hint=hint)
         options[option.replace("-", "_")] = _parse_value(f"policy {name}: {setting!r}", value, known[option])
     return options
 
@@ -159,12 +160,6 @@ def _parse_value(title: str, value: str, default: OptionValue) -> OptionValue:
     except ValueError:
         expected = "a whole number" if kind is int else "a number"
         raise UsageError(f"{title}: expected {expected}") from None
-
-
-def _unknown(message: str, name: str, known: Iterable[str]) -> UsageError:
-    near = get_close_matches(name, known, n=3, cutoff=0.5)
-    listed = ", ".join(near or sorted(known))
-    return UsageError(message, hint=f"{'did you mean' if near else 'choose from'}: {listed}" if listed else None)
 
 
 def _locations() -> dict[str, str]:

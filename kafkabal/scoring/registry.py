@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import import_module
 
 from kafkabal.errors import UsageError, described, import_hint
@@ -14,6 +13,7 @@ from kafkabal.scoring.capacity_options import Configurable, ScoreOptions
 from kafkabal.scoring.plugin_score import plugin_score
 from kafkabal.scoring.score_protocol import Grain, Score
 from kafkabal.units import parse_number
+from kafkabal.wording import choice_hint
 
 ENTRY_POINT_GROUP = "kafkabal.scores"
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
@@ -58,9 +58,7 @@ def load_score(name: str) -> Score:
         raise UsageError(f"score {own!r} takes no options: {name!r}", hint=f"write {own}, or {own}=3 to weight it")
     location = name if ":" in name else BUILT_IN.get(name) or _locations().get(name)
     if location is None:
-        near = get_close_matches(name, score_names(), n=3, cutoff=0.5)
-        known = ", ".join(near or score_names())
-        raise UsageError(f"unknown score: {name!r}", hint=f"{'did you mean' if near else 'choose from'}: {known}")
+        raise UsageError(f"unknown score: {name!r}", hint=choice_hint(name, score_names()))
     score = _import_score(location)
     return score if location in BUILT_IN.values() else plugin_score(score)
 

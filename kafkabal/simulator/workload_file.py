@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 
@@ -63,6 +62,7 @@ from kafkabal.simulator.workload import (
     ZipfKeys,
 )
 from kafkabal.simulator.workload_cluster import Leaders, WorkloadCluster
+from kafkabal.wording import choice_hint
 
 _ENDINGS = (".yaml", ".yml")
 # a batch of Kafka, and so a record, has a 32-bit length
@@ -118,12 +118,7 @@ def load_workload(name: str) -> WorkloadFile:
         return read_workload(parse_yaml(text, f"workload {name}"), name)
     if name.endswith(_ENDINGS) or os.sep in name:
         return read_workload(read_yaml(expand_home(Path(name))), Path(name).stem)
-    near = get_close_matches(name, workload_names(), n=3, cutoff=0.5)
-    listed = ", ".join(near or workload_names())
-    raise UsageError(
-        f"unknown workload: {name!r}",
-        hint=f"{'did you mean' if near else 'choose from'}: {listed}, or a .yaml file",
-    )
+    raise UsageError(f"unknown workload: {name!r}", hint=f"{choice_hint(name, workload_names())}, or a .yaml file")
 
 
 def read_workload(root: YamlNode, name: str) -> WorkloadFile:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkabal.wording import brokers_by_id, counted_noun, first_of
+from kafkabal.wording import brokers_by_id, choice_hint, counted_noun, first_of
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,10 @@ def test_a_long_list_is_cut() -> None:
 def test_brokers_are_named_by_their_ids() -> None:
     """One broker is named in the singular."""
     assert [brokers_by_id([3]), brokers_by_id([3, 7])] == ["broker 3", "brokers 3, 7"]
+
+
+def test_an_unknown_name_gets_those_like_it_or_else_all() -> None:
+    """A typing error suggests the name that was meant; anything else lists the choices."""
+    assert choice_hint("dsk", ["leaders", "disk"]) == "did you mean: disk"
+    assert choice_hint("xyzzy", ["leaders", "disk"]) == "choose from: disk, leaders"
+    assert choice_hint("rate", ["latency"], likeness=0.6) == "choose from: latency"
