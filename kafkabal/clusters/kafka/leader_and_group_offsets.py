@@ -61,11 +61,8 @@ def leader_offsets(
         # start and end in separate requests: Kafka rejects a partition that occurs twice in one
         for timestamp, into in asked:
             request = offsets_request((name, [(n, timestamp) for n in numbers]) for name, numbers in topics)
-            response = client.call_broker(leader, request, deadline)
-            for topic in response.topics:
-                for p in topic.partitions:
-                    if p.error_code == NO_ERROR:
-                        into[TopicPartition(topic.name, p.partition_index)] = p.offset
+            topics_reported = client.call_broker(leader, request, deadline).topics
+            into.update((partition, found.offset) for partition, found in _reported(topics_reported))
     return offsets
 
 
@@ -85,11 +82,9 @@ def first_records_since(
             (topic, [(n, max(0, round(since_s[TopicPartition(topic, n)] * 1000))) for n in numbers])
             for topic, numbers in by_topic(chunk)
         )
-        for topic in client.call_broker(leader, request, deadline).topics:
-            for p in topic.partitions:
-                if p.error_code == NO_ERROR:
-                    at_s = p.timestamp / 1000 if p.offset >= 0 else -1.0
-                    found[TopicPartition(topic.name, p.partition_index)] = FirstRecord(p.offset, at_s)
+        for partition, first in _reported(client.call_broker(leader, request, deadline).topics):
+            at_s = first.timestamp / 1000 if first.offset >= 0 else -1.0
+            found[partition] = FirstRecord(first.offset, at_s)
     return found
 
 
@@ -145,13 +140,17 @@ def _committed_by(
     found: dict[str, dict[TopicPartition, int]] = {}
     for groups in chunked(sorted(names), _GROUPS_A_REQUEST):
         for group, topics in _fetch(client, broker, groups, deadline):
-            found[group] = {
-                TopicPartition(topic.name, p.partition_index): p.committed_offset
-                for topic in topics
-                for p in topic.partitions
-                if p.error_code == NO_ERROR and p.committed_offset >= 0
-            }
+            offsets = ((partition, committed.committed_offset) for partition, committed in _reported(topics))
+            found[group] = {partition: offset for partition, offset in offsets if offset >= 0}
     return found
+
+
+def _reported(topics: Iterable[Any]) -> Iterator[tuple[TopicPartition, Any]]:
+    """Partitions in a response, each with what it says of them; those with an error are left out."""
+    for topic in topics:
+        for p in topic.partitions:
+            if p.error_code == NO_ERROR:
+                yield TopicPartition(topic.name, p.partition_index), p
 
 
 def offsets_request(
