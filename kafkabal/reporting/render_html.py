@@ -49,13 +49,9 @@ def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001 
         tone=report.tone.value,
         facts=[(fact.title, show_value(fact.value, fact.kind)) for fact in report.facts if fact.title],
         charts=[_drawn(chart) for chart in report.charts()],
-        tables=[_drawn_table(table) for table in report.tables if _is_shown(table)],
+        tables=[_drawn_table(table) for table in report.tables if table.is_shown],
         notes=report.notes,
     )
-
-
-def _is_shown(table: Table) -> bool:
-    return table.n_rows > 0 and not table.for_programs and any(column.is_shown for column in table.columns)
 
 
 def _drawn_table(table: Table) -> dict[str, Any]:

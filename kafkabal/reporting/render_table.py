@@ -67,7 +67,7 @@ def _parts(report: Report, surface: OutputCapabilities) -> Iterator[RenderableTy
     titled = [fact for fact in report.facts if fact.title]
     for fact in titled:
         yield Text(f"{fact.title}: {show_value(fact.value, fact.kind)}")
-    shown = [table for table in report.tables if _is_shown(table)]
+    shown = [table for table in report.tables if table.is_shown]
     for i, table in enumerate(shown):
         if i or report.headline or titled:
             yield ""
@@ -90,10 +90,6 @@ def _note(text: str) -> Text:
     if _COMMAND in text:
         return Text(text, no_wrap=True)
     return Text(text)
-
-
-def _is_shown(table: Table) -> bool:
-    return table.n_rows > 0 and not table.for_programs and any(column.is_shown for column in table.columns)
 
 
 def table_grid(table: Table, surface: OutputCapabilities) -> tuple[RenderableType, list[str]]:

@@ -122,6 +122,11 @@ class Table:
         """The number of rows."""
         return len(self.columns[0].values) if self.columns else 0
 
+    @property
+    def is_shown(self) -> bool:
+        """Whether people see it."""
+        return self.n_rows > 0 and not self.for_programs and any(column.is_shown for column in self.columns)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
