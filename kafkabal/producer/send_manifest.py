@@ -33,7 +33,7 @@ from kafkabal.closing_context import ClosingContext
 from kafkabal.errors import BusyError, InputFileError, OutputError
 from kafkabal.file_locks import acquire_file_lock
 from kafkabal.input_files import ROWS, InputFile, open_input
-from kafkabal.sources import Part, RowChecksum, printable
+from kafkabal.sources import Part, RowChecksum, escaped_name
 
 _VERSION = 1
 _NO_MANIFEST = "not a manifest of kafkabal produce"
@@ -284,7 +284,7 @@ def _close(file: IO[bytes]) -> None:
 
 
 def _part_line(part: Part) -> _PartLine:
-    shown = printable(part.name)
+    shown = escaped_name(part.name)
     return _PartLine(
         name=shown,
         raw_name=b"" if shown == part.name else os.fsencode(part.name),

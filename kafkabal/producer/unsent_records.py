@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from kafkabal.producer.acknowledged_records import AcknowledgedRecords
 from kafkabal.producer.send_manifest import SendManifest
-from kafkabal.sources import Block, ChangedRowsError, Part, Source, WantedRecords, printable
+from kafkabal.sources import Block, ChangedRowsError, Part, Source, WantedRecords, escaped_name
 from kafkabal.wording import counted_noun
 
 
@@ -91,7 +91,7 @@ class UnsentRecords:
                 self.touched[index] = current
             elif current is not None and self._is_sent(first, part) and not self._resend:
                 known.add(part.name)
-                self._outcome.changed.append(printable(part.name))
+                self._outcome.changed.append(escaped_name(part.name))
             else:
                 void.append(index)
         self._manifest.void_parts(void)
@@ -172,7 +172,7 @@ class UnsentRecords:
     def give_up(self, failures: Iterable[tuple[WantedRecords, str]]) -> None:
         """Leave out parts that cannot be read; the next run tries them again."""
         for wanted, why in failures:
-            self._outcome.failures.append((printable(wanted.part.name), why))
+            self._outcome.failures.append((escaped_name(wanted.part.name), why))
             self._finish(wanted.first, wanted.part)
         self._manifest.void_parts([wanted.part_index for wanted, _ in failures])
 

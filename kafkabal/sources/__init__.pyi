@@ -20,6 +20,6 @@ from .source_protocol import RecordSize as RecordSize
 from .source_protocol import RowChecksum as RowChecksum
 from .source_protocol import Source as Source
 from .source_protocol import WantedRecords as WantedRecords
-from .source_protocol import printable as printable
+from .source_protocol import escaped_name as escaped_name
 from .transform import Transform as Transform
 from .transform import load_transform as load_transform

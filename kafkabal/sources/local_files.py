@@ -14,7 +14,7 @@ from typing import IO, Any, Final, NamedTuple
 from kafkabal.errors import InputFileError
 from kafkabal.input_files import exists
 from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, StoredFile
-from kafkabal.sources.source_protocol import printable
+from kafkabal.sources.source_protocol import escaped_name
 
 _PENDING_A_THREAD: Final = 16
 """Enough for a thread to have work while an earlier item takes long; a task for each of a million files at once would
@@ -32,16 +32,16 @@ class LocalFolder:
     @property
     def name(self) -> str:
         """See :attr:`FileStore.name`."""
-        return printable(f"folder {self._root.resolve()}")
+        return escaped_name(f"folder {self._root.resolve()}")
 
     def path(self, name: str) -> str:
         """See :meth:`FileStore.path`."""
-        return printable(f"{self._root}/{name}".removesuffix("/"))
+        return escaped_name(f"{self._root}/{name}".removesuffix("/"))
 
     def files(self, left_out: LeftOut, threads: int) -> Iterator[StoredFile]:
         """See :meth:`FileStore.files`; on a network file system each file costs a request."""
         if not (exists(self._root) and self._root.is_dir()):
-            raise InputFileError(printable(str(self._root)), "is not a folder")
+            raise InputFileError(escaped_name(str(self._root)), "is not a folder")
         prefix = len(os.path.join(self._root, ""))  # noqa: PTH118 - the length of what scandir puts before names
 
         def described(entry: os.DirEntry[str]) -> StoredFile | tuple[str, str]:
@@ -52,12 +52,12 @@ class LocalFolder:
                 return name, why_unreadable(error)
             return StoredFile(name, FileVersion(stat.st_size, stat.st_mtime_ns))
 
-        entries = files_below(self._root, lambda path, why: left_out(printable(path[prefix:]), why))
+        entries = files_below(self._root, lambda path, why: left_out(escaped_name(path[prefix:]), why))
         for found in mapped(described, entries, threads):
             if isinstance(found, StoredFile):
                 yield found
             else:
-                left_out(printable(found[0]), found[1])
+                left_out(escaped_name(found[0]), found[1])
 
     def open(self, name: str) -> _Descriptor:
         """See :meth:`FileStore.open`."""
@@ -95,12 +95,12 @@ class LocalFile:
 
     def __str__(self) -> str:
         """As the user named it."""
-        return printable(str(self._path))
+        return escaped_name(str(self._path))
 
     @property
     def name(self) -> str:
-        """Its printable name, the same in every run."""
-        return printable(f"file {self._path.resolve()}")
+        """Its name as it is shown, the same in every run."""
+        return escaped_name(f"file {self._path.resolve()}")
 
     @property
     def file_name(self) -> str:

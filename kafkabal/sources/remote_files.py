@@ -12,7 +12,7 @@ from typing import IO, Any, Final, NamedTuple
 from kafkabal.errors import InputFileError, UsageError, described
 from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, OpenFile, StoredFile
 from kafkabal.sources.local_files import mapped, why_unreadable
-from kafkabal.sources.source_protocol import printable
+from kafkabal.sources.source_protocol import escaped_name
 
 _READ_BYTES: Final = 1 << 18
 """What an object store sends at once; smaller reads cost additional round trips."""
@@ -34,11 +34,11 @@ class RemoteFolder:
     @property
     def name(self) -> str:
         """See :attr:`FileStore.name`."""
-        return printable(f"store {self._url.rstrip('/')}")
+        return escaped_name(f"store {self._url.rstrip('/')}")
 
     def path(self, name: str) -> str:
         """See :meth:`FileStore.path`."""
-        return printable(f"{self._url.rstrip('/')}/{name}".removesuffix("/"))
+        return escaped_name(f"{self._url.rstrip('/')}/{name}".removesuffix("/"))
 
     def files(self, left_out: LeftOut, threads: int) -> Iterator[StoredFile]:
         """See :meth:`FileStore.files`; one request lists many, but a web server reports sizes of single files only."""
@@ -59,7 +59,7 @@ class RemoteFolder:
             if isinstance(each, StoredFile):
                 yield each
             else:
-                left_out(printable(each[0]), each[1])
+                left_out(escaped_name(each[0]), each[1])
 
     @contextmanager
     def open(self, name: str) -> Iterator[OpenFile]:
@@ -94,7 +94,7 @@ class RemoteFile:
 
     def __str__(self) -> str:
         """As the user named it."""
-        return printable(self._url)
+        return escaped_name(self._url)
 
     @property
     def name(self) -> str:
@@ -141,9 +141,11 @@ def _filesystem(url: str) -> tuple[Any, str]:
     try:
         files, root = url_to_fs(url)
     except ImportError as error:  # fsspec names the package that this protocol needs
-        raise UsageError(f"cannot read {printable(url)}: {error}", hint="install the package that it names") from error
+        raise UsageError(
+            f"cannot read {escaped_name(url)}: {error}", hint="install the package that it names"
+        ) from error
     except ValueError as error:
-        raise UsageError(f"cannot read {printable(url)}: {error}", hint="write it like s3://BUCKET/FOLDER") from None
+        raise UsageError(f"cannot read {escaped_name(url)}: {error}", hint="write it like s3://BUCKET/FOLDER") from None
     return files, root
 
 
@@ -163,9 +165,9 @@ def _plain_errors(url: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise InputFileError(printable(url), "no such file or folder") from None
+        raise InputFileError(escaped_name(url), "no such file or folder") from None
     except Exception as error:  # stores raise exceptions of their own libraries
-        raise InputFileError(printable(url), f"cannot list: {described(error)}") from error
+        raise InputFileError(escaped_name(url), f"cannot list: {described(error)}") from error
 
 
 @contextmanager

@@ -101,7 +101,7 @@ class Source(Protocol):
 
     @property
     def name(self) -> str:
-        """Its printable name, the same in every run."""
+        """Its name as it is shown, the same in every run."""
 
     @property
     def options(self) -> Mapping[str, str]:
@@ -159,6 +159,6 @@ class Source(Protocol):
         """
 
 
-def printable(name: str) -> str:
+def escaped_name(name: str) -> str:
     """A name with bytes that are not UTF-8 written as ``\\xff``; other names are unchanged."""
     return name if name.isascii() else name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

@@ -17,7 +17,7 @@ from typing import IO, Any, Final, Self
 
 from kafkabal.sources.record_headers import CHECKSUM_HEADER, CHUNK_HEADER, LABEL_HEADER, PATH_HEADER, is_utf8
 from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields
-from kafkabal.sources.source_protocol import Headers, printable
+from kafkabal.sources.source_protocol import Headers, escaped_name
 
 SAMPLE_FIELD: Final = "__key__"
 _LABEL_EXTENSION: Final = "cls"
@@ -97,7 +97,7 @@ def _samples(file: IO[bytes]) -> Iterator[Fields]:
                 raise BadRowError(None, f"{member.name!r} is a hard link to another file of the archive")
             if extension in _RESERVED or not is_utf8(extension):
                 why = "is reserved" if extension in _RESERVED else "is not UTF-8"
-                raise BadRowError(None, f"extension of {printable(member.name)!r} {why}")
+                raise BadRowError(None, f"extension of {escaped_name(member.name)!r} {why}")
             opened: Any = archive.extractfile(member)
             if extension in sample:
                 raise BadRowError(None, f"has two files named {member.name!r}")
