@@ -16,7 +16,6 @@ from .training_model import TrainingJob as TrainingJob
 from .training_model import TrainingTime as TrainingTime
 from .training_model import training_time as training_time
 from .training_setup import TrainingSetup as TrainingSetup
-from .training_setup import load_training as load_training
 from .training_setup import load_trainings as load_trainings
 from .workload import ArrivalProcess as ArrivalProcess
 from .workload import FixedSize as FixedSize

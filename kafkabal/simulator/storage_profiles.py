@@ -2,7 +2,7 @@
 
 References
 ----------
-The built-in profiles reproduce the figures of "Lustre for training IO".
+The built-in profiles reproduce the figures of "Lustre for training IO", for one shard of 60 GB and the default job.
 """
 
 from __future__ import annotations
@@ -29,5 +29,3 @@ PROFILES: Mapping[str, StorageProfile] = MappingProxyType(
         "lustre": StorageProfile(bytes_per_s=1e9, latency_s=0.0001),
     }
 )
-REFERENCE_BYTES = 60e9
-"""Size of the data set for which the profiles give the article's figures, as one shard with the default job."""

@@ -55,14 +55,7 @@ class TrainingSetup:
 
 
 def load_trainings(named: Sequence[str], path: Path | None = None) -> Mapping[str, TrainingSetup]:
-    """Several profiles by name, or ``all`` of them; see :func:`load_training`."""
-    profiles, job, rates = _read_training(path)
-    names = [*profiles] if "all" in named else dict.fromkeys(named)
-    return {name: _setup(name, profiles, job, rates) for name in names}
-
-
-def load_training(name: str, path: Path | None = None) -> TrainingSetup:
-    """A built-in profile by its name, or one of a YAML file, which may also describe the job.
+    """Profiles by name, or ``all`` of them: built-in ones, and those of a YAML file, which may also describe the job.
 
     ::
 
@@ -73,9 +66,11 @@ def load_training(name: str, path: Path | None = None) -> TrainingSetup:
     Raises
     ------
     UsageError
-        If the profile is unknown, or a key or value in the file is invalid.
+        If a profile is unknown, or a key or value in the file is invalid.
     """
-    return _setup(name, *_read_training(path))
+    profiles, job, rates = _read_training(path)
+    names = [*profiles] if "all" in named else dict.fromkeys(named)
+    return {name: _setup(name, profiles, job, rates) for name in names}
 
 
 def _read_training(path: Path | None) -> tuple[dict[str, StorageProfile], TrainingJob, value_parsers.PerBroker[float]]:

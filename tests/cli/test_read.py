@@ -19,7 +19,7 @@ from kafkabal.reader.restore_files import RestoreResult
 from kafkabal.reporting.output_capabilities import PLAIN
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.read_report import measurement_report, restore_report
-from kafkabal.simulator.training_setup import load_training
+from kafkabal.simulator.training_setup import load_trainings
 from tests.cli.conftest import Outcome
 from tests.output_schemas import check_csv, check_document
 
@@ -95,7 +95,7 @@ def test_the_training_file_is_accepted_by_route_simulate(tmp_path: Path) -> None
     """route-simulate loads the training file, which has the rate of each broker."""
     path = tmp_path / "training.yaml"
     path.write_text(yaml.safe_dump(training_file(_measurement())))
-    setup = load_training("measured", path)
+    setup = load_trainings(["measured"], path)["measured"]
     assert dict(setup.own_bytes_per_s) == {1: 1.2e8, 2: 1.6e8}
     assert setup.job.record_bytes == 1e6
 

@@ -8,18 +8,23 @@ import numpy as np
 import pytest
 
 from kafkabal.errors import UsageError
-from kafkabal.simulator.storage_profiles import PROFILES, REFERENCE_BYTES
+from kafkabal.simulator.storage_profiles import PROFILES
 from kafkabal.simulator.training_model import TrainingJob, training_time
-from kafkabal.simulator.training_setup import load_training
+from kafkabal.simulator.training_setup import TrainingSetup, load_trainings
 
+ARTICLE_BYTES = 60e9
 ARTICLE = {"local-ssd": (120, 900, 0.02), "nfs": (240, 1200, 0.04), "lustre": (60, 720, 0.01)}
 READ_BOUND = TrainingJob(compute_s=1e-6, prefetch_batches=2)
+
+
+def _load(name: str, path: Path | None = None) -> TrainingSetup:
+    return load_trainings([name], path)[name]
 
 
 @pytest.mark.parametrize("name", ARTICLE)
 def test_profiles_give_the_figures_of_the_article(name: str) -> None:
     """Load, training and inference time follow from the profile's own parameters."""
-    time = training_time(np.array([REFERENCE_BYTES]), TrainingJob(), PROFILES[name])
+    time = training_time(np.array([ARTICLE_BYTES]), TrainingJob(), PROFILES[name])
 
     assert (time.load_s, time.train_s, round(time.inference_s, 2)) == pytest.approx(ARTICLE[name])
 
@@ -55,19 +60,19 @@ def test_cache_saves_all_epochs_but_the_first() -> None:
 def test_rates_of_brokers_are_read_from_the_file(tmp_path: Path) -> None:
     """A broker may have a read rate of its own; a single rate applies to all and replaces the profile's."""
     (tmp_path / "t.yaml").write_text("read_rate: {default: 300MB/s, 3: 50MB/s}")
-    setup = load_training("nfs", tmp_path / "t.yaml")
+    setup = _load("nfs", tmp_path / "t.yaml")
     assert setup.rates(np.array([1, 3], np.int32)).tolist() == [300e6, 50e6]
     setup.check_brokers(np.array([1, 3], np.int32))
     with pytest.raises(UsageError, match="unknown broker in read_rate: 3"):
         setup.check_brokers(np.array([1, 2], np.int32))
 
     (tmp_path / "t.yaml").write_text("read_rate: {3: 50MB/s}")
-    assert load_training("nfs", tmp_path / "t.yaml").rates(np.array([1, 3], np.int32)).tolist() == [250e6, 50e6]
+    assert _load("nfs", tmp_path / "t.yaml").rates(np.array([1, 3], np.int32)).tolist() == [250e6, 50e6]
     (tmp_path / "t.yaml").write_text("read_rate: 90MB/s")
-    assert load_training("nfs", tmp_path / "t.yaml").rates(np.array([1, 3], np.int32)).tolist() == [90e6, 90e6]
+    assert _load("nfs", tmp_path / "t.yaml").rates(np.array([1, 3], np.int32)).tolist() == [90e6, 90e6]
     (tmp_path / "t.yaml").write_text("read_rate: {3: 0MB/s}")
     with pytest.raises(UsageError, match="must be above 0"):
-        load_training("nfs", tmp_path / "t.yaml")
+        _load("nfs", tmp_path / "t.yaml")
 
 
 def test_slow_shards_take_their_own_rate() -> None:
@@ -85,15 +90,15 @@ def test_profiles_and_job_come_from_a_file(tmp_path: Path) -> None:
     """A user's own storage and job are read; a mistake is named with its line."""
     file = tmp_path / "training.yaml"
     file.write_text("profiles: {nas: {rate: 300MB/s, latency: 1ms}}\njob: {epochs: 5, compute: 2ms, prefetch: 0}\n")
-    setup = load_training("nas", file)
+    setup = _load("nas", file)
 
     assert (setup.profile.bytes_per_s, setup.profile.latency_s) == (300e6, 0.001)
     assert (setup.job.epochs, setup.job.compute_s) == (5, 0.002)
     file.write_text("job:\n  epoch: 5\n")
     with pytest.raises(UsageError, match="line 2: unknown key in job: 'epoch'"):
-        load_training("nfs", file)
+        _load("nfs", file)
     with pytest.raises(UsageError, match="unknown storage profile: 'floppy'"):
-        load_training("floppy")
+        _load("floppy")
 
 
 def test_a_setup_without_samples_is_refused() -> None:
