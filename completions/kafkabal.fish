@@ -1310,7 +1310,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal sandbox' -a down -d 'Remove a sa
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l name -r -f -a '(__kafkabal_names sandboxes)' -d 'Sandbox name. [default: default]'
-complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l timeout -r -f -d 'Time to wait. [default: 1m30s]'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l timeout -r -f -d 'Time to wait. [default: 90s]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l brokers -r -f -d 'Number of brokers. [default: 3]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l racks -r -f -d 'Number of racks, 0 for none. [default: up to 3]'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox up' -l log-dirs -r -f -d 'Log dirs per broker. [default: 2]'

@@ -87,7 +87,7 @@ def test_defaults_are_shown_as_they_are_typed() -> None:
     functions = [row.function.split(":") for row in rows if row.function]
     leaves = [leaf for at, name in functions for leaf in read_signature(getattr(import_module(at), name)).leaves()]
     shown = [leaf for leaf in leaves if leaf.parse and leaf.text_default is not None]
-    assert {"1m30s", "20%"} <= {leaf.text_default for leaf in shown}
+    assert {"90s", "20%"} <= {leaf.text_default for leaf in shown}
     assert [leaf.name for leaf in shown if leaf.parse and leaf.parse(str(leaf.text_default)) != leaf.default] == []
 
 

@@ -28,12 +28,13 @@ from kafkabal.cli.framework.input_and_output_files import FileOptions
 from kafkabal.cli.framework.shared_options import SETTINGS, CommonOptions, Format, Forms, SaveOptions, Uses
 from kafkabal.errors import UsageError
 from kafkabal.units import (
-    format_duration,
+    duration_as_option,
     parse_duration,
     parse_number,
     parse_percent,
     parse_positive_duration,
     parse_whole_number,
+    percent_as_option,
 )
 
 if TYPE_CHECKING:
@@ -52,14 +53,10 @@ _ONLY_FLAGS = {
 }
 
 
-def _typed_duration(seconds: float) -> str:
-    return format_duration(seconds).replace(" ", "").replace("min", "m")
-
-
 _WRITERS: Mapping[Any, Callable[[float], str]] = {
-    parse_percent: lambda fraction: f"{fraction * 100:g}%",
-    parse_duration: _typed_duration,
-    parse_positive_duration: _typed_duration,
+    parse_percent: percent_as_option,
+    parse_duration: duration_as_option,
+    parse_positive_duration: duration_as_option,
 }
 """Formatters of default values, by the parser of the option."""
 
