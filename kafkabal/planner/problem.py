@@ -137,19 +137,12 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
     InfeasibleError
         If no live broker is left.
     """
-    brokers = state.brokers
-    named_brokers(state, options.broker_limits, "--broker-limit")
-    drained = named_brokers(state, options.drain, "--drain")
-    counted = brokers.is_live & ~drained
-    if not counted.any():
-        hint = "drain fewer brokers" if options.drain else "all brokers are dead: see 'kafkabal inspect'"
-        raise InfeasibleError("no live broker remains to take replicas", hint=hint)
+    counted = _counted(state, options)
     excluded = named_brokers(state, options.exclude_brokers, "--exclude-brokers")
     _check_replication_factor(options.replication_factor, counted)
     previous, held = _matrix(state)
     positions = state.replication_factor
     lost = _in_positions(state, in_offline_dir(state), previous)
-    may_move = in_scope(state, options)
     balanced, repaired = movable_partitions(state, options, lost.any(1) | _held_by(state, ~counted))
     movable = balanced | repaired
     each = move_bytes(state)
@@ -177,7 +170,7 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
         lost=lost,
         movable_positions=movable_positions,
         leader=leader,
-        electable=_electable(state, previous),
+        electable=_in_positions(state, state.replicas.in_sync & state.brokers.is_live[state.replicas.broker], previous),
         counted=counted,
         weighed=counted & ~reports_no_log_dir(state),
         takes=_takes(state, options, ~counted | excluded),
@@ -185,19 +178,33 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
         rack=rack,
         n_racks=len(np.unique(rack[counted])),
         capacity=DISK.capacity(state),
-        rules=Rules(
-            movable=may_move,
-            ignored=ignored_partitions(state, options),
-            factor=lasting_factor(state) if options.replication_factor is None else positions,
-            takes=_open(state, options, ~counted | excluded),
-            may_lead_more=~excluded,
-            leaves=~counted,
-            rack=rack,
-            room_bytes=room_for_replicas(state, options.log_dir_limit),
-        ),
+        rules=_rules(state, options, counted, excluded, positions),
         limit_bytes=_limit_bytes(state, options),
         asked_bytes=_asked(state, {b: limit.bytes for b, limit in options.broker_limits.items()}),
         limit_replicas=_asked(state, {b: limit.replicas for b, limit in options.broker_limits.items()}),
+    )
+
+
+def _counted(state: ClusterState, options: PlanOptions) -> Bools:
+    """Brokers that are alive and not drained."""
+    named_brokers(state, options.broker_limits, "--broker-limit")
+    counted = state.brokers.is_live & ~named_brokers(state, options.drain, "--drain")
+    if not counted.any():
+        hint = "drain fewer brokers" if options.drain else "all brokers are dead: see 'kafkabal inspect'"
+        raise InfeasibleError("no live broker remains to take replicas", hint=hint)
+    return np.asarray(counted)
+
+
+def _rules(state: ClusterState, options: PlanOptions, counted: Bools, excluded: Bools, positions: I32) -> Rules:
+    return Rules(
+        movable=in_scope(state, options),
+        ignored=ignored_partitions(state, options),
+        factor=lasting_factor(state) if options.replication_factor is None else positions,
+        takes=_open(state, options, ~counted | excluded),
+        may_lead_more=~excluded,
+        leaves=~counted,
+        rack=_racks(state),
+        room_bytes=room_for_replicas(state, options.log_dir_limit),
     )
 
 
@@ -273,14 +280,6 @@ def _leaders(state: ClusterState) -> I32:
     if not len(leader):
         return leader
     return np.where(leader >= 0, leader, state.replicas.broker[state.partitions.first[:-1]]).astype(np.int32)
-
-
-def _electable(state: ClusterState, previous: I32) -> Bools:
-    r = state.replicas
-    electable = np.zeros(previous.shape, np.bool_)
-    position = np.arange(len(r)) - state.partitions.first[r.partition]
-    electable[r.partition, position] = r.in_sync & state.brokers.is_live[r.broker]
-    return electable
 
 
 def _open(state: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
