@@ -43,7 +43,7 @@ took out 0.02 to 0.05, and a second plan moved 36 % as many bytes as the first. 
 drawn clusters."""
 
 
-class Placement(NamedTuple):
+class FoundPlacement(NamedTuple):
     """A placement to take."""
 
     candidate: Candidate
@@ -54,7 +54,7 @@ class Placement(NamedTuple):
     """Whether the search went as far as it could and still left something outside its band."""
 
 
-def lasting_placement(start: Solution, listener: PlanListener) -> Placement:
+def lasting_placement(start: Solution, listener: PlanListener) -> FoundPlacement:
     """Search for a placement; if it falls short of a band, continue until a later run would find nothing to do."""
     problem = start.problem
     first = _place(start, listener)
@@ -79,10 +79,10 @@ def lasting_placement(start: Solution, listener: PlanListener) -> Placement:
             candidate = candidate.adopt(min(circle, key=lambda stop: stop[0])[1])
             after = candidate.to_state()
             break
-    return Placement(candidate, after, _warnings(candidate, after), falls_short=True)
+    return FoundPlacement(candidate, after, _warnings(candidate, after), falls_short=True)
 
 
-def _place(start: Solution, listener: PlanListener) -> Placement:
+def _place(start: Solution, listener: PlanListener) -> FoundPlacement:
     """One search, with the leaders and log dirs that stay; nothing moves if that is not worth it.
 
     A plan that repairs no rule and helps less than :data:`_LEAST_HELP` is not worth a single byte; see
@@ -102,7 +102,7 @@ def _place(start: Solution, listener: PlanListener) -> Placement:
         unmoved = candidate.adopt(after)._replace(leader=start.problem.leader)
         candidate, after = with_leaders_and_log_dirs_that_stay(unmoved, after, listener)
         warnings = _warnings(candidate, after)
-    return Placement(candidate, after, warnings, is_short)
+    return FoundPlacement(candidate, after, warnings, is_short)
 
 
 def _warnings(candidate: Candidate, after: ClusterState) -> tuple[str, ...]:

@@ -63,8 +63,8 @@ class MarginalLoad:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ClusterLoad:
-    """What a weighted score says of a whole cluster, whichever topic is routed; created by :func:`cluster_load_of`."""
+class LoadsByScore:
+    """What a weighted score says of a whole cluster, whichever topic is routed; created by :func:`loads_by_score`."""
 
     weighted: WeightedScore
     state: ClusterState
@@ -106,12 +106,12 @@ class ClusterLoad:
         )
 
 
-def cluster_load_of(weighted: WeightedScore, state: ClusterState) -> ClusterLoad:
+def loads_by_score(weighted: WeightedScore, state: ClusterState) -> LoadsByScore:
     """Evaluate a score for the whole cluster."""
     score = weighted.score
     known = _with_known_sizes(state)
     load, own_group = holder_load(score, known), score.holder_group(state)
-    return ClusterLoad(
+    return LoadsByScore(
         weighted=weighted,
         state=known,
         replica_load=np.asarray(score.replica_load(known), np.float64),

@@ -15,7 +15,7 @@ from kafkabal.model import F64, I32, I64, Bools
 if TYPE_CHECKING:
     # every policy imports views, and listing policies must import neither clusters nor scores
     from kafkabal.model import ClusterState
-    from kafkabal.routing.marginal_load import ClusterLoad, MarginalLoad
+    from kafkabal.routing.marginal_load import LoadsByScore, MarginalLoad
     from kafkabal.scoring import Need, WeightedScore
 
 
@@ -182,14 +182,14 @@ class ClusterViews:
         return _capacity(self._state)
 
     @cached_property
-    def _loads(self) -> tuple[ClusterLoad, ...]:
-        from kafkabal.routing.marginal_load import cluster_load_of
+    def _loads(self) -> tuple[LoadsByScore, ...]:
+        from kafkabal.routing.marginal_load import loads_by_score
         from kafkabal.scoring import require
 
         for weighted in self._scores:
             if not weighted.score.needs <= set(self._supplied):
                 require(weighted.score, self._state)
-        return tuple(cluster_load_of(weighted, self._state) for weighted in self._scores)
+        return tuple(loads_by_score(weighted, self._state) for weighted in self._scores)
 
 
 def _partition_rows(state: ClusterState, topic: str) -> tuple[int, int]:

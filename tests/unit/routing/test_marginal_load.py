@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkabal.model.cluster_rows import TopicRow
-from kafkabal.routing.marginal_load import cluster_load_of
+from kafkabal.routing.marginal_load import loads_by_score
 from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
 
@@ -16,5 +16,5 @@ def test_bytes_of_internal_topics_do_not_decide_what_brokers_are_due() -> None:
     state = cluster(brokers(4, racks=3), [internal, topic("t", (1, 2, 3), (4, 2, 3), size_bytes=1)])
     (disk,) = load_scores(["disk"])
 
-    due = cluster_load_of(disk, state).of_topic(1, 3).capacity
+    due = loads_by_score(disk, state).of_topic(1, 3).capacity
     assert (due / due[0]).tolist() == pytest.approx([1, 2, 2, 1])
