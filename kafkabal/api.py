@@ -97,10 +97,14 @@ def connect(
         ``host:port``, several separated by commas.
     profile
         Name of a profile in ``profiles.yaml``, which also sets capacities, tolerance and the like.
+    snapshot
+        A snapshot file to open in place of a live cluster.
     save_to
         File that receives the changed snapshot; without it a snapshot is read-only.
     command_config
         A Java ``client.properties``, for encryption and credentials.
+    zookeeper
+        ``host:port`` or ``host:port/path`` of ZooKeeper, for Kafka 3.9 and older.
 
     Raises
     ------
@@ -136,7 +140,7 @@ def inspect_cluster(
     scores
         As ``NAME`` or ``package.module:object``; empty for the default ones.
     tolerance
-        Half the width of the band around the fair share.
+        How far a share may be from 1, as a fraction: 0.10 is 10 %.
     options
         :attr:`ClusterConnection.score_options`, if the profile sets any.
 
@@ -167,8 +171,14 @@ def make_plan(
 
     Parameters
     ----------
+    scores
+        As ``NAME``, ``NAME=WEIGHT`` or ``package.module:object``; empty for the default ones.
+    tolerance
+        How far a share may be from 1, as a fraction: 0.09 is 9 %.
     drain
-        Ids of brokers to be emptied.
+        Ids of brokers to drain.
+    options
+        :attr:`ClusterConnection.score_options`, if the profile sets any; they apply to ``scores``.
     more
         Any other field of :class:`~kafkabal.planner.plan_options.PlanOptions`: ``max_bytes``, ``topics``, ...
 
@@ -198,8 +208,8 @@ def apply_plan(
     Parameters
     ----------
     throttle_bytes_per_s
-        Per broker and direction; ``auto`` adapts to the load of the cluster, None sets no throttle. Ignored on a
-        snapshot.
+        Bytes per second and broker in each direction; ``auto`` adapts to the load of the cluster, None sets no
+        throttle. Ignored on a snapshot.
     options
         All other options of the run; its throttle is replaced.
     listener
@@ -220,6 +230,8 @@ def apply_plan(
         If another run holds the cluster.
     DriftError, UnsafeError
         If the run is not safe; nothing was changed.
+    KafkabalError
+        The error that ended the run early, after throttles were restored and moves cancelled as far as possible.
     """
     settings = connection.settings
     environment = RunEnvironment(
@@ -246,10 +258,22 @@ def place_topics(
 ) -> PlacedTopics:
     """Decide where the replicas of new topics go; returns the resulting state too. Creates nothing.
 
+    Parameters
+    ----------
+    scores
+        As ``NAME``, ``NAME=WEIGHT`` or ``package.module:object``, for the placement ``score``; empty for the default
+        ones.
+    placement
+        ``score``, ``even``, ``brokers+2[:SEED]`` or ``binomial:P[:SEED]``, as ``kafkabal create --placement``.
+    exclude_brokers
+        Ids of brokers that get no replica.
+    options
+        :attr:`ClusterConnection.score_options`, if the profile sets any.
+
     Raises
     ------
     UsageError
-        If a topic exists, or there are too few brokers for a replication factor.
+        If a topic exists, there are too few brokers for a replication factor, or the placement is unknown.
     LimitExceededError
         If the disks lack room for the size that the topics are expected to reach.
     """
@@ -281,6 +305,14 @@ def simulate_policies(
         As ``NAME`` or ``NAME:OPTION=VALUE``; empty for all.
     workload
         Name of a built-in workload, or a ``.yaml`` file.
+    records
+        How many to write; None for as many as the workload has.
+    scores
+        What the policy ``score`` balances.
+    seeds
+        How often each policy is simulated, with the seeds 0, 1, ...; the policies get the same records.
+    options
+        :attr:`ClusterConnection.score_options`, if the profile sets any.
 
     Raises
     ------
