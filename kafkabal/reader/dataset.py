@@ -125,20 +125,11 @@ class TopicReader:
         on_metrics: Callable[[ReaderMetrics], None] | None = None,
         balance: str = "static",
     ) -> None:
-        if not 0 <= rank < world_size:
-            raise UsageError(f"rank: must be 0 to {world_size - 1} ({rank})")
-        if epochs < 1:
-            raise UsageError(f"epochs: must be 1 or more ({epochs})")
-        if num_workers < 0:
-            raise UsageError(f"num_workers: must be 0 or more ({num_workers})")
+        _check_numbers(rank, world_size, num_workers, epochs)
         if group == "":
             raise UsageError("group: must not be empty")  # librdkafka would abort the process
         _warn_of_other_ranks(world_size)
-        chosen: Balance = choice_of(Balance, "balance", balance)
-        if chosen is Balance.DYNAMIC and not isinstance(manifest, str | Path):
-            raise UsageError(
-                "balance='dynamic' needs a manifest file", hint="give manifest=FILE, in a folder that all ranks see"
-            )
+        chosen = _balance(balance, manifest)
         connection = connection or live_connection(profile, bootstrap_servers, command_config)
         self._rank, self._world_size, self._workers, self._epochs = rank, world_size, max(1, num_workers), epochs
         self._has_workers = num_workers > 0
@@ -438,6 +429,25 @@ class TopicReader:
         if options.decode is None:
             return samples
         return decode_samples(samples, options.decode, options.on_error, self.manifest.topic, self.metrics)
+
+
+def _check_numbers(rank: int, world_size: int, num_workers: int, epochs: int) -> None:
+    if not 0 <= rank < world_size:
+        raise UsageError(f"rank: must be 0 to {world_size - 1} ({rank})")
+    if epochs < 1:
+        raise UsageError(f"epochs: must be 1 or more ({epochs})")
+    if num_workers < 0:
+        raise UsageError(f"num_workers: must be 0 or more ({num_workers})")
+
+
+def _balance(given: str, manifest: Manifest | str | Path | None) -> Balance:
+    """How readers share samples; sharing dynamically needs a file that all of them see."""
+    balance: Balance = choice_of(Balance, "balance", given)
+    if balance is Balance.DYNAMIC and not isinstance(manifest, str | Path):
+        raise UsageError(
+            "balance='dynamic' needs a manifest file", hint="give manifest=FILE, in a folder that all ranks see"
+        )
+    return balance
 
 
 def _warn_of_other_ranks(world_size: int) -> None:
