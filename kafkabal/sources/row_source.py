@@ -137,10 +137,7 @@ class RowSource:
                 continue
             for block in self.blocks([WantedRecords(0, 0, part)]):
                 each_block()
-                if max(block.sizes, default=0) > limit_bytes:
-                    for at, size_bytes in enumerate(block.sizes):
-                        if size_bytes > limit_bytes:
-                            yield RecordSize(block.name_of(at), size_bytes)
+                yield from _too_large(block, limit_bytes)
 
     def _has_long_lines(self, part: Part, limit_bytes: int) -> bool:
         """Whether a line may exceed the limit; fast, because it only looks for one line break in every half of the
@@ -349,6 +346,13 @@ class RowSource:
         if self._format.unit != "line":
             return self._error(f"{self._format.unit} {number}: {message}", hint=hint)
         return InputFileError(self._title, message, line=number, hint=hint)
+
+
+def _too_large(block: Block, limit_bytes: int) -> Iterator[RecordSize]:
+    if max(block.sizes, default=0) > limit_bytes:
+        for at, size_bytes in enumerate(block.sizes):
+            if size_bytes > limit_bytes:
+                yield RecordSize(block.name_of(at), size_bytes)
 
 
 class _Unclosed(io.RawIOBase):
