@@ -1,4 +1,4 @@
-"""Parses and formats bytes, rates, durations and percentages.
+"""Parses and formats bytes, rates, durations, percentages and times, and parses numbers and broker ids.
 
 kB, MB, GB, TB, PB are powers of ten; KiB, MiB, GiB, TiB, PiB powers of two; a bare number is bytes; rates may end in
 ``/s``. A share is written ``10%`` or ``0.10``.

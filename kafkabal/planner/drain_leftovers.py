@@ -28,6 +28,7 @@ _NAMED_TOPICS = 3
 _MOST_OF_IT = 0.5
 """A replica that is more than half of its log dir keeps the dir outside its band: no other dir can hold it either."""
 _NEARLY_ALL = 0.9
+"""Fraction of a log dir that the counted replicas make up: the rest changes its share little."""
 _FEW = 10
 """Two log dirs with 6 and 5 replicas of equal size are just outside the default band; of unequal size, with more."""
 
