@@ -129,6 +129,8 @@ def _reworded(error: typer.TyperException) -> tuple[str, str]:
 
 def _report(error: BaseException, words: Sequence[str], context: CommandContext) -> int:
     if is_wanted(words, context.environ) and not isinstance(error, KeyboardInterrupt):
+        if not isinstance(error, KafkabalError):
+            _report_bug(error, context)
         return report_failure(error, context)
     if isinstance(error, KafkabalError):
         return _report_ours(error, context)
@@ -138,7 +140,7 @@ def _report(error: BaseException, words: Sequence[str], context: CommandContext)
         return ExitCode.TERMINATED if terminated else ExitCode.INTERRUPTED
     if isinstance(error, SystemExit):
         return _code_of_exit(error, context)
-    report_bug(error, context)
+    _report_bug(error, context)
     return ExitCode.FAILED
 
 
@@ -161,7 +163,7 @@ def _report_ours(error: KafkabalError, context: CommandContext) -> int:
     return error.exit_code
 
 
-def report_bug(error: BaseException, context: CommandContext) -> None:
+def _report_bug(error: BaseException, context: CommandContext) -> None:
     """Show the traceback, and say that this is a bug."""
     context.add("".join(traceback.format_exception(error)).rstrip("\n"))
     context.complain(

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from kafkabal.errors import KafkabalError, UnreachableError
+from kafkabal.errors import UnreachableError
 from kafkabal.printable import printable
 
 if TYPE_CHECKING:
@@ -103,10 +103,6 @@ def time_limit(limit_s: float | None) -> Iterator[None]:
 def report_failure(error: BaseException, context: CommandContext) -> int:
     """Print the line for an error and return its status."""
     status = NagiosStatus.CRITICAL if isinstance(error, UnreachableError) else NagiosStatus.UNKNOWN
-    if not isinstance(error, KafkabalError):
-        from kafkabal.cli.framework.error_boundary import report_bug
-
-        report_bug(error, context)
     try:
         print(status_line(status, str(error) or type(error).__name__), file=context.stdout, flush=True)
     except (OSError, ValueError):  # a full disk or a closed stream, which may be the very error
