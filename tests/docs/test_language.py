@@ -112,7 +112,7 @@ def test_a_phrase_stays_out(phrase: str) -> None:
 
 
 def test_texts_are_found() -> None:
-    """The strings of every room and all pages are checked."""
-    rooms = {file.split("/")[1] for file, _, _ in TEXTS if file.startswith("kafkabal/")}
-    assert {"cli", "executor", "planner", "clusters", "reporting", "routing", "producer", "reader"} <= rooms
+    """The strings of every package and all pages are checked."""
+    packages = {file.split("/")[1] for file, _, _ in TEXTS if file.startswith("kafkabal/")}
+    assert {"cli", "executor", "planner", "clusters", "reporting", "routing", "producer", "reader"} <= packages
     assert len([1 for file, _, _ in TEXTS if file.startswith("docs/")]) > 1000

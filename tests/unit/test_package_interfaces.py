@@ -1,4 +1,4 @@
-"""Faces of packages: names in a stub can be imported, and no module hides a name."""
+"""Package interfaces: names in a stub can be imported, and no module hides a name."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ import pytest
 import kafkabal
 
 ROOT = Path(next(iter(kafkabal.__path__)))
-FACES = sorted(ROOT.rglob("__init__.pyi"))
+INTERFACES = sorted(ROOT.rglob("__init__.pyi"))
 
 
-@pytest.mark.parametrize("stub", FACES, ids=lambda path: str(path.parent.relative_to(ROOT)) or ".")
-def test_every_name_of_a_face_can_be_imported(stub: Path) -> None:
+@pytest.mark.parametrize("stub", INTERFACES, ids=lambda path: str(path.parent.relative_to(ROOT)) or ".")
+def test_every_name_of_an_interface_can_be_imported(stub: Path) -> None:
     """The stub lists the names of the package, each with the module that defines it."""
     package = ".".join(["kafkabal", *stub.parent.relative_to(ROOT).parts])
-    room = import_module(package)
+    imported = import_module(package)
     for node in ast.parse(stub.read_text()).body:
         if isinstance(node, ast.ImportFrom):
             module = import_module("." * node.level + (node.module or ""), package)
             for alias in node.names:
-                assert getattr(room, alias.name) is getattr(module, alias.name)
+                assert getattr(imported, alias.name) is getattr(module, alias.name)
 
 
-def test_no_module_has_the_name_of_an_export_of_its_room() -> None:
+def test_no_module_has_the_name_of_an_export_of_its_package() -> None:
     """No module has the name of an exported object, which it would replace once imported."""
-    for stub in FACES:
+    for stub in INTERFACES:
         names = {
             alias.name for n in ast.parse(stub.read_text()).body if isinstance(n, ast.ImportFrom) for alias in n.names
         }
