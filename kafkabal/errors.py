@@ -60,8 +60,8 @@ EXIT_CODE_MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.USAGE: "bad usage, bad configuration, bad input file",
     ExitCode.FINDINGS: (
         "findings: skew above the threshold (`--check`), a plan is pending (`--dry-run --exit-code`), "
-        "a run is still going or differs (`status`), something broken could not be repaired, "
-        "or a dead broker may still come back and is waited for (`rebalance`, `--dead-after`)"
+        "a run is active or differs from the cluster (`status`), something broken could not be repaired, "
+        "or a dead broker may still come back (`rebalance`, `--dead-after`)"
     ),
     ExitCode.UNSAFE: (
         "refused for safety: drift since the plan, other reassignments running, no feasible plan, limits exceeded"

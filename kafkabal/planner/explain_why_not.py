@@ -1,4 +1,4 @@
-"""Why a plan does not bring a partition to a broker: rules that forbid it, and what it would do to the bands."""
+"""Why a plan does not move a partition to a broker: rules that forbid it, and what it would do to the bands."""
 
 from __future__ import annotations
 

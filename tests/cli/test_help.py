@@ -78,7 +78,7 @@ def test_ranges_are_in_words() -> None:
     assert [where for where, text in texts.items() if re.search(r"[<>]=|=[<>]|\bx\b", text)] == []
     assert texts["kafkabal rebalance simulate", "--days"] == "Simulated days; 1 to 3,650. [default: 90]"
     assert texts["kafkabal create", "--partitions"] == "Number of partitions; at least 1."
-    assert texts["kafkabal advise", "--broker"] == "Broker to relieve. [default: the fullest]"
+    assert texts["kafkabal advise", "--broker"] == "Broker whose fullest disk to free. [default: the fullest]"
 
 
 def test_defaults_are_shown_as_they_are_typed() -> None:

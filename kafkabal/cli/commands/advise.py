@@ -1,4 +1,4 @@
-"""``kafkabal advise``: how many brokers suffice, and what would relieve a full disk; nothing is changed."""
+"""``kafkabal advise``: how many brokers suffice, and what would free a full disk; nothing is changed."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
@@ -45,7 +45,7 @@ def advise(
     ] = DEFAULT_TARGET,
     broker: Annotated[
         int | None,
-        typer.Option("--broker", metavar="ID", min=0, help="Broker to relieve. [default: the fullest]"),
+        typer.Option("--broker", metavar="ID", min=0, help="Broker whose fullest disk to free. [default: the fullest]"),
     ] = None,
     limit: Annotated[
         float,
@@ -53,7 +53,7 @@ def advise(
             "--limit",
             metavar="PERCENT",
             parser=parse_percent,
-            help="How full a disk may be after relief.",
+            help="How full a disk may be.",
         ),
     ] = DEFAULT_LOG_DIR_LIMIT,
     after_s: Annotated[
@@ -66,7 +66,7 @@ def advise(
         ),
     ] = None,
 ) -> None:
-    """Advise how many brokers suffice, and how to relieve a full disk.
+    """Advise how many brokers suffice, and how to free a full disk.
 
     States how many brokers hold everything within --target, a lower bound for any placement, which brokers to drain or
     where to add some, and how many bytes and hours that takes. For the fullest disk it lists what frees bytes without

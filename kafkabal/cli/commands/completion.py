@@ -67,8 +67,8 @@ def install(
 ) -> None:
     """Install completion for your shell.
 
-    Writes the script to the folder from which the shell loads completions; other files are not touched. Where the
-    shell does not search there yet, the lines to add to its start-up file are printed.
+    Writes the script to the folder from which the shell loads completions; other files are not touched. Where the shell
+    does not search there yet, the lines to add to its start-up file are printed.
 
     Examples:
 
@@ -101,7 +101,8 @@ def candidates(
 ) -> None:
     """Print the names that a shell can offer, one per line.
 
-    No cluster is asked: topics and brokers are those that the last command saw on the cluster that the options name.
+    Connects to no cluster: topics and brokers are those that the last command found on the cluster that the options
+    name.
 
     Examples:
 

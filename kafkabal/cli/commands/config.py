@@ -15,8 +15,8 @@ def show(
 ) -> None:
     """Show all settings that are set, with their values and where they come from.
 
-    Flags take precedence over environment variables, these over the profile, and the profile over defaults. Nothing
-    is connected to.
+    Flags take precedence over environment variables, these over the profile, and the profile over defaults. Connects
+    to no cluster.
 
     Examples:
 

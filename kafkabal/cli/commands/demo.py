@@ -42,9 +42,9 @@ def demo(
 ) -> ExitCode:
     """Inspect and rebalance an unbalanced cluster in a sandbox (about 90 seconds).
 
-    Starts a real Apache Kafka cluster of six brokers in three racks on this machine, places a topic unevenly, fills
-    it, and runs the commands that you would run. Nothing is staged: the exit code is 1 if the cluster is not
-    unbalanced at the start or not balanced at the end.
+    Starts a real Apache Kafka cluster of six brokers in three racks on this machine, places a topic unevenly, fills it,
+    and runs the commands that you would run. The exit code is 1 if the cluster is not unbalanced at the start or not
+    balanced at the end.
     """
     from kafkabal.sandbox import expect_extra
 

@@ -33,7 +33,7 @@ def diff(
 ) -> None:
     """Show what differs between two snapshots.
 
-    Scores, brokers, topics and partitions, the first snapshot beside the second: what came, went, moved and grew.
+    Compares scores, brokers, topics and partitions: what was added, was removed, moved or grew.
 
     Examples:
 
@@ -60,23 +60,23 @@ def import_snapshot(
         ),
     ],
     topics: Annotated[
-        Path | None, typer.Option("--topics", metavar="FILE", help="What 'kafka-topics --describe' printed.")
+        Path | None, typer.Option("--topics", metavar="FILE", help="Output of 'kafka-topics --describe'.")
     ] = None,
     assignment: Annotated[
         Path | None,
         typer.Option("--assignment", metavar="FILE", help="JSON of kafka-reassign-partitions, instead of --topics."),
     ] = None,
     log_dirs: Annotated[
-        Path | None, typer.Option("--log-dirs", metavar="FILE", help="What 'kafka-log-dirs --describe' printed.")
+        Path | None, typer.Option("--log-dirs", metavar="FILE", help="Output of 'kafka-log-dirs --describe'.")
     ] = None,
     cluster_id: Annotated[
-        str, typer.Option("--cluster-id", metavar="ID", help="Id of the cluster, which these texts do not contain.")
+        str, typer.Option("--cluster-id", metavar="ID", help="Cluster id, which these files do not contain.")
     ] = _IMPORTED,
 ) -> None:
     """Import a snapshot from the output of Kafka's own tools.
 
-    For clusters that only others can reach. Sizes come from kafka-log-dirs; without it none are known. None of these
-    texts has racks, so none are known, or the sizes of volumes: give those as 'capacity' in a profile. A file '-' is
+    For clusters that you cannot reach yourself. Replica sizes come from kafka-log-dirs and are unknown without it. The
+    output of these tools has no racks and no volume sizes; set volume sizes as 'capacity' in a profile. A file '-' is
     standard input.
 
     Examples:

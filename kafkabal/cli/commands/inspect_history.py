@@ -33,13 +33,13 @@ class HistoryOptions:
 
     record: Annotated[
         bool,
-        typer.Option("--record", help="Keep bytes and offsets in the state folder.", rich_help_panel=_SECTION),
+        typer.Option("--record", help="Record bytes and offsets in the state folder.", rich_help_panel=_SECTION),
     ] = False
     growth: Annotated[
         bool,
         typer.Option(
             "--growth",
-            help="Show bytes a day and time to full, by --by broker, log-dir or topic; needs --record before.",
+            help="Show growth and when disks will be full, --by broker, log-dir or topic; needs --record before.",
             rich_help_panel=_SECTION,
         ),
     ] = False

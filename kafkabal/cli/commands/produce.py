@@ -248,7 +248,7 @@ def _row_source(file: "Path | RemoteFile | None", options: SourceOptions, contex
         raise UsageError(f"--format: unknown format: {options.row_format!r}", hint=f"choose from: {', '.join(known)}")
     stream: Any = getattr(context.stdin, "buffer", None)
     if file is None and stream is None:
-        raise UsageError("standard input is closed", hint="feed rows to it, or name a file")
+        raise UsageError("standard input is closed", hint="pipe rows to it, or name a file")
     return RowSource(
         file,
         stream=stream if file is None else None,

@@ -108,7 +108,7 @@ class SourceOptions:
             metavar="N",
             min=0,
             max=_MOST_READERS,
-            help="Threads that read and hash files ahead of sending, for slow file systems. [default: 0, local disk]",
+            help="Threads that read and hash files ahead of sending, for slow file systems. [default: 0]",
             rich_help_panel=_SECTION,
             show_default=False,
         ),
@@ -150,6 +150,4 @@ class SendingOptions:
     no_manifest: Annotated[
         bool, typer.Option("--no-manifest", help="Keep no manifest: a repeated run sends everything again.")
     ] = False
-    resend: Annotated[bool, typer.Option("--resend", help="Send files again that changed since they were sent.")] = (
-        False
-    )
+    resend: Annotated[bool, typer.Option("--resend", help="Send changed files again.")] = False

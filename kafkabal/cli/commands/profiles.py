@@ -28,7 +28,7 @@ Output = Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")]
 def list_profiles(context: CommandContext, output: Output) -> None:
     """List profiles: which cluster each names, and which one is in use.
 
-    Connects to nothing. A profile with an unknown key is listed with its problem; the others can be used.
+    Connects to no cluster. A profile with an unknown key is listed with its problem; the others can be used.
 
     Examples:
 
@@ -46,7 +46,7 @@ def list_profiles(context: CommandContext, output: Output) -> None:
 def show(context: CommandContext, name: NameArgument, output: Output) -> None:
     """Show the settings of a profile and of its client.properties; secrets are never shown.
 
-    Of a client.properties, only keys that cannot hold a secret are shown with their value.
+    Values of client.properties are shown only if their key cannot hold a secret.
 
     Examples:
 
@@ -136,7 +136,7 @@ def add(
         typer.Option("--zookeeper", metavar="HOST:PORT[/PATH]", help="ZooKeeper servers, for Kafka 3.9 and older."),
     ] = None,
     snapshot: Annotated[
-        Path | None, typer.Option("--snapshot", metavar="FILE", help="Snapshot file that stands for the cluster.")
+        Path | None, typer.Option("--snapshot", metavar="FILE", help="Snapshot to use instead of a live cluster.")
     ] = None,
     others: Annotated[
         list[str] | None,

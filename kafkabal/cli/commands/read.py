@@ -54,7 +54,7 @@ class ReadOptions:
         Path | None,
         typer.Option("--to", metavar="DIR", help="Restore the files that 'produce' sent from a folder into DIR."),
     ] = None
-    follow: Annotated[bool, typer.Option("--follow", help="Print records as they come, from now on.")] = False
+    follow: Annotated[bool, typer.Option("--follow", help="Print new records as they arrive.")] = False
     from_start: Annotated[
         bool, typer.Option("--from-start", help="With --follow: begin with the first record of the topic.")
     ] = False
@@ -64,7 +64,7 @@ class ReadOptions:
             "--for",
             metavar="TIME",
             parser=_parse_seconds,
-            help="How long to measure or follow. [default: 30s to measure, without end to follow]",
+            help="How long to measure or follow. [default: 30s to measure, no limit to follow]",
         ),
     ] = None
     rack: Annotated[
@@ -134,8 +134,8 @@ def read(
 ) -> ExitCode:
     """Read a topic for training: measure, restore its files, or follow it.
 
-    Without --to or --follow it measures: readers share the topic as in training, each in a process of its own, and
-    the rates of each reader and of each broker are shown. Only committed records are read, and nothing is committed.
+    Without --to or --follow it measures: readers share the topic as in training, each in a process of its own, and the
+    rates of each reader and of each broker are shown. Only committed records are read, and nothing is committed.
 
     Examples:
 

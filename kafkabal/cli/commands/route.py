@@ -88,10 +88,10 @@ def route(
 ) -> ExitCode:
     """Show routing weights, and publish them for Java producers.
 
-    Weights say which part of a topic's records each broker and partition gets, so that brokers become and stay
-    balanced. With --publish they are kept in the topic __kafkabal_weights until the command is stopped, and producers
-    with the partitioner of 'kafkabal routing plugin' follow them. Producers whose weights are too old spread records
-    evenly, as Kafka does. One publisher works on a topic at a time; others stand by. Scores from a profile are
+    Weights are the fractions of a topic's records that each broker and partition should get, so that brokers become and
+    stay balanced. With --publish they are published in the topic __kafkabal_weights until the command is stopped, and
+    producers with the partitioner of 'kafkabal routing plugin' follow them. Producers whose weights are too old spread
+    records evenly, as Kafka does. One publisher works on a topic at a time; others stand by. Scores from a profile are
     reloaded when its file changes.
 
     Examples:

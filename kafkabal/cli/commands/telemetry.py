@@ -138,8 +138,8 @@ def subscribe(
     """Make clients push metrics to the brokers.
 
     Without --metric, subscribes to what the score 'latency' and 'telemetry errors' need. Also creates the topic to
-    which brokers forward. Clients push only while a broker has a plug-in that receives metrics; see 'kafkabal
-    telemetry plugin'.
+    which brokers forward. Clients push only while a broker has a plug-in that receives metrics; see 'kafkabal telemetry
+    plugin'.
 
     Examples:
 
@@ -304,7 +304,7 @@ def show_metrics(
 ) -> None:
     """Show the metrics that clients push, with their latest values.
 
-    -o jsonl and -o csv export all of them.
+    With -o jsonl or -o csv, exports all metrics.
 
     Examples:
 

@@ -56,17 +56,17 @@ def watch(
             "--slow",
             metavar="PERCENT",
             parser=parse_percent,
-            help="Call a broker slow when it responds PERCENT later than usual and than its peers.",
+            help="A broker is slow if it responds PERCENT later than usual and than the others.",
         ),
     ] = 0.20,
     once: Annotated[bool, typer.Option("--once", help="Check once and exit: 0, or 3 with findings.")] = False,
 ) -> ExitCode:
-    """Notice slow and dead brokers and imbalance; heal what --heal allows.
+    """Detect slow and dead brokers and imbalance; heal what --heal allows.
 
-    Every broker is probed every 5 seconds, and the whole cluster is read every 30. What changes is reported
-    as an event. With --heal leaders, leadership leaves a slow broker and returns ten minutes after it is well; with
-    --heal all, dead brokers are repaired, new ones filled, and imbalance is corrected. Each action is an ordinary
-    run: 'kafkabal rebalance status', 'cancel' and 'rollback' work on it. One watch runs at a time on a cluster.
+    Every broker is probed every 5 seconds, and the whole cluster is read every 30. What changes is reported as an
+    event. With --heal leaders, leadership leaves a slow broker and returns ten minutes after it is well; with --heal
+    all, dead brokers are repaired, new ones filled, and imbalance is corrected. Each action is an ordinary run:
+    'kafkabal rebalance status', 'cancel' and 'rollback' work on it. One watch runs at a time on a cluster.
 
     Examples:
 

@@ -95,7 +95,7 @@ class HealOptions:
             "--max-actions-per-day",
             metavar="N",
             min=1,
-            help="Maximum runs begun within 24 hours.",
+            help="Maximum runs started within 24 hours.",
             rich_help_panel=SAFETY_SECTION,
         ),
     ] = 24

@@ -51,7 +51,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 section="Plan",
             ),
             "explain": Row(
-                "Explain why a plan moves a partition, or why it does not bring one to a broker.",
+                "Explain why a plan moves a partition, or why it does not move one to a broker.",
                 "kafkabal.cli.commands.rebalance.explain:explain",
                 section="Plan",
             ),
@@ -105,7 +105,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
         "Create topics on the least loaded brokers.", "kafkabal.cli.commands.create:create", section="Balance"
     ),
     "advise": Row(
-        "Advise how many brokers suffice, and how to relieve a full disk.",
+        "Advise how many brokers suffice, and how to free a full disk.",
         "kafkabal.cli.commands.advise:advise",
         section="Balance",
     ),
@@ -140,7 +140,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
         section="Produce and read",
     ),
     "watch": Row(
-        "Notice slow and dead brokers and imbalance; heal what --heal allows.",
+        "Detect slow and dead brokers and imbalance; heal what --heal allows.",
         "kafkabal.cli.commands.watch:watch",
         section="Monitor",
     ),
@@ -221,7 +221,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
         section="Set up",
     ),
     "completion": Row(
-        "Complete commands, options and names in bash, zsh and fish.",
+        "Set up shell completion for bash, zsh and fish.",
         commands={
             "install": Row("Install completion for your shell.", "kafkabal.cli.commands.completion:install"),
             "bash": Row("Print the completion script for bash.", "kafkabal.cli.commands.completion:bash"),

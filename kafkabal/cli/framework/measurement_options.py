@@ -42,7 +42,7 @@ class MeasurementOptions:
             "--telemetry",
             metavar="SOURCE",
             help="Source of produce latencies: 'topic' (pushed by all clients) or [HOST:]PORT (OTLP/HTTP receiver). "
-            "[default: none; for 'produce': its own]",
+            "[default: none; for 'produce': its own measurements]",
             rich_help_panel=_MEASUREMENTS,
         ),
     ] = None

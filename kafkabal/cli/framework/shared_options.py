@@ -234,7 +234,7 @@ TextfileOption = Annotated[
         "--textfile",
         metavar="FILE",
         parser=check_replaceable,
-        help="Keep a Prometheus textfile up to date.",
+        help="Write metrics to a Prometheus textfile, and keep it up to date.",
         rich_help_panel=OUTPUT_SECTION,
     ),
 ]

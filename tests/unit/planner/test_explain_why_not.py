@@ -1,4 +1,4 @@
-"""Explanations why a plan does not bring a partition to a broker although no rule forbids it."""
+"""Explanations why a plan does not move a partition to a broker although no rule forbids it."""
 
 from __future__ import annotations
 

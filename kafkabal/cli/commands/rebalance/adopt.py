@@ -44,9 +44,9 @@ def adopt(
 ) -> ExitCode:
     """List, throttle, finish or cancel reassignments of another tool.
 
-    Without --finish or --cancel they are listed and left alone. Once they are taken over they are a run: locked,
-    journaled, with 'status', 'throttle', 'resume' and 'cancel'. A throttle is set only if --throttle is given.
-    With --remove-throttles those that the other tool has set are deleted at the end; a terminal is prompted for it.
+    Without --finish or --cancel they are only listed. Reassignments that are taken over become a run: with a lock, a
+    journal, and 'status', 'throttle', 'resume' and 'cancel'. A throttle is set only with --throttle.
+    With --remove-throttles, throttles of the other tool are deleted at the end, after a prompt at a terminal.
 
     Examples:
 

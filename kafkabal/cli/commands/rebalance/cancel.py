@@ -26,8 +26,8 @@ def cancel(
 ) -> ExitCode:
     """Cancel the latest run's reassignments in flight and restore its throttles.
 
-    Finished moves are kept. A run that is active in another process, on any host, is asked to cancel, and waited
-    for (60 s, or --wait). A partition whose original replicas are all offline cannot be cancelled and is listed.
+    Finished moves are kept. If the run is active in another process, on any host, asks that process to cancel and waits
+    for it (60 s, or --wait). A partition whose original replicas are all offline cannot be cancelled and is listed.
     Acts at once, without a prompt: it is the emergency stop.
 
     Examples:

@@ -181,7 +181,7 @@ class ApplyCommand:
         if left:
             raise FindingsError(
                 f"not repaired: {'; '.join(left)}",
-                hint="see 'kafkabal inspect'; bring the brokers back, or add brokers or room",
+                hint="see 'kafkabal inspect'; restore the brokers, or add brokers or disk space",
             )
 
     def _still_unrepaired(self, plan: Plan) -> tuple[str, ...]:

@@ -131,7 +131,7 @@ def recently_dead(
     waiting = {b: age_s for b, age_s in ages.items() if age_s < limit_s and b not in drained}
     path = sightings_file(state.cluster_id, context)
     if waiting and not path.exists():
-        context.alert(f"{path}: cannot be written, so this host does not remember since when brokers are dead")
+        context.alert(f"{path}: cannot be written, so this host cannot record since when brokers have been dead")
     return waiting
 
 

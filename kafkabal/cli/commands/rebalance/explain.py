@@ -28,12 +28,12 @@ def explain(
         str, typer.Argument(metavar="TOPIC-PARTITION", help="Partition, such as img-3; with --why-not a broker id.")
     ],
     why_not: Annotated[
-        bool, typer.Option("--why-not", help="Explain why a plan does not bring PARTITION to BROKER.")
+        bool, typer.Option("--why-not", help="Explain why a plan does not move PARTITION to BROKER.")
     ] = False,
 ) -> None:
-    """Explain why a plan moves a partition, or why it does not bring one to a broker.
+    """Explain why a plan moves a partition, or why it does not move one to a broker.
 
-    With --why-not, the cluster is read and planned with the options given, as 'rebalance plan' does.
+    With --why-not, reads the cluster and makes a plan with the given options, as 'rebalance plan' does.
 
     Examples:
 

@@ -24,8 +24,8 @@ def history(
 ) -> None:
     """List earlier runs, from the cluster's record and this host's journals.
 
-    Shows who began each run, when, why, how many bytes it was to copy between brokers, and what came of it; the
-    latest first.
+    Shows for each run, the latest first: who started it, when and why, the planned bytes between brokers, and the
+    outcome.
 
     Examples:
 

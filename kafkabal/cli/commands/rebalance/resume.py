@@ -31,9 +31,9 @@ def resume(
     """Resume the latest interrupted or paused run.
 
     Finished moves are not repeated. A run that was being rolled back or cancelled continues to do so. With --throttle,
-    the other speed and safety options are also taken from this command instead of the original one. What it will move
-    is shown first, and prompted for; --yes answers yes. A complete run has nothing to resume. A run that was paused in
-    another process, on any host, is asked to resume there.
+    the other speed and safety options are also taken from this command instead of the original one. Shows what will
+    move and prompts; --yes answers yes. A complete run has nothing to resume. A paused run whose process is alive, on
+    any host, resumes in that process.
 
     Examples:
 

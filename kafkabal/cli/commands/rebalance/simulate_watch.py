@@ -31,10 +31,10 @@ def simulate(
 ) -> ExitCode:
     """Simulate 'kafkabal watch' on this cluster for months: growth, noise, failures and new brokers.
 
-    The cluster is read once and not changed. The very loop of 'kafkabal watch' then runs on a simulated copy, whose
-    clock jumps from change to change. Shown are its events, what it healed, and whether it moved nothing twice within
-    a day, did nothing at steady state, kept every score inside its band, and copied hardly more bytes than one plan a
-    day with the day known in advance.
+    Reads the cluster once and does not change it. Then the code of 'kafkabal watch' runs on a simulated copy, whose
+    clock jumps from change to change. Shows the events, what was healed, and whether the watch kept its promises: it
+    moves nothing twice within a day, does nothing at steady state, keeps every score inside its band, and copies hardly
+    more bytes than one plan a day made in hindsight.
 
     Examples:
 

@@ -41,9 +41,9 @@ def status(
 ) -> ExitCode:
     """Show the status of the latest run.
 
-    Compares the run with the cluster as it is now, from any host. Of a live run it shows how far it is, how fast, how
-    long it may still take, and which process works on it. Exits 0 if all partitions are in place and no throttle of
-    the run is left, and 3 if the run is active or the cluster differs from its target.
+    Compares the run with the cluster as it is now, from any host. For an active run it shows progress, rate, time left,
+    and the process that works on it. Exits 0 if all partitions are in place and no throttle of the run is left, and 3
+    if the run is active or the cluster differs from its target.
 
     Examples:
 
