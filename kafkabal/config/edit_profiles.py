@@ -52,7 +52,7 @@ def add_profile(profiles_file: Path, name: str, settings: Mapping[str, str]) -> 
     _check_settings(settings)
     known = read_profiles(profiles_file)
     if name in known:
-        raise UsageError(f"profile already exists: {name!r}", hint=f"edit {profiles_file}, or take another name")
+        raise UsageError(f"profile already exists: {name!r}", hint=f"edit {profiles_file}, or choose another name")
     text = read_text(profiles_file) if profiles_file.exists() else ""
     head = _HEAD.search(text)
     if text.strip() and head is None and known:

@@ -65,7 +65,10 @@ def connection_of(client: Mapping[str, Any]) -> ConnectionSettings:
     if str(client.get("enable.ssl.certificate.verification", "true")).lower() == "false":
         hidden.append("enable.ssl.certificate.verification")
     if hidden:
-        raise ConfigError(f"{hidden[0]}: only librdkafka can connect in this way", hint="name a profile as well")
+        raise ConfigError(
+            f"{hidden[0]}: only librdkafka can connect in this way",
+            hint="set kafkabal.profile to a profile for the same cluster",
+        )
     protocol = _member(SecurityProtocol, "security.protocol", client.get("security.protocol", "PLAINTEXT"))
     return ConnectionSettings(
         bootstrap_servers=tuple(_with_port(server.strip()) for server in servers.split(",") if server.strip()),
@@ -101,7 +104,7 @@ def _sasl_of(client: Mapping[str, Any]) -> SaslSettings:
     if not url:
         raise ConfigError(
             "sasl.oauthbearer.token.endpoint.url is missing: only librdkafka can connect in this way",
-            hint="name a profile as well",
+            hint="set kafkabal.profile to a profile for the same cluster",
         )
     oauth = OAuthSettings(
         token_endpoint_url=str(url),

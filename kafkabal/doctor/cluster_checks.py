@@ -26,10 +26,10 @@ _FOR_WHAT: Final = {
     Capability.LOG_DIRS: "sizes of replicas",
     Capability.VOLUME_BYTES: "sizes of volumes; give them as 'capacity' in the profile",
     Capability.REASSIGN: "moving replicas",
-    Capability.REPLICATION_FACTOR_GUARD: "the guard of replication factors; kafkabal checks them itself",
+    Capability.REPLICATION_FACTOR_GUARD: "Kafka's check of replication factors; kafkabal checks them itself",
     Capability.MOVE_LOG_DIRS: "moves between log dirs",
     Capability.CONFIGS: "throttles",
-    Capability.LOCK: "the lock over all hosts",
+    Capability.LOCK: "the lock across hosts",
     Capability.RECORDS: "resuming from another host",
 }
 

@@ -42,7 +42,7 @@ class RoutingCollector(Collector):
             "kafkabal_producer_excluded_partitions", "Partitions without a live leader", labels=["topic"]
         )
         age = GaugeMetricFamily(
-            "kafkabal_producer_view_age_seconds", "Age of the view that routing rests on", labels=["topic"]
+            "kafkabal_producer_view_age_seconds", "Age of the view that routing uses", labels=["topic"]
         )
         for status in self._statuses():
             for broker, n_bytes in status.broker_bytes.items():

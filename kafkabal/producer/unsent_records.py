@@ -113,8 +113,7 @@ class UnsentRecords:
                     self._source.name,
                     "changed: its beginning differs from the "
                     f"{counted_noun(self._manifest.through, 'row')} sent before",
-                    hint="add --resend to send the whole file again, or start another record of sent rows with "
-                    "--manifest FILE",
+                    hint="add --resend to send the whole file again, or start a new manifest with --manifest FILE",
                 )
             return True
         if not self._is_sent(first, part) or part.size_bytes != current.size_bytes:
@@ -151,7 +150,7 @@ class UnsentRecords:
                 raise ChangedRowsError(
                     block.name_of(at),
                     "is not the row that was sent before" if block.rows else "is not what was sent before",
-                    hint="feed the same rows, or start another record of sent rows with --manifest FILE",
+                    hint="send the same rows, or start a new manifest with --manifest FILE",
                 )
         if len(left) == len(block):
             return block

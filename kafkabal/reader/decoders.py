@@ -118,7 +118,7 @@ def decode_samples(
             if on_error is OnError.RAISE:
                 raise OperationError(
                     f"{topic}-{sample.partition}: offset {sample.offset} cannot be decoded: {error}",
-                    hint="on_error='skip' leaves such records out, on_error='count' gives them undecoded",
+                    hint="on_error='skip' leaves such records out, on_error='count' returns them undecoded",
                 ) from error
             if on_error is OnError.SKIP:
                 continue

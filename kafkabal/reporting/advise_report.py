@@ -1,4 +1,4 @@
-"""The report of ``advise``: how many brokers suffice, and what would relieve the fullest disk."""
+"""The report of ``advise``: how many brokers suffice, and what would free the fullest disk."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def _notes(
         yield f"{cost}; fullest broker: {_share(brokers.fullest_before)} before, {_share(brokers.fullest_after)} after"
     yield from brokers.warnings
     if not relief.is_measured:
-        yield "no history ('kafkabal inspect --record'): logs are taken to be at the steady state of their retention"
+        yield "no history ('kafkabal inspect --record'): logs are assumed to be at the steady state of their retention"
     if relief.young_topics and relief.first_expires_s is not None:
         yield (
             f"{counted_noun(relief.young_topics, 'topic')} on it: all records are younger than half the retention (7d "

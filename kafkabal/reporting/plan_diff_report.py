@@ -43,7 +43,7 @@ def plan_diff_report(first: Plan, second: Plan, shown_rows: int | None = FIRST_M
                 ),
             ),
         ),
-        notes=("these are plans of two clusters",) if _are_of_two_clusters(first, second) else (),
+        notes=("the plans are for different clusters",) if _are_of_two_clusters(first, second) else (),
     )
 
 

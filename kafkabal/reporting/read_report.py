@@ -119,7 +119,7 @@ def _broker_table(measured: Measurement) -> Table:
                 values=[c / total for c in network.values()],
             ),
             Column(
-                key="bytes_per_s", title="rate while asked", kind=ValueKind.RATE, values=[rates.get(b) for b in network]
+                key="bytes_per_s", title="rate while busy", kind=ValueKind.RATE, values=[rates.get(b) for b in network]
             ),
         ),
     )

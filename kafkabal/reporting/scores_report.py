@@ -59,7 +59,7 @@ def scores_report(names: Sequence[str] = (), state: ClusterState | None = None) 
                 ),
             ),
         ),
-        notes=() if state else ("Name a cluster to see which scores it supplies.",),
+        notes=() if state else ("Name a cluster to see which scores it has the data for.",),
     )
 
 

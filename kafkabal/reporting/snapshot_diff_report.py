@@ -38,7 +38,7 @@ def snapshot_diff_report(first: Inspection, second: Inspection, shown_rows: int 
             _topics(found, shown_rows),
             _partitions(found, first.state, second.state, shown_rows),
         ),
-        notes=("these are snapshots of two clusters",) if _are_of_two_clusters(first.state, second.state) else (),
+        notes=("the snapshots are of different clusters",) if _are_of_two_clusters(first.state, second.state) else (),
     )
 
 

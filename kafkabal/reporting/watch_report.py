@@ -98,7 +98,7 @@ class WatchTextfile:
 
         cluster = self._file.labels["cluster"]
         health = GaugeMetricFamily(
-            "kafkabal_watch_broker_health", "1 for what a broker is.", labels=["cluster", "broker", "health"]
+            "kafkabal_watch_broker_health", "1 for the health of a broker.", labels=["cluster", "broker", "health"]
         )
         for broker, found in summary.health.items():
             for kind in BrokerHealth:

@@ -255,7 +255,7 @@ class RowSource:
         return ChangedRowsError(
             self._title,
             what,
-            hint=f"{again}feed the same rows, or start another record of sent rows with --manifest FILE",
+            hint=f"{again}send the same rows, or start a new manifest with --manifest FILE",
         )
 
     def _opened(self, part: Part) -> IO[bytes]:

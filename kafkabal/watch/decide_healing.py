@@ -255,7 +255,7 @@ def _obstacle_to_moves(
     if not policy.allows_moves_at(local):
         return Obstacle("window", f"outside the window {policy.window}")
     if policy.max_bytes_per_day is not None and ledger.bytes_of_day(at_s) >= policy.max_bytes_per_day:
-        return Obstacle("bytes", "the bytes of the last 24 hours reach the limit (--max-bytes-per-day)")
+        return Obstacle("bytes", "the bytes moved in the last 24 hours reach the limit (--max-bytes-per-day)")
     return None
 
 

@@ -97,7 +97,7 @@ def test_plans_of_two_clusters_are_not_compared_silently(snapshot: str, run_cli:
     plans = [str(tmp_path / "one.json"), str(tmp_path / "two.json")]
     for source, path in zip((snapshot, lopsided), plans, strict=True):
         run_cli("rebalance", "plan", "--snapshot", source, "--out", path, "-q")
-    assert "these are plans of two clusters" in run_cli("rebalance", "diff", *plans).out
+    assert "the plans are for different clusters" in run_cli("rebalance", "diff", *plans).out
     assert "two clusters" not in run_cli("rebalance", "diff", plans[0], plans[0]).out
 
 

@@ -113,7 +113,7 @@ def test_diff_of_equal_and_of_unrelated_snapshots(run_cli: Callable[..., Any]) -
     assert same.out.startswith("same brokers, topics and placement\n")
     other = run_cli("inspect", "diff", LOPSIDED, str(SNAPSHOTS / "broken.jsonl"))
     assert "new topic" in other.out
-    assert "these are snapshots of two clusters" in other.out
+    assert "the snapshots are of different clusters" in other.out
 
 
 def test_estimates_are_marked_in_a_diff(run_cli: Callable[..., Any], tmp_path: Path) -> None:

@@ -118,7 +118,7 @@ def _condition(members: Sequence[Member]) -> Iterator[Column]:
         key="up",
         title="",
         values=[m.figures is not None for m in members],
-        metric=Metric("kafkabal_up", "Whether the cluster answered."),
+        metric=Metric("kafkabal_up", "Whether the cluster responded."),
     )
     ids = [None if m.inspection is None else m.inspection.state.cluster_id for m in members]
     yield Column(key="cluster_id", title="", values=ids)

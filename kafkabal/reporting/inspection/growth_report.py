@@ -234,7 +234,8 @@ def _notes(growth: MeasuredGrowth) -> Iterator[str]:
     state, retention = growth.state, growth.retention
     compacted = np.unique(state.partitions.topic[retention.is_compacted & (growth.partitions.mean > 0)]).size
     if compacted:
-        yield f"{counted_noun(compacted, 'topic')} compacted: what that leaves is unknown, growth of size counts"
+        shown = counted_noun(compacted, "topic")
+        yield f"{shown} compacted: measured by size, because what compaction deletes is unknown"
     unlimited = np.isinf(retention.keep_s) & np.isinf(retention.keep_bytes) & ~retention.is_compacted
     topics = np.unique(state.partitions.topic[unlimited & (growth.partitions.mean > 0)])
     if topics.size:
@@ -242,9 +243,9 @@ def _notes(growth: MeasuredGrowth) -> Iterator[str]:
         yield f"without retention, growing without limit: {names}"
     unknown = int(np.count_nonzero(~growth.partitions.is_known))
     if unknown:
-        yield f"{counted_noun(unknown, 'partition')} of unknown growth, counted as they are"
+        yield f"{counted_noun(unknown, 'partition')} of unknown growth, assumed not to grow"
     if not growth.is_default_read:
-        yield "topics that set no retention are taken to have Kafka's own defaults (7 days)"
+        yield "topics that set no retention are assumed to have Kafka's default (7 days)"
     if len(growth.past) == 1:
         yield "no interval: only one record to compare with; run 'kafkabal inspect --record' again later"
 

@@ -209,7 +209,7 @@ def _notes_on_consumers(racks: ConsumerRacks | None) -> Iterator[str]:
     stating, without = sum(racks.members_by_rack.values()), racks.without_rack
     if stating or without:
         total = counted_noun(stating + len(without), "consumer")
-        yield f"{stating:,} of {total} that can tell brokers their rack set client.rack"
+        yield f"{stating:,} of {total} that can report their rack set client.rack"
     if without:
         yield f"without client.rack: {first_of(without)}"
     if racks.classic_groups:

@@ -124,7 +124,7 @@ def test_findings_are_healed_worst_first(situation: Situation, kind: HealKind) -
             IMBALANCED,
             HealPolicy(level=HealLevel.ALL, max_bytes_per_day=100),
             HealingLedger(entries=(entry(moved_bytes=100),)),
-            "bytes of the last 24 hours",
+            "bytes moved in the last 24 hours",
         ),
     ],
 )

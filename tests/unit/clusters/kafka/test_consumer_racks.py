@@ -52,7 +52,7 @@ def test_members_are_counted_and_those_without_a_rack_named() -> None:
     assert racks.classic_groups == 1
     report = inspection_report(inspect_cluster(make_world(SyntheticWorld())), Grouping.RACK, consumer_racks=racks)
     assert report.notes[-3:] == (
-        "2 of 4 consumers that can tell brokers their rack set client.rack",
+        "2 of 4 consumers that can report their rack set client.rack",
         "without client.rack: new/c (10.0.0.1), new/d (10.0.0.1)",
         "1 group of the classic protocol: brokers do not know the racks of their consumers",
     )
