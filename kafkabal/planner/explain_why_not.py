@@ -110,7 +110,7 @@ def _reasons_of_partition(solution: Solution, row: int) -> Iterator[str]:
     if not has_readable_copy(state)[row]:
         yield "no in-sync replica of it is online"
     if not problem.size_known[row]:
-        yield "its size is not known"
+        yield "its size is unknown"
     if not options.mode.moves_replicas:
         yield f"no replica may move (--{options.mode})"
 
@@ -133,13 +133,13 @@ def _reasons_of_positions(solution: Solution, row: int, b: int) -> Iterator[str]
     in_rack = [int(x) for x in solution.placement[row] if x >= 0 and problem.rack[x] == problem.rack[b]]
     if in_rack and not solution.racks_allow(p, positions, targets).all():
         other = state.brokers.id[in_rack[0]]
-        yield f"its rack already has the replica on broker {other}, and the spread over racks may not shrink"
+        yield f"its rack already has the replica on broker {other}, and the partition may not span fewer racks"
     if solution.topic_count is not None:
         topic = int(problem.topic[row])
         held, most = int(solution.topic_count[topic, b]), float(solution.bands.topic_most(topic, b))
         if held >= most:
             name = state.topics.name[topic]
-            yield f"broker {broker} holds {counted_noun(held, 'replica')} of {name}; its band allows {most:.0f}"
+            yield f"broker {broker} holds {counted_noun(held, 'replica')} of {name}; its band allows at most {most:.0f}"
 
 
 def _reasons_of_room(solution: Solution, row: int, b: int) -> Iterator[str]:
@@ -162,11 +162,11 @@ def _effects(solution: Solution, row: int, b: int) -> Iterator[str]:
     if solution.count[b] + 1 > bands.high_count[b]:
         yield (
             f"broker {broker} would hold {counted_noun(solution.count[b] + 1, 'replica')}; "
-            f"its band allows {bands.high_count[b]}"
+            f"its band allows at most {bands.high_count[b]}"
         )
     yield from _reasons_of_donors(solution, row, b)
     if (solution.used[b] >= bands.low_bytes[b]) and (solution.count[b] >= bands.low_count[b]):
-        yield f"broker {broker} is inside its bands without it, so the copy would gain nothing"
+        yield f"broker {broker} is inside its bands without it, so the copy would improve nothing"
     elif arrivals := _arrivals(solution, b):
         yield f"the plan brings it {first_of(arrivals)} instead"
 

@@ -158,9 +158,11 @@ def _out_of_reach(solution: Solution) -> Iterator[str]:
 
 
 def _narrow(solution: Solution) -> Iterator[str]:
+    mode = solution.problem.options.mode
     narrow = np.flatnonzero(solution.narrow())
-    if narrow.size:
-        yield f"no broker in another rack can take a replica of {_names(solution, narrow)}"
+    if narrow.size and mode.moves_replicas:
+        broker = "empty broker" if mode is Mode.ONLY_TO_NEW else "broker"
+        yield f"no {broker} in another rack can take a replica of {_names(solution, narrow)}"
 
 
 def _bytes_outside(solution: Solution, *, name_below: bool) -> Iterator[str]:

@@ -64,9 +64,8 @@ def _sentences(change: PartitionChange) -> Iterator[str]:
 def _moves(change: PartitionChange) -> str:
     parts = []
     if change.to_add:
-        parts.append(
-            f"{_brokers(change.to_add)} {_get(change.to_add)} a replica ({format_bytes(change.bytes)} in total)"
-        )
+        copied = f"{format_bytes(change.bytes)}{' in total' if len(change.to_add) > 1 else ''}"
+        parts.append(f"{_brokers(change.to_add)} {_get(change.to_add)} a replica ({copied})")
     if change.to_remove:
         parts.append(f"{_brokers(change.to_remove)} {'drop' if len(change.to_remove) > 1 else 'drops'} one")
     return ", ".join(parts)

@@ -82,6 +82,24 @@ def test_log_dirs_only_stays_on_the_brokers() -> None:
     assert (0, set()) == (plan.moved_bytes, _targets(plan))
 
 
+@pytest.mark.parametrize(
+    ("mode", "warning"),
+    [
+        (Mode.LEADERS_ONLY, None),
+        (Mode.LOG_DIRS_ONLY, None),
+        (Mode.ONLY_TO_NEW, "no empty broker in another rack can take a replica of t-0"),
+    ],
+)
+def test_a_mode_does_not_blame_brokers_for_what_it_leaves_out(mode: Mode, warning: str | None) -> None:
+    """Two replicas in one rack stay there although other brokers could take one; only ``--only-to-new`` says why."""
+    rows = [partition(0, (1, 3)), partition(1, (2, 1)), partition(2, (4, 3))]
+    state = cluster(brokers(4, racks=2), [TopicRow(topic="t", partitions=rows)])
+
+    racks = [line for line in make_plan(state, PlanOptions(mode=mode)).warnings if "rack" in line]
+    assert racks == ([] if warning is None else [warning])
+    assert not [line for line in make_plan(state).warnings if "rack" in line]
+
+
 @pytest.mark.parametrize(("bytes_above", "moves"), [(0, 0), (7, 0), (GB // 2, 1)])
 def test_log_dirs_that_cannot_be_balanced_are_not_changed(bytes_above: int, moves: int) -> None:
     """Five replicas on two dirs are three and two: copying one for a few bytes would only swap the dirs."""
