@@ -145,7 +145,7 @@ def _balanced(inspection: Inspection) -> str:
     n = int(inspection.state.brokers.is_live.sum())
     names = _listed([scored.score.name for scored in inspection.scored]) or "nothing"
     width = format_percent(inspection.tolerance, digits=0)
-    return f"Balanced: {counted_noun(n, 'broker')} within {width} of the fair share by {names}"
+    return f"Balanced: {counted_noun(n, 'broker')} inside their bands by {names} (tolerance {width})"
 
 
 def _assumption(inspection: Inspection) -> str:

@@ -152,7 +152,7 @@ def test_a_balanced_cluster_needs_no_command() -> None:
 
     assert (
         verdict.sentence
-        == "Balanced: 3 brokers within 10% of the fair share by disk, replicas, leaders and topic-spread."
+        == "Balanced: 3 brokers inside their bands by disk, replicas, leaders and topic-spread (tolerance 10%)."
     )
     assert verdict.next_command == ""
     assert not has_findings(inspection, 0.0)
