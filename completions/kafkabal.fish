@@ -805,9 +805,9 @@ complete -c kafkabal -n '__kafkabal_at kafkabal create' -l color -r -f -a 'auto 
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l target -r -f -d 'How full brokers may be. [default: 60%]'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l target -r -f -d 'Maximum usage of a broker, for the number of brokers. [default: 60%]'
 complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l broker -r -f -a '(__kafkabal_names brokers)' -d 'Broker whose fullest disk to free. [default: the fullest]'
-complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l limit -r -f -d 'How full a disk may be. [default: 85%]'
+complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l limit -r -f -d 'Maximum usage of a disk, for what to free. [default: 85%]'
 complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l plan-for -r -f -d 'Advise for the cluster as it will be after TIME, by its history.'
 complete -c kafkabal -n '__kafkabal_at kafkabal advise' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal advise' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'

@@ -41,7 +41,12 @@ def advise(
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown", "html")],
     target: Annotated[
         float,
-        typer.Option("--target", metavar="PERCENT", parser=parse_percent, help="How full brokers may be."),
+        typer.Option(
+            "--target",
+            metavar="PERCENT",
+            parser=parse_percent,
+            help="Maximum usage of a broker, for the number of brokers.",
+        ),
     ] = DEFAULT_TARGET,
     broker: Annotated[
         int | None,
@@ -53,7 +58,7 @@ def advise(
             "--limit",
             metavar="PERCENT",
             parser=parse_percent,
-            help="How full a disk may be.",
+            help="Maximum usage of a disk, for what to free.",
         ),
     ] = DEFAULT_LOG_DIR_LIMIT,
     after_s: Annotated[
@@ -69,8 +74,8 @@ def advise(
     """Advise how many brokers suffice, and how to free a full disk.
 
     States how many brokers hold everything within --target, a lower bound for any placement, which brokers to drain or
-    where to add some, and how many bytes and hours that takes. For the fullest disk it lists what frees bytes without
-    moving any (retention, idle topics, segments), then moves. With history ('inspect --record'), rates are measured.
+    where to add some, and how many bytes and hours that takes. For the fullest disk it lists ways to free bytes without
+    moving data (retention, idle topics, segments), then moves. With history ('inspect --record'), rates are measured.
     Changes nothing.
 
     Examples:
