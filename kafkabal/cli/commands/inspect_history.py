@@ -149,7 +149,7 @@ def no_history(state: "ClusterState", over_s: float, now_s: float, context: Comm
 
     times = HistoryFolder(context.state_dir, state.cluster_id).times_s()
     what = f"no history of this cluster in the last {format_duration(over_s)}"
-    again = "run 'kafkabal inspect --record' now and again later, for example from cron every hour"
+    again = "run 'kafkabal inspect --record' regularly, for example from cron every hour"
     before = [t for t in times if t < now_s - over_s]
     inside = [t for t in times if now_s - over_s <= t < now_s]
     if inside and (reached_s := now_s - inside[0]) < _SHORTEST_S:

@@ -197,7 +197,7 @@ def _notes_on_traffic(state: ClusterState, by: Grouping) -> Iterator[str]:
     if by is not Grouping.RACK or len(state.racks) < 2:
         return
     if np.isnan(state.partitions.in_bytes_per_s).all():
-        yield "bytes across racks need rates: add --sample 10s"
+        yield "bytes across racks need --sample 10s (with a snapshot: when it is saved)"
         return
     yield "* if clients are spread evenly over the racks: brokers do not know where producers are"
 
