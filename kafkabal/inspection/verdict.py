@@ -22,7 +22,7 @@ from kafkabal.model import (
     reports_no_log_dir,
 )
 from kafkabal.scoring import Grain, Need
-from kafkabal.units import format_percent
+from kafkabal.units import percent_as_option
 from kafkabal.wording import counted_noun, plural
 
 _MOST_IDS = 5
@@ -144,7 +144,7 @@ def _holder(scored: Scored, state: ClusterState, row: int) -> str:
 def _balanced(inspection: Inspection) -> str:
     n = int(inspection.state.brokers.is_live.sum())
     names = _listed([scored.score.name for scored in inspection.scored]) or "nothing"
-    width = format_percent(inspection.tolerance, digits=0)
+    width = percent_as_option(inspection.tolerance)
     return f"Balanced: {counted_noun(n, 'broker')} inside their bands by {names} (tolerance {width})"
 
 

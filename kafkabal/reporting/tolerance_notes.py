@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkabal.config import DEFAULT_CHECK_TOLERANCE, DEFAULT_PLAN_TOLERANCE
-from kafkabal.units import format_percent
+from kafkabal.units import format_percent, percent_as_option
 
 TWO_TOLERANCES = (
     f"tolerance: inspect allows {format_percent(DEFAULT_CHECK_TOLERANCE, digits=0)}, rebalance aims at "
@@ -20,7 +20,7 @@ _BY_BYTES = frozenset({"disk", "log-dir"})
 
 def rounding_note(names: Sequence[str], tolerance: float) -> tuple[str, ...]:
     """Why scores count as balanced although a share is farther from 1 than the tolerance; empty without such scores."""
-    width = format_percent(tolerance, digits=0)
+    width = percent_as_option(tolerance)
     reasons = (
         ([name for name in names if name not in _BY_BYTES], "since bands of counts end at whole numbers"),
         ([name for name in names if name in _BY_BYTES], "since less than a ten-millionth of a disk does not count"),

@@ -158,6 +158,12 @@ def test_a_balanced_cluster_needs_no_command() -> None:
     assert not has_findings(inspection, 0.0)
 
 
+def test_the_verdict_states_the_tolerance_with_all_its_digits() -> None:
+    """A tolerance of 2.5 % is not rounded to 2 %."""
+    verdict = judge(inspect_cluster(cluster(brokers(3), [topic("t", [1], [2], [3])]), tolerance=0.025))
+    assert verdict.sentence.endswith("(tolerance 2.5%).")
+
+
 def one_broken(**changes: Any) -> list[BrokerRow]:
     """Three brokers with one log dir each, of which broker 2 is in a given state."""
     good = brokers(3)

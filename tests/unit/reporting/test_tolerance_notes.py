@@ -66,3 +66,4 @@ def test_rounding_is_explained_where_it_matters() -> None:
     assert rounding_note((), 0.1) == ()
     (note,) = rounding_note(("replicas", "leaders"), 0.1)
     assert note.startswith("replicas, leaders: shares outside 10%")
+    assert "shares outside 0.1%" in rounding_note(("replicas",), 0.001)[0]
