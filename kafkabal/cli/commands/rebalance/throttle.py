@@ -49,10 +49,10 @@ def throttle(
 ) -> None:
     """Change the throttle of the active run, from any host.
 
-    The run uses it within seconds and keeps it when it is resumed. An interrupted run uses it when it is resumed. If
-    the request cannot be stored, for example because too few brokers are alive, exits 1 after 20 s, or after 40 s if
-    the leader waits for a follower. If the cluster could not store the run record, this works on the host of the run
-    only.
+    The run uses the new rate within seconds, and keeps it when it is resumed. An interrupted run uses it once it is
+    resumed. If the request cannot be stored, for example because too few brokers are alive, exits 1 after 20 s, or
+    after 40 s if the leader waits for a follower. If the cluster could not store the run record, this works on the host
+    of the run only.
 
     Examples:
 
