@@ -7,6 +7,7 @@ from collections.abc import Collection
 import numpy as np
 
 from kafkabal.model import (
+    I32,
     Bools,
     ClusterState,
     LogDirState,
@@ -91,3 +92,17 @@ class EligibleBrokers:
         self._replicas[row] += 1
         self._room[dirs.volume[row]] -= size_bytes
         return row
+
+    def release(self, row: int, size_bytes: int) -> None:
+        """Give back the room of a replica in a log dir; nothing if its log dir is not known (-1)."""
+        if row >= 0:
+            self._bytes[row] -= size_bytes
+            self._replicas[row] -= 1
+            self._room[self.state.log_dirs.volume[row]] += size_bytes
+
+    def fullest(self, rows: I32) -> int:
+        """Which of some log dirs of one broker is filled most; any of them if they are not known (-1)."""
+        if rows[0] < 0:
+            return 0
+        fill = self._bytes[rows] / np.maximum(self._capacity[rows], 1.0)
+        return int(np.lexsort((self._replicas[rows], fill))[-1])

@@ -7,6 +7,7 @@ import numpy as np
 from kafkabal.errors import LimitExceededError
 from kafkabal.model import I32, I64, Bools, in_emptiest_racks
 from kafkabal.placement.balance_leaders import balance_leaders
+from kafkabal.placement.balance_replicas import balance_replicas
 from kafkabal.placement.eligible_brokers import EligibleBrokers
 from kafkabal.placement.placement_request import PlacementRequest
 from kafkabal.placement.running_scores import RunningScores
@@ -46,6 +47,15 @@ def place_by_score(
             chosen.append(broker)
         brokers[p] = chosen
         leader[p] = board.elect(first_partition + p, chosen)
+    balance_replicas(
+        brokers,
+        dirs,
+        leader,
+        first_partition=first_partition,
+        size_bytes=request.partition_bytes,
+        board=board,
+        sites=sites,
+    )
     balance_leaders(brokers, leader, first_partition, board)
     position = (brokers == leader[:, None]).argmax(1)
     return _led_by_first(brokers, position), _led_by_first(dirs, position)

@@ -62,21 +62,35 @@ class RunningScores:
         self._tracks = tracks(leaders_by_measurement(scores))
         self._leadership = [t for t in self._tracks if t.counts_leaders] or tracks(load_scores(["leaders"]))
 
-    def rise(self, partition: int, *, leads: bool) -> tuple[F64, F64]:
+    def rise(self, partition: int, *, leads: bool, is_last: bool = False) -> tuple[F64, F64]:
         """The effect of one more replica of a partition (a row of the draft) on each broker.
+
+        Parameters
+        ----------
+        is_last
+            Of the last such replica that it holds already, instead: what it would save without that one.
 
         Returns
         -------
         float64, float64, each of shape (n_brokers,)
             By how much more the broker would overshoot its bands, and by how much the sum of weight x share^2 rises.
         """
-        return self._rise([(track, track.load(partition, leads=leads)) for track in self._tracks], partition)
+        loads = [(track, track.load(partition, leads=leads)) for track in self._tracks]
+        return self._rise(loads, partition, is_last=is_last)
 
     def put(self, partition: int, broker: int) -> None:
         """Place a replica of a partition, which does not lead it yet."""
         self.placed[broker] += 1
         for track in self._tracks:
             track.put(partition, broker, track.load(partition, leads=False))
+
+    def replace(self, partition: int, giver: int, taker: int) -> None:
+        """Move a replica of a partition, which does not lead it, to another broker."""
+        self.placed[giver] -= 1
+        self.placed[taker] += 1
+        for track in self._tracks:
+            track.put(partition, giver, -track.load(partition, leads=False))
+            track.put(partition, taker, track.load(partition, leads=False))
 
     def elect(self, partition: int, brokers: Sequence[int]) -> int:
         """Let the broker lead a partition whose scores of leaders rise least by it, and return it.
