@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from kafkabal.clusters import Capability, Cluster, Fault, NewTopic, ReplicaOn
 from kafkabal.errors import MissingCapabilityError, OperationError, PartialFailureError
+from kafkabal.placement.placement_request import TopicExistsError
 from kafkabal.plan import ANY_DIR
-from kafkabal.wording import counted_noun
+from kafkabal.wording import counted_noun, first_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,8 @@ def validate(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
     ------
     MissingCapabilityError
         If this kind of cluster cannot create topics.
+    TopicExistsError
+        If others have created the refused ones since the cluster was read; nothing was created.
     PartialFailureError
         Naming the topics that it would refuse; nothing was created.
     """
@@ -34,6 +37,7 @@ def validate(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
         raise MissingCapabilityError(f"creating topics is not supported: {cluster.name}")
     faults = cluster.create_topics([w.topic for w in wanted], validate_only=True)
     if faults:
+        _refuse_existing(faults)
         raise _failure(
             f"no topic created: the controller rejects {len(faults)} of {counted_noun(len(wanted), 'topic')}", faults
         )
@@ -47,13 +51,24 @@ def create_all(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
 
     Raises
     ------
+    TopicExistsError
+        If others have created all of them since they were validated.
     PartialFailureError
-        Naming the topics that were not created; the others exist now.
+        Naming the topics that were not created, and those that were.
     """
     _wish_log_dirs(cluster, wanted)
     faults = cluster.create_topics([w.topic for w in wanted])
     if faults:
-        raise _failure(f"cannot create {len(faults)} of {counted_noun(len(wanted), 'topic')}", faults)
+        created = [w.topic.name for w in wanted if w.topic.name not in faults]
+        if not created:
+            _refuse_existing(faults)
+        done = f"; created: {first_of(created)}" if created else ""
+        raise _failure(f"cannot create {len(faults)} of {counted_noun(len(wanted), 'topic')}{done}", faults)
+
+
+def _refuse_existing(faults: Mapping[str, Fault]) -> None:
+    if all(fault.name == "TOPIC_ALREADY_EXISTS" for fault in faults.values()):
+        raise TopicExistsError(min(faults))
 
 
 def _wish_log_dirs(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:

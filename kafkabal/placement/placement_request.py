@@ -16,6 +16,13 @@ MOST_REPLICAS: Final = 2_000_000
 """Per call: about what a cluster supports in total."""
 
 
+class TopicExistsError(UsageError):
+    """A topic to create exists, since before the cluster was read or since then."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"topic {name} already exists", hint="use --if-not-exists to skip existing topics")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementRequest:
     """A topic to place."""
@@ -63,7 +70,7 @@ def mean_partition_bytes(state: ClusterState) -> int:
 
 def _check_name(name: str, taken: set[str]) -> None:
     if name in taken:
-        raise UsageError(f"topic {name} already exists", hint="use --if-not-exists to skip existing topics")
+        raise TopicExistsError(name)
     # Kafka's metric names do not distinguish '.' from '_', so Kafka refuses a topic that differs only in these
     if "." in name or "_" in name:
         rival = next((t for t in sorted(taken) if t.replace(".", "_") == name.replace(".", "_")), None)

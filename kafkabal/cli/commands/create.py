@@ -27,14 +27,17 @@ from kafkabal.errors import ExitCode, UsageError
 from kafkabal.units import parse_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from kafkabal.clusters import Cluster
     from kafkabal.config import TopicSpec
     from kafkabal.model import ClusterState
     from kafkabal.placement import TopicToCreate
     from kafkabal.reporting.create_report import Creation
 
 _TOPIC = "Topic"
+_ATTEMPTS = 5
+"""How often to plan anew around topics that others create at the same time; a broker learns of them with a delay."""
 
 
 def parse_config(text: str) -> tuple[str, str]:
@@ -194,16 +197,13 @@ def create(
     specs = topics.specs()
     tolerated = if_not_exists or topics.file is not None
     with open_cluster_to_change(settings, saving, context, dry_run=dry_run, yes=yes) as cluster:
-        state = read_cluster(cluster, settings, context, ReadRequest(configs=tolerated)).state
-        state = measurements.completed(state, cluster, settings, context)
-        from kafkabal.placement import create_all, validate  # after reading: it needs numpy
 
-        creation = _place(state, specs, settings, placement, tolerated=tolerated, dry_run=dry_run)
-        wanted = _wanted(creation)
-        if wanted:
-            validate(cluster, wanted)
-        if wanted and not dry_run:
-            create_all(cluster, wanted)
+        def plan() -> "Creation":
+            state = read_cluster(cluster, settings, context, ReadRequest(configs=tolerated)).state
+            state = measurements.completed(state, cluster, settings, context)
+            return _place(state, specs, settings, placement, tolerated=tolerated, dry_run=dry_run)
+
+        creation = _create(cluster, plan, tolerated=tolerated, dry_run=dry_run)
     from kafkabal.reporting.create_report import creation_report
 
     show_report(creation_report(creation), output, context)
@@ -211,7 +211,34 @@ def create(
         # the table shows the warnings itself
         for warning in creation.warnings():
             context.warn(warning)
-    return ExitCode.FINDINGS if exit_code and (wanted or creation.differences) else ExitCode.DONE
+    return ExitCode.FINDINGS if exit_code and (creation.placed.topics or creation.differences) else ExitCode.DONE
+
+
+def _create(cluster: "Cluster", plan: "Callable[[], Creation]", *, tolerated: bool, dry_run: bool) -> "Creation":
+    """Create the topics of a plan, which is made again if others have created them in the meantime.
+
+    Parameters
+    ----------
+    tolerated
+        Existing topics are not an error.
+    """
+    attempts = _ATTEMPTS if tolerated else 1
+    while True:
+        attempts -= 1
+        creation = plan()
+        from kafkabal.placement import TopicExistsError, create_all, validate  # after reading: it needs numpy
+
+        wanted = _wanted(creation)
+        try:
+            if wanted:
+                validate(cluster, wanted)
+            if wanted and not dry_run:
+                create_all(cluster, wanted)
+        except TopicExistsError:
+            if not attempts:
+                raise
+        else:
+            return creation
 
 
 def _place(

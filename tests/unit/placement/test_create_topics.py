@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from kafkabal.clusters.cluster_protocol import Capability, NewTopic, ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import CallOutcome, FaultyCluster
-from kafkabal.errors import MissingCapabilityError, PartialFailureError, UnreachableError
+from kafkabal.errors import ExitCode, MissingCapabilityError, PartialFailureError, UnreachableError
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.placement.create_topics import TopicToCreate, create_all, validate
+from kafkabal.placement.placement_request import TopicExistsError
 from kafkabal.plan.plan import ANY_DIR
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 
@@ -71,11 +74,20 @@ def test_invalid_topics_are_named_before_any_is_created() -> None:
 def test_partial_failures_are_named() -> None:
     """Those that could be created exist, the others are listed with the reason."""
     target = two_dirs()
-    with pytest.raises(PartialFailureError, match="cannot create 1 of 2 topics") as caught:
+    with pytest.raises(PartialFailureError, match=r"^cannot create 1 of 2 topics; created: new$") as caught:
         create_all(target, [wanted("new", 1), wanted("there", 1)])
 
     assert caught.value.failures == (("there", "TOPIC_ALREADY_EXISTS: topic there already exists"),)
     assert TopicPartition("new", 0) in target.partition_status(["new"])
+
+
+@pytest.mark.parametrize("step", [validate, create_all])
+def test_a_topic_that_others_have_created_meanwhile_exists(step: Callable[..., None]) -> None:
+    """It is the same error as if it had existed when the cluster was read, as long as nothing was created."""
+    with pytest.raises(TopicExistsError, match=r"^topic there already exists\n") as caught:
+        step(two_dirs(), [wanted("there", 1)])
+
+    assert caught.value.exit_code == ExitCode.USAGE
 
 
 def test_a_cluster_that_cannot_create_is_refused_at_once() -> None:
