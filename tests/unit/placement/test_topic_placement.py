@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -88,6 +89,29 @@ def test_the_only_broker_of_a_rack_does_not_lead_all_partitions(seed: int) -> No
         state = place_topics(state, [spec(f"new{i}", partitions, 3, size=1000)], SCORE).state
     leaders = load_scores(["leaders"])[0].score
     assert not evaluate(leaders, state, tolerance=0.09, rules=rules_of(state)).outside.any()
+
+
+@pytest.mark.parametrize(
+    ("state", "led"), [("dead", {1: 4, 2: 4, 3: 4}), ("online", {1: 3, 2: 3, 3: 3, 4: 3})], ids=["dead", "back"]
+)
+def test_leading_for_a_broker_that_was_away_does_not_count(
+    state: Literal["dead", "online"], led: dict[int, int]
+) -> None:
+    """While a broker is dead, and until it is elected again, another one leads its partitions: it still leads its part
+    of a new topic."""
+    rows = [replace(row, state=state if row.broker == 4 else "online") for row in cluster_builders.brokers(4, racks=3)]
+    old = [(1, 2, 3), (2, 3, 4), (3, 2, 1), (4, 2, 3)] * 6
+    partitions = [
+        cluster_builders.partition(i, replicas, leader=2 if replicas[0] == 4 else replicas[0])
+        for i, replicas in enumerate(old)
+    ]
+    cluster = cluster_builders.cluster(rows, [TopicRow(topic="old", partitions=partitions)])
+
+    placed = place_topics(cluster, [spec(partitions=12)], SCORE)
+
+    assert Counter(replicas[0] for replicas in placed.topics[0].assignment) == led
+    before = cluster.partitions.leader.tolist()
+    assert placed.state.partitions.leader[: len(old)].tolist() == before
 
 
 def test_a_slow_broker_is_given_fewer_leaders() -> None:
