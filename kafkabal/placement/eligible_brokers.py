@@ -8,13 +8,13 @@ import numpy as np
 
 from kafkabal.model import (
     I32,
+    I64,
     Bools,
     ClusterState,
     LogDirState,
     dir_capacity_bytes,
     first_open_dirs,
     log_bytes,
-    may_enter,
     missing_racks,
     named_brokers,
     rack_numbers,
@@ -49,6 +49,10 @@ class EligibleBrokers:
         """int32, shape (n_brokers,): a broker without a rack is a rack of its own."""
         self._n_racks = len(np.unique(self.rack[self.takes]))
         self._open = dirs.state == LogDirState.ONLINE
+        self._open_rows = np.split(
+            np.flatnonzero(self._open),
+            np.cumsum(np.bincount(dirs.broker[self._open], minlength=len(state.brokers)))[:-1],
+        )
         rows = first_open_dirs(state)
         self._room = np.zeros(int(dirs.volume.max(initial=-1)) + 1, np.int64)
         """int64, shape (n_volumes,): 0 if no log dir on it accepts replicas."""
@@ -56,17 +60,20 @@ class EligibleBrokers:
         self._bytes = log_bytes(dirs, state.replicas)
         self._replicas = np.bincount(state.replicas.log_dir[state.replicas.log_dir >= 0], minlength=len(dirs))
         self._capacity = np.nan_to_num(dir_capacity_bytes(state), nan=1.0)
+        self._known_room: tuple[int, Bools] | None = None
+        """The size that was asked for last, and its brokers, as long as they have room."""
 
     def missing_racks(self, chosen: list[int], factor: int) -> int:
         """How many more racks a partition must span than those of the brokers chosen so far."""
         return int(missing_racks(self.rack[chosen], required_racks(factor, self._n_racks)))
 
-    def in_open_racks(self, chosen: list[int], factor: int) -> Bools:
-        """bool, shape (n_brokers,): the rack rule allows the next replica there, given the brokers chosen so far."""
-        return may_enter(self.rack[chosen], self.rack, required_racks(factor, self._n_racks))
-
     def with_room(self, size_bytes: int) -> Bools:
         """bool, shape (n_brokers,): accepts new replicas and has a log dir with enough room, or no known log dir."""
+        if self._known_room is None or self._known_room[0] != size_bytes:
+            self._known_room = size_bytes, self._find_room(size_bytes)
+        return self._known_room[1]
+
+    def _find_room(self, size_bytes: int) -> Bools:
         dirs = self.state.log_dirs
         fits = self._open & (self._room[dirs.volume] >= size_bytes)
         has_dir = np.bincount(dirs.broker[fits], minlength=len(self.takes)) > 0
@@ -80,18 +87,22 @@ class EligibleBrokers:
         int
             Row of the log dir; -1 if no log dir of the broker is known.
         """
-        dirs = self.state.log_dirs
-        rows = np.arange(dirs.first[broker], dirs.first[broker + 1])
-        rows = rows[self._open[rows]]
+        rows = self._open_rows[broker]
         if not rows.size:
             return -1
-        fill = (self._bytes[rows] + size_bytes) / np.maximum(self._capacity[rows], 1.0)
-        is_short = self._room[dirs.volume[rows]] < size_bytes
-        row = int(rows[np.lexsort((rows, self._replicas[rows], fill, is_short))[0]])
+        row = int(rows[0]) if rows.size == 1 else self._emptiest(rows, size_bytes)
         self._bytes[row] += size_bytes
         self._replicas[row] += 1
-        self._room[dirs.volume[row]] -= size_bytes
+        volume = self.state.log_dirs.volume[row]
+        self._room[volume] -= size_bytes
+        if self._known_room is not None and self._room[volume] < self._known_room[0]:
+            self._known_room = None
         return row
+
+    def _emptiest(self, rows: I64, size_bytes: int) -> int:
+        fill = (self._bytes[rows] + size_bytes) / np.maximum(self._capacity[rows], 1.0)
+        is_short = self._room[self.state.log_dirs.volume[rows]] < size_bytes
+        return int(rows[np.lexsort((rows, self._replicas[rows], fill, is_short))[0]])
 
     def release(self, row: int, size_bytes: int) -> None:
         """Give back the room of a replica in a log dir; nothing if its log dir is not known (-1)."""
@@ -99,6 +110,7 @@ class EligibleBrokers:
             self._bytes[row] -= size_bytes
             self._replicas[row] -= 1
             self._room[self.state.log_dirs.volume[row]] += size_bytes
+            self._known_room = None
 
     def fullest(self, rows: I32) -> int:
         """Which of some log dirs of one broker is filled most; any of them if they are not known (-1)."""

@@ -24,6 +24,13 @@ def place_by_layout(request: PlacementRequest, sites: EligibleBrokers, policy: P
     return _followed(leaders, request.replication_factor, sites)
 
 
+def place_anywhere(request: PlacementRequest, sites: EligibleBrokers) -> I32:
+    """int32, shape (n_partitions, replication_factor): distinct brokers for each partition, round-robin."""
+    ring = np.asarray(_ring(sites))
+    turns = np.arange(request.partitions)[:, None] + np.arange(request.replication_factor)
+    return np.asarray(ring[turns % len(ring)], np.int32)
+
+
 def _leaders(request: PlacementRequest, sites: EligibleBrokers, policy: PlacementPolicy) -> list[int]:
     ring = _ring(sites)
     if policy.layout is Layout.EVEN:

@@ -73,9 +73,10 @@ def _led_by_first(table: I32, position: I64) -> I32:
 def _candidates(request: PlacementRequest, sites: EligibleBrokers, chosen: list[int]) -> Bools:
     """Brokers with room for the next replica, in the racks with the fewest replicas of the partition."""
     factor = request.replication_factor
-    allowed = sites.with_room(request.partition_bytes) & sites.in_open_racks(chosen, factor)
-    allowed[chosen] = False
-    if not allowed.any():
+    candidates = in_emptiest_racks(sites.with_room(request.partition_bytes), sites.rack, chosen)
+    # if a rack that is taken already is the emptiest, no other one has a broker with room
+    is_shared = (sites.rack[chosen] == sites.rack[candidates.argmax()]).any()
+    if not candidates.any() or (is_shared and sites.missing_racks(chosen, factor)):
         elsewhere = " in another rack" if chosen and sites.missing_racks(chosen, factor) else ""
         raise LimitExceededError(
             f"topic {request.spec.name}: no broker{elsewhere} "
@@ -83,7 +84,7 @@ def _candidates(request: PlacementRequest, sites: EligibleBrokers, chosen: list[
             f"below {percent_as_option(sites.log_dir_limit)} of a log dir's volume",
             hint="add disks or brokers, or lower the expected partition size",
         )
-    return in_emptiest_racks(allowed, sites.rack, chosen)
+    return candidates
 
 
 def _least(board: RunningScores, partition: int, candidates: Bools, *, leads: bool) -> int:

@@ -126,6 +126,8 @@ class RunningScores:
         # of SyntheticWorld, the plan that follows eight new topics moves 10 % less than if all of it counts (2026-11)
         over, lift = np.zeros(self._n), np.zeros(self._n)
         for track, load in loads:
+            if load == 0.0:  # such as a replica that does not lead, by the number of leaders
+                continue
             group = track.group(partition)
             step = load * group.per_load
             share = group.share - step if is_last else group.share

@@ -11,7 +11,7 @@ from kafkabal.config import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE, Topic
 from kafkabal.errors import LimitExceededError
 from kafkabal.model import I32, ClusterState, PartitionRow, TopicRow, with_topics
 from kafkabal.placement.eligible_brokers import EligibleBrokers
-from kafkabal.placement.place_by_layout import place_by_layout
+from kafkabal.placement.place_by_layout import place_anywhere, place_by_layout
 from kafkabal.placement.place_by_score import place_by_score
 from kafkabal.placement.placement_policy import Layout, PlacementPolicy
 from kafkabal.placement.placement_request import PlacementRequest, placement_requests
@@ -92,11 +92,8 @@ def _by_score(
     tolerance: float,
 ) -> list[tuple[I32, I32]]:
     """Place the largest partitions first: the small ones then compensate for what imbalance remains."""
-    any_layout = PlacementPolicy(layout=Layout.EVEN)
     nowhere = [np.full((r.partitions, r.replication_factor), -1, np.int32) for r in requests]
-    drafts = [
-        _row(state, r, place_by_layout(r, sites, any_layout), dirs) for r, dirs in zip(requests, nowhere, strict=True)
-    ]
+    drafts = [_row(state, r, place_anywhere(r, sites), dirs) for r, dirs in zip(requests, nowhere, strict=True)]
     draft = _led_as_preferred(with_topics(state, drafts))
     row_of = {name: i for i, name in enumerate(draft.topics.name)}
     is_new = np.zeros(len(draft.topics), np.bool_)

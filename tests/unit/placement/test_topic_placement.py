@@ -314,6 +314,18 @@ def test_no_log_dir_is_filled_above_its_limit(
             place_topics(cluster, wanted, SCORE)
 
 
+def test_a_broker_has_room_until_it_is_taken_and_again_once_it_is_released() -> None:
+    """The room of one size is known without another look, but not after it has changed."""
+    sites = EligibleBrokers(cluster_with_room(100, 250, 0), (), 0.85)
+    assert sites.with_room(100).tolist() == [True, True, False]
+
+    row = sites.put(0, 100)
+    assert sites.with_room(100).tolist() == [False, True, False]
+
+    sites.release(row, 100)
+    assert sites.with_room(100).tolist() == [True, True, False]
+
+
 def test_a_rule_that_leads_to_a_full_broker_is_refused() -> None:
     """An even layout does not check room in advance, so an error reports that there is none."""
     with pytest.raises(LimitExceededError, match="topic t: broker 2 has no room for a partition of 100 B"):
