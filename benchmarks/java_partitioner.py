@@ -1,12 +1,14 @@
-"""The partitioner for Java clients against Kafka's own, with Kafka's own performance tool, in interleaved pairs.
+"""The partitioner for Java clients against Kafka's own, with Kafka's own performance tool, in interleaved rounds.
 
 ::
 
-    python -m benchmarks.java_partitioner --pairs 5
+    python -m benchmarks.java_partitioner --rounds 5
 
 Four real brokers, six partitions (one per broker and a second one on two), replication factor 1: the unbalanced topic
-of experiment 1. Each pair writes the same records with Kafka's partitioner and with ``kafkabal-routing.jar``, while
-``kafkabal route --publish`` runs as its users run it. Bytes are those of the brokers' log dirs.
+of experiment 1. Each round writes the same records three times: with Kafka's partitioner, with the same while
+``kafkabal route --publish`` runs beside it, and with ``kafkabal-routing.jar`` beside that command. The
+second one shows what the command costs on a machine that it shares with brokers and client. Bytes are those of the
+brokers' log dirs.
 """
 
 from __future__ import annotations
@@ -16,8 +18,10 @@ import re
 import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -33,6 +37,19 @@ _CLIENTS = ("3.9.2", "4.1.2", "4.4.0")
 _BROKERS, _EXTRA = 4, 2
 _STATED = re.compile(r"([\d.]+) records/sec .*?(\d+) ms 50th, \d+ ms 95th, (\d+) ms 99th")
 _GONE_S = 30.0
+_LEAST_MS = 0.5
+"""The tool prints whole milliseconds."""
+
+
+class Way(Enum):
+    """Ways to write, in the order of a round."""
+
+    KAFKAS = auto()
+    """Kafka's partitioner."""
+    BESIDE_PUBLISHER = auto()
+    """The same, while weights are published."""
+    JAR = auto()
+    """Our partitioner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +76,16 @@ class Bench:
         self._brokers = sorted(self._cluster.broker_ids())
         self._runs = 0
 
-    def run(self, version: str, load: Load, *, with_jar: bool) -> Written:
+    def run(self, version: str, load: Load, way: Way) -> Written:
         """Write to a new topic."""
         self._runs += 1
         topic = f"perf-{self._runs}"
         leaders = [*self._brokers, *self._brokers[:_EXTRA]]
         self._cluster.create_topics([NewTopic(name=topic, assignment=tuple((b,) for b in leaders))])
         try:
-            if not with_jar:
-                per_s, p50_ms, p99_ms = self._write(version, topic, load, ())
-            else:
-                with published(self._sandbox, topic):
-                    per_s, p50_ms, p99_ms = self._write(version, topic, load, (BY_WEIGHTS,))
+            with nullcontext() if way is Way.KAFKAS else published(self._sandbox, topic):
+                settings = (BY_WEIGHTS,) if way is Way.JAR else ()
+                per_s, p50_ms, p99_ms = self._write(version, topic, load, settings)
             return Written(per_s, p50_ms, p99_ms, max_over_mean(self._cluster, topic))
         finally:
             self._admin.delete_topics([topic])[topic].result(30)
@@ -104,35 +119,42 @@ def main() -> int:
         up(SandboxSpec(brokers=_BROKERS, racks=0), "java-partitioner") as sandbox,
     ):
         bench = Bench(sandbox, Path(folder))
-        print("| client | records | max/mean, Kafka's | max/mean, jar | p50 jar / Kafka's | p99 | throughput |")
-        print("|---|---|--:|--:|--:|--:|--:|")
+        print(
+            "| client | records | max/mean, Kafka's | max/mean, jar | p50 jar / Kafka's | p99 | throughput "
+            "| p50 jar / Kafka's beside the publisher | p99 | throughput |"
+        )
+        print("|---|---|--:|--:|--:|--:|--:|--:|--:|--:|")
         for version in options.clients:
             for load in loads:
-                pairs = [
-                    (bench.run(version, load, with_jar=False), bench.run(version, load, with_jar=True))
-                    for _ in range(options.pairs)
-                ]
-                print(_row(version, load, pairs), flush=True)
+                rounds = [{way: bench.run(version, load, way) for way in Way} for _ in range(options.rounds)]
+                print(_row(version, load, rounds), flush=True)
     return 0
 
 
-def _row(version: str, load: Load, pairs: Sequence[tuple[Written, Written]]) -> str:
-    def ratio(of: str) -> str:
-        ratios = [getattr(jar, of) / max(getattr(own, of), 0.5) for own, jar in pairs]
-        return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
-
+def _row(version: str, load: Load, rounds: Sequence[Mapping[Way, Written]]) -> str:
     rate = "as fast as they go" if load.per_s == UNLIMITED else f"{load.per_s:,} a second"
-    own, jar = (max(pair[side].max_over_mean for pair in pairs) for side in (0, 1))
-    p50 = " / ".join(f"{statistics.median(pair[side].p50_ms for pair in pairs):.0f}" for side in (1, 0))
-    return (
-        f"| {version} | {load.records:,} of {load.record_bytes} B, {rate} | {own:.3f} | {jar:.3f} "
-        f"| {ratio('p50_ms')}, {p50} ms | {ratio('p99_ms')} | {ratio('per_s')} |"
+    own, jar = (max(done[way].max_over_mean for done in rounds) for way in (Way.KAFKAS, Way.JAR))
+    ratios = " | ".join(
+        f"{_ratios(rounds, of, 'p50_ms')}, {_p50(rounds, Way.JAR)} / {_p50(rounds, of)} ms "
+        f"| {_ratios(rounds, of, 'p99_ms')} | {_ratios(rounds, of, 'per_s')}"
+        for of in (Way.KAFKAS, Way.BESIDE_PUBLISHER)
     )
+    return f"| {version} | {load.records:,} of {load.record_bytes} B, {rate} | {own:.3f} | {jar:.3f} | {ratios} |"
+
+
+def _ratios(rounds: Sequence[Mapping[Way, Written]], of: Way, figure: str) -> str:
+    """The jar's figure over that of another way: median, least and most."""
+    ratios = [getattr(done[Way.JAR], figure) / max(getattr(done[of], figure), _LEAST_MS) for done in rounds]
+    return f"{statistics.median(ratios):.2f} ({min(ratios):.2f} to {max(ratios):.2f})"
+
+
+def _p50(rounds: Sequence[Mapping[Way, Written]], way: Way) -> str:
+    return f"{statistics.median(done[way].p50_ms for done in rounds):.0f}"
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--records", type=int, default=400_000)
     parser.add_argument("--per-s", type=int, default=10_000, help="rate of the third load")
     parser.add_argument("--clients", nargs="+", default=list(_CLIENTS))
