@@ -28,7 +28,8 @@ _POWERS: Final = {
     "tib": 2**40,
     "pib": 2**50,
 }
-_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+DAY_S: Final = 86_400.0
+_SECONDS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": DAY_S, "w": 7 * DAY_S}
 _QUANTITY: Final = re.compile(r"\s*(?P<number>\d{1,19}(?:\.\d+)?|\.\d+)\s*(?P<unit>[A-Za-z]*)\s*", re.ASCII)
 _DURATION_PART: Final = re.compile(r"(?P<number>\d{1,9}(?:\.\d+)?)(?P<unit>ms|min|[smhdw])", re.ASCII)
 _PERCENT: Final = re.compile(r"\s*(?P<number>\d{1,9}(?:\.\d*)?|\.\d+)\s*(?P<percent>%?)\s*", re.ASCII)

@@ -32,6 +32,7 @@ from kafkabal.model import (
     ClusterState,
     replica_bytes,
 )
+from kafkabal.units import DAY_S
 
 _MS: Final = 1000
 LEAST_KEPT_S: Final = 3600.0
@@ -40,7 +41,7 @@ _SMALL_SEGMENT: Final = 128 * 2**20
 """An eighth of Kafka's default."""
 _DELETE_DELAY_S: Final = 60.0
 """Default of ``file.delete.delay.ms``: how long the files of a deleted segment stay."""
-_IDLE_AFTER_S: Final = 86400.0
+_IDLE_AFTER_S: Final = DAY_S
 """A topic that is written once a day is not idle."""
 
 

@@ -21,8 +21,9 @@ from kafkabal.clusters import FirstRecord
 from kafkabal.history import Retention
 from kafkabal.model import F64, ClusterState, TopicPartition, replica_bytes
 from kafkabal.telemetry import bytes_per_record
+from kafkabal.units import DAY_S
 
-UNLIMITED_TO_S: Final = 7 * 86400.0
+UNLIMITED_TO_S: Final = 7 * DAY_S
 """Retention suggested for a topic without limits: Kafka's own default."""
 
 

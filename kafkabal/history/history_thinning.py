@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from math import floor, log2
 from typing import Final
 
-KEPT_S: Final = 90 * 86400.0
+from kafkabal.units import DAY_S
+
+KEPT_S: Final = 90 * DAY_S
 """A season of twelve weeks: the growth of a week can be compared with that of others; older data describes another
 cluster."""
 PARTS_OF_AGE: Final = 8
 """One point is kept per stretch of time between a sixteenth and an eighth of its age: every 4 to 8 minutes after an
 hour, every 1.5 to 3 hours after a day, weekly after 90 days. However often points are recorded, fewer than 250 are
 kept."""
-GAP_S: Final = 7 * 86400.0
+GAP_S: Final = 7 * DAY_S
 """Without a point for so long, the clock may have been set: the default window of ``--growth``, whose figures then need
 none from before. Thinning leaves gaps of up to a third of the age of a point; those do not count."""
 

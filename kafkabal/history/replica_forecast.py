@@ -19,8 +19,9 @@ import numpy as np
 from kafkabal.history.partition_growth import PartitionGrowth
 from kafkabal.history.topic_retention_limits import Retention
 from kafkabal.model import F64, I64, ClusterState, LogDirState, freeze, log_bytes, replica_bytes
+from kafkabal.units import DAY_S
 
-FARTHEST_FULL_S: Final = 10 * 365 * 86400.0
+FARTHEST_FULL_S: Final = 10 * 365 * DAY_S
 """A disk that would be full later never is: ten years are longer than the life of disks and clusters, and than any
 history."""
 

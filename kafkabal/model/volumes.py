@@ -94,19 +94,6 @@ def used_bytes(dirs: LogDirs, replicas: Replicas) -> I64:
     return np.where(dirs.usable_bytes >= 0, reported, bytes_on_volume(dirs, replicas))
 
 
-def volume_columns(state: ClusterState) -> tuple[I32, I64, I64]:
-    """Broker, total and usable bytes of each volume; all its dirs report the same bytes.
-
-    Returns
-    -------
-    int32, int64, int64, each of shape (n_volumes,)
-        Bytes are -1 if unknown.
-    """
-    dirs = state.log_dirs
-    _, first = np.unique(dirs.volume, return_index=True)
-    return dirs.broker[first], dirs.total_bytes[first], dirs.usable_bytes[first]
-
-
 def _join_named(volume: I32, rows: Sequence[int], names: Sequence[str | None]) -> None:
     """Give rows with equal names the number of the first of them."""
     first: dict[str, int] = {}

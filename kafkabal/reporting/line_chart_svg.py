@@ -7,12 +7,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from kafkabal.reporting.report import LineChart
-from kafkabal.units import format_bytes
+from kafkabal.units import DAY_S, format_bytes
 
 WIDTH: Final = 640
 """Pixels: two charts fit side by side on a wide screen, one on a printed page."""
 HEIGHT: Final = 150
-_DAY_S: Final = 86400.0
 _HEADROOM: Final = 1.05
 """Above the largest value, so that its line is not drawn on the frame."""
 
@@ -57,5 +56,5 @@ def drawn_line_chart(chart: LineChart) -> dict[str, Any]:
 
 
 def _date(at_s: float, span_s: float) -> str:
-    form = "%Y-%m-%d" if span_s > 3 * _DAY_S else "%m-%d %H:%M" if span_s > _DAY_S / 24 else "%H:%M:%S"
+    form = "%Y-%m-%d" if span_s > 3 * DAY_S else "%m-%d %H:%M" if span_s > DAY_S / 24 else "%H:%M:%S"
     return datetime.fromtimestamp(at_s, UTC).strftime(form)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
-from kafkabal.units import format_bytes
+from kafkabal.units import DAY_S, format_bytes
 from kafkabal.watch import SimulationResult
 from kafkabal.wording import counted_noun
 
-_DAY_S = 86_400.0
 _SHOWN_ROWS = 40
 """Of months of events the first are enough to see the pattern; JSON has all."""
 
@@ -45,7 +44,7 @@ def _healings(result: SimulationResult) -> Table:
         title="healings",
         shown_rows=_SHOWN_ROWS,
         columns=(
-            Column(key="day", title="day", values=[round(h.at_s / _DAY_S, 3) for h in healings], label=True),
+            Column(key="day", title="day", values=[round(h.at_s / DAY_S, 3) for h in healings], label=True),
             Column(key="healing", title="what", values=[str(h.kind) for h in healings]),
             Column(key="reason", title="why", values=[h.reason for h in healings], wraps=True),
             Column(

@@ -37,10 +37,10 @@ from kafkabal.executor import (
 from kafkabal.model import ClusterState
 from kafkabal.plan import Plan
 from kafkabal.planner import Mode, PlanOptions, chosen_topics, demote_brokers, make_plan, undo_demotion
-from kafkabal.units import format_moment
+from kafkabal.units import DAY_S, format_moment
 from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Healing, HealKind
 from kafkabal.watch.heal_policy import HealPolicy
-from kafkabal.watch.healing_ledger import DAY_S, HealingLedger
+from kafkabal.watch.healing_ledger import HealingLedger
 from kafkabal.watch.lasting_moves import lasting_moves, outside_after
 from kafkabal.watch.room_for_return import plan_repair
 from kafkabal.wording import brokers_by_id, counted_noun, first_of

@@ -16,8 +16,8 @@ from kafkabal.atomic_files import make_folder_of, replacing
 from kafkabal.errors import InputFileError
 from kafkabal.input_files import DOCUMENT, decode_json, exists, read_bytes
 from kafkabal.plan import Plan
+from kafkabal.units import DAY_S
 
-DAY_S: Final = 86_400.0
 _VERSION: Final = 1
 _REPAIR: Final = "repair"
 

@@ -13,8 +13,9 @@ from kafkabal.errors import ExitCode
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.kafka_configs import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
+from kafkabal.units import DAY_S
 from kafkabal.watch.simulation.simulated_scene import SimulatedScene
-from kafkabal.watch.simulation.simulation_case import DAY_S, HOUR_S, BrokerFault, GrowthTrend, SimulationCase
+from kafkabal.watch.simulation.simulation_case import HOUR_S, BrokerFault, GrowthTrend, SimulationCase
 from tests.cli.simulated import simulate
 
 LINE = ("rebalance", "--yes", "-q", "--window", "01:00-05:00", "--throttle", "50MB/s")

@@ -11,7 +11,6 @@ from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.replica_sizes import move_bytes, replica_bytes
 from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.model.state_to_rows import broker_rows, header_row, topic_rows
-from kafkabal.model.volumes import volume_columns
 from kafkabal.testing.strategies import ClusterRows, cluster_rows, clusters
 
 TABLES = ("brokers", "log_dirs", "topics", "partitions", "replicas", "futures")
@@ -111,4 +110,3 @@ def test_dirs_of_one_volume_belong_to_one_broker(cluster: ClusterState) -> None:
     seen = list(dict.fromkeys(volume.tolist()))
     assert seen == list(range(len(seen)))
     assert all(len(set(broker[volume == v].tolist())) == 1 for v in seen)
-    assert len(volume_columns(cluster)[0]) == len(seen)

@@ -20,9 +20,10 @@ from kafkabal.model import F64, I32, ClusterState, broker_capacity_bytes, foreig
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.report import Column, Metric, Table, ValueKind, known
 from kafkabal.scoring import Grain
+from kafkabal.units import DAY_S
 
 _GB: Final = 10**9
-_MONTH_S: Final = 30 * 86400.0
+_MONTH_S: Final = 30 * DAY_S
 _RATES: Final = ("produced", "replicated_in", "replicated_out", "read", "clients_across")
 
 

@@ -12,14 +12,13 @@ from kafkabal.history import LogDirForecast, MeasuredGrowth, forecast_cluster, f
 from kafkabal.inspection import dir_figures
 from kafkabal.model import F64
 from kafkabal.reporting.report import LineChart
-from kafkabal.units import format_duration
+from kafkabal.units import DAY_S, format_duration
 
-_DAY_S: Final = 86400.0
 _MOST_CHARTS: Final = 6
 """The disks that are full first; the table has all."""
 _MOMENTS: Final = 40
 """One point per 16 of the 640 pixels of a chart."""
-_FARTHEST_S: Final = 90 * _DAY_S
+_FARTHEST_S: Final = 90 * DAY_S
 """Three months: intervals of longer forecasts exceed the disk."""
 _BEYOND_FULL: Final = 1.25
 """The line must visibly cross the limit, not end at it."""

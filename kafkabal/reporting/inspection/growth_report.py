@@ -32,11 +32,10 @@ from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.inspection.disk_charts import growth_charts
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone, ValueKind, known
-from kafkabal.units import format_bytes, format_duration
+from kafkabal.units import DAY_S, format_bytes, format_duration
 from kafkabal.wording import counted_noun, first_of
 
 GROWTH_GROUPINGS: Final = (Grouping.BROKER, Grouping.LOG_DIR, Grouping.TOPIC)
-_DAY_S: Final = 86400.0
 _SHOWN_TOPICS: Final = 20
 """Rows: with headline and header they fill a terminal of 24 lines."""
 
@@ -83,7 +82,7 @@ def growth_report(
             Fact(key="cluster_id", value=growth.state.cluster_id),
             Fact(key="over_s", value=growth.partitions.over_s),
             Fact(key="points", value=len(growth.past)),
-            Fact(key="written_bytes_per_day", value=float(np.nansum(brokers.written)) * _DAY_S),
+            Fact(key="written_bytes_per_day", value=float(np.nansum(brokers.written)) * DAY_S),
             Fact(key="first_full_s", value=_finite(float(soonest.min())) if soonest.size else None),
         ),
         tables=(table,),
@@ -117,7 +116,7 @@ def _holder_table(
             if by is Grouping.BROKER
             else shared_columns.fullness_of_log_dirs(state, used, order),
             *_written(prefix, found.written, found.low, found.high, order),
-            Column(key="net_bytes_per_day", title="", values=known(_finite_or_nan(found.net * _DAY_S)[order])),
+            Column(key="net_bytes_per_day", title="", values=known(_finite_or_nan(found.net * DAY_S)[order])),
             Column(
                 key="steady_bytes",
                 title="steady at",
@@ -139,7 +138,7 @@ def _names(state: ClusterState, by: Grouping, order: I64) -> Iterator[Column]:
 
 
 def _written(prefix: str, written: F64, low: F64, high: F64, order: I64) -> Iterator[Column]:
-    per_day, least, most = (known((values * _DAY_S)[order]) for values in (written, low, high))
+    per_day, least, most = (known((values * DAY_S)[order]) for values in (written, low, high))
     metric = Metric(f"kafkabal_{prefix}_written_bytes_per_second", "Bytes per second written to the replicas.")
     yield Column(key="written_bytes_per_s", title="", values=known(written[order]), metric=metric)
     yield Column(key="written_bytes_per_day", title="written a day", kind=ValueKind.BYTES, values=per_day)
@@ -214,7 +213,7 @@ def _topic_table(growth: MeasuredGrowth, found: TopicGrowth, shown_rows: int | N
 
 
 def _headline(growth: MeasuredGrowth, brokers: HolderGrowth) -> str:
-    a_day = f"{format_bytes(float(np.nansum(brokers.written)) * _DAY_S)} a day written"
+    a_day = f"{format_bytes(float(np.nansum(brokers.written)) * DAY_S)} a day written"
     measured = f"measured over {format_duration(growth.partitions.over_s)}"
     if np.isnan(brokers.full_s).all():
         return f"{a_day} ({measured}); the size of disks is unknown, and so is when they will be full."

@@ -12,7 +12,7 @@ from typing import Final
 from jinja2 import Environment, StrictUndefined
 
 from kafkabal.errors import UsageError
-from kafkabal.units import format_duration
+from kafkabal.units import DAY_S, format_duration
 
 # the files contain Prometheus templates, which use {{ }} themselves
 _BEGIN: Final = "[["
@@ -28,7 +28,7 @@ class Thresholds:
 
     full: float = 0.85
     """Used fraction of a broker's disks, 0 to 1."""
-    full_within_s: float = 3 * 86400.0
+    full_within_s: float = 3 * DAY_S
     blind_s: float = 600.0
     """Age of the last reading of a cluster."""
 

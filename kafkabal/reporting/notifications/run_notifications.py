@@ -10,11 +10,11 @@ from typing import Final
 from kafkabal.errors import KafkabalError
 from kafkabal.executor import Event, Finished, RunOutcome, Started, Warned
 from kafkabal.reporting.notifications.notifier import Notification, Notifier
-from kafkabal.units import format_bytes, format_duration
+from kafkabal.units import DAY_S, format_bytes, format_duration
 from kafkabal.wording import counted_noun
 
 _FAILED: Final = "run-failed"
-_FAILED_FOR_S: Final = 86_400.0
+_FAILED_FOR_S: Final = DAY_S
 """A run that fails at night is still an alert in the morning; the next one that completes resolves it."""
 
 

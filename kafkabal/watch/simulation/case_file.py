@@ -35,10 +35,9 @@ from kafkabal.config import (
     within,
     word,
 )
-from kafkabal.units import format_duration, percent_as_option
+from kafkabal.units import DAY_S, format_duration, percent_as_option
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
 from kafkabal.watch.simulation.simulation_case import (
-    DAY_S,
     BrokerFault,
     FaultKind,
     GrowthTrend,

@@ -22,9 +22,10 @@ from kafkabal.clusters import ReadRequest
 from kafkabal.model import ClusterState, TopicPartition
 from kafkabal.plan import ANY_DIR, Plan
 from kafkabal.planner import Mode, make_plan
+from kafkabal.units import DAY_S
 from kafkabal.watch.heal_policy import HealLevel
 from kafkabal.watch.simulation.simulated_scene import SimulatedScene
-from kafkabal.watch.simulation.simulation_case import DAY_S, BrokerFault, FaultKind, SimulationCase
+from kafkabal.watch.simulation.simulation_case import BrokerFault, FaultKind, SimulationCase
 from kafkabal.watch.state_findings import find
 
 _NO_TIME_S = 1.0

@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.clusters.simulated import SimulatedKafka
-from kafkabal.watch.simulation.simulation_case import DAY_S, GrowthTrend
+from kafkabal.units import DAY_S
+from kafkabal.watch.simulation.simulation_case import GrowthTrend
 
 
 class SimulatedGrowth:

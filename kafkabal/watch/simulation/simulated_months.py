@@ -25,9 +25,9 @@ from kafkabal.errors import UsageError
 from kafkabal.executor import FoundRun, RunEnvironment, Timeouts
 from kafkabal.model import ClusterState
 from kafkabal.plan import PartitionChange, Plan
+from kafkabal.units import DAY_S
 from kafkabal.watch.decide_healing import Healing
 from kafkabal.watch.heal import HealResult, RunHealer
-from kafkabal.watch.healing_ledger import DAY_S
 from kafkabal.watch.simulation.hindsight_plans import hindsight_bytes
 from kafkabal.watch.simulation.scripted_failures import faults_of, last_change_s
 from kafkabal.watch.simulation.simulated_scene import SimulatedScene

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from kafkabal.units import DAY_S
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
 
-DAY_S = 86_400.0
 HOUR_S = 3600.0
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from kafkabal.model import TopicPartition
 from kafkabal.plan import Plan
+from kafkabal.units import DAY_S
 from kafkabal.watch.decide_healing import HealKind
-from kafkabal.watch.healing_ledger import DAY_S
 from kafkabal.watch.watch_events import WatchEvent
 
 LEAST_IN_BAND = 0.99

@@ -14,9 +14,10 @@ from kafkabal.clusters import FirstRecord
 from kafkabal.history.topic_retention_limits import kafka_defaults, retention_of
 from kafkabal.model import ClusterState, PartitionRow, TopicPartition, TopicRow
 from kafkabal.testing.cluster_builders import brokers, cluster
+from kafkabal.units import DAY_S
 
 MB = 10**6
-DAY_MS, DAY_S = 86_400_000, 86_400.0
+DAY_MS = 86_400_000
 NOW_S = 1_700_000_000.0
 SEGMENTS_OF_A_MB = {"retention.ms": str(2 * DAY_MS), "segment.bytes": str(MB)}
 

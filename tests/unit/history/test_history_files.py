@@ -14,8 +14,8 @@ from kafkabal.history.history_files import HistoryFolder
 from kafkabal.history.history_point import HistoryPoint, point_from_rows, point_of
 from kafkabal.history.history_thinning import KEPT_S, kept, kept_within
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
+from kafkabal.units import DAY_S
 
-DAY_S = 86400.0
 HEAD = b'{"kafkabal_history":1,"cluster_id":"id","at_s":1}\n'
 
 

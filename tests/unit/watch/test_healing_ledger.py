@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
-from kafkabal.watch.healing_ledger import DAY_S, HealingEntry, HealingLedger
+from kafkabal.units import DAY_S
+from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger
 
 PLAN = Plan(partitions=(), options={"tolerance": 0.1})
 

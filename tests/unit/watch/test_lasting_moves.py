@@ -11,10 +11,11 @@ from kafkabal.plan.planned_state import apply_plan
 from kafkabal.plan.state_difference import make_changes
 from kafkabal.planner import Mode, PlanOptions, make_plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
+from kafkabal.units import DAY_S
 from kafkabal.watch.decide_healing import Healing, HealKind
 from kafkabal.watch.heal import plan_of
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
-from kafkabal.watch.healing_ledger import DAY_S, HealingEntry, HealingLedger
+from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger
 from kafkabal.watch.state_findings import find
 
 POLICY = HealPolicy(level=HealLevel.ALL)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
+from kafkabal.units import DAY_S
 from kafkabal.watch.decide_healing import HealKind
 from kafkabal.watch.simulation.simulated_months import simulate
-from kafkabal.watch.simulation.simulation_case import DAY_S, BrokerFault, GrowthTrend, SimulationCase
+from kafkabal.watch.simulation.simulation_case import BrokerFault, GrowthTrend, SimulationCase
 from kafkabal.watch.simulation.simulation_result import SimulationResult
 from kafkabal.watch.watch_events import EventKind
 

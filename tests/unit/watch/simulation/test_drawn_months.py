@@ -10,10 +10,10 @@ import pytest
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
+from kafkabal.units import DAY_S
 from kafkabal.watch.decide_healing import HealKind
 from kafkabal.watch.simulation.simulated_months import simulate
 from kafkabal.watch.simulation.simulation_case import (
-    DAY_S,
     HOUR_S,
     FaultKind,
     GrowthTrend,

@@ -10,9 +10,10 @@ from msgspec.structs import replace
 
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
+from kafkabal.units import DAY_S
 from kafkabal.watch import watcher
 from kafkabal.watch.simulation.simulated_months import _ClusterReadOnChange, simulate
-from kafkabal.watch.simulation.simulation_case import DAY_S, HOUR_S, BrokerFault, GrowthTrend, SimulationCase
+from kafkabal.watch.simulation.simulation_case import HOUR_S, BrokerFault, GrowthTrend, SimulationCase
 from kafkabal.watch.simulation.simulation_result import SimulationResult
 from kafkabal.watch.state_findings import StateFindings, find
 
