@@ -65,6 +65,49 @@ def test_apply_status_rollback(run_cli: Callable[..., Any], snapshot: Path, plan
     assert (again.code, again.err.count("is rolled back: nothing to resume"), "undo" in again.err) == (0, 1, False)
 
 
+@pytest.mark.parametrize("named", [True, False])
+def test_a_second_rollback_says_that_nothing_is_left_to_do(
+    run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, *, named: bool
+) -> None:
+    """A run that is rolled back already is not opened again, named or not; -q is silent and --dry-run says so too."""
+    words = ("--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
+    assert run_cli(*_apply(plan_file, snapshot)).code == 0
+    run = json.loads(run_cli("rebalance", "history", "--snapshot", str(snapshot), "-o", "json").out)["runs"][0][
+        "run_id"
+    ]
+    assert run_cli("rebalance", "rollback", run, *words).code == 0
+    (journal,) = snapshot.parent.rglob(f"{run}.jsonl")
+    before = journal.read_bytes()
+
+    name = (run,) if named else ()
+    again = run_cli("rebalance", "rollback", *name, *words)
+    assert (again.code, again.out, again.err) == (0, "", f"run {run} is already rolled back: nothing to do\n")
+    quiet = run_cli("rebalance", "rollback", *name, *words, "-q")
+    assert (quiet.code, quiet.out, quiet.err) == (0, "", "")
+    tried = run_cli("rebalance", "rollback", *name, "--snapshot", str(snapshot), "--dry-run")
+    assert (tried.code, "already rolled back" in tried.err) == (0, True)
+    assert journal.read_bytes() == before
+
+
+def test_a_run_that_another_tool_has_repeated_can_be_rolled_back_again(
+    run_cli: Callable[..., Any], snapshot: Path, plan_file: Path
+) -> None:
+    """A rolled-back run whose placement has come back is still rolled back if it is named."""
+    words = ("--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
+    before, applied = _replicas(snapshot), snapshot.with_name("applied.jsonl")
+    assert run_cli(*_apply(plan_file, snapshot)).code == 0
+    applied.write_bytes(snapshot.read_bytes())
+    run = json.loads(run_cli("rebalance", "history", "--snapshot", str(snapshot), "-o", "json").out)["runs"][0][
+        "run_id"
+    ]
+    assert run_cli("rebalance", "rollback", run, *words).code == 0
+    snapshot.write_bytes(applied.read_bytes())
+
+    assert run_cli("rebalance", "rollback", *words).code == 2
+    assert run_cli("rebalance", "rollback", run, *words).code == 0
+    assert _replicas(snapshot) == before
+
+
 def test_a_move_waits_for_the_one_that_makes_room(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """A copy that does not fit yet is retried once another has left its log dir, also on a snapshot."""
     rows = [

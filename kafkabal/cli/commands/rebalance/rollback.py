@@ -1,6 +1,6 @@
 """``kafkabal rebalance rollback``."""
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -19,6 +19,10 @@ from kafkabal.cli.framework.options_without_effect import OF_CLUSTER, refuse_all
 from kafkabal.cli.framework.shared_options import SaveOptions, Uses, YesOption
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from kafkabal.cli.commands.rebalance.run_session import RunSession
+    from kafkabal.executor import FoundRun
 
 _OF_DRY_RUN: Final = (*OF_CLUSTER, "--dry-run", "--journal", "--yes", "--bootstrap-controller")
 
@@ -69,6 +73,11 @@ def rollback(
             command.lock.take()
         found = find_run_by_id(command.environment, run, journal)
         run_id = found.record.run_id
+        if _is_undone(command, found):
+            if dry_run:
+                command.show_preview(found, Goal.ROLL_BACK)
+            command.context.say(f"run {run_id} is already rolled back: nothing to do")
+            return ExitCode.DONE
         if run is None and journal is None and not found.is_resumable:
             raise UsageError(
                 f"run {run_id} is complete: name it to roll it back",
@@ -86,3 +95,12 @@ def rollback(
         with command.stopping_on_signals():
             result = go(command.environment, journal=path, options=options, lock=command.lock.take())
         return command.end(result)
+
+
+def _is_undone(command: "RunSession", found: "FoundRun") -> bool:
+    """Whether the run was rolled back, and no partition has returned to its plan since."""
+    from kafkabal.executor import Goal, preview_reopen
+
+    if found.is_resumable or found.state.goal is not Goal.ROLL_BACK:
+        return False
+    return not preview_reopen(command.environment, found, Goal.ROLL_BACK).moves
