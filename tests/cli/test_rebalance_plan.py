@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.plan.plan_file import read_plan
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 if TYPE_CHECKING:
@@ -107,6 +110,27 @@ def test_warnings_are_reported_once(tmp_path: Path, run_cli: Cli) -> None:
     assert table.out.count("its fair share by disk") == rows.err.count("its fair share by disk") == 2
     assert (table.err, quiet.out, quiet.err) == ("", table.out, "")
     assert (saved.out, saved.err) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("drain", "code", "blocked"), [("1", 3, True), ("2", 0, False), ("4", 3, True)], ids=["live", "unrelated", "dead"]
+)
+def test_a_drain_that_something_broken_blocks_ends_with_3(
+    tmp_path: Path, run_cli: Cli, drain: str, code: int, *, blocked: bool
+) -> None:
+    """The plan moves what can be moved, and ends as 'rebalance --drain' does; unrelated brokers drain with 0."""
+    lost = TopicRow(topic="lost", partitions=[replace(partition(0, [4, 1], GB), leader=-1, isr=[4])])
+    rows = [*brokers(3), replace(brokers(4)[3], state="dead")]
+    path, file = tmp_path / "broken.jsonl", tmp_path / "plan.json"
+    write_snapshot(cluster(rows, [lost, topic("t", [1, 3], [2, 3])]), path)
+    words = ("--snapshot", str(path), "--drain", drain, "--dead-after", "0", "-q")
+
+    planned = run_cli("rebalance", "plan", *words, "--out", str(file))
+    assert (planned.code, "not drained: no in-sync replica of lost-0 is online" in planned.err) == (code, blocked)
+    assert (f"kafkabal rebalance --drain {drain} --check" in planned.err) == blocked
+    assert file.is_file()
+    assert run_cli("rebalance", "plan", *words, "--max-moves", "9").code == 0
+    assert run_cli("rebalance", *words[:4], "--check", "-q").code == (4 if blocked else 0)
 
 
 def test_replicas_left_on_a_drained_broker_are_reported(snapshot: str, run_cli: Cli) -> None:

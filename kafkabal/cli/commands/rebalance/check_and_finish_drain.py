@@ -9,7 +9,7 @@ from kafkabal.cli.framework.shared_options import Format, OutputOptions
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.errors import ExitCode, FindingsError, UsageError
 from kafkabal.gc_pause import cycle_collection_paused
-from kafkabal.wording import counted_noun
+from kafkabal.wording import brokers_by_id, counted_noun, first_of
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.check_and_apply import ApplyCommand
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from kafkabal.config import Settings
     from kafkabal.executor import SafeToStop
     from kafkabal.model import ClusterState, TopicPartition
+    from kafkabal.plan import Plan
+    from kafkabal.planner import PlanOptions
 
 _MOST_ROUNDS: Final = 10
 """How often a broker is drained again of replicas of topics created meanwhile: a round takes seconds, so if more are
@@ -80,13 +82,13 @@ def finish_drain(
     """
     from kafkabal.cli.commands.rebalance.plan_command_options import plan_options
     from kafkabal.executor import prove_safe_to_stop
-    from kafkabal.planner import BUDGETS, make_plan
+    from kafkabal.planner import make_plan
 
     command, further = applying.command, applying.without_document()
     settings, context, cluster = command.settings, command.context, command.cluster
     drained = sorted((planning.drain or frozenset()) - gone)
     options = plan_options(settings, replace(planning, repair_only=True, only_to_new=False), gone)
-    is_limited = any(getattr(options, budget) is not None for budget in BUDGETS)
+    is_limited = _is_limited(options)
     at_first = _partitions_on(before, drained)
     # a budget is for the whole command: another plan within it would spend it once more
     for rounds_left in reversed(range(1 if is_limited else _MOST_ROUNDS + 1)):
@@ -106,9 +108,45 @@ def finish_drain(
     found = prove_safe_to_stop(cluster, state, drained)
     for one in found:
         context.say(one.in_words())
-    has_reason = is_limited or settings.topics or settings.exclude_topics
-    if not has_reason and (not at_first or not at_first <= now):
-        _refuse_leftovers(found)
+    if not (is_limited or _is_scoped(settings)) and (not at_first or not at_first <= now):
+        _refuse_leftovers(found, _hint(state, now))
+
+
+def refuse_incomplete_drain(
+    plan: "Plan", state: "ClusterState", options: "PlanOptions", settings: "Settings", context: "CommandContext"
+) -> None:
+    """Raise if something broken keeps replicas on the brokers to drain, and no option does.
+
+    Parameters
+    ----------
+    state
+        The cluster that the plan is for.
+
+    Raises
+    ------
+    FindingsError
+        Naming why they stay.
+    """
+    if not options.drain or not plan.unrepaired or _is_limited(options) or _is_scoped(settings):
+        return
+    drained = sorted(options.drain)
+    left = _partitions_on(state, drained) - {c.name for c in plan.partitions if options.drain.isdisjoint(c.replicas)}
+    if left:
+        ids = ",".join(map(str, drained))
+        check = f"kafkabal rebalance --drain {ids} --check {cluster_options(settings, context)}".strip()
+        raise FindingsError(
+            f"{brokers_by_id(drained)} not drained: {'; '.join(plan.unrepaired)}", hint=f"see what blocks it: {check}"
+        )
+
+
+def _is_limited(options: "PlanOptions") -> bool:
+    from kafkabal.planner import BUDGETS
+
+    return any(getattr(options, budget) is not None for budget in BUDGETS)
+
+
+def _is_scoped(settings: "Settings") -> bool:
+    return bool(settings.topics or settings.exclude_topics)
 
 
 def _partitions_on(state: "ClusterState", brokers: list[int]) -> "frozenset[TopicPartition]":
@@ -118,8 +156,19 @@ def _partitions_on(state: "ClusterState", brokers: list[int]) -> "frozenset[Topi
     return frozenset(map(state.topic_partition, held))
 
 
-def _refuse_leftovers(found: "tuple[SafeToStop, ...]") -> None:
+def _hint(state: "ClusterState", left: "frozenset[TopicPartition]") -> str:
+    """What to do about the partitions that are left: those without an online replica in sync cannot be copied."""
+    from kafkabal.model import has_readable_copy
+
+    unreadable = map(state.topic_partition, (~has_readable_copy(state)).nonzero()[0].tolist())
+    stuck = [name for name in unreadable if name in left]
+    if not stuck:
+        return "run the drain again"
+    return f"no in-sync replica of {first_of(stuck)} is online: bring its broker back, then run the drain again"
+
+
+def _refuse_leftovers(found: "tuple[SafeToStop, ...]", hint: str) -> None:
     """Raise if replicas are left although no scope or limit explains them."""
     left = [one for one in found if one.replicas]
     if left:
-        raise FindingsError("; ".join(one.in_words() for one in left), hint="run the drain again")
+        raise FindingsError("; ".join(one.in_words() for one in left), hint=hint)

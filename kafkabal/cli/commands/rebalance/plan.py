@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kafkabal.atomic_files import STDOUT, check_replaceable
+from kafkabal.cli.commands.rebalance.check_and_finish_drain import refuse_incomplete_drain
 from kafkabal.cli.commands.rebalance.plan_command_options import PLAN_SETTINGS, PlanCommandOptions, plan_options
 from kafkabal.cli.commands.rebalance.show_and_diff import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
@@ -122,6 +123,7 @@ def plan(
             if plan_for_s is not None and not what_if:
                 made = with_present_bytes(made, present, {"plan_for_s": plan_for_s})
             _show_plan(made, plan_file, output, settings, context, all_rows=all_rows)
+            refuse_incomplete_drain(made, state, options, settings, context)
     return ExitCode.DONE
 
 
