@@ -131,8 +131,9 @@ def _dir_table(ordered: list[BrokerRow]) -> LogDirs:
     return LogDirs(
         broker=np.repeat(np.arange(len(ordered), dtype=np.int32), counts),
         path=tuple(d.path for d in dirs),
-        total_bytes=optional_ints([d.total_bytes for d in dirs]),
-        usable_bytes=optional_ints([d.usable_bytes for d in dirs]),
+        # some file systems report a total of 0: that says nothing about the size, and nothing about the room
+        total_bytes=optional_ints([d.total_bytes or None for d in dirs]),
+        usable_bytes=optional_ints([d.usable_bytes if d.total_bytes != 0 else None for d in dirs]),
         state=np.array([_DIR_STATES[d.state] for d in dirs], np.int8),
         volume=np.arange(len(dirs), dtype=np.int32),
         first=np.concatenate(([0], np.cumsum(counts, dtype=np.int64))).astype(np.int64),

@@ -108,11 +108,14 @@ def test_room_of_a_volume(limit: float, free_gb: int) -> None:
     assert dir_room_bytes(state, limit).tolist() == [free_gb * GB]
 
 
-def test_a_volume_without_a_byte_has_no_room() -> None:
-    """It is known to be empty, unlike one whose size is not known."""
-    state = cluster([_broker(1, _dir("a", total_gb=0, usable_gb=0))], [topic("t", [1])])
-    assert volume_room_bytes(state, 0.85).tolist() == [0]
-    assert room_for_replicas(state, 0.85).tolist() == [0.0]
+@pytest.mark.parametrize(("total_gb", "room", "for_replicas"), [(20, 0, 0.0), (0, UNLIMITED, np.inf)])
+def test_a_full_volume_has_no_room_and_one_that_reports_no_byte_is_unknown(
+    total_gb: int, room: int, for_replicas: float
+) -> None:
+    """A total of 0 is that of a file system that does not report its size, not that of a full disk."""
+    state = cluster([_broker(1, _dir("a", total_gb=total_gb, usable_gb=0))], [topic("t", [1])])
+    assert volume_room_bytes(state, 0.85).tolist() == [room]
+    assert room_for_replicas(state, 0.85).tolist() == [for_replicas]
 
 
 def test_room_of_dirs_that_accept_no_replicas(mixed: ClusterState) -> None:

@@ -146,3 +146,15 @@ def test_topics_in_many_chunks_give_the_same_columns(monkeypatch: pytest.MonkeyP
     with pytest.raises(InvalidClusterError, match="t3-0") as error:
         build_cluster(cluster_builders.header(), TWO, [*rows[:3], topic("t3", sizes=[]), rows[4]])
     assert error.value.topic_row == 3
+
+
+def test_a_log_dir_that_reports_a_total_of_0_has_an_unknown_size() -> None:
+    """A total of 0 is no full disk, and nothing is known of its room; a full disk has a total."""
+    dirs = [
+        LogDirRow(path="/zero", total_bytes=0, usable_bytes=0),
+        LogDirRow(path="/full", total_bytes=100, usable_bytes=0),
+    ]
+    state = build_cluster(cluster_builders.header(), [BrokerRow(broker=1, log_dirs=dirs)], [])
+
+    assert state.log_dirs.total_bytes.tolist() == [-1, 100]
+    assert state.log_dirs.usable_bytes.tolist() == [-1, 0]
