@@ -10,6 +10,7 @@ import signal
 import threading
 from contextlib import contextmanager
 from enum import IntEnum
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from kafkabal.errors import UnreachableError
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from kafkabal.cli.framework.command_context import CommandContext
-    from kafkabal.inspection import Inspection, Scored
+    from kafkabal.inspection import Inspection
 
 _SERVICE = "KAFKABAL"
 _COMMAND = "inspect"
@@ -60,11 +61,14 @@ def performance_data(inspection: Inspection, warning: float, critical: float, *,
     """The skew of every score in the format of a monitoring plugin: ``'disk skew'=0.41;0.10;0.25;0``.
 
     Only scores judged by thresholds show them. Counts are judged in whole replicas: their skew may be large and yet the
-    minimum possible: ``'leaders skew'=0.5;;;0``. ``prefix`` precedes each label if there are several clusters.
+    minimum possible: ``'leaders skew'=0.5;;;0``. So may that of a nearly empty disk. ``prefix`` precedes each label if
+    there are several clusters.
     """
+    judged = _judged_by(inspection, warning) & _judged_by(inspection, critical)
+    limits = f"{_number(warning)};{_number(critical)}"
     return " ".join(
-        f"'{_label(prefix + scored.score.name)} skew'={round(scored.evaluation.skew, 6):.4g};"
-        f"{_thresholds(scored, warning, critical)};0"
+        f"'{_label(prefix + scored.score.name)} skew'={_number(scored.evaluation.skew)};"
+        f"{limits if scored.score.name in judged else ';'};0"
         for scored in inspection.scored
     )
 
@@ -117,7 +121,22 @@ def _label(text: str) -> str:
     return printable(text.replace("'", "''").replace("=", "_"))
 
 
-def _thresholds(scored: Scored, warning: float, critical: float) -> str:
-    from kafkabal.scoring import RelativeBand
+def _judged_by(inspection: Inspection, threshold: float) -> frozenset[str]:
+    """Scores that are outside their band wherever their skew exceeds the threshold."""
+    from kafkabal.scoring import SHARE_EPSILON, RelativeBand
 
-    return f"{warning:g};{critical:g}" if isinstance(scored.score.band, RelativeBand) else ";"
+    outside = {scored.score.name for scored, _ in inspection.outside(threshold)}
+    return frozenset(
+        scored.score.name
+        for scored in inspection.scored
+        if isinstance(scored.score.band, RelativeBand)
+        and (scored.score.name in outside or scored.evaluation.skew <= threshold + SHARE_EPSILON)
+    )
+
+
+def _number(value: float) -> str:
+    """Digits and a point, as parsers of performance data require: no exponent, and U for unknown.
+
+    Nine decimals: coarser ones could show a skew on the other side of its threshold.
+    """
+    return f"{value:.9f}".rstrip("0").rstrip(".") if isfinite(value) else "U"

@@ -256,6 +256,35 @@ def test_performance_data_have_no_rounding_errors() -> None:
     assert performance_data(replace(whole, scored=(noisy,)), 0.1, 0.25) == "'replicas skew'=0;;;0"
 
 
+@pytest.mark.parametrize(
+    ("skew", "warning", "figures"),
+    [
+        (0.000012, 0.00001, "0.000012;0.00001;0.25;0"),
+        (0.1000004, 0.1, "0.1000004;0.1;0.25;0"),
+        (12345.678, 0.333333333, "12345.678;0.333333333;0.25;0"),
+        (float("nan"), 0.1, "U;0.1;0.25;0"),
+    ],
+)
+def test_performance_data_are_plain_numbers_on_their_side_of_the_threshold(
+    skew: float, warning: float, figures: str
+) -> None:
+    """There is no exponent, and rounding hides no excess over a threshold."""
+    state = cluster(brokers(3), [topic("t", [1], [1], [2])])
+    whole = inspect_cluster(state, select_scores(state, ["disk"]))
+    (scored,) = whole.scored
+    other = replace(scored, evaluation=replace(scored.evaluation, skew=skew))
+
+    assert performance_data(replace(whole, scored=(other,)), warning, 0.25) == f"'disk skew'={figures}"
+
+
+def test_a_nearly_empty_disk_has_no_threshold_in_performance_data() -> None:
+    """A difference that never counts is not shown above a threshold while the status is OK."""
+    state = cluster(brokers(3), [topic("t", [1], [1], [2], size_bytes=100)])
+    inspection = inspect_cluster(state, select_scores(state, ["disk"]))
+
+    assert performance_data(inspection, 0.1, 0.25) == "'disk skew'=1;;;0"
+
+
 @given(clusters(), st.sampled_from([0.0, 0.05, 0.1, 0.25, 1.0]))
 def test_a_threshold_in_performance_data_is_the_one_that_is_judged_by(state: ClusterState, tolerance: float) -> None:
     """If a skew has a threshold, it exceeds it exactly when the score is outside its band."""
@@ -268,7 +297,7 @@ def test_a_threshold_in_performance_data_is_the_one_that_is_judged_by(state: Clu
 
     for scored in inspection.scored:
         name, skew = scored.score.name, scored.evaluation.skew
-        if f"'{name} skew'={skew:.4g};7;8;0" in figures and abs(skew - tolerance) > 1e-6:
+        if f"'{name} skew'={skew:.9f}".rstrip("0").rstrip(".") + ";7;8;0" in figures and abs(skew - tolerance) > 1e-6:
             assert (skew > tolerance) is (name in outside)
 
 
