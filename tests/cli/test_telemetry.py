@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,3 +39,25 @@ def test_what_cannot_be_read_is_reported(run_cli: Callable[..., Any], monkeypatc
     assert shown.code == ExitCode.DONE
     assert "2 payloads ignored: not OTLP metrics" in shown.err
     assert "part of the topic could not be read: Broker: Topic authorization failed" in shown.err
+
+
+@pytest.mark.parametrize(("command", "found"), [("latency", '"broker": 6'), ("errors", '"pushes": 0')])
+def test_posts_are_received_from_the_clients_of_a_snapshot(
+    run_cli: Callable[..., Any], tmp_path: Path, command: str, found: str
+) -> None:
+    """With --listen only the brokers of the cluster are needed; without it the refusal names the profile."""
+    profiles = tmp_path / "mine.yaml"
+    profiles.write_text(f"profiles: {{mine: {{snapshot: {Path(__file__).parent / 'snapshots' / 'lopsided.jsonl'}}}}}")
+    words = ("telemetry", command, "--profile", f"{profiles}#mine")
+
+    shown = run_cli(*words, "--listen", "0", "--for", "1ms", "-o", "json", "-q")
+    assert (shown.code, found in shown.out) == (ExitCode.DONE, True), shown
+    refused = run_cli(*words)
+    assert (refused.code, "requires a live cluster, not a snapshot" in refused.err) == (ExitCode.USAGE, True)
+
+
+@pytest.mark.parametrize("command", ["latency", "errors"])
+def test_an_unreachable_cluster_is_reported_before_collecting(run_cli: Callable[..., Any], command: str) -> None:
+    """Posts are not collected for a minute only to be lost."""
+    refused = run_cli("telemetry", command, "--listen", "0", "--for", "1ms", "-b", "127.0.0.1:1")
+    assert (refused.code, "collecting" in refused.err) == (ExitCode.FAILED, False)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
-    from kafkabal.clusters import ConfigResource, Fault
+    from kafkabal.clusters import Cluster, ConfigResource, Fault
     from kafkabal.clusters.kafka import KafkaCluster
     from kafkabal.config import ConnectionSettings
     from kafkabal.telemetry import HttpIntake, PushReceiver, TopicIntake
@@ -255,9 +255,10 @@ def latency(
 
     collecting.check(context)
     table = LatencyTable(max_age_s=collecting.collect_s + collecting.before_s, clock=context.monotonic)
-    with _live(settings, context) as cluster:
-        payloads = _collect(_intake(cluster, table, collecting, settings, context), collecting, context)
+    with _chosen(collecting, settings, context) as cluster:
+        # before collecting: a cluster that cannot be reached would cost all that was collected
         brokers = sorted(cluster.broker_ids())
+        payloads = _collect(_intake(cluster, table, collecting, settings, context), collecting, context)
     show_report(latency_report(table.latencies_s(), brokers, payloads), output, context)
 
 
@@ -282,9 +283,9 @@ def errors(
 
     collecting.check(context)
     table = ProduceErrors()
-    with _live(settings, context) as cluster:
-        payloads = _collect(_intake(cluster, table, collecting, settings, context), collecting, context)
+    with _chosen(collecting, settings, context) as cluster:
         label = cluster_label(settings, context) or cluster.cluster_id()
+        payloads = _collect(_intake(cluster, table, collecting, settings, context), collecting, context)
     if table.ignored:
         context.warn(f"{counted_noun(table.ignored, 'figure')} of further topics ignored")
     show_report(errors_report(table.by_topic(), payloads, label), output, context)
@@ -342,8 +343,18 @@ def _collect(
     return intake.payloads
 
 
+def _chosen(collecting: CollectOptions, settings: Settings, context: CommandContext) -> "Cluster":
+    """The cluster that the settings name; posts are received from the clients of any, of a snapshot too."""
+    from kafkabal.cli.framework.cluster_access import expect_cluster, open_cluster
+
+    if collecting.listen is None:
+        return _live(settings, context)
+    expect_cluster(settings)
+    return open_cluster(settings, context)
+
+
 def _intake(
-    cluster: "KafkaCluster",
+    cluster: "Cluster",
     table: "PushReceiver",
     collecting: CollectOptions,
     settings: Settings,

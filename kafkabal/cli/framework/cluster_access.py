@@ -89,6 +89,18 @@ def open_cluster_to_change(
     return open_cluster(settings, context, save_to=saved)
 
 
+def expect_cluster(settings: Settings) -> None:
+    """Refuse to continue without a cluster, for a command without the option ``--snapshot``.
+
+    Raises
+    ------
+    ConfigError
+        If the settings name none.
+    """
+    if not names_cluster(settings):
+        raise ConfigError("no cluster given", hint="give --bootstrap-server HOST:PORT or --profile NAME")
+
+
 def expect_live_cluster(settings: Settings, command: str) -> None:
     """Refuse a snapshot from a profile or the environment, for a command without that option.
 
@@ -97,8 +109,7 @@ def expect_live_cluster(settings: Settings, command: str) -> None:
     ConfigError
         If the settings name a snapshot, or no cluster at all.
     """
-    if not names_cluster(settings):
-        raise ConfigError("no cluster given", hint="give --bootstrap-server HOST:PORT or --profile NAME")
+    expect_cluster(settings)
     if settings.snapshot is not None:
         origin = settings.origin("snapshot")
         raise ConfigError(
