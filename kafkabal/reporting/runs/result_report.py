@@ -12,25 +12,33 @@ from kafkabal.wording import counted_noun
 _DONE = {Goal.APPLY: "moved", Goal.ROLL_BACK: "rolled back", Goal.CANCEL: "cancelled"}
 
 
-def summary(result: RunResult) -> str:
-    """One sentence about what was done, and what was not."""
-    what = f"run {result.run_id}: "
+def summary(result: RunResult, *, only_restores: bool = False) -> str:
+    """One sentence about what was done, and what was not.
+
+    Parameters
+    ----------
+    only_restores
+        The command restored throttles, and was not to move anything.
+    """
+    parts = [] if only_restores else [_done(result)]
+    if result.outcome is RunOutcome.DETACHED:
+        parts.append("reassignments in flight continue under their throttle")
+    if result.pending:
+        parts.append(f"still set: {', '.join(result.pending)}")
+    elif result.outcome is not RunOutcome.COMPLETE:
+        parts.append("all throttles restored")
+    return f"run {result.run_id}: {'; '.join(parts)}"
+
+
+def _done(result: RunResult) -> str:
     if result.goal is Goal.CANCEL:
         left = len(result.problems)
-        what += f"{left} of its reassignments cannot be cancelled" if left else "all its reassignments are cancelled"
-    else:
-        what += (
-            f"{result.done} of {counted_noun(result.total, 'partition')} "
-            f"{_DONE[result.goal]}, {format_bytes(result.copied_bytes)} "
-            f"in {format_duration(result.elapsed_s)}"
-        )
-    if result.outcome is RunOutcome.DETACHED:
-        what += "; reassignments in flight continue under their throttle"
-    if result.pending:
-        what += f"; still set: {', '.join(result.pending)}"
-    elif result.outcome is not RunOutcome.COMPLETE:
-        what += "; all throttles restored"
-    return what
+        return f"{left} of its reassignments cannot be cancelled" if left else "all its reassignments are cancelled"
+    return (
+        f"{result.done} of {counted_noun(result.total, 'partition')} "
+        f"{_DONE[result.goal]}, {format_bytes(result.copied_bytes)} "
+        f"in {format_duration(result.elapsed_s)}"
+    )
 
 
 def nothing_report(command: str) -> Report:
@@ -55,11 +63,11 @@ def nothing_report(command: str) -> Report:
     )
 
 
-def result_report(result: RunResult, command: str) -> Report:
+def result_report(result: RunResult, command: str, *, only_restores: bool = False) -> Report:
     """The report of a finished run."""
     return Report(
         command=command,
-        headline=summary(result),
+        headline=summary(result, only_restores=only_restores),
         tone=Tone.GOOD if result.outcome is RunOutcome.COMPLETE and not result.pending else Tone.WARNING,
         facts=(
             Fact(key="run_id", value=result.run_id),

@@ -80,7 +80,7 @@ def _headline(status: RunStatus, moving: int) -> str:
     elsewhere = sum(partition.stage is not Stage.PLACED for partition in status.differing)
     led_elsewhere = len(status.differing) - elsewhere
     if status.found.is_resumable:
-        parts = [f"{elsewhere} {of_all} not in place"]
+        parts = [f"{elsewhere} {of_all} not in place" if elsewhere else "all partitions in place"]
         parts += [f"{led_elsewhere} not led as planned"] if led_elsewhere else []
     else:
         parts = ["completed; all partitions in place" if not status.differing else "completed"]

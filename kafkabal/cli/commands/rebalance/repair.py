@@ -56,7 +56,7 @@ def repair(
         from kafkabal.executor import find_leftover_throttles, remove_leftover_throttles, repair_run
 
         if found is not None and found.is_open:
-            command.end(repair_run(environment, journal=journal, lock=command.lock.take()))
+            command.end(repair_run(environment, journal=journal, lock=command.lock.take()), only_restores=True)
         leftovers = find_leftover_throttles(command.cluster)
         _list(leftovers, context)
         if leftovers and not remove:

@@ -225,8 +225,13 @@ class RunSession:
         left = 0 if before is None else len(before.state.pending)
         self.textfile.end_without_run(succeeded=succeeded, left_throttles=left)
 
-    def end(self, result: RunResult) -> ExitCode:
+    def end(self, result: RunResult, *, only_restores: bool = False) -> ExitCode:
         """Report how a run ended and return its exit code.
+
+        Parameters
+        ----------
+        only_restores
+            The command restored throttles, and was not to move anything.
 
         Raises
         ------
@@ -238,24 +243,23 @@ class RunSession:
         from kafkabal.reporting.runs.result_report import summary
 
         self.lock.release()
-        self._show(result)
+        self._show(result, only_restores=only_restores)
+        said = summary(result, only_restores=only_restores)
         resume = "continue with 'kafkabal rebalance resume'"
         match result.stop_reason:
             case StopReason.INTERRUPT | StopReason.TERMINATE:
                 terminated = result.stop_reason is StopReason.TERMINATE
-                raise InterruptedRunError(summary(result), terminated=terminated, hint=resume)
+                raise InterruptedRunError(said, terminated=terminated, hint=resume)
             case StopReason.MAX_RUNTIME:
-                raise FindingsError(f"{summary(result)}; stopped: --max-runtime reached", hint=resume)
+                raise FindingsError(f"{said}; stopped: --max-runtime reached", hint=resume)
             case StopReason.CANCELLED:
-                raise FindingsError(f"{summary(result)}; stopped: cancelled by another command", hint=resume)
+                raise FindingsError(f"{said}; stopped: cancelled by another command", hint=resume)
         if result.outcome is RunOutcome.PARTIAL or result.problems:
-            raise PartialFailureError(summary(result), list(result.problems.items()), hint=resume)
+            raise PartialFailureError(said, list(result.problems.items()), hint=resume)
         if result.pending:
-            raise OperationError(
-                summary(result), hint="restore them with 'kafkabal rebalance repair' once the brokers respond"
-            )
+            raise OperationError(said, hint="restore them with 'kafkabal rebalance repair' once the brokers respond")
         if self.output.output is RunFormat.TABLE and not self.context.quiet:
-            self.context.show_result(printable(summary(result)) + "\n")
+            self.context.show_result(printable(said) + "\n")
         return ExitCode.DONE
 
     def confirm_run(self, found: FoundRun, goal: Goal, *, yes: bool) -> bool:
@@ -360,14 +364,15 @@ class RunSession:
         moves = moves_of_run(partitions, goal)
         return self.run_options(command_options, self.measured_load(moves), moves)
 
-    def _show(self, result: RunResult) -> None:
+    def _show(self, result: RunResult, *, only_restores: bool) -> None:
         from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
         from kafkabal.reporting.output_formats import render
         from kafkabal.reporting.runs.result_report import result_report
 
         if self.output.output is RunFormat.JSON:
             # a full disk or a closed pipe does not make a complete run a failed one
-            self.context.show_result(render(result_report(result, self.name), "json", self.context.out))
+            report = result_report(result, self.name, only_restores=only_restores)
+            self.context.show_result(render(report, "json", self.context.out))
         elif self.output.output is RunFormat.JSONL:
             # what the event lines could not write is already lost, and a warning has said so
             self.context.show_result("")

@@ -85,6 +85,12 @@ def test_a_partition_with_another_leader_is_listed_separately() -> None:
     assert status_report(status).headline == "run r: 1 of 0 partitions not in place, 1 not led as planned"
 
 
+def test_a_run_that_only_left_throttles_has_all_partitions_in_place() -> None:
+    """Nothing that is not in place is no count of 0."""
+    status = replace(_status(0), holder=None, throttles=(), stages=Counter(), unknown_throttles=("broker 4: dead",))
+    assert status_report(status).headline == "run r: all partitions in place, throttles of 1 broker unknown"
+
+
 def test_changes_after_a_completed_run_are_not_its_failures() -> None:
     """What others have moved since is told from what the run did not do."""
     found = replace(_status(0).found, state=RunState(phase=Phase.CLOSED, outcome=RunOutcome.COMPLETE))

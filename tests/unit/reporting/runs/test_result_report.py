@@ -1,0 +1,37 @@
+"""The sentence at the end of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kafkabal.executor import Goal, RunOutcome, RunResult
+from kafkabal.reporting.runs.result_report import result_report, summary
+
+STOPPED = RunResult(
+    run_id="r",
+    goal=Goal.APPLY,
+    outcome=RunOutcome.STOPPED,
+    stop_reason=None,
+    done=0,
+    total=20,
+    copied_bytes=0,
+    elapsed_s=1.0,
+    problems={},
+    pending=[],
+    journal=Path("/j"),
+)
+
+
+@pytest.mark.parametrize(
+    ("only_restores", "said"),
+    [
+        (True, "run r: all throttles restored"),
+        (False, "run r: 0 of 20 partitions moved, 0 B in 1 s; all throttles restored"),
+    ],
+)
+def test_a_repair_counts_no_moves(*, only_restores: bool, said: str) -> None:
+    """A command that only restores throttles does not say that it moved 0 of 20 partitions."""
+    assert summary(STOPPED, only_restores=only_restores) == said
+    assert result_report(STOPPED, "rebalance repair", only_restores=only_restores).headline == said
