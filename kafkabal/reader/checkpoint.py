@@ -59,6 +59,8 @@ class Checkpoint:
         UsageError
             If ``state`` is not such a dict.
         """
+        if not isinstance(state, Mapping):
+            raise _not_a_state(f"{type(state).__name__} {state!r:.40}")
         try:
             if state["kafkabal_reader"] != FORMAT:
                 raise UsageError(f"unknown format of a reader's state: {state['kafkabal_reader']}")
@@ -72,7 +74,7 @@ class Checkpoint:
                 ranges=_ranges(state.get("ranges")),
             )
         except KeyError as error:
-            raise UsageError(f"not a state of a reader: no {error.args[0]}") from error
+            raise _not_a_state(f"no {error.args[0]}") from error
         except (TypeError, ValueError, OverflowError) as error:
             raise UsageError(f"not a state of a reader: {error}") from error
         is_whole = found.ranges is None or len(found.ranges) == found.readers
@@ -144,9 +146,9 @@ def combine_states(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     ).as_dict()
 
 
-def _states_within(state: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _states_within(state: Any) -> Iterator[Mapping[str, Any]]:
     """The states of readers in that of a data loader; a state of a reader itself."""
-    if "kafkabal_reader" in state:
+    if not isinstance(state, Mapping) or "kafkabal_reader" in state:
         yield state
         return
     if state.get("_steps_since_snapshot"):
@@ -157,6 +159,13 @@ def _states_within(state: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for value in state.values():
         if isinstance(value, Mapping):
             yield from _states_within(value)
+
+
+def _not_a_state(fault: str) -> UsageError:
+    return UsageError(
+        f"not a state of a reader: {fault}",
+        hint="combine_states([...]) makes one of the states of several readers or data loaders",
+    )
 
 
 def _ranges(given: Any) -> Ranges | None:

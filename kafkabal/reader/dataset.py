@@ -11,27 +11,30 @@ from contextlib import ExitStack
 from dataclasses import replace
 from math import gcd
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kafkabal.chunks import chunked
 from kafkabal.config import ConnectionSettings, live_connection
-from kafkabal.errors import UsageError
+from kafkabal.errors import InputFileError, UsageError
 from kafkabal.input_files import exists
 from kafkabal.reader.block_loader_factory import BlockLoaderFactory
 from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
 from kafkabal.reader.choose_manifest import manifest_of
 from kafkabal.reader.decoders import Decoder, OnError, decode_samples, load_decoder
-from kafkabal.reader.epoch_progress import EpochProgress
+from kafkabal.reader.epoch_progress import MOST_READERS, EpochProgress
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.metrics import ReaderMetrics, call_periodically
 from kafkabal.reader.prefetch import DEFAULT_PREFETCH_BYTES
 from kafkabal.reader.progress_listeners import progress_listeners
-from kafkabal.reader.reader_options import ReaderOptions, bytes_of, choice_of
+from kafkabal.reader.reader_options import LARGEST_NUMBER, ReaderOptions, bytes_of, choice_of, whole_number
 from kafkabal.reader.reader_shard import Balance, ReaderShard, Tail
 from kafkabal.reader.sample import Sample
 from kafkabal.reader.sample_iterator import SampleIterator, Supply
 from kafkabal.reader.work_stealing_iterator import WorkStealingIterator
 from kafkabal.wording import counted_noun
+
+_MOST_EPOCHS: Final = 2**31 - 1
+"""With more, the number of samples of an iteration might exceed what ``len`` can return."""
 
 
 class TopicReader:
@@ -125,28 +128,23 @@ class TopicReader:
         on_metrics: Callable[[ReaderMetrics], None] | None = None,
         balance: str = "static",
     ) -> None:
-        _check_numbers(rank, world_size, num_workers, epochs)
+        world_size = whole_number("world_size", world_size, least=1, most=MOST_READERS)
+        rank = whole_number("rank", rank, most=world_size - 1)
+        num_workers = whole_number("num_workers", num_workers, most=MOST_READERS // world_size)
         if group == "":
             raise UsageError("group: must not be empty")  # librdkafka would abort the process
         _warn_of_other_ranks(world_size)
         chosen = _balance(balance, manifest)
+        seed = None if shuffle_seed is None else whole_number("shuffle_seed", shuffle_seed, least=-LARGEST_NUMBER)
         connection = connection or live_connection(profile, bootstrap_servers, command_config)
-        self._rank, self._world_size, self._workers, self._epochs = rank, world_size, max(1, num_workers), epochs
+        self._rank, self._world_size, self._workers = rank, world_size, max(1, num_workers)
+        self._epochs = whole_number("epochs", epochs, least=1, most=_MOST_EPOCHS)
         self._has_workers = num_workers > 0
         self._state_file = Path(state) if isinstance(state, str | Path) else None
         self._options = ReaderOptions(
             connection=connection,
-            manifest=manifest_of(
-                topic,
-                connection,
-                manifest,
-                count=count,
-                join=join,
-                readers=world_size * self._workers,
-                ranks=world_size,
-            ),
             join=join,
-            seed=shuffle_seed,
+            seed=seed,
             tail=choice_of(Tail, "tail", tail),
             decode=load_decoder(decode),
             on_error=choice_of(OnError, "on_error", on_error),
@@ -159,6 +157,16 @@ class TopicReader:
             on_metrics=on_metrics,
             balance=chosen,
             ledgers=Path(f"{manifest}.readers") if isinstance(manifest, str | Path) else None,
+            # last: a wrong option should not wait until a large topic is counted
+            manifest=manifest_of(
+                topic,
+                connection,
+                manifest,
+                count=count,
+                join=join,
+                readers=world_size * self._workers,
+                ranks=world_size,
+            ),
         )
         self._first_epoch, self._is_finished = 0, False
         self._position = self._start_of_epoch(0, ReaderShard(rank, world_size))
@@ -177,7 +185,8 @@ class TopicReader:
             assert not isinstance(state, str | Path)
             self.load_state_dict(state)
         elif self._state_file is not None and exists(self._state_file):
-            self.load_state_dict(load_state(self._state_file))
+            self._load_state_file(self._state_file)
+        self._warn_of_no_samples()
 
     @property
     def manifest(self) -> Manifest:
@@ -193,6 +202,7 @@ class TopicReader:
 
     def set_epoch(self, epoch: int) -> None:
         """Start the next iteration with this epoch, counted from 0; inside it if a state of this epoch was loaded."""
+        epoch = whole_number("epoch", epoch)
         self._first_epoch, self._is_finished = epoch, False
         self._drop_sequence()
         if not (self._is_untouched and self._position.progress.epoch == epoch):
@@ -292,7 +302,7 @@ class TopicReader:
 
     def batches(self, batch_size: int) -> Iterator[list[Sample]]:
         """Yield the same samples in lists of ``batch_size``; the last one may be shorter."""
-        return chunked(self, batch_size)
+        return chunked(self, whole_number("batch_size", batch_size, least=1))
 
     def state_dict(self) -> dict[str, Any]:
         """The position of this reader, exact to the sample given out last; for the trainer's checkpoint."""
@@ -328,6 +338,13 @@ class TopicReader:
         self._drop_sequence()
         self._position, self._is_finished = checkpoint, False
         self._is_untouched = self._gives_rest = True
+
+    def _load_state_file(self, path: Path) -> None:
+        state = load_state(path)
+        try:
+            self.load_state_dict(state)
+        except UsageError as error:
+            raise InputFileError(path, error.message, hint=error.hint) from error
 
     def save(self) -> None:
         """Write the state to the file given as ``state``.
@@ -424,20 +441,20 @@ class TopicReader:
                 stacklevel=3,
             )
 
+    def _warn_of_no_samples(self) -> None:
+        readers = self._world_size * self._workers
+        if self._rank == 0 and not ReaderShard(0, readers, self._options.tail).count(self.manifest.samples):
+            warnings.warn(
+                f"topic {self.manifest.topic}: {counted_noun(self.manifest.samples, 'sample')} for {readers} readers, "
+                "and tail='drop': no reader gets any",
+                stacklevel=3,
+            )
+
     def _decoded(self, samples: Iterable[Sample]) -> Iterable[Sample]:
         options = self._options
         if options.decode is None:
             return samples
         return decode_samples(samples, options.decode, options.on_error, self.manifest.topic, self.metrics)
-
-
-def _check_numbers(rank: int, world_size: int, num_workers: int, epochs: int) -> None:
-    if not 0 <= rank < world_size:
-        raise UsageError(f"rank: must be 0 to {world_size - 1} ({rank})")
-    if epochs < 1:
-        raise UsageError(f"epochs: must be 1 or more ({epochs})")
-    if num_workers < 0:
-        raise UsageError(f"num_workers: must be 0 or more ({num_workers})")
 
 
 def _balance(given: str, manifest: Manifest | str | Path | None) -> Balance:

@@ -75,10 +75,12 @@ def load_decoder(name: str | Decoder | None) -> Decoder | None:
     Raises
     ------
     UsageError
-        If it is unknown.
+        If it is unknown, or not a function.
     """
-    if name is None or not isinstance(name, str):
+    if name is None or (not isinstance(name, str) and callable(name)):
         return name
+    if not isinstance(name, str):
+        raise UsageError(f"decode: neither a name nor a function: {name!r}")
     if name in DECODERS:
         return DECODERS[name]
     module, colon, function = name.partition(":")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import UsageError
@@ -14,6 +15,9 @@ from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.reader_shard import Balance, Tail
 from kafkabal.units import parse_bytes
+
+LARGEST_NUMBER: Final = 2**63 - 1
+"""The largest that a saved state may hold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,18 +43,38 @@ class ReaderOptions:
     """Folder of the ledgers through which readers take work from each other."""
 
 
-def bytes_of(name: str, given: str | int) -> int:
-    """A size given as a number, or as text such as ``256MiB``.
+def whole_number(name: str, given: Any, *, least: int = 0, most: int = LARGEST_NUMBER) -> int:
+    """A number as Python's own type: one of numpy would overflow in the order of samples, and is not valid in JSON.
+
+    Raises
+    ------
+    UsageError
+        If it is not a whole number, as the text of an environment variable, or out of bounds.
+    """
+    try:
+        found = index(given)
+    except TypeError as error:
+        raise UsageError(f"{name}: must be a whole number ({given!r})") from error
+    if not least <= found <= most:
+        bounds = f"{least} or more" if found < least else f"{least} to {most}"
+        raise UsageError(f"{name}: must be {bounds} ({found})")
+    return found
+
+
+def bytes_of(name: str, given: Any) -> int:
+    """A size given as a number, such as ``1e9``, or as text, such as ``256MiB``.
 
     Raises
     ------
     UsageError
         If it is neither.
     """
-    found = parse_bytes(given) if isinstance(given, str) else given
-    if found < 0:
-        raise UsageError(f"{name}: must be 0 or more ({found})")
-    return found
+    if not isinstance(given, str):
+        return whole_number(name, int(given) if isinstance(given, float) and given.is_integer() else given)
+    try:
+        return parse_bytes(given)
+    except UsageError as error:
+        raise UsageError(f"{name}: {error.message}", hint=error.hint) from error
 
 
 def choice_of(kind: Any, name: str, given: str) -> Any:

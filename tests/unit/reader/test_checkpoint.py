@@ -55,6 +55,8 @@ def test_states_of_data_loaders_are_those_of_their_workers() -> None:
         combine_states([loaders[0], {**loaders[1], "_steps_since_snapshot": 3}])
     with pytest.raises(UsageError, match="not a state of a reader"):
         combine_states([{"_snapshot": {}}])
+    with pytest.raises(UsageError, match="not a state of a reader: str 'kafkabal_reader'"):
+        combine_states(states[0])  # type: ignore[arg-type] # one state in place of a list
 
 
 def test_states_of_many_uneven_readers_stay_small() -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
@@ -251,18 +252,27 @@ def test_states_of_other_data_are_refused(read: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rank": 2, "world_size": 2}, "rank"),
+        ({"rank": 2, "world_size": 2}, "rank: must be 0 to 1"),
+        ({"rank": "0"}, "rank: must be a whole number \\('0'\\)"),
+        ({"world_size": 0}, "world_size: must be 1 or more"),
+        ({"num_workers": 10**9}, "num_workers: must be 0 to"),
+        ({"shuffle_seed": 2**70}, "shuffle_seed: must be -"),
+        ({"shuffle_seed": "one"}, "shuffle_seed: must be a whole number"),
+        ({"epochs": 10**18}, "epochs: must be 1 to"),
         ({"tail": "cut"}, "tail: unknown 'cut'"),
         ({"decode": "jpeg2000"}, "unknown decoder: jpeg2000"),
+        ({"decode": 3}, "decode: neither a name nor a function: 3"),
         ({"decode": "os:nothing"}, "cannot load decoder"),
         ({"decode": ":nothing"}, "cannot load decoder"),
         ({"epochs": 0}, "epochs"),
         ({"world_size": 2, "manifest": None}, "needs a manifest"),
-        ({"prefetch": "many"}, "many"),
+        ({"prefetch": "many"}, "prefetch: invalid size: 'many'"),
+        ({"prefetch": None}, "prefetch: must be a whole number"),
         ({"prefetch": -1}, "prefetch: must be 0 or more"),
         ({"num_workers": -1}, "num_workers: must be 0 or more"),
         ({"group": ""}, "group: must not be empty"),
         ({"state": {"identity": "x"}}, "not a state of a reader: no kafkabal_reader"),
+        ({"state": [{"identity": "x"}]}, "not a state of a reader: list"),
         ({"balance": "dynamic"}, "needs a manifest file"),
         ({"balance": "fair"}, "balance: unknown 'fair'"),
     ],
@@ -271,6 +281,51 @@ def test_wrong_options_are_named(read: Any, options: dict[str, Any], message: st
     """One line each."""
     with pytest.raises(UsageError, match=message):
         read(**options)
+
+
+def test_a_wrong_option_does_not_wait_for_the_topic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is named before the topic is pinned, which may mean reading all of it."""
+    monkeypatch.setattr("kafkabal.reader.dataset.manifest_of", lambda *_, **__: pytest.fail("the topic was pinned"))
+    for options in ({"tail": "cut"}, {"prefetch": "many"}, {"decode": "jpeg2000"}, {"epochs": 0}):
+        with pytest.raises(UsageError):
+            TopicReader("t", connection=CONNECTION, **options)  # type: ignore[arg-type]
+
+
+def test_wrong_numbers_are_named_later_too(read: Any) -> None:
+    """An epoch that no state could hold, and batches of nothing, which would look like an empty topic."""
+    data = read()
+    for epoch in (-1, 1.5, 10**20):
+        with pytest.raises(UsageError, match="epoch: must be"):
+            data.set_epoch(epoch)
+    for size in (0, -1, "32"):
+        with pytest.raises(UsageError, match="batch_size: must be"):
+            data.batches(size)
+
+
+def test_numbers_of_numpy_are_whole_numbers(read: Any) -> None:
+    """A seed that numpy drew gives the order of the same int, and a state that JSON can hold."""
+    data = read(shuffle_seed=np.int64(1), epochs=np.int32(2), prefetch=1e6)
+    data.set_epoch(np.int64(1))
+    assert _places(data) == _places(read(epochs=3))[331:]
+    json.dumps(data.state_dict())
+
+
+@pytest.mark.parametrize("seed", [2**63 - 1, 1 - 2**63])
+def test_every_accepted_seed_can_be_resumed_from_a_file(read: Any, tmp_path: Path, seed: int) -> None:
+    """Files hold integers of 63 bits: a larger seed would end in a state that cannot be read."""
+    data = read(shuffle_seed=seed, state=tmp_path / "state.json")
+    seen = _places(islice(data, 40))
+    data.save()
+    assert len({*seen, *_places(read(shuffle_seed=seed, state=tmp_path / "state.json"))}) == 331
+
+
+def test_an_unfit_state_file_is_named(read: Any, tmp_path: Path) -> None:
+    """Whether it holds something else, or the state of other data."""
+    path = tmp_path / "state.json"
+    for document in ({}, read(shuffle_seed=2).state_dict()):
+        path.write_text(json.dumps(document))
+        with pytest.raises(InputFileError, match=r"state\.json: "):
+            read(state=path)
 
 
 def _refuse_offset_7(sample: Any) -> int:
@@ -444,6 +499,16 @@ def test_ranks_that_would_all_read_everything_are_warned_of(read: Any, monkeypat
         for alone in ("1", "", "two"):
             monkeypatch.setenv("WORLD_SIZE", alone)
             read()
+
+
+def test_readers_without_samples_are_warned_of(read: Any) -> None:
+    """More readers than samples: without their rest, an epoch is empty for all of them; other tails give them out."""
+    with pytest.warns(UserWarning, match="331 samples for 400 readers, and tail='drop': no reader gets any"):
+        read(world_size=100, num_workers=4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        read(world_size=100, num_workers=4, tail="repeat")
+        read(world_size=100)
 
 
 def test_lanes_that_readers_do_not_divide_are_warned_of(read: Any) -> None:
