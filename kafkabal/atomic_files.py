@@ -162,6 +162,8 @@ def make_folder_of(path: Path) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except FileExistsError as error:
+        raise OutputError(f"{path}: cannot write: {error.filename} is not a folder") from error
     except OSError as error:
         raise OutputError(f"{path}: cannot write: {error.strerror or error}") from error
 

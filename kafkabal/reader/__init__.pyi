@@ -1,3 +1,4 @@
+from .block_loader import UncountedOffsetsError as UncountedOffsetsError
 from .checkpoint import combine_states as combine_states
 from .choose_manifest import pin as pin
 from .dataset import TopicReader as TopicReader

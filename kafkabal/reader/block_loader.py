@@ -13,6 +13,10 @@ from kafkabal.reader.manifest import Manifest
 from kafkabal.wording import counted_noun
 
 
+class UncountedOffsetsError(DriftError):
+    """Offsets of a topic that was pinned without counting hold no record, as after transactions."""
+
+
 class BlockLoader(Protocol):
     """Loads blocks; used by one thread."""
 
@@ -141,5 +145,7 @@ class BrokerBlocks:
             f"hold {counted_noun(found, 'record')}, not {samples}"
         )
         if self._manifest.is_dense:
-            return DriftError(where, hint="the topic holds transactions or was compacted: pin it with count=True")
+            return UncountedOffsetsError(
+                where, hint="the topic holds transactions or was compacted: pin it with count=True"
+            )
         return DriftError(where, hint="the topic was compacted since it was pinned: pin it again")

@@ -55,7 +55,7 @@ def manifest_of(
     Raises
     ------
     UsageError
-        If the manifest is of another topic, or several ranks have no common file.
+        If the manifest is of another topic or was pinned with other options, or several ranks have no common file.
     """
     path = Path(given) if isinstance(given, str | Path) else None
     if isinstance(given, Manifest):
@@ -72,4 +72,13 @@ def manifest_of(
         found = found if path is None else publish_manifest(found, path)
     if found.topic != topic:
         raise UsageError(f"the manifest is of topic {found.topic}, not {topic}")
+    if count and found.is_dense:
+        raise _pinned_otherwise(path, "without counting its records, so count=True has no effect")
+    if not join and found.files is not None:
+        raise _pinned_otherwise(path, "as whole files, so join=False has no effect")
     return found
+
+
+def _pinned_otherwise(path: Path | None, how: str) -> UsageError:
+    old = "it" if path is None else str(path)
+    return UsageError(f"the manifest pins the topic {how}", hint=f"remove {old} and its states to pin the topic again")

@@ -17,7 +17,7 @@ import numpy as np
 
 from kafkabal.clusters.kafka import OverfetchedBatches, RangeFetcher, RecordColumns, unpack_headers
 from kafkabal.config import ConnectionSettings, live_connection
-from kafkabal.errors import DriftError, MissingCapabilityError, UsageError
+from kafkabal.errors import DriftError, MissingCapabilityError
 from kafkabal.model import I64
 from kafkabal.reader.block_loader import Fetcher
 from kafkabal.reader.choose_manifest import manifest_of
@@ -89,8 +89,6 @@ def read_topic(
         raise MissingCapabilityError("Ray is not installed", hint="pip install 'kafkabal[ray]'") from error
     connection = live_connection(profile, bootstrap_servers, command_config)
     pinned = manifest_of(topic, connection, manifest, count=count, join=False, readers=1, ranks=1)
-    if pinned.files is not None:
-        raise UsageError("the manifest is one of whole files, and rows are records: pin the topic with join=False")
     source = _datasource(connection, pinned, rack, headers=headers)
     if override_num_blocks is None:
         # by default Ray asks for at least 200 tasks, and cuts the output of fewer tasks into that many objects in its

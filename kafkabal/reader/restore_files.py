@@ -14,10 +14,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import file_digest, sha256
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
-from kafkabal.atomic_files import parse_path, replacing
+from kafkabal.atomic_files import make_folder_of, parse_path, replacing
 from kafkabal.errors import OutputError, UsageError
 from kafkabal.reader.join_file_pieces import parse_chunk
 from kafkabal.reader.sample import Sample
@@ -96,6 +96,8 @@ class FolderRestore:
             folder.mkdir(parents=True, exist_ok=True)
             if self._pieces.exists():  # left by a killed run, the last one perhaps half written
                 shutil.rmtree(self._pieces)
+        except FileExistsError as error:
+            raise OutputError(f"{folder}: cannot be written: not a folder") from error
         except OSError as error:
             raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from error
 
@@ -135,11 +137,11 @@ class FolderRestore:
                 f"{where}: a record without a path, so not a file that was sent from a folder",
                 hint="--follow prints records of any kind",
             )
-        path = os.fsdecode(headers[PATH_HEADER])
         chunk = headers.get(CHUNK_HEADER)
         checksum = _checksum_in(headers, where, is_needed=chunk is not None) or sha256(sample.value).hexdigest()
-        target = self._target(path, where)
-        version = self._latest_version(path, checksum, sample.timestamp)
+        path = _path_in_folder(os.fsdecode(headers[PATH_HEADER]), where)
+        target = self._folder / path
+        version = self._latest_version(str(path), checksum, sample.timestamp)
         if version is None or version.is_restored:
             return
         if chunk is None:
@@ -168,15 +170,6 @@ class FolderRestore:
             size_bytes=sum(each.size_bytes for each in restored),
             failures=[(path, each.why_not_restored) for path, each in self._versions.items() if not each.is_restored],
         )
-
-    def _target(self, path: str, where: str) -> Path:
-        try:
-            parts = parse_path(path).parts
-        except UsageError as error:
-            raise UsageError(f"{where}: {error.message}") from error
-        if not parts or PurePosixPath(path).is_absolute() or ".." in parts or parts[0] == _PIECES:
-            raise UsageError(f"{where}: its path leads out of the folder: {path!r}")
-        return self._folder.joinpath(*parts)
 
     def _write_file(self, version: _FileVersion, target: Path, value: bytes) -> None:
         if sha256(value).hexdigest() != version.checksum:
@@ -215,10 +208,21 @@ class FolderRestore:
     ) -> None:
         """Write a file unless the folder has it."""
         if not is_there:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            make_folder_of(target)
             with replacing(target, flush=False) as file:
                 file.writelines(values)
         version.is_restored, version.is_written, version.size_bytes = True, not is_there, size_bytes
+
+
+def _path_in_folder(path: str, where: str) -> Path:
+    """The path of a file in the folder; equal ones, such as ``a/b`` and ``./a//b``, are one file."""
+    try:
+        parsed = parse_path(path)
+    except UsageError as error:
+        raise UsageError(f"{where}: {error.message}") from error
+    if not parsed.parts or parsed.is_absolute() or ".." in parsed.parts or parsed.parts[0] == _PIECES:
+        raise UsageError(f"{where}: its path leads out of the folder: {path!r}")
+    return parsed
 
 
 def _checksum_in(headers: Mapping[str, bytes], where: str, *, is_needed: bool) -> str:

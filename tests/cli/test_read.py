@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kafkabal.cli.commands.read import _warn_of_rack
+from kafkabal.cli.commands.read import _counting_if_needed, _warn_of_rack
+from kafkabal.errors import DriftError
+from kafkabal.reader.block_loader import UncountedOffsetsError
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.measure_reading import Measurement, ReaderResult, training_file
 from kafkabal.reader.metrics import ReaderMetrics
@@ -114,3 +116,26 @@ def test_a_rack_without_brokers_is_warned_of(racks: dict[int, str | None], expec
     warned: list[str] = []
     _warn_of_rack("r7", racks, SimpleNamespace(warn=warned.append))  # type: ignore[arg-type]
     assert warned == ([] if expected is None else [expected])
+
+
+def test_a_topic_with_unexpected_gaps_is_counted_and_read_again() -> None:
+    """Its ends look as if every offset held a record, so the command finds out only while it reads; no option helps."""
+    warned: list[str] = []
+
+    def read_topic(count: bool | None) -> bool | None:
+        if not count:
+            raise UncountedOffsetsError("t-0: offsets 5 to 9 hold 4 records, not 5")
+        return count
+
+    assert _counting_if_needed(read_topic, SimpleNamespace(warn=warned.append)) is True  # type: ignore[arg-type]
+    assert warned == ["t-0: offsets 5 to 9 hold 4 records, not 5: starting again after counting the records"]
+
+
+def test_a_topic_that_changed_is_not_read_again() -> None:
+    """One that was deleted, or compacted while it was read, ends the command."""
+
+    def read_topic(count: bool | None) -> None:
+        raise DriftError("topic t was deleted since it was pinned")
+
+    with pytest.raises(DriftError):
+        _counting_if_needed(read_topic, SimpleNamespace())  # type: ignore[arg-type]

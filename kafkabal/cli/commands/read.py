@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -25,11 +25,13 @@ from kafkabal.units import format_duration, parse_duration, parse_positive_bytes
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from kafkabal.config import ConnectionSettings
-    from kafkabal.reader import Sample
+    from kafkabal.reader import Manifest, Measurement, RestoreResult, Sample, TopicReader
     from kafkabal.reporting.transfer_textfile import TransferTextfile
+
+T = TypeVar("T")
 
 _MEASURING = "Measuring"
 _MOST_READERS = 256
@@ -191,21 +193,24 @@ def _measure(
         from kafkabal.reader import DEFAULT_PREFETCH_BYTES, MeasureRequest, measure, pin, training_file
         from kafkabal.reporting.read_report import measurement_report
 
-        manifest = pin(topic, connection, readers=measuring.readers, join=False)
-        seconds = options.seconds or _DEFAULT_S
-        context.say(f"reading topic {topic} for {format_duration(seconds)} (readers: {measuring.readers})")
-        measured = measure(
-            MeasureRequest(
-                connection=connection,
-                manifest=manifest,
-                readers=measuring.readers,
-                seconds=seconds,
-                prefetch_bytes=measuring.prefetch_bytes or DEFAULT_PREFETCH_BYTES,
-                cache=measuring.cache,
-                cache_bytes=measuring.cache_bytes or _DEFAULT_CACHE_BYTES,
-                rack=options.rack,
+        def measured_once(count: bool | None) -> "tuple[Manifest, Measurement]":
+            manifest = pin(topic, connection, readers=measuring.readers, join=False, count=count)
+            seconds = options.seconds or _DEFAULT_S
+            context.say(f"reading topic {topic} for {format_duration(seconds)} (readers: {measuring.readers})")
+            return manifest, measure(
+                MeasureRequest(
+                    connection=connection,
+                    manifest=manifest,
+                    readers=measuring.readers,
+                    seconds=seconds,
+                    prefetch_bytes=measuring.prefetch_bytes or DEFAULT_PREFETCH_BYTES,
+                    cache=measuring.cache,
+                    cache_bytes=measuring.cache_bytes or _DEFAULT_CACHE_BYTES,
+                    rack=options.rack,
+                )
             )
-        )
+
+        manifest, measured = _counting_if_needed(measured_once, context)
     written.update(measured.samples, measured.size_bytes)
     _warn_of_rack(options.rack, measured.racks, context)
     for fault in measured.cache_faults:
@@ -237,22 +242,28 @@ def _restore(
         from kafkabal.reader import FolderRestore, TopicReader
         from kafkabal.reporting.read_report import restore_report
 
-        with ExitStack() as opened:
-            # refuse a folder that cannot be written before the topic is read to pin it
-            restore = opened.enter_context(FolderRestore(folder))
-            data = TopicReader(topic, connection=connection, tail="keep", rack=options.rack, join=False)
-            bar = opened.enter_context(context.progress("restoring", data.manifest.size_bytes))
+        def restored_once(count: bool | None) -> "tuple[TopicReader, RestoreResult]":
+            with ExitStack() as opened:
+                # refuse a folder that cannot be written before the topic is read to pin it
+                restore = opened.enter_context(FolderRestore(folder))
+                data = TopicReader(
+                    topic, connection=connection, tail="keep", rack=options.rack, join=False, count=count
+                )
+                bar = opened.enter_context(context.progress("restoring", data.manifest.size_bytes))
 
-            def shown() -> "Iterator[Sample]":
-                for sample in data:
-                    yield sample
-                    written.update(data.metrics.samples, data.metrics.size_bytes)
-                    bar.update(data.metrics.size_bytes, note=counted_noun(data.metrics.samples, "record"))
+                def shown() -> "Iterator[Sample]":
+                    for sample in data:
+                        yield sample
+                        written.update(data.metrics.samples, data.metrics.size_bytes)
+                        bar.update(data.metrics.size_bytes, note=counted_noun(data.metrics.samples, "record"))
 
-            restored = restore.write_all(shown())
-            # the metrics count the last sample only at the end
-            written.update(data.metrics.samples, data.metrics.size_bytes)
-            bar.update(data.manifest.size_bytes, note=counted_noun(data.metrics.samples, "record"))
+                restored = restore.write_all(shown())
+                # the metrics count the last sample only at the end
+                written.update(data.metrics.samples, data.metrics.size_bytes)
+                bar.update(data.manifest.size_bytes, note=counted_noun(data.metrics.samples, "record"))
+            return data, restored
+
+        data, restored = _counting_if_needed(restored_once, context)
     _warn_of_rack(options.rack, data.metrics.racks, context)
     show_report(restore_report(topic, folder, restored), output, context)
     if restored.failures:
@@ -262,6 +273,17 @@ def _restore(
             restored.failures,
             hint="send them again with 'kafkabal produce'",
         )
+
+
+def _counting_if_needed(read_topic: "Callable[[bool | None], T]", context: CommandContext) -> "T":
+    """Run a function with count=None; if the topic has offsets without a record after all, with count=True."""
+    from kafkabal.reader import UncountedOffsetsError
+
+    try:
+        return read_topic(None)
+    except UncountedOffsetsError as error:
+        context.warn(f"{error.message}: starting again after counting the records")
+        return read_topic(True)
 
 
 def _follow(

@@ -29,7 +29,7 @@ from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.block_loader_factory import BlockLoaderFactory
 from kafkabal.reader.decoders import load_decoder
-from kafkabal.reader.manifest import load_manifest, publish_manifest
+from kafkabal.reader.manifest import FileBlock, load_manifest, publish_manifest
 from kafkabal.reader.metrics import ReaderMetrics, write_textfile
 from kafkabal.reader.torch_dataset import topic_dataset_type
 from tests.unit.reader.conftest import BROKER, MemoryTopic
@@ -289,6 +289,20 @@ def test_a_wrong_option_does_not_wait_for_the_topic(monkeypatch: pytest.MonkeyPa
     for options in ({"tail": "cut"}, {"prefetch": "many"}, {"decode": "jpeg2000"}, {"epochs": 0}):
         with pytest.raises(UsageError):
             TopicReader("t", connection=CONNECTION, **options)  # type: ignore[arg-type]
+
+
+def test_options_that_a_manifest_contradicts_are_refused(read: Any, topic: MemoryTopic, tmp_path: Path) -> None:
+    """An existing manifest decides how the topic is read: options that ask for something else must not be ignored."""
+    path = tmp_path / "manifest"
+    publish_manifest(topic.manifest(), path)
+    with pytest.raises(UsageError, match="without counting its records, so count=True has no effect") as caught:
+        read(manifest=path, count=True)
+    assert caught.value.hint == f"remove {path} and its states to pin the topic again"
+    file = FileBlock(first=(0, 0, 0), samples=1, size_bytes=10, ranges=((0, 0, 2),))
+    of_files = msgspec.structs.replace(topic.manifest(), files=(file,))
+    with pytest.raises(UsageError, match="as whole files, so join=False has no effect"):
+        read(manifest=of_files, join=False)
+    read(manifest=of_files, count=True)
 
 
 def test_wrong_numbers_are_named_later_too(read: Any) -> None:

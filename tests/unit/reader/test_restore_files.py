@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkabal.errors import KafkabalError, NotAuthorizedError, UsageError
+from kafkabal.errors import KafkabalError, NotAuthorizedError, OutputError, UsageError
 from kafkabal.reader.restore_files import FolderRestore, RestoreResult
 from kafkabal.reader.sample import Sample
 from tests.unit.reader.conftest import packed_headers
@@ -56,6 +56,31 @@ def test_the_latest_record_of_a_file_wins(tmp_path: Path, order: list[int]) -> N
     records = [_record("a", b"old", at_ms=1), _record("a", b"new", at_ms=2)]
     FolderRestore(tmp_path).write_all(records[i] for i in order)
     assert (tmp_path / "a").read_bytes() == b"new"
+
+
+def test_paths_of_the_same_file_are_one_file(tmp_path: Path) -> None:
+    """However a producer writes them; the later record wins in whatever order they are read."""
+    records = [_record("d//a", b"new", at_ms=2), _record("./d/a", b"old", at_ms=1), _record("d/a/", b"old", at_ms=1)]
+    restored = FolderRestore(tmp_path).write_all(records)
+    assert (tmp_path / "d" / "a").read_bytes() == b"new"
+    assert restored == RestoreResult(written=1, size_bytes=3)
+
+
+def test_a_file_with_other_content_is_replaced(tmp_path: Path) -> None:
+    """As of an earlier version; a file with the content of the topic is not written again."""
+    (tmp_path / "a").write_bytes(b"old")
+    restored = FolderRestore(tmp_path).write_all([_record("a", b"new")])
+    assert (tmp_path / "a").read_bytes() == b"new"
+    assert (restored.written, restored.already_there) == (1, 0)
+
+
+def test_a_file_in_place_of_a_folder_is_named(tmp_path: Path) -> None:
+    """The folder itself, or one of the folders of a file."""
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(OutputError, match=r"file: cannot be written: not a folder"):
+        FolderRestore(tmp_path / "file")
+    with pytest.raises(OutputError, match=r"file/a: cannot write: .*/file is not a folder"):
+        FolderRestore(tmp_path).write_all([_record("file/a", b"x")])
 
 
 def test_each_file_is_counted_once(tmp_path: Path) -> None:
