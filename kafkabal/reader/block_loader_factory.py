@@ -16,7 +16,7 @@ from kafkabal.reader.retention_guard import expires_at_s
 
 if TYPE_CHECKING:
     # importing Kafka's protocol takes 30 ms; only programs that create a reader should wait for that
-    from kafkabal.clusters.kafka import BufferPool, OverfetchedBatches, RangeFetcher
+    from kafkabal.clusters.kafka import BufferPool, OverfetchedBatches, RangeFetcher, ReplicaLocations
 
 _KEPT_FRACTION = 0.25
 """Of the prefetch memory, what may be used in addition for parts of batches that neighbouring blocks share: 64 batches
@@ -46,20 +46,20 @@ class BlockLoaderFactory:
             self._cache(options.cache)  # reports a folder that is not writable right away
 
     def loaders(self) -> Callable[[], BlockLoader]:
-        """A function that opens a loader for each thread of an iteration; they share buffers, parts of batches and the
-        cache."""
-        from kafkabal.clusters.kafka import BufferPool, OverfetchedBatches
+        """A function that opens a loader for each thread of an iteration; they share buffers, parts of batches, the
+        cache, and where partitions are read from."""
+        from kafkabal.clusters.kafka import BufferPool, OverfetchedBatches, ReplicaLocations
 
-        memory = BufferPool()
+        memory, located = BufferPool(), ReplicaLocations()
         kept = OverfetchedBatches(int(_KEPT_FRACTION * self._options.prefetch_bytes), memory)
         # created once: creating it takes the folder's lock, and threads that start together would wait for it
         cache = None if self._options.cache is None else self._cache(self._options.cache)
-        return lambda: self._open(kept, memory, cache)
+        return lambda: self._open(lambda: self._fetcher(kept, memory, located), cache)
 
-    def _open(self, kept: OverfetchedBatches, memory: BufferPool, cache: BlockCache | None) -> BlockLoader:
+    def _open(self, open_fetcher: Callable[[], RangeFetcher], cache: BlockCache | None) -> BlockLoader:
         joins = self._options.join
         # a fully cached epoch needs no broker, not even a live one
-        brokers = BlocksOnDemand(lambda: BrokerBlocks(self.manifest, self._fetcher(kept, memory), joins=joins))
+        brokers = BlocksOnDemand(lambda: BrokerBlocks(self.manifest, open_fetcher(), joins=joins))
         if cache is None:
             return brokers
         from kafkabal.reader.block_cache import CachedBlocks
@@ -93,7 +93,7 @@ class BlockLoaderFactory:
             self._metrics.cache_fault = fault
             warnings.warn(f"{fault}: no further blocks are cached", stacklevel=2)
 
-    def _fetcher(self, kept: OverfetchedBatches, memory: BufferPool) -> RangeFetcher:
+    def _fetcher(self, kept: OverfetchedBatches, memory: BufferPool, located: ReplicaLocations) -> RangeFetcher:
         from kafkabal.clusters.kafka import RangeFetcher
 
         options = self._options
@@ -104,5 +104,6 @@ class BlockLoaderFactory:
             rack=options.rack,
             kept=kept,
             memory=memory,
+            located=located,
             on_located=self._note_brokers,
         )

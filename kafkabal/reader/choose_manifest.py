@@ -19,13 +19,14 @@ def pin(
     join: bool = True,
 ) -> Manifest:
     """Pin the current content of a topic, for this many readers; see :func:`~kafkabal.reader.pin_offsets.pin_topic`."""
-    from kafkabal.clusters.kafka import KafkaCluster, RangeFetcher
+    from kafkabal.clusters.kafka import KafkaCluster, RangeFetcher, ReplicaLocations
     from kafkabal.reader.pin_offsets import pin_topic
 
+    located = ReplicaLocations()
     with KafkaCluster(connection) as cluster:
         return pin_topic(
             cluster,
-            lambda topic_id: RangeFetcher(connection, topic, topic_id),
+            lambda topic_id: RangeFetcher(connection, topic, topic_id, located=located),
             topic,
             lanes=lanes_for(readers),
             count=count,

@@ -12,6 +12,7 @@ from .lazy_records import BatchHead as BatchHead
 from .lazy_records import LazyRecords as LazyRecords
 from .overfetched_batch_cache import OverfetchedBatches as OverfetchedBatches
 from .range_fetcher import RangeFetcher as RangeFetcher
+from .range_fetcher import ReplicaLocations as ReplicaLocations
 from .read_state import KafkaReader as KafkaReader
 from .reassignments import factor_changes as factor_changes
 from .record_batches import Headers as Headers

@@ -78,6 +78,19 @@ class _Replica:
     leader: int
 
 
+@dataclass(slots=True)
+class ReplicaLocations:
+    """Where the partitions of a topic are read from, as one of several fetchers last looked up.
+
+    Shared, since a broker that hangs is noticed only after a timeout of half a minute: otherwise every fetcher would
+    wait for it in turn, though the first one has found the next leader.
+    """
+
+    replicas: dict[int, _Replica] = field(default_factory=dict)
+    """By partition; empty after an error."""
+    topic_id: UUID | None = None
+
+
 class _FetchResponses:
     """Receives responses into reused memory."""
 
@@ -106,6 +119,8 @@ class RangeFetcher:
         Cache for batches beyond the requested range; fetchers of one topic may share it.
     memory
         Buffers to receive responses in; fetchers may share it.
+    located
+        Where partitions are read from; fetchers of one topic should share it.
     on_located
         Called with the broker that each partition is read from, and every broker's rack, whenever these are looked up.
     """
@@ -119,6 +134,7 @@ class RangeFetcher:
         rack: str | None = None,
         kept: OverfetchedBatches | None = None,
         memory: BufferPool | None = None,
+        located: ReplicaLocations | None = None,
         on_located: Callable[[Mapping[int, int], Mapping[int, str | None]], None] = lambda *_: None,
         clock: Clock | None = None,
     ) -> None:
@@ -129,8 +145,7 @@ class RangeFetcher:
         self._rack = rack
         self._on_located = on_located
         self._kept = kept or OverfetchedBatches(0)
-        self._replicas: dict[int, _Replica] = {}
-        self._uuid: UUID | None = None
+        self._located = located or ReplicaLocations()
         self._responses = _FetchResponses(memory or BufferPool())
         self._batch_bytes = 0
         """Size of the largest batch so far."""
@@ -203,8 +218,7 @@ class RangeFetcher:
             If it is no longer the same topic.
         """
         deadline = Deadline(_TIMEOUT_S, self._clock)
-        self._retried(self._locate, deadline)
-        partitions = sorted(self._replicas)
+        partitions = sorted(self._retried(self._locate, deadline))
         found: dict[int, tuple[int, int]] = {}
 
         def ask() -> None:
@@ -241,12 +255,13 @@ class RangeFetcher:
         self, partition: int, at: int, end: int, wanted: int, got: FetchedRange, deadline: Deadline
     ) -> tuple[LazyRecords, int]:
         def ask() -> PartitionResponse:
-            broker = self._replica(partition).broker
+            replica = self._replica(partition)
             asked_s = self._clock.monotonic()
-            response = self._client.call_broker(broker, self._request(partition, at, wanted), in_place=self._responses)
-            got.count(broker, len(response.records), self._clock.monotonic() - asked_s)
+            request = self._request(partition, at, wanted)
+            response = self._client.call_broker(replica.broker, request, in_place=self._responses)
+            got.count(replica.broker, len(response.records), self._clock.monotonic() - asked_s)
             self._fit_quota(response, wanted)
-            return self._checked(response, partition, at, broker)
+            return self._checked(response, partition, at, replica)
 
         response = self._retried(ask, deadline)
         reader = BatchReader(partition, response.aborted)
@@ -290,16 +305,16 @@ class RangeFetcher:
             isolation_level=_READ_COMMITTED,
             session_id=_NO_SESSION,
             session_epoch=_FINAL_EPOCH,
-            topics=[kind(topic=self._topic, topic_id=self._uuid, partitions=[asked])],
+            topics=[kind(topic=self._topic, topic_id=self._located.topic_id, partitions=[asked])],
             forgotten_topics_data=[],
             rack_id=self._rack or "",
             min_version=OLDEST_VERSION,
             max_version=NEWEST_VERSION,
         )
 
-    def _checked(self, response: PartitionResponse, partition: int, at: int, broker: int) -> PartitionResponse:
-        if response.error_code == _OFFSET_OUT_OF_RANGE and self._replicas[partition].leader == broker:
-            first, end = self._ranges(broker, [partition])[partition]
+    def _checked(self, response: PartitionResponse, partition: int, at: int, replica: _Replica) -> PartitionResponse:
+        if response.error_code == _OFFSET_OUT_OF_RANGE and replica.leader == replica.broker:
+            first, end = self._ranges(replica.broker, [partition])[partition]
             if at < first:
                 raise DriftError(
                     f"{self._topic}-{partition}: offset {at} was deleted by retention (the log begins at {first})",
@@ -312,10 +327,10 @@ class RangeFetcher:
                 )
         if response.error_code in (_OFFSET_OUT_OF_RANGE, _OFFSET_NOT_AVAILABLE):
             # a follower may lag slightly behind the end that its leader reported
-            self._replicas[partition] = _Replica(self._replicas[partition].leader, self._replicas[partition].leader)
+            self._located.replicas[partition] = _Replica(replica.leader, replica.leader)
         check(
             response.error_code,
-            f"read {self._topic}-{partition} from broker {broker}",
+            f"read {self._topic}-{partition} from broker {replica.broker}",
             permission=f"READ on topic {self._topic}",
         )
         return response
@@ -334,18 +349,17 @@ class RangeFetcher:
                         hint=error.hint or "check the brokers with 'kafkabal inspect'",
                     ) from error
             self._clock.sleep(pause_s)
-            self._replicas.clear()
+            self._located.replicas = {}
         raise AssertionError  # the pauses never end
 
     def _replica(self, partition: int) -> _Replica:
         """Where a partition is read from; looked up again after an error."""
-        if partition not in self._replicas:
-            self._locate()
-        if partition not in self._replicas:
+        known = self._located.replicas.get(partition) or self._locate().get(partition)
+        if known is None:
             raise UnreachableError(f"no broker knows {self._topic}-{partition}")
-        return self._replicas[partition]
+        return known
 
-    def _locate(self) -> None:
+    def _locate(self) -> Mapping[int, _Replica]:
         """Look up the topic's id and the location of its replicas."""
         described = describe_topic(self._client, self._topic, self._client.deadline())
         if described is None:
@@ -357,7 +371,7 @@ class RangeFetcher:
                 hint="pin it again: remove the manifest and the state",
             )
         topic = self._client.metadata([self._topic]).topics[0]
-        self._uuid = topic.topic_id
+        self._located.topic_id = topic.topic_id
         racks = self.racks()
         replicas = {}
         for p in topic.partitions:
@@ -366,5 +380,6 @@ class RangeFetcher:
             near = [b for b in p.isr_nodes if self._rack is not None and racks.get(b) == self._rack]
             chosen = p.leader_id if not near or p.leader_id in near else near[p.partition_index % len(near)]
             replicas[p.partition_index] = _Replica(chosen, p.leader_id)
-        self._replicas = replicas
+        self._located.replicas = replicas
         self._on_located({partition: replica.broker for partition, replica in replicas.items()}, racks)
+        return replicas

@@ -94,6 +94,24 @@ def test_threads_that_load_blocks_share_a_cache(
     assert len(opened) == 1
 
 
+def test_threads_that_load_blocks_share_where_partitions_are(
+    topic: MemoryTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that one of them waits for a broker that hangs, not each of them in turn."""
+    shared: list[Any] = []
+
+    def fetcher(_: Any, kept: Any, memory: Any, located: Any) -> MemoryTopic:
+        shared.append(located)
+        return topic
+
+    monkeypatch.setattr(BlockLoaderFactory, "_fetcher", fetcher)
+    open_loader = TopicReader("t", connection=CONNECTION, manifest=topic.manifest())._blocks.loaders()
+    for _ in range(3):
+        open_loader().load(0)
+    assert len(shared) == 3
+    assert all(each is shared[0] for each in shared)
+
+
 def test_a_state_resumes_at_the_exact_sample(read: Any, tmp_path: Path) -> None:
     """What was taken before the state was saved, and what comes after, is complete; also through a file."""
     path = tmp_path / "state.json"

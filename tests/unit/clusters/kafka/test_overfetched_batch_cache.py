@@ -46,7 +46,7 @@ def _fetcher(log: Log, monkeypatch: pytest.MonkeyPatch, kept: OverfetchedBatches
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: log)
     monkeypatch.setattr(range_fetcher, "_LEAST_BYTES", 1)
     found = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", kept=kept)
-    found._replicas = {0: range_fetcher._Replica(1, 1)}
+    found._located.replicas = {0: range_fetcher._Replica(1, 1)}
     found._uuid = UUID(int=1)
     return found
 

@@ -55,7 +55,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> ThrottlingBroker:
 
 def _fetcher() -> RangeFetcher:
     found = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id")
-    found._replicas = {0: range_fetcher._Replica(1, 1)}
+    found._located.replicas = {0: range_fetcher._Replica(1, 1)}
     return found
 
 
@@ -98,9 +98,10 @@ def test_a_dead_leader_is_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> No
         answer = SimpleNamespace(error_code=0, offset=3 if timestamp == -2 else 7, partition_index=0)
         return SimpleNamespace(topics=[SimpleNamespace(partitions=[answer])])
 
-    def locate(fetcher: RangeFetcher) -> None:
+    def locate(fetcher: RangeFetcher) -> Any:
         leader = next(leaders)
-        fetcher._replicas = {0: range_fetcher._Replica(leader, leader)}
+        fetcher._located.replicas = {0: range_fetcher._Replica(leader, leader)}
+        return fetcher._located.replicas
 
     client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
@@ -108,6 +109,37 @@ def test_a_dead_leader_is_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(RangeFetcher, "_locate", locate)
     assert _fetcher().ranges() == {0: (3, 7)}
     assert asked == [1, 2, 2]
+
+
+def test_a_hanging_broker_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fetchers of one topic share where its partitions are: the first timeout makes all of them read from the next
+    leader."""
+    asked: list[int] = []
+    leaders = iter([1, 2])
+    record = (1000, None, b"x", ())
+
+    def call_broker(broker: int, request: Any, in_place: Any = None) -> PartitionResponse:
+        asked.append(broker)
+        if broker == 1:
+            raise UnreachableError("broker 1 did not respond within 30 s")
+        at = request.topics[0].partitions[0].fetch_offset
+        return PartitionResponse(0, memoryview(pack_batch(at, [record])))
+
+    def locate(fetcher: RangeFetcher) -> Any:
+        leader = next(leaders)
+        fetcher._located.replicas = {p: range_fetcher._Replica(leader, leader) for p in range(3)}
+        return fetcher._located.replicas
+
+    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1)
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
+    monkeypatch.setattr(range_fetcher, "pauses", lambda: [0.0, 0.0])
+    monkeypatch.setattr(RangeFetcher, "_locate", locate)
+    located = range_fetcher.ReplicaLocations()
+    settings = ConnectionSettings(bootstrap_servers=("h:1",))
+    fetchers = [RangeFetcher(settings, "t", "id", located=located) for _ in range(3)]
+    for partition, fetcher in enumerate(fetchers):
+        assert [record[0] for record in fetcher.fetch(partition, 0, 1, 1).records] == [0]
+    assert asked == [1, 2, 2, 2]
 
 
 def test_offsets_are_requested_for_all_partitions_of_a_leader_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,8 +155,9 @@ def test_offsets_are_requested_for_all_partitions_of_a_leader_at_once(monkeypatc
         end = [SimpleNamespace(error_code=0, offset=p.timestamp, partition_index=p.partition_index) for p in partitions]
         return SimpleNamespace(topics=[SimpleNamespace(partitions=end)])
 
-    def locate(fetcher: RangeFetcher) -> None:
-        fetcher._replicas = {p: range_fetcher._Replica(1 + p % 2, 1 + p % 2) for p in range(3000)}
+    def locate(fetcher: RangeFetcher) -> Any:
+        fetcher._located.replicas = {p: range_fetcher._Replica(1 + p % 2, 1 + p % 2) for p in range(3000)}
+        return fetcher._located.replicas
 
     client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
