@@ -7,8 +7,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from kafkabal.clusters.kafka import RawRecord
-from kafkabal.reader.sample import Sample
+from kafkabal.clusters.kafka import RawRecord, unpack_headers
 
 _MAX_BYTES = 2**20
 """Kafka's own default per partition (max.partition.fetch.bytes): new records show soon, and memory is bounded."""
@@ -32,15 +31,15 @@ def follow(
     from_start: bool,
     is_over: Callable[[], bool],
     sleep: Callable[[float], None],
-) -> Iterator[Sample]:
-    """Yield committed records as they arrive, in order within each partition.
+) -> Iterator[tuple[int, RawRecord]]:
+    """Yield the partition and each committed record as they arrive, in order within each partition.
 
     Parameters
     ----------
     from_start
         Start with the existing records, not with new ones.
     is_over
-        Called between requests; ends the loop if it is true.
+        Called before each request; ends the loop if it is true.
     """
     at = {p: begin if from_start else end for p, (begin, end) in follower.ranges().items()}
     is_allowed = False
@@ -51,10 +50,11 @@ def follow(
         late = [p for p, (_, end) in ends.items() if at[p] != end]
         # even if no partition has new records, ask one, so that a missing permission shows at once
         for p in late if late or is_allowed else [min(ends)]:
+            if is_over():  # a round through thousands of partitions takes many seconds
+                return
             records, at[p] = follower.follow(p, at[p], _MAX_BYTES)
             for record in records:
-                offset, stamp, key, value, headers = record
-                yield Sample(p, offset, stamp, key, value or b"", headers)
+                yield p, record
         is_allowed = True
         if not late:
             sleep(_PAUSE_S)
@@ -79,11 +79,12 @@ def ends_after(seconds: float | None, now_s: Callable[[], float]) -> Callable[[]
     return is_over
 
 
-def as_json(sample: Sample) -> str:
+def as_json(partition: int, record: RawRecord) -> str:
     """A JSON line for programs; bytes that are not UTF-8 are in ``value_base64`` and similar fields."""
-    line: dict[str, Any] = {"partition": sample.partition, "offset": sample.offset, "timestamp_ms": sample.timestamp}
-    line |= _text("key", sample.key) | _text("value", sample.value)
-    headers = [{"name": name} | _text("value", value) for name, value in sample.headers]
+    offset, timestamp_ms, key, value, packed = record
+    line: dict[str, Any] = {"partition": partition, "offset": offset, "timestamp_ms": timestamp_ms}
+    line |= _text("key", key) | _text("value", value)
+    headers = [{"name": name} | _text("value", value) for name, value in unpack_headers(packed)]
     return json.dumps(line | ({"headers": headers} if headers else {}))
 
 

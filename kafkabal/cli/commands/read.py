@@ -305,15 +305,16 @@ def _follow(
         try:
             if options.rack is not None:
                 _warn_of_rack(options.rack, fetcher.racks(), context)
-            for sample in follow(
+            for partition, record in follow(
                 fetcher,
                 from_start=options.from_start,
                 is_over=ends_after(options.seconds, context.monotonic),
                 sleep=partial(_pause, context),
             ):
-                _print(as_json(sample).encode() if output.output is Format.JSON else sample.value, context)
+                value = record[3] or b""
+                _print(as_json(partition, record).encode() if output.output is Format.JSON else value, context)
                 count += 1
-                size_bytes += len(sample.value)
+                size_bytes += len(value)
                 written.update(count, size_bytes)
         finally:
             fetcher.close()

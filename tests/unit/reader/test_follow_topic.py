@@ -10,7 +10,6 @@ import pytest
 from kafkabal.clusters.kafka import RawRecord
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.reader.follow_topic import as_json, ends_after, follow
-from kafkabal.reader.sample import Sample
 from tests.unit.reader.conftest import packed_headers
 
 
@@ -33,8 +32,8 @@ class Growing:
 
 def _followed(*, from_start: bool) -> list[tuple[int, int]]:
     growing = Growing()
-    samples = follow(growing, from_start=from_start, is_over=lambda: growing.looks >= 4, sleep=lambda _: None)
-    return sorted((s.partition, s.offset) for s in samples)
+    records = follow(growing, from_start=from_start, is_over=lambda: growing.looks >= 5, sleep=lambda _: None)
+    return sorted((partition, record[0]) for partition, record in records)
 
 
 def test_each_record_is_read_once() -> None:
@@ -62,6 +61,16 @@ def test_a_topic_that_may_not_be_read_is_refused_at_once() -> None:
         list(follow(Closed(), from_start=False, is_over=lambda: False, sleep=lambda _: None))
 
 
+def test_the_time_may_be_over_within_a_round() -> None:
+    """A round through thousands of partitions, or through a few large ones, takes longer than a short --for."""
+    asked: list[int] = []
+    many = SimpleNamespace(
+        ranges=lambda: dict.fromkeys(range(3000), (0, 1)), follow=lambda p, *_: asked.append(p) or ([], 1)
+    )
+    list(follow(many, from_start=True, is_over=lambda: len(asked) == 5, sleep=lambda _: None))
+    assert asked == [0, 1, 2, 3, 4]
+
+
 def test_lost_records_are_noticed() -> None:
     """A partition that shrinks is asked for what follows, which fails: new records would fill the gap unseen."""
     ends = iter([7, 7, 5])
@@ -76,7 +85,7 @@ def test_lost_records_are_noticed() -> None:
 def test_lines_are_json_whatever_the_bytes() -> None:
     """Text stays text, other bytes are base64, and what is absent is null."""
     headers = packed_headers([("label", b"cat"), ("raw", b"\xff"), ("none", None)])
-    line = json.loads(as_json(Sample(3, 9, 1000, None, b"\xff\x00", headers)))
+    line = json.loads(as_json(3, (9, 1000, None, b"\xff\x00", headers)))
     assert line == {
         "partition": 3,
         "offset": 9,
@@ -89,6 +98,12 @@ def test_lines_are_json_whatever_the_bytes() -> None:
             {"name": "none", "value": None},
         ],
     }
+
+
+def test_a_record_without_a_value_is_not_an_empty_one() -> None:
+    """In a compacted topic it deletes its key."""
+    values = [json.loads(as_json(0, (9, 1000, b"k", value, b"\0")))["value"] for value in (None, b"")]
+    assert values == [None, ""]
 
 
 def test_the_time_begins_once_brokers_are_reached() -> None:
