@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from threading import Thread
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
@@ -47,7 +48,7 @@ class GroupProgress:
 
     def commit(self, fraction: float) -> None:
         """Commit that this fraction of the epoch is done, 0 to 1; warns once if that is not allowed."""
-        self._consumer.poll(0)
+        self._poll(0)
         self._send(
             [
                 TopicPartition(self._manifest.topic, p.partition, p.begin + round((p.end - p.begin) * fraction))
@@ -58,11 +59,26 @@ class GroupProgress:
     def close(self) -> None:
         """Wait for commits in flight, retry transient failures, and close."""
         end_s = time.monotonic() + _CLOSING_S
-        while (self._in_flight or self._to_retry is not None) and time.monotonic() < end_s:
+        while self._is_waiting and time.monotonic() < end_s:
             if not self._in_flight and self._to_retry is not None:
                 self._send(self._to_retry)
-            self._consumer.poll(_POLL_S)
-        self._consumer.close()
+            self._poll(_POLL_S)
+        # librdkafka waits 45 s for the coordinator of a commit that it could not send
+        closing = Thread(target=self._consumer.close, name="kafkabal-group", daemon=True)
+        closing.start()
+        if not self._is_refused:
+            closing.join(max(0.0, end_s - time.monotonic()))
+
+    @property
+    def _is_waiting(self) -> bool:
+        return not self._is_refused and (self._in_flight > 0 or self._to_retry is not None)
+
+    def _poll(self, seconds: float) -> None:
+        """Let callbacks run; a group that must not be described never gets one, only this message."""
+        message = self._consumer.poll(seconds)
+        fault = None if message is None else message.error()
+        if fault is not None and fault.code() in _PERMANENT:
+            self._refuse(fault)
 
     def _send(self, offsets: list[TopicPartition]) -> None:
         self._to_retry = None
@@ -80,6 +96,11 @@ class GroupProgress:
             return
         if error.code() not in _PERMANENT:
             self._to_retry = [TopicPartition(o.topic, o.partition, o.offset) for o in offsets]
-        elif not self._is_refused:
+        else:
+            self._refuse(error)
+
+    def _refuse(self, fault: KafkaError) -> None:
+        """Warn once, and commit no more."""
+        if not self._is_refused:
             self._is_refused = True
-            warnings.warn(f"group {self._group}: progress is not committed: {error.str()}", stacklevel=2)
+            warnings.warn(f"group {self._group}: progress is not committed: {fault.str()}", stacklevel=2)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,6 +25,11 @@ class Consumer:
         self.waiting = 0
         self.refusal: KafkaError | None = KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)
         self.refuses_at_once = False
+        self.fault: KafkaError | None = None
+        """Of finding the coordinator; then commits get no result."""
+        self.end = threading.Event()
+        """Closing waits for it."""
+        self.end.set()
 
     def commit(self, offsets: list[TopicPartition], asynchronous: bool) -> None:
         """Take one."""
@@ -32,15 +39,19 @@ class Consumer:
         self.committed.append(offsets)
         self.waiting += 1
 
-    def poll(self, _: float) -> None:
+    def poll(self, _: float) -> Any:
         """Report those that are waiting."""
+        if self.fault is not None:
+            return SimpleNamespace(error=lambda: self.fault)
         for _number in range(self.waiting):
             self.waiting -= 1
             self.on_commit(self.refusal, self.committed[-1])
+        return None
 
     def close(self) -> None:
-        """Nothing may be waiting by now."""
-        assert not self.waiting
+        """Nothing may be waiting by now, if there is a coordinator."""
+        assert not self.waiting or self.fault is not None
+        self.end.wait()
 
 
 @pytest.fixture
@@ -61,6 +72,19 @@ def test_a_group_without_permission_is_warned_of_once(progress: Any, at_once: bo
         progress.close()
     (warning,) = caught
     assert str(warning.message).startswith("group training: progress is not committed: Broker: Group authorization")
+
+
+def test_a_group_that_must_not_be_described_is_warned_of(progress: Any) -> None:
+    """librdkafka finds no coordinator, and waits for one long after the epoch has ended; the reader does not."""
+    consumer = progress._consumer
+    consumer.end.clear()
+    progress.commit(0.5)
+    consumer.fault = KafkaError(KafkaError.GROUP_AUTHORIZATION_FAILED)
+    with pytest.warns(UserWarning, match="group training: progress is not committed: Broker: Group authorization"):
+        progress.commit(1.0)
+    assert len(consumer.committed) == 1
+    progress.close()
+    consumer.end.set()
 
 
 def test_a_commit_that_fails_for_a_while_is_sent_again(progress: Any) -> None:
