@@ -33,7 +33,7 @@ its traceback.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
 from typing import Any
@@ -123,12 +123,19 @@ def import_hint(error: BaseException) -> str | None:
     return "install its package, or set PYTHONPATH to the folder of the module" if is_missing else None
 
 
-def unknown_topic(topic: str) -> UsageError:
-    """The error that every command raises for a topic that the cluster does not have."""
-    return UsageError(
-        f"unknown topic: {topic!r}",
-        hint=f"list topics with 'kafkabal inspect --by topic', or create it with 'kafkabal create {topic}'",
-    )
+def unknown_topic(topic: str, known: Iterable[str] = ()) -> UsageError:
+    """The error that every command raises for a topic that the cluster does not have.
+
+    Parameters
+    ----------
+    known
+        The topics that it has; similar names are suggested.
+    """
+    from difflib import get_close_matches  # every command imports this module, and few meet this error
+
+    near = get_close_matches(topic, list(known), n=3)
+    create = f"list topics with 'kafkabal inspect --by topic', or create it with 'kafkabal create {topic}'"
+    return UsageError(f"unknown topic: {topic!r}", hint=f"did you mean: {', '.join(near)}" if near else create)
 
 
 class ConfigError(UsageError):

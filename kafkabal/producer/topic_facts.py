@@ -40,6 +40,9 @@ class TopicDescriber(Protocol):
     def describe_topic(self, topic: str, deadline_s: float) -> TopicDescription | None:
         """A topic as described by whichever broker responds; None if it does not exist."""
 
+    def topic_names(self) -> Collection[str]:
+        """The topics that there are."""
+
     def configs(
         self, resources: Collection[ConfigResource], keys: Collection[str]
     ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
@@ -58,7 +61,7 @@ def topic_facts(brokers: TopicDescriber, topic: str) -> TopicFacts:
     """
     described = brokers.describe_topic(topic, ANSWER_S)
     if described is None:
-        raise unknown_topic(topic)
+        raise unknown_topic(topic, brokers.topic_names())
     configs = _configs(brokers, topic)
     return TopicFacts(
         cluster_id=described.cluster_id,

@@ -53,6 +53,9 @@ class TopicReporter(Protocol):
     def describe_topic(self, topic: str, deadline_s: float) -> TopicDescription | None:
         """A topic as described by some broker; None if it is unknown."""
 
+    def topic_names(self) -> Collection[str]:
+        """The topics that there are."""
+
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
         """Leader, replicas and ISR of each partition."""
 
@@ -171,7 +174,7 @@ def pin_topic(
     """
     described = brokers.describe_topic(topic, ANSWER_S)
     if described is None:
-        raise unknown_topic(topic)
+        raise unknown_topic(topic, brokers.topic_names())
     with _Readers(partial(fetcher, described.topic_id)) as readers:
         with readers.one() as reader:
             ranges = reader.ranges()

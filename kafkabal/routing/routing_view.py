@@ -195,7 +195,7 @@ class ClusterViews:
 def _partition_rows(state: ClusterState, topic: str) -> tuple[int, int]:
     row = state.topics.index_of(topic)
     if row < 0:
-        raise unknown_topic(topic)
+        raise unknown_topic(topic, state.topics.name)
     own = state.partitions.rows_of(row)
     return own.start, own.stop
 

@@ -354,8 +354,8 @@ def _topic_id(connection: "ConnectionSettings", topic: str) -> str:
 
     with KafkaCluster(connection) as cluster:
         described = cluster.describe_topic(topic, connection.request_timeout_s)
-    if described is None:
-        raise unknown_topic(topic)
+        if described is None:
+            raise unknown_topic(topic, cluster.topic_names())
     return described.topic_id
 
 

@@ -194,6 +194,13 @@ class KafkaCluster(ClosingContext):
         """See :func:`.metadata.describe_topic`; not in the protocol, since only live topics have ids."""
         return describe_topic(self._client, topic, self._client.deadline(deadline_s))
 
+    def topic_names(self) -> Collection[str]:
+        """Topics that may be described, to suggest one for a mistyped name; none if no broker responds."""
+        try:
+            return [topic.name for topic in self._client.metadata(None).topics]
+        except KafkabalError:
+            return []
+
     def client_metrics_subscriptions(self) -> tuple[str, ...]:
         """Names of the client metrics subscriptions; not in the protocol, since only live brokers have any."""
         return client_metrics_subscriptions(self._client)

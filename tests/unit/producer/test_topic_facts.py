@@ -31,6 +31,10 @@ class Brokers:
             return None
         return TopicDescription(cluster_id="C", topic_id=self.topic_id, partitions=4)
 
+    def topic_names(self) -> list[str]:
+        """Two others."""
+        return ["tt", "imagse"]
+
     def configs(
         self, resources: Collection[ConfigResource], keys: Collection[str]
     ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], Mapping[ConfigResource, Fault]]:
@@ -58,8 +62,12 @@ def test_configs_that_may_not_be_read_are_taken_for_kafkas_defaults() -> None:
 
 def test_a_topic_that_is_not_there_is_named() -> None:
     """At the start an unknown topic is an error that suggests how to create it; later it is a valid answer."""
-    with pytest.raises(UsageError, match="unknown topic: 'images'"):
+    with pytest.raises(UsageError, match="unknown topic: 'images'") as caught:
         topic_facts(Brokers(topic_id=None), "images")
+    assert caught.value.hint == "did you mean: imagse"
+    with pytest.raises(UsageError, match="unknown topic: 'other'") as caught:
+        topic_facts(Brokers(topic_id=None), "other")
+    assert "kafkabal create other" in (caught.value.hint or "")
     assert current_topic_id(Brokers(topic_id=None), "images") is None
 
 

@@ -32,6 +32,10 @@ class MemoryBrokers:
         described = TopicDescription(cluster_id="c", topic_id="i", partitions=len(self._topic.counts))
         return described if self._exists else None
 
+    def topic_names(self) -> list[str]:
+        """Two others."""
+        return ["tt", "imagse"]
+
     def partition_status(self, topics: Collection[str]) -> Mapping[TopicPartition, PartitionStatus]:
         """Broker 1 leads all."""
         status = PartitionStatus(leader=1, replicas=(1,), isr=(1,))
@@ -79,8 +83,9 @@ def test_gaps_are_counted(cleanup: str, missing: set[tuple[int, int]]) -> None:
 
 def test_unknown_and_empty_topics_are_named() -> None:
     """One line each, exit code 2."""
-    with pytest.raises(UsageError, match="unknown topic: 't'"):
+    with pytest.raises(UsageError, match="unknown topic: 't'") as caught:
         _pin(MemoryTopic([5]), exists=False)
+    assert caught.value.hint == "did you mean: tt"
     with pytest.raises(UsageError, match="empty topic: t"):
         _pin(MemoryTopic([0, 0]))
 
