@@ -12,6 +12,7 @@ from .measure_reading import MeasureRequest as MeasureRequest
 from .measure_reading import measure as measure
 from .measure_reading import training_file as training_file
 from .metrics import ReaderMetrics as ReaderMetrics
+from .metrics import rack_fault as rack_fault
 from .prefetch import DEFAULT_PREFETCH_BYTES as DEFAULT_PREFETCH_BYTES
 from .reader_shard import Balance as Balance
 from .reader_shard import Tail as Tail

@@ -72,6 +72,15 @@ class ReaderMetrics:
             self.network_s[broker] = self.network_s.get(broker, 0.0) + seconds
 
 
+def rack_fault(rack: str, racks: Mapping[int, str | None]) -> str | None:
+    """That no broker is in a rack, so that it has no effect; None if one is, or the racks are not known yet."""
+    known = sorted({each for each in racks.values() if each is not None})
+    if not racks or rack in known:
+        return None
+    there = f"their racks: {', '.join(known)}" if known else "they have no racks"
+    return f"no broker in rack {rack}, so leaders are read from ({there})"
+
+
 def write_textfile(metrics: ReaderMetrics, path: Path, labels: Mapping[str, str]) -> None:
     """Write a file for the textfile collector of the Prometheus node exporter.
 

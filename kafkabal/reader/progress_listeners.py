@@ -11,7 +11,7 @@ from typing import Protocol
 
 from kafkabal.errors import described
 from kafkabal.reader.epoch_progress import EpochProgress
-from kafkabal.reader.metrics import ReaderMetrics, write_textfile
+from kafkabal.reader.metrics import ReaderMetrics, rack_fault, write_textfile
 from kafkabal.reader.reader_options import ReaderOptions
 from kafkabal.reader.reader_shard import ReaderShard
 from kafkabal.reader.retention_guard import RetentionGuard
@@ -64,6 +64,8 @@ def progress_listeners(
     if shard.reader == 0:
         guard = RetentionGuard(options.manifest.topic, expires_at_s, time.time)
         found.append(lambda: guard.check(left(), metrics.samples_per_s))
+    if options.rack is not None:  # each rank has one of its own
+        found.append(_rack_listener(options.rack, metrics))
     if options.metrics_file is not None:
         path, labels = options.metrics_file, {"topic": options.manifest.topic, "reader": str(shard.reader)}
         if shard.readers > 1:  # readers in other processes would replace the file
@@ -79,6 +81,20 @@ def progress_listeners(
         at_end.callback(group.close)
         found.append(lambda: group.commit(fraction_done()))
     return found
+
+
+def _rack_listener(rack: str, metrics: ReaderMetrics) -> Callable[[], None]:
+    """Warns once if the rack is not one of the cluster, and costs cross-rack traffic that it was meant to avoid."""
+    has_warned = False
+
+    def call() -> None:
+        nonlocal has_warned
+        fault = None if has_warned else rack_fault(rack, metrics.racks)
+        if fault is not None:
+            has_warned = True
+            warnings.warn(fault, stacklevel=2)
+
+    return call
 
 
 def _isolated(listener: Callable[[], None], name: str) -> Callable[[], None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from kafkabal.cli.commands.read import _counting_if_needed, _warn_of_rack
+from kafkabal.cli.commands.read import _counting_if_needed, _reader_warnings, _warn_of_rack
 from kafkabal.errors import DriftError
 from kafkabal.reader.block_loader import UncountedOffsetsError
 from kafkabal.reader.manifest import Manifest
@@ -116,6 +117,15 @@ def test_a_rack_without_brokers_is_warned_of(racks: dict[int, str | None], expec
     warned: list[str] = []
     _warn_of_rack("r7", racks, SimpleNamespace(warn=warned.append))  # type: ignore[arg-type]
     assert warned == ([] if expected is None else [expected])
+
+
+def test_warnings_of_the_reader_are_those_of_the_command() -> None:
+    """Such as of retention: one line, without the file and the line of code that Python shows."""
+    warned: list[str] = []
+    with _reader_warnings(SimpleNamespace(warn=warned.append)):  # type: ignore[arg-type]
+        warnings.simplefilter("always")
+        warnings.warn("topic t: retention deletes records in 5 s", stacklevel=1)
+    assert warned == ["topic t: retention deletes records in 5 s"]
 
 
 def test_a_topic_with_unexpected_gaps_is_counted_and_read_again() -> None:

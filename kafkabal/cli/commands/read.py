@@ -1,6 +1,7 @@
 """``kafkabal read``: how fast a topic can be read, its files on disk again, or its records as they come."""
 
 import io
+import warnings
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from kafkabal.config import ConnectionSettings
-    from kafkabal.reader import Manifest, Measurement, RestoreResult, Sample, TopicReader
+    from kafkabal.reader import Manifest, Measurement, RestoreResult, Sample
     from kafkabal.reporting.transfer_textfile import TransferTextfile
 
 T = TypeVar("T")
@@ -242,7 +243,7 @@ def _restore(
         from kafkabal.reader import FolderRestore, TopicReader
         from kafkabal.reporting.read_report import restore_report
 
-        def restored_once(count: bool | None) -> "tuple[TopicReader, RestoreResult]":
+        def restored_once(count: bool | None) -> "RestoreResult":
             with ExitStack() as opened:
                 # refuse a folder that cannot be written before the topic is read to pin it
                 restore = opened.enter_context(FolderRestore(folder))
@@ -261,10 +262,10 @@ def _restore(
                 # the metrics count the last sample only at the end
                 written.update(data.metrics.samples, data.metrics.size_bytes)
                 bar.update(data.manifest.size_bytes, note=counted_noun(data.metrics.samples, "record"))
-            return data, restored
+            return restored
 
-        data, restored = _counting_if_needed(restored_once, context)
-    _warn_of_rack(options.rack, data.metrics.racks, context)
+        with _reader_warnings(context):
+            restored = _counting_if_needed(restored_once, context)
     show_report(restore_report(topic, folder, restored), output, context)
     if restored.failures:
         raise PartialFailureError(
@@ -273,6 +274,14 @@ def _restore(
             restored.failures,
             hint="send them again with 'kafkabal produce'",
         )
+
+
+@contextmanager
+def _reader_warnings(context: CommandContext) -> "Iterator[None]":
+    """Show warnings of a reader in this process, such as of a rack or of retention, as those of the command."""
+    with warnings.catch_warnings():
+        warnings.showwarning = lambda message, *_: context.warn(str(message))
+        yield
 
 
 def _counting_if_needed(read_topic: "Callable[[bool | None], T]", context: CommandContext) -> "T":
@@ -342,10 +351,11 @@ def _print(line: bytes, context: CommandContext) -> None:
 
 
 def _warn_of_rack(rack: str | None, racks: "Mapping[int, str | None]", context: CommandContext) -> None:
-    known = sorted({each for each in racks.values() if each is not None})
-    if rack is not None and racks and rack not in known:
-        there = f"their racks: {', '.join(known)}" if known else "they have no racks"
-        context.warn(f"no broker in rack {rack}, so leaders are read from ({there})")
+    from kafkabal.reader import rack_fault
+
+    fault = None if rack is None else rack_fault(rack, racks)
+    if fault is not None:
+        context.warn(fault)
 
 
 def _topic_id(connection: "ConnectionSettings", topic: str) -> str:

@@ -444,6 +444,18 @@ def test_metrics_end_no_training(read: Any, tmp_path: Path) -> None:
         assert len(list(read(metrics_file=tmp_path / "missing" / "a.prom"))) == 331
 
 
+def test_a_rack_without_brokers_is_warned_of(read: Any) -> None:
+    """A mistyped rack would silently cost the traffic between racks that it is meant to avoid."""
+    data = read(rack="r7")
+    data.metrics.racks = {1: "r0", 2: "r1"}
+    with pytest.warns(UserWarning, match=r"no broker in rack r7, so leaders are read from \(their racks: r0, r1\)"):
+        assert len(list(data)) == 331
+    data.metrics.racks = {1: "r0", 2: "r7"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        list(data)
+
+
 def test_any_rack_can_be_a_label(tmp_path: Path) -> None:
     """A quote or a backslash in its name leaves the textfile readable."""
     rack = 'a"b\\c\nd'
