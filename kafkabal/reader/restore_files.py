@@ -15,15 +15,21 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import file_digest, sha256
 from pathlib import Path
-from typing import Final
+from secrets import token_hex
+from typing import TYPE_CHECKING, Final
 
 from kafkabal.atomic_files import make_folder_of, parse_path, replacing
-from kafkabal.errors import OutputError, UsageError
+from kafkabal.errors import BusyError, OutputError, UsageError
+from kafkabal.file_locks import acquire_file_lock
 from kafkabal.reader.join_file_pieces import parse_chunk
 from kafkabal.reader.sample import Sample
 from kafkabal.sources import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER
 
+if TYPE_CHECKING:
+    from filelock import FileLock
+
 _PIECES: Final = ".kafkabal-pieces"
+_LOCK: Final = "lock"
 _SHA256: Final = re.compile(rb"[0-9a-f]{64}")
 _SHOWN_BYTES: Final = 80
 """Length of a header in a message, which is one line."""
@@ -87,15 +93,17 @@ class FolderRestore:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._pieces = folder / _PIECES
+        self._pieces = folder / _PIECES / token_hex(4)
+        """A folder of this run, since several topics may be restored into one folder at once."""
+        self._lock: FileLock | None = None
+        """Held while it exists."""
         self._pieced_versions = 0
         self._versions: dict[str, _FileVersion] = {}
         """By path."""
         try:
             self._is_new = not folder.exists()
             folder.mkdir(parents=True, exist_ok=True)
-            if self._pieces.exists():  # left by a killed run, the last one perhaps half written
-                shutil.rmtree(self._pieces)
+            self._remove_leftovers()
         except FileExistsError as error:
             raise OutputError(f"{folder}: cannot be written: not a folder") from error
         except OSError as error:
@@ -117,7 +125,7 @@ class FolderRestore:
         except OSError as error:
             raise OutputError(f"{self._folder}: cannot be written: {error.strerror or error}") from error
         finally:
-            shutil.rmtree(self._pieces, ignore_errors=True)
+            self._remove_pieces()
         return self._result()
 
     def __enter__(self) -> FolderRestore:
@@ -125,8 +133,21 @@ class FolderRestore:
 
     def __exit__(self, *error: object) -> None:
         if self._is_new:
-            with suppress(OSError):  # it may not be empty
-                self._folder.rmdir()
+            _remove_if_empty(self._folder)
+
+    def _remove_leftovers(self) -> None:
+        """Remove the pieces of killed runs, the last one perhaps half written."""
+        for left in [*self._pieces.parent.glob("*")]:
+            with suppress(BusyError, OutputError):  # of a run that is alive, or on a file system without locks
+                acquire_file_lock(left / _LOCK, lambda: BusyError(f"{self._folder}: is being restored to")).release()
+                shutil.rmtree(left, ignore_errors=True)
+        _remove_if_empty(self._pieces.parent)
+
+    def _remove_pieces(self) -> None:
+        if self._lock is not None:
+            self._lock.release()
+        shutil.rmtree(self._pieces, ignore_errors=True)
+        _remove_if_empty(self._pieces.parent)
 
     def _add(self, sample: Sample) -> None:
         """Write the file of a sample, or store the piece."""
@@ -181,6 +202,9 @@ class FolderRestore:
     def _store_piece(self, version: _FileVersion, target: Path, number: int, of: int, value: bytes) -> None:
         pieces = version.pieces.get(of)
         if pieces is None:
+            if self._lock is None:
+                with suppress(OutputError):  # a file system without locks
+                    self._lock = acquire_file_lock(self._pieces / _LOCK)
             self._pieced_versions += 1
             pieces = version.pieces[of] = _Pieces(self._pieces / str(self._pieced_versions), of)
             pieces.folder.mkdir(parents=True)
@@ -212,6 +236,11 @@ class FolderRestore:
             with replacing(target, flush=False) as file:
                 file.writelines(values)
         version.is_restored, version.is_written, version.size_bytes = True, not is_there, size_bytes
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _path_in_folder(path: str, where: str) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -126,6 +126,28 @@ def test_an_interrupted_run_leaves_no_pieces(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         FolderRestore(tmp_path).write_all(interrupted())
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_several_topics_can_be_restored_to_a_folder_at_once(tmp_path: Path) -> None:
+    """A run that begins or ends leaves the pieces of another alone."""
+
+    def records(name: str, other: Iterable[Sample]) -> Iterator[Sample]:
+        yield _record(name, b"x", whole=b"xy", chunk="1/2")
+        FolderRestore(tmp_path).write_all(other)
+        yield _record(name, b"y", whole=b"xy", chunk="2/2")
+
+    restored = FolderRestore(tmp_path).write_all(records("a", records("b", [])))
+    assert restored.failures == []
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"xy", "b": b"xy"}
+
+
+def test_pieces_of_a_killed_run_are_removed(tmp_path: Path) -> None:
+    """Its lock ended with it; none of its pieces is taken for one of this run."""
+    left = tmp_path / ".kafkabal-pieces" / "0badcafe" / "1"
+    left.mkdir(parents=True)
+    (left / "1").write_bytes(b"half")
+    FolderRestore(tmp_path).write_all([_record("a", b"x")])
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
 
 
