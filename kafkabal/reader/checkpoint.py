@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,11 +67,11 @@ class Checkpoint:
                 raise UsageError(f"unknown format of a reader's state: {state['kafkabal_reader']}")
             found = cls(
                 identity=str(state["identity"]),
-                seed=None if state["seed"] is None else int(state["seed"]),
+                seed=None if state["seed"] is None else index(state["seed"]),
                 progress=EpochProgress.from_dict(state),
-                reader=int(state["reader"]),
-                readers=int(state["readers"]),
-                taken=int(state["taken"]),
+                reader=index(state["reader"]),
+                readers=index(state["readers"]),
+                taken=index(state["taken"]),
                 ranges=_ranges(state.get("ranges")),
             )
         except KeyError as error:

@@ -61,9 +61,9 @@ class TopicReader:
     on_error
         What to do with a sample that the decoder refuses: ``raise``, ``skip`` or ``count``.
     prefetch
-        Memory for open and prefetched blocks, such as ``256MiB``.
+        Memory for open and prefetched blocks: bytes, or text such as ``256MiB``.
     cache, cache_bytes
-        A folder to cache blocks in on a local disk, and its limit; readers may share it.
+        A folder to cache blocks in on a local disk, and its limit in bytes or as text; readers may share it.
     rack
         Read from replicas in this rack if they are in sync.
     rank, world_size

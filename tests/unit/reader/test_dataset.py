@@ -619,6 +619,8 @@ def test_states_of_readers_that_share_work_are_combined(read: Any, topic: Memory
         ("ranges", []),
         ("ranges", 7),
         ("seed", "x"),
+        ("taken", 1.5),
+        ("reader", "0"),
     ],
 )
 def test_a_damaged_state_is_named(read: Any, key: str, value: Any) -> None:
