@@ -177,12 +177,15 @@ class _Run:
             raise
 
     def restore_only(self, in_flight: Collection[TopicPartition]) -> RunResult:
-        # a broker that was drained completely is about to be stopped, and stays cordoned
-        is_cut_short = self._context.state.outcome not in (RunOutcome.COMPLETE, RunOutcome.PARTIAL)
+        before = self._context.state.outcome
         left = self._restore_for_good(in_flight)
-        if is_cut_short and not in_flight:
+        if in_flight:
+            return self._close(RunOutcome.DETACHED, left.pending)
+        # a broker that was drained completely is about to be stopped, and stays cordoned
+        if before not in (RunOutcome.COMPLETE, RunOutcome.PARTIAL):
             lift_cordons(self._context)
-        return self._close(RunOutcome.DETACHED if in_flight else RunOutcome.STOPPED, left.pending)
+        # a run that has done all that it was to do must not look like one to resume or to roll back
+        return self._close(before if before is RunOutcome.COMPLETE else RunOutcome.STOPPED, left.pending)
 
     def _move_and_lead(self) -> RunResult:
         context = self._context

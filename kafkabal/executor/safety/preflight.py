@@ -163,8 +163,8 @@ def _unfinished(found: FoundRun | None, carried: Collection[RunPartition]) -> Pr
         )
         return PreflightCheck("earlier run", CheckVerdict.WARNING, message)
     if waiting := found.rates_left:
-        brokers = ", ".join(sorted({original.resource for original in waiting}))
-        message = f"throttles of run {found.record.run_id} remain on brokers {brokers}; this run restores them"
+        brokers = brokers_by_id(sorted({int(original.resource) for original in waiting}))
+        message = f"throttles of run {found.record.run_id} remain on {brokers}; this run restores them"
         return PreflightCheck("earlier run", CheckVerdict.WARNING, message)
     message = (
         f"run {found.record.run_id} of {found.record.host} is unfinished (phase: {found.state.phase}): "

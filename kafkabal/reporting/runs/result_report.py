@@ -25,7 +25,7 @@ def summary(result: RunResult, *, only_restores: bool = False) -> str:
         parts.append("reassignments in flight continue under their throttle")
     if result.pending:
         parts.append(f"still set: {', '.join(result.pending)}")
-    elif result.outcome is not RunOutcome.COMPLETE:
+    elif only_restores or result.outcome is not RunOutcome.COMPLETE:
         parts.append("all throttles restored")
     return f"run {result.run_id}: {'; '.join(parts)}"
 
