@@ -38,7 +38,12 @@ def moves_table(changes: Sequence[PartitionChange], shown_rows: int | None = FIR
                 key="previous_leader", title="", values=[p.leader if p and p.leader >= 0 else None for p in previous]
             ),
             Column(key="leader", title="", values=[c.replicas[0] for c in ordered]),
-            Column(key="bytes", title="bytes", kind=ValueKind.BYTES, values=[c.bytes for c in ordered]),
+            Column(
+                key="bytes",
+                title="bytes",
+                kind=ValueKind.BYTES,
+                values=[c.bytes if c.previous is not None else None for c in ordered],
+            ),
             Column(
                 key="log_dir_bytes",
                 title="between log dirs",

@@ -40,7 +40,7 @@ def plan_report(
         facts=(
             Fact(key="plan_id", value=plan.plan_id, title="plan"),
             Fact(key="partitions", value=len(plan.partitions)),
-            Fact(key="moved_bytes", value=plan.moved_bytes),
+            Fact(key="moved_bytes", value=plan.moved_bytes if _is_complete(plan) else None),
             Fact(key="log_dir_bytes", value=plan.log_dir_bytes),
             Fact(
                 key="bound_bytes",
@@ -73,7 +73,14 @@ def _headline(plan: Plan) -> str:
     within = f", {format_bytes(plan.log_dir_bytes)} between log dirs" if plan.log_dir_bytes else ""
     count = len(plan.partitions)
     change = f"{counted_noun(count, 'partition')} {'changes' if count == 1 else 'change'}"
+    if not _is_complete(plan):
+        return f"{change}; bytes unknown: the plan of another tool does not say where replicas were"
     return f"{change}, {format_bytes(plan.moved_bytes)} between brokers{within}"
+
+
+def _is_complete(plan: Plan) -> bool:
+    """Whether the plan says where replicas were, which those of other tools do not."""
+    return all(change.previous is not None for change in plan.partitions)
 
 
 def _nothing(plan: Plan) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from kafkabal.plan.plan import Plan, ScoreChange
+from kafkabal.plan.plan import PartitionChange, Plan, ScoreChange
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.plan_report import plan_report
@@ -28,6 +29,15 @@ def test_an_empty_plan_without_scores_says_nothing_about_bands() -> None:
     """An empty file of Kafka's own tool has no scores, so whether they are inside their bands is unknown."""
     headline = plan_report(Plan(partitions=(), scores={}), "rebalance show").headline
     assert headline == "nothing to do: the plan contains no partition"
+
+
+def test_the_bytes_of_a_plan_of_another_tool_are_unknown() -> None:
+    """A file of Kafka's own tool does not say where replicas were: its bytes are unknown, not 0."""
+    change = PartitionChange(topic="t", partition=0, replicas=(2, 3), log_dirs=("any", "any"))
+    report = plan_report(Plan(partitions=(change,)), "rebalance show")
+    assert report.headline.startswith("1 partition changes; bytes unknown: ")
+    document = json.loads(render(report, "json", OutputCapabilities()))
+    assert (document["moved_bytes"], document["moves"][0]["bytes"]) == (None, None)
 
 
 def test_an_empty_plan_of_a_broken_cluster_does_not_call_it_balanced() -> None:
