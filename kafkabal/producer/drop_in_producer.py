@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 from weakref import WeakSet, finalize, ref
 
 import confluent_kafka
+from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import Producer as Client
 
 from kafkabal.clusters import connect
@@ -153,9 +154,10 @@ class Producer(Client):
                 slot.left_bytes = left_bytes - size_bytes
                 try:
                     return _send(self, topic, value, None, slot.partition, callback or on_delivery)
-                except BaseException:
+                except BaseException as error:
                     slot.left_bytes += size_bytes
-                    raise
+                    if not _is_partition_gone(error):
+                        raise
         return self._produce_routed(topic, value, key, partition, callback or on_delivery, timestamp, headers)
 
     def produce_batch(
@@ -232,10 +234,15 @@ class Producer(Client):
         )
         try:
             super().produce(topic, value, key, picked, on_delivery, on_delivery, at_ms, headers)
-        except BaseException:
+        except BaseException as error:
             router.not_sent(picked, size_bytes)
-            raise
-        self._slots[topic] = router.slot
+            if not _is_partition_gone(error):
+                raise
+            router.leave_slot()
+        else:
+            self._slots[topic] = router.slot
+            return
+        super().produce(topic, value, key, UNROUTED, report, report, at_ms, headers)
 
     def _produce_runs(
         self, router: SlotRouter, messages: list[dict[str, Any]], sizes: list[int], report: Report | None
@@ -249,11 +256,11 @@ class Producer(Client):
             else:
                 with with_report(run[0], first_report, report or self._report):
                     taken = super().produce_batch(router.topic, run, partition, on_delivery=report)
-            queued += taken
             if taken < len(run):
                 for size_bytes, message in zip(sizes[first:end], run, strict=True):
                     if "_error" in message:
                         router.not_sent(partition, size_bytes)
+            queued += taken or self._produce_past_gone_partition(router, run, report)
         self._slots[router.topic] = router.slot
         return queued
 
@@ -267,6 +274,18 @@ class Producer(Client):
         taken: int = super().produce_batch(router.topic, [message], picked, on_delivery=on_delivery)
         if not taken:
             router.not_sent(picked, size_bytes)
+        return taken or self._produce_past_gone_partition(router, [message], report)
+
+    def _produce_past_gone_partition(
+        self, router: SlotRouter, refused: list[dict[str, Any]], report: Report | None
+    ) -> int:
+        """Queue records that the client refused because the topic no longer has their partition, if that is why."""
+        if not _is_partition_gone(KafkaException(refused[0].get("_error"))):
+            return 0
+        router.leave_slot()
+        for message in refused:
+            message.pop("_error", None)
+        taken: int = super().produce_batch(router.topic, refused, UNROUTED, on_delivery=report)
         return taken
 
     def _router(self, topic: str, explicit: int) -> SlotRouter | None:
@@ -299,6 +318,12 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def _is_partition_gone(error: BaseException) -> bool:
+    """Whether the client refused a record because the topic, re-created since the last view, has fewer partitions."""
+    fault = error.args[0] if isinstance(error, KafkaException) and error.args else None
+    return isinstance(fault, KafkaError) and fault.code() == KafkaError._UNKNOWN_PARTITION  # noqa: SLF001 - no public name
 
 
 def open_cluster(connection: ConnectionSettings, settings: Settings | None) -> ClosableReader:

@@ -12,10 +12,11 @@ from kafkabal.config import DEFAULT_POLICY, DEFAULT_REFRESH_S, DEFAULT_ROUTED_SC
 from kafkabal.errors import UsageError
 from kafkabal.producer.policy_for_librdkafka import client_policy
 from kafkabal.producer.slot_router import RoutingStatus
-from kafkabal.routing import PolicyChoice, load_policy
+from kafkabal.routing import Feedback, PolicyChoice, load_policy
 from kafkabal.scoring import WeightedScore, load_scores
 
 PREFIX: Final = "kafkabal."
+_ONLY_ERRORS: Final = "delivery.report.only.error"
 _SEED_BITS: Final = 32
 _KEYS: Final = (
     "any.key.order",
@@ -82,7 +83,13 @@ def split_options(config: Mapping[Any, Any]) -> tuple[RoutingOptions, dict[str, 
 def _policy(text: Any, client: Mapping[str, Any]) -> PolicyChoice:
     if not isinstance(text, str):
         raise UsageError(f"{PREFIX}policy: not a name: {text!r}", hint="see 'kafkabal policies'")
-    return client_policy(load_policy(text), client).checked()
+    choice = load_policy(text)
+    if choice.about.feedback is Feedback.ACKS and client.get(_ONLY_ERRORS) is True:
+        raise UsageError(
+            f"{_ONLY_ERRORS}: policy {choice.about.name!r} learns from all delivery reports",
+            hint="leave the setting out, or choose a policy that does not learn from acks (see 'kafkabal policies')",
+        )
+    return client_policy(choice, client).checked()
 
 
 def _scores(value: Any) -> tuple[WeightedScore, ...]:

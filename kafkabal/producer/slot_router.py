@@ -63,6 +63,9 @@ class SlotRouter(TopicRouter):
         Seconds; the clock that the policy was given.
     failed
         Called with the error of a policy that could not use a view.
+    recreated
+        Called in place of :meth:`show` when the topic was re-created with fewer partitions: what the policy has counted
+        by partition means nothing any more.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class SlotRouter(TopicRouter):
         any_key_order: bool,
         clock: Callable[[], float],
         failed: Callable[[Exception], None],
+        recreated: Callable[[RoutingView, int], None],
     ) -> None:
         super().__init__(topic, policy, failed)
         self.routes_keys = any_key_order or policy.about.keeps_key_order
@@ -80,6 +84,7 @@ class SlotRouter(TopicRouter):
         self.first_reading = Event()
         """Set once records are routed, or the cluster could not be read."""
         self._clock = clock
+        self._recreated = recreated
         self._slot_policy = policy if isinstance(policy, SlotPolicy) else None
         self._enter_slot: Callable[[int], int] | None = self._enter_unrouted_slot
         self._is_routing = False
@@ -142,8 +147,20 @@ class SlotRouter(TopicRouter):
             if self.learns:
                 self.acked(partition, size_bytes, nan)
 
+    def leave_slot(self) -> None:
+        """Begin another slot with the next record: the client refuses the partition of this one.
+
+        The rest of the slot counts as sent, or the policy would choose the same partition again.
+        """
+        with self._lock:
+            self.slot.left_bytes = 0
+
     def show(self, view: RoutingView, waiting_records: int) -> None:
         """Route by a new view from the next slot on; may be called by any thread."""
+        if self._view is not None and view.n_partitions < self._view.n_partitions:
+            self._recreated(view, waiting_records)
+            self.leave_slot()
+            return
         super().show(view, waiting_records)
         if not self._is_routing:
             with self._lock:

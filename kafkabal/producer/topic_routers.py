@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from threading import Lock
 from time import monotonic
 from typing import Any, Final, Protocol
@@ -17,7 +18,7 @@ from kafkabal.producer.producer_options import RoutingOptions
 from kafkabal.producer.routing_view_reader import StateReader
 from kafkabal.producer.slot_router import RoutingStatus, SlotRouter
 from kafkabal.producer.view_refresher import ViewRefresher
-from kafkabal.routing import Context
+from kafkabal.routing import Context, RoutingView
 
 LOG: Final = logging.getLogger("kafkabal.producer")
 _CLOSING_S: Final = 0.2
@@ -124,7 +125,14 @@ class TopicRouters:
             any_key_order=options.any_key_order,
             clock=self._clock,
             failed=self._on_failed,
+            recreated=partial(self._replace_router, topic),
         )
+
+    def _replace_router(self, topic: str, view: RoutingView, waiting_records: int) -> None:
+        router = self._new_router(topic)
+        router.show(view, waiting_records)
+        with self._lock:
+            self._routers = {**self._routers, topic: router}
 
     def _open(self) -> ClosableReader:
         self._cluster = self._open_cluster()

@@ -220,6 +220,53 @@ def test_records_are_routed_once_the_cluster_can_be_read(brokers: MockCluster) -
         assert sum(producer.routing()[0].broker_bytes.values()) >= 100_000
 
 
+@pytest.mark.parametrize("policy", ["score", "round-robin", "sticky", "key-hash"])
+def test_a_partition_that_the_topic_lost_stops_no_record(brokers: MockCluster, policy: str) -> None:
+    """A topic re-created with fewer partitions than the last view shows takes every record, as of the bare client."""
+    known = len(brokers.leaders)
+    brokers.leaders |= {known: 1, known + 1: 2}
+    received: list[Any] = []
+    config = {**brokers.client, "kafkabal.policy": policy, "on_delivery": lambda error, _: received.append(error)}
+    with Producer(config) as producer:
+        producer.produce(TOPIC, b"x", partition=0)  # so that the client knows the partitions
+        producer.flush()
+        for number in range(300):
+            producer.produce(TOPIC, bytes(1000))
+            producer.produce(TOPIC, bytes(1000), headers={"a": "b"})
+            producer.produce(TOPIC, bytes(1000), key=b"%d" % number)
+        plain = [{"value": bytes(1000)} for _ in range(300)]
+        keyed = [{"value": bytes(1000), "key": b"%d" % number} for number in range(300)]
+        assert producer.produce_batch(TOPIC, plain) == 300
+        assert producer.produce_batch(TOPIC, keyed) == 300
+        with pytest.raises(KafkaException, match="Unknown partition"):
+            producer.produce(TOPIC, b"x", partition=known)
+        producer.flush()
+    assert received == [None] * 1501
+    assert not any("_error" in message for message in plain + keyed)
+    assert set(sent(brokers, 1501)) <= set(range(known))
+
+
+@pytest.mark.parametrize("policy", ["score", "sticky", "adaptive", "c3", "power-of-d", "key-hash"])
+def test_a_topic_that_shrank_is_routed_anew(brokers: MockCluster, policy: str) -> None:
+    """Records in flight to partitions that are gone disturb no policy, and the next ones go where the view says."""
+    received: list[Any] = []
+    with Producer({**brokers.client, "kafkabal.policy": policy, "kafkabal.refresh.ms": 100}) as producer:
+        for _ in range(300):
+            producer.produce(TOPIC, bytes(1000), on_delivery=lambda error, _: received.append(error))
+        brokers.leaders = {0: brokers.leaders[0]}
+        reads = len(brokers.reads)
+        while len(brokers.reads) < reads + 2:
+            producer.flush(0.01)
+        (status,) = producer.routing()
+        assert sum(status.broker_bytes.values()) == 0
+        for _ in range(300):
+            producer.produce(
+                TOPIC, bytes(1000), on_delivery=lambda error, message: received.append(message.partition())
+            )
+        producer.flush()
+    assert received == [None] * 300 + [0] * 300
+
+
 def test_metrics_are_called_back(brokers: MockCluster) -> None:
     """Metrics of each topic are passed to the callback after each reading."""
     received: list[RoutingStatus] = []
@@ -512,6 +559,10 @@ def test_a_failing_callback_stops_no_delivery(brokers: MockCluster) -> None:
         ({"kafkabal.refresh.ms": "soon"}, "kafkabal.refresh.ms: not a number: 'soon'"),
         ({"kafkabal.any.key.order": "perhaps"}, "kafkabal.any.key.order: expected true or false"),
         ({"kafkabal.metrics_cb": 3}, "kafkabal.metrics_cb: not callable: 3"),
+        (
+            {"kafkabal.policy": "c3", "delivery.report.only.error": True},
+            "delivery.report.only.error: policy 'c3' learns from all delivery reports",
+        ),
     ],
 )
 def test_wrong_settings_are_named(mock_cluster: MockCluster, setting: dict[str, Any], said: str) -> None:

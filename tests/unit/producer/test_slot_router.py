@@ -16,7 +16,9 @@ def test_short_slots_share_one_report_of_settled_bytes() -> None:
     """In a nearly empty topic each slot is one record: settled records are reported once per batch and partition."""
     view = view_of(build_workload_cluster(WorkloadCluster(brokers=4)), TOPIC, load_scores(["disk"]))
     policy = load_policy("score").create(Context(seed=1, clock=lambda: 0.0))
-    router = SlotRouter(TOPIC, policy, any_key_order=False, clock=lambda: 0.0, failed=lambda _: None)
+    router = SlotRouter(
+        TOPIC, policy, any_key_order=False, clock=lambda: 0.0, failed=lambda _: None, recreated=lambda *_: None
+    )
     router.show(view, 0)
     reports: list[tuple[int, Report]] = []
     sent = [0] * view.n_partitions
