@@ -90,6 +90,8 @@ def _python_rows(batch: Any, number: int) -> list[Fields]:
     try:
         rows: list[Fields] = batch.to_pylist()
     except (ValueError, OverflowError) as error:  # such as duplicate field names within a column
+        if "Install pandas" in str(error):
+            raise BadRowError(number, "times in nanoseconds require pandas", "pip install pandas") from error
         raise BadRowError(number, f"cannot read: {error}") from error
     return rows
 

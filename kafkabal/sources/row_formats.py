@@ -61,7 +61,7 @@ _SUFFIXES: Final[Mapping[str, RowFormat]] = {
     ".tfrecords": RowFormat.TFRECORD,
     ".tar": RowFormat.WEBDATASET,
 }
-_PACKED_ARCHIVES: Final = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz")
+_PACKED_ARCHIVES: Final = (".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst", ".tzst")
 
 
 def format_by_name(name: str | None) -> RowFormat | None:

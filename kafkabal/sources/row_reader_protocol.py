@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, Any, Final, NamedTuple, TypeAlias
 
 from kafkabal.sources.source_protocol import Headers
 
 Fields: TypeAlias = "dict[str, Any]"
+
+MOST_RECORD_BYTES: Final = 1 << 31
+"""Where Kafka's batches end. A greater length in a file means damage, or a sparse file that no memory holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

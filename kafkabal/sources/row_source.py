@@ -31,6 +31,7 @@ from kafkabal.sources.source_protocol import (
 )
 from kafkabal.sources.text_rows import PACKED_SUFFIXES, UNPACK_HINT
 from kafkabal.sources.transform import Transform, transform_block
+from kafkabal.sources.unclosed_stream import UnclosedStream
 from kafkabal.wording import counted_noun
 
 
@@ -260,7 +261,7 @@ class RowSource:
 
     def _opened(self, part: Part) -> IO[bytes]:
         if self._stream is not None:
-            return io.BufferedReader(_Unclosed(self._stream))
+            return io.BufferedReader(UnclosedStream(self._stream))
         assert self._file is not None
         try:
             file = self._file.open()
@@ -316,9 +317,9 @@ class RowSource:
         try:
             found = field_of(fields, name)
         except KeyError:
-            found = None
+            raise self._row_error(number, f"missing field {name!r}") from None
         if found is None:
-            raise self._row_error(number, f"missing field {name!r}")
+            raise self._row_error(number, f"field {name!r} is null, and cannot be the value of a record")
         return self._as_bytes(found, name, number)
 
     def _as_bytes(self, value: Any, field: str, number: int) -> bytes:
@@ -353,21 +354,6 @@ def _too_large(block: Block, limit_bytes: int) -> Iterator[RecordSize]:
         for at, size_bytes in enumerate(block.sizes):
             if size_bytes > limit_bytes:
                 yield RecordSize(block.name_of(at), size_bytes)
-
-
-class _Unclosed(io.RawIOBase):
-    """A stream that is read but not closed, since it belongs to the caller."""
-
-    def __init__(self, stream: io.BufferedIOBase) -> None:
-        self._stream = stream
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._stream.read1(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
 
 
 def _format_of(file: LocalFile | RemoteFile | None) -> RowFormat:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, Final
 
 from kafkabal.errors import UsageError
-from kafkabal.sources.row_reader_protocol import BadRowError, Rows, WantedFields
+from kafkabal.sources.row_reader_protocol import MOST_RECORD_BYTES, BadRowError, Rows, WantedFields
 
 _HEAD: Final = struct.Struct("<QI")
 _CHECKSUM: Final = struct.Struct("<I")
@@ -20,8 +20,6 @@ _MASK_DELTA: Final = 0xA282EAD8
 """TensorFlow's mask: a checksum of bytes that contain their own checksum would be weak."""
 _BLOCK_BYTES: Final = 1 << 20
 """Records are some kB, so hundreds of them share one read."""
-# a greater length means a damaged file: Kafka's batches end at 2 GiB
-_MOST_RECORD_BYTES: Final = 1 << 31
 
 
 def tfrecord_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
@@ -57,7 +55,7 @@ def _payload(head: bytes, file: IO[bytes], number: int, crc32c: Callable[[bytes]
     if len(head) < _HEAD.size:
         raise BadRowError(number, "is cut off")
     length, length_checksum = _HEAD.unpack(head)
-    if _masked(crc32c(head[:8])) != length_checksum or length > _MOST_RECORD_BYTES:
+    if _masked(crc32c(head[:8])) != length_checksum or length > MOST_RECORD_BYTES:
         raise BadRowError(number, "is not TFRecord: wrong checksum of the length")
     data = file.read(length)
     tail = file.read(_CHECKSUM.size)

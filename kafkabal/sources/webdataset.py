@@ -15,9 +15,11 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import IO, Any, Final, Self
 
+from kafkabal.errors import UsageError
 from kafkabal.sources.record_headers import CHECKSUM_HEADER, CHUNK_HEADER, LABEL_HEADER, PATH_HEADER, is_utf8
-from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields
+from kafkabal.sources.row_reader_protocol import MOST_RECORD_BYTES, BadRowError, Fields, Rows, WantedFields
 from kafkabal.sources.source_protocol import Headers, escaped_name
+from kafkabal.sources.unclosed_stream import UnclosedStream
 
 SAMPLE_FIELD: Final = "__key__"
 _LABEL_EXTENSION: Final = "cls"
@@ -27,11 +29,22 @@ _DESCRIPTIONS: Final = frozenset({"cls", "cls2", "id", "json", "txt", "index", "
 _RESERVED: Final = frozenset({SAMPLE_FIELD, PATH_HEADER, CHECKSUM_HEADER, CHUNK_HEADER})
 _BLOCK_BYTES: Final = 1 << 20
 """Members are some kB to MB, so several of them share one read."""
+
+
+def _zstd_stream(file: IO[bytes]) -> Any:
+    try:
+        from pyarrow import CompressedInputStream, PythonFile
+    except ImportError:
+        raise UsageError("reading .tar.zst requires pyarrow", hint="pip install 'kafkabal[parquet]'") from None
+    return CompressedInputStream(PythonFile(UnclosedStream(file), mode="r"), "zstd")
+
+
 # unlike tarfile's own streams, these verify checksums, and read on where a compressed file was appended to another
 _UNPACKERS: Final[Mapping[bytes, Callable[[IO[bytes]], Any]]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ\0": lzma.LZMAFile,
+    b"\x28\xb5\x2f\xfd": _zstd_stream,
 }
 _DAMAGE: Final = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError)
 
@@ -43,7 +56,7 @@ def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> I
     ------
     BadRowError
         If it is not an archive, is damaged, cut off or followed by another one, or a sample has two files of one
-        extension, a reserved one, or a hard link.
+        extension, a reserved one, a hard link, or a file that no record can hold.
     """
     texts: list[bytes] = []
     fields: list[Fields] = []
@@ -98,6 +111,10 @@ def _samples(file: IO[bytes]) -> Iterator[Fields]:
             if extension in _RESERVED or not is_utf8(extension):
                 why = "is reserved" if extension in _RESERVED else "is not UTF-8"
                 raise BadRowError(None, f"extension of {escaped_name(member.name)!r} {why}")
+            if member.size > MOST_RECORD_BYTES:
+                raise BadRowError(
+                    None, f"{escaped_name(member.name)!r} is larger than any record may be: {member.size:,} bytes"
+                )
             opened: Any = archive.extractfile(member)
             if extension in sample:
                 raise BadRowError(None, f"has two files named {member.name!r}")

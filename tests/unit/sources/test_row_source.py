@@ -149,6 +149,22 @@ def test_parquet_times_do_not_depend_on_pandas(tmp_path: Path) -> None:
     ]
 
 
+def test_times_in_nanoseconds_ask_for_pandas(tmp_path: Path) -> None:
+    """Without it pyarrow does not give them; the hint says what to install."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    try:
+        pyarrow.scalar(1, pyarrow.timestamp("ns")).as_py()
+    except ValueError:
+        path = tmp_path / "a.parquet"
+        parquet.write_table(pyarrow.table({"at": pyarrow.array([1], pyarrow.timestamp("ns"))}), path)
+        with pytest.raises(InputFileError, match="row 1: times in nanoseconds require pandas") as refused:
+            rows_of(RowSource(path))
+        assert refused.value.hint == "pip install pandas"
+    else:
+        pytest.skip("pandas is installed")
+
+
 def test_a_line_break_is_one_break(tmp_path: Path) -> None:
     """Of Windows too; another carriage return before it belongs to the line."""
     path = written(tmp_path, "a.txt", b"a\r\nb\r\r\n\r\nc\r\n")
@@ -213,6 +229,7 @@ def test_progress_of_standard_input_counts_bytes_read(tmp_path: Path, name: str)
         ("a.jsonl", b'{"k":1}\n[1]\n', {"key_field": "k"}, "line 2: is not a JSON object"),
         ("a.jsonl", b'{"k":[1]}\n', {"key_field": "k"}, "line 1: field 'k' must be text, a number or bytes"),
         ("a.jsonl", b'{"k":1}\n', {"value_field": "v"}, "line 1: missing field 'v'"),
+        ("a.jsonl", b'{"v":null}\n', {"value_field": "v"}, "line 1: field 'v' is null"),
         ("a.jsonl", b'{"k":1}\n\n{"v":1}\n', {"key_field": "k"}, "line 3: missing key field 'k'"),
         ("a.csv", b"a,b\n1,2\n3\n", {}, "line 3: number of fields differs"),
         ("a.csv", b'a,b\n1,"2\n"\n\n3\n', {}, "line 5: number of fields differs"),

@@ -6,14 +6,16 @@ import bz2
 import gzip
 import io
 import lzma
+import sys
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+import cramjam
 import pytest
 
-from kafkabal.errors import InputFileError
+from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources import webdataset
 from kafkabal.sources.row_formats import RowFormat
 from kafkabal.sources.row_reader_protocol import WantedFields
@@ -110,10 +112,14 @@ def test_no_sample_is_lost_behind_damage(tmp_path: Path, damage: Callable[[bytes
         ("a.TGZ", lambda data: gzip.compress(data[:3000]) + gzip.compress(data[3000:])),
         ("a.tar.bz2", bz2.compress),
         ("a.tar.xz", lzma.compress),
+        ("a.tar.zst", cramjam.zstd.compress),
+        ("a.tzst", lambda data: bytes(cramjam.zstd.compress(data[:3000])) + cramjam.zstd.compress(data[3000:])),
     ],
 )
 def test_compressed_archives_are_known_by_name(tmp_path: Path, name: str, pack: Callable[[bytes], bytes]) -> None:
     """All samples are read, and progress, in bytes of the file, ends at its size."""
+    if "zst" in name:
+        pytest.importorskip("pyarrow")
     path = tmp_path / name
     path.write_bytes(pack(whole(tmp_path)))
     source = RowSource(path)
@@ -159,6 +165,44 @@ def test_a_hard_link_is_refused(tmp_path: Path) -> None:
         member.type, member.linkname = tarfile.LNKTYPE, "1.jpg"
         tar.addfile(member)
     with pytest.raises(InputFileError, match=r"'2\.jpg' is a hard link"):
+        read(RowSource(path))
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[:50], lambda data: data + b"x" * 100])
+def test_damage_of_a_zstd_archive_is_found(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    """An archive that is cut off, or followed by something else, is refused."""
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.tar.zst"
+    path.write_bytes(damage(bytes(cramjam.zstd.compress(whole(tmp_path)))))
+    with pytest.raises(InputFileError, match="is not a tar archive, or cut off"):
+        read(RowSource(path))
+
+
+def test_zstd_requires_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hint names the extra that brings it."""
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    path = tmp_path / "a.tar.zst"
+    path.write_bytes(cramjam.zstd.compress(whole(tmp_path)))
+    with pytest.raises(UsageError, match="requires pyarrow") as refused:
+        read(RowSource(path))
+    assert refused.value.hint == "pip install 'kafkabal[parquet]'"
+
+
+def test_a_file_that_no_record_can_hold_is_refused(tmp_path: Path) -> None:
+    """A sparse file of terabytes takes no space in an archive, and would be read into memory."""
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as tar:
+        member = tarfile.TarInfo("1.jpg")
+        member.pax_headers = {
+            "GNU.sparse.major": "1",
+            "GNU.sparse.minor": "0",
+            "GNU.sparse.name": "1.jpg",
+            "GNU.sparse.realsize": str(3 << 40),
+        }
+        sparse_map = b"0\n".ljust(tarfile.BLOCKSIZE, b"\0")
+        member.size = len(sparse_map)
+        tar.addfile(member, io.BytesIO(sparse_map))
+    with pytest.raises(InputFileError, match=r"sample 1: '1\.jpg' is larger than any record may be"):
         read(RowSource(path))
 
 
