@@ -58,7 +58,7 @@ def positive(read: Callable[[YamlNode], float]) -> Callable[[YamlNode], Any]:
     def read_positive(node: YamlNode) -> float:
         value = read(node)
         if not value > 0:
-            raise node.error("must be above 0")
+            raise node.error(f"must be above 0: {value_parsers.text(node)!r}")
         return value
 
     return read_positive

@@ -7,8 +7,10 @@ from typing import Final
 
 from confluent_kafka import KafkaException, Producer
 
+from kafkabal.config import ClientSetting
 from kafkabal.errors import UsageError
 from kafkabal.producer.librdkafka_errors import one_line
+from kafkabal.producer.sending_client import CLIENT_DEFAULTS
 
 _OURS: Final = frozenset(
     {
@@ -41,7 +43,7 @@ def check_own_settings(settings: Mapping[str, str]) -> None:
         if name in _OURS or name.endswith(_CALLBACK):
             raise UsageError(f"{name}={value}: reserved, set by kafkabal")
         _try({name: value}, f"{name}={value}")
-    _try({"enable.idempotence": True, **settings}, ", ".join(f"{name}={value}" for name, value in settings.items()))
+    _try({**CLIENT_DEFAULTS, **settings}, ", ".join(f"{name}={value}" for name, value in settings.items()))
 
 
 def broken_promises(settings: Mapping[str, str]) -> Iterator[str]:
@@ -56,7 +58,7 @@ def broken_promises(settings: Mapping[str, str]) -> Iterator[str]:
             yield f"{name}={value}: a topic deleted during the run may be created again"
 
 
-def _try(settings: Mapping[str, str | bool | int], what: str) -> None:
+def _try(settings: Mapping[str, ClientSetting], what: str) -> None:
     """Create a producer without brokers, and discard it."""
     try:
         Producer({**_QUIET, **settings})

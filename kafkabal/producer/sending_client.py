@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from typing import Final
 
 from confluent_kafka import KafkaException, Producer
 
@@ -16,13 +17,14 @@ from kafkabal.telemetry import StatisticsReader
 # a statistics text has about a kilobyte per partition, and keeps librdkafka busy for milliseconds
 _STATISTICS_S_A_PARTITION = 0.001
 
-_DEFAULTS: Mapping[str, ClientSetting] = {
+CLIENT_DEFAULTS: Final[Mapping[str, ClientSetting]] = {
     "enable.idempotence": True,
     "linger.ms": LINGER_MS,
     "log.connection.close": False,
     # a deleted topic must not be re-created because we asked for it
     "allow.auto.create.topics": False,
 }
+"""What the user's own settings are added to."""
 
 
 _LOGGER = logging.getLogger(__name__)
@@ -45,7 +47,7 @@ def sending_client(client: Mapping[str, ClientSetting], read: StatisticsReader, 
     # librdkafka logs fatal errors at every log level; the user gets them as the error that ends the command
     logged = {} if "debug" in client else {"logger": _LOGGER}
     try:
-        return Producer({**statistics, **_DEFAULTS, **client, **logged})
+        return Producer({**statistics, **CLIENT_DEFAULTS, **client, **logged})
     except KafkaException as error:
         raise config_error_of(error.args[0]) from error
 

@@ -99,6 +99,7 @@ def test_invalid_combinations_of_options_are_refused(
         ("transactional.id=t", "transactional.id=t: reserved"),
         ("bootstrap.servers=other:9092", "bootstrap.servers=other:9092: reserved"),
         ("acks=1", "acks=1: `acks` must be set to `all`"),
+        ("message.timeout.ms=1", "message.timeout.ms=1: `message.timeout.ms` must be greater than `linger.ms`"),
     ],
 )
 def test_a_bad_producer_setting_is_named(run_cli: Callable[..., Any], data: Path, setting: str, message: str) -> None:

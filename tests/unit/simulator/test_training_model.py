@@ -73,6 +73,9 @@ def test_rates_of_brokers_are_read_from_the_file(tmp_path: Path) -> None:
     (tmp_path / "t.yaml").write_text("read_rate: {3: 0MB/s}")
     with pytest.raises(UsageError, match="must be above 0"):
         _load("nfs", tmp_path / "t.yaml")
+    (tmp_path / "t.yaml").write_text("job: {batch: 64, epochs: 0}")
+    with pytest.raises(UsageError, match="line 1: must be above 0: '0'"):
+        _load("nfs", tmp_path / "t.yaml")
 
 
 def test_slow_shards_take_their_own_rate() -> None:
