@@ -242,6 +242,8 @@ class SlotRouter(TopicRouter):
         self._sent = [0] * n_partitions
         self._next_report_at_bytes = [0] * n_partitions
         self._slot_bytes = 0
+        # the caller may still hold the slot of records that were not routed
+        self.slot.left_bytes = 0
         # a policy without slots gets an empty one, so that it picks for every record
         self.slot = Slot(UNROUTED) if self._slot_policy is None else self._slot_policy.slot
         self._enter_slot = None if self._slot_policy is None else self._slot_policy.enter_slot

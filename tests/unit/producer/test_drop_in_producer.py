@@ -206,7 +206,7 @@ def test_a_cluster_that_cannot_be_read_stops_no_record(brokers: MockCluster, cap
 
 
 def test_records_are_routed_once_the_cluster_can_be_read(brokers: MockCluster) -> None:
-    """A view that arrives late is used."""
+    """A view that arrives late is used from the next record on, however small the records are."""
     brokers.fails_with = UnreachableError("no broker responded")
     config = {**brokers.client, "kafkabal.refresh.ms": 100, "kafkabal.first.view.ms": 0}
     with Producer(config) as producer:
@@ -214,10 +214,10 @@ def test_records_are_routed_once_the_cluster_can_be_read(brokers: MockCluster) -
         brokers.fails_with = None
         while producer.routing()[0].view_age_s is None:
             producer.poll(0.01)
-        for _ in range(200):
+        for _ in range(20):
             producer.produce(TOPIC, bytes(1000))
         producer.flush()
-        assert sum(producer.routing()[0].broker_bytes.values()) >= 100_000
+        assert sum(producer.routing()[0].broker_bytes.values()) == 20_000
 
 
 @pytest.mark.parametrize("policy", ["score", "round-robin", "sticky", "key-hash"])
