@@ -36,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 
@@ -134,8 +135,10 @@ def unknown_topic(topic: str, known: Iterable[str] = ()) -> UsageError:
     from difflib import get_close_matches  # every command imports this module, and few meet this error
 
     near = get_close_matches(topic, list(known), n=3)
-    create = f"list topics with 'kafkabal inspect --by topic', or create it with 'kafkabal create {topic}'"
-    return UsageError(f"unknown topic: {topic!r}", hint=f"did you mean: {', '.join(near)}" if near else create)
+    # Kafka allows no name that a shell would need quoted
+    create = f", or create it with 'kafkabal create {topic}'" if quote(topic) == topic else ""
+    hint = f"did you mean: {', '.join(near)}" if near else f"list topics with 'kafkabal inspect --by topic'{create}"
+    return UsageError(f"unknown topic: {topic!r}", hint=hint)
 
 
 class ConfigError(UsageError):

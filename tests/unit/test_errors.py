@@ -9,7 +9,14 @@ from collections.abc import Callable
 import pytest
 
 from kafkabal import errors
-from kafkabal.errors import EXIT_CODE_MEANINGS, ExitCode, InputFileError, InterruptedRunError, KafkabalError
+from kafkabal.errors import (
+    EXIT_CODE_MEANINGS,
+    ExitCode,
+    InputFileError,
+    InterruptedRunError,
+    KafkabalError,
+    unknown_topic,
+)
 from kafkabal.reader.decoders import load_decoder
 from kafkabal.routing.registry import load_policy
 from kafkabal.scoring.registry import load_score
@@ -79,3 +86,11 @@ def test_a_missing_module_error_says_where_to_put_it(load: Callable[[str], objec
     with pytest.raises(KafkabalError) as refused:
         load("no_such_module_here:Thing")
     assert "PYTHONPATH" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("topic", "can_be_created"), [("my-topic.1_x", True), ("a b", False), ("é", False), ("", False)]
+)
+def test_only_a_topic_that_kafka_allows_is_proposed_to_be_created(topic: str, *, can_be_created: bool) -> None:
+    """A hint is a command that works when it is typed."""
+    assert (f"'kafkabal create {topic}'" in str(unknown_topic(topic).hint)) is can_be_created
