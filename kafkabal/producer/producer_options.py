@@ -13,7 +13,7 @@ from kafkabal.errors import UsageError
 from kafkabal.producer.policy_for_librdkafka import client_policy
 from kafkabal.producer.slot_router import RoutingStatus
 from kafkabal.routing import Feedback, PolicyChoice, load_policy
-from kafkabal.scoring import WeightedScore, load_scores
+from kafkabal.scoring import Need, WeightedScore, load_scores
 
 PREFIX: Final = "kafkabal."
 _ONLY_ERRORS: Final = "delivery.report.only.error"
@@ -96,7 +96,14 @@ def _scores(value: Any) -> tuple[WeightedScore, ...]:
     texts = [text.strip() for text in value.split(",")] if isinstance(value, str) else value
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
         raise UsageError(f"{PREFIX}scores: not names of scores: {value!r}", hint="write them like disk=3,leaders")
-    return load_scores(texts)
+    scores = load_scores(texts)
+    for weighted in scores:
+        if Need.PROMETHEUS in weighted.score.needs:
+            raise UsageError(
+                f"{PREFIX}scores: {weighted.score.name!r} needs a Prometheus server, which a producer does not query",
+                hint="choose another score, or send with 'kafkabal produce --prometheus'",
+            )
+    return scores
 
 
 def _text(own: Mapping[str, Any], name: str) -> str | None:
