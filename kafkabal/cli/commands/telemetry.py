@@ -255,10 +255,14 @@ def latency(
 
     collecting.check(context)
     table = LatencyTable(max_age_s=collecting.collect_s + collecting.before_s, clock=context.monotonic)
-    with _chosen(collecting, settings, context) as cluster:
+    with (
+        _chosen(collecting, settings, context) as cluster,
+        _intake(cluster, table, collecting, settings, context) as intake,
+    ):
         # before collecting: a cluster that cannot be reached would cost all that was collected
         brokers = sorted(cluster.broker_ids())
-        payloads = _collect(_intake(cluster, table, collecting, settings, context), collecting, context)
+        _collect(collecting, context)
+    payloads = _payloads(intake, context)
     show_report(latency_report(table.latencies_s(), brokers, payloads), output, context)
 
 
@@ -283,9 +287,13 @@ def errors(
 
     collecting.check(context)
     table = ProduceErrors()
-    with _chosen(collecting, settings, context) as cluster:
+    with (
+        _chosen(collecting, settings, context) as cluster,
+        _intake(cluster, table, collecting, settings, context) as intake,
+    ):
         label = cluster_label(settings, context) or cluster.cluster_id()
-        payloads = _collect(_intake(cluster, table, collecting, settings, context), collecting, context)
+        _collect(collecting, context)
+    payloads = _payloads(intake, context)
     if table.ignored:
         context.warn(f"{counted_noun(table.ignored, 'figure')} of further topics ignored")
     show_report(errors_report(table.by_topic(), payloads, label), output, context)
@@ -320,22 +328,26 @@ def show_metrics(
     table = ClientMetrics()
     if collecting.listen is not None:  # posted metrics are shown as they are: no cluster is contacted
         refuse_beside("--listen", ("--bootstrap-server", "--command-config", "--profile"), context)
-        payloads = _collect(open_http_intake(collecting.listen, table), collecting, context)
+        with open_http_intake(collecting.listen, table) as receiver:
+            _collect(collecting, context)
+        payloads = _payloads(receiver, context)
     else:
-        with _live(settings, context) as cluster:
-            payloads = _collect(_intake(cluster, table, collecting, settings, context), collecting, context)
+        with _live(settings, context) as cluster, _intake(cluster, table, collecting, settings, context) as intake:
+            _collect(collecting, context)
+        payloads = _payloads(intake, context)
     if table.ignored:
         context.warn(f"{counted_noun(table.ignored, 'value')} of further metrics ignored")
     show_report(metrics_report(table.metrics(metric or ""), payloads, shown_rows=top), output, context)
 
 
-def _collect(
-    opened: "AbstractContextManager[HttpIntake | TopicIntake]", collecting: CollectOptions, context: CommandContext
-) -> int:
-    """Collect pushes for a while; returns their number."""
-    with opened as intake:
-        context.say(f"collecting for {collecting.collect_s:g} s")
-        context.sleep(collecting.collect_s)
+def _collect(collecting: CollectOptions, context: CommandContext) -> None:
+    """Let an open intake collect pushes for a while."""
+    context.say(f"collecting for {collecting.collect_s:g} s")
+    context.sleep(collecting.collect_s)
+
+
+def _payloads(intake: "HttpIntake | TopicIntake", context: CommandContext) -> int:
+    """The number of pushes that an intake has collected; warns of those that it could not read."""
     if intake.malformed:
         context.warn(f"{counted_noun(intake.malformed, 'payload')} ignored: not OTLP metrics")
     if intake.problem:
