@@ -18,7 +18,7 @@ _PACKED: Final = (b"\x1f\x8b\x08", b"BZh91AY&SY", b"\xfd7zXZ\0", b"\x28\xb5\x2f\
 """How files of gzip, bzip2, xz and zstd begin."""
 PACKED_SUFFIXES: Final = (".gz", ".bz2", ".xz", ".zst")
 """How their names end."""
-UNPACK_HINT: Final = "decompress it first, or feed it to standard input: zcat FILE | kafkabal produce TOPIC -"
+UNPACK_HINT: Final = "decompress it to standard input, for example: zcat FILE.gz | kafkabal produce TOPIC -"
 
 
 def text_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
