@@ -58,3 +58,34 @@ def test_a_lost_copy_is_reported_with_the_offline_log_dirs() -> None:
         assert disks.loss(2, "/d0") == "log dir /d0 of broker 2 is offline"
         assert disks.loss(2, None) == f"broker 2 lost its copy: its {where} offline"
         assert disks.loss(1, None) == "broker 1 lost its copy"
+
+
+def test_dirs_of_a_broker() -> None:
+    """Without a path a copy must fit, and is counted, on every dir that the broker may choose; with one, on that."""
+    first, second = brokers(2, dirs=3, dir_bytes=1000)
+    offline = replace(second, log_dirs=[*second.log_dirs[:2], replace(second.log_dirs[2], state="offline")])
+    disks = DiskRoom(cluster([first, offline], []), 0.85)
+    disks.reserve(2, "/d0", 800)
+    disks.reserve(2, None, 30)
+    assert [disks.has_room(2, "/d0", size) for size in (20, 21)] == [True, False]
+    assert [disks.has_room(2, "/d1", size) for size in (820, 821)] == [True, False]
+    assert [disks.has_room(2, None, size) for size in (20, 21)] == [True, False]
+    assert disks.has_room(1, None, 850)
+    assert not disks.has_room(1, None, 851)
+    # an offline dir is none that the broker may choose, and takes nothing itself
+    assert disks.obstacle(2, "/d2", 1) == "log dir /d2 of broker 2 is offline"
+    assert disks.obstacle(2, "/d1", 1) is None
+    assert disks.obstacle(2, "/d1", 821) == "its destination log dir would exceed the disk limit"
+    assert disks.has_room(2, "/unknown", 10**9)
+
+
+def test_dirs_on_one_volume_share_its_room() -> None:
+    """A copy to a broker that may choose the dir counts once on the volume; one of unknown size takes everything."""
+    first, second = brokers(2, dirs=2, dir_bytes=1000)
+    shared = replace(first, log_dirs=[replace(d, volume="v") for d in first.log_dirs])
+    unknown = replace(second, log_dirs=[replace(d, total_bytes=None, usable_bytes=None) for d in second.log_dirs])
+    disks = DiskRoom(cluster([shared, unknown], []), 0.85)
+    disks.reserve(1, None, 300)
+    disks.reserve(2, "/d0", 10**12)
+    assert [disks.has_room(1, "/d1", size) for size in (550, 551)] == [True, False]
+    assert disks.has_room(2, "/d0", 10**12)

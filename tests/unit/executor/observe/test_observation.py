@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
-from kafkabal.clusters.cluster_protocol import Reassignment, ReplicaLog
-from kafkabal.executor.observe.observation import Stage
-from kafkabal.executor.reassign.target_placement import target_of
+from kafkabal.clusters.cluster_protocol import Fault, PartitionStatus, Reassignment, ReplicaLog
+from kafkabal.executor.observe.observation import Stage, observe, observe_again
+from kafkabal.executor.reassign.target_placement import TargetPlacement, target_of
+from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.executor.state.run_states import Goal
 from kafkabal.model.topic_partition import TopicPartition
 from tests.unit.executor.conftest import observation_of, planned_partition
@@ -61,3 +65,98 @@ def test_stage_during_a_rollback() -> None:
     wanted = target_of(planned_partition((1, 2, 3), (4, 2, 3)), Goal.ROLL_BACK, by_steps=False)
     going = Reassignment(replicas=(4, 2, 3, 1), adding=(4,), removing=(1,))
     assert observation_of((4, 2, 3, 1), going).stage(wanted) is Stage.WRONG_TARGET
+
+
+@pytest.mark.parametrize(
+    ("adding", "removing", "with_steps", "without"),
+    [
+        ((4,), (1,), Stage.MOVING, Stage.FOREIGN),
+        ((4, 5), (1, 2), Stage.MOVING, Stage.MOVING),
+        ((5, 4), (1, 2), Stage.WRONG_TARGET, Stage.WRONG_TARGET),
+        ((6,), (1,), Stage.FOREIGN, Stage.FOREIGN),
+    ],
+)
+def test_stage_of_a_step(adding: tuple[int, ...], removing: tuple[int, ...], with_steps: Stage, without: Stage) -> None:
+    """A run that exchanges one replica at a time knows its steps; the target in another order is none."""
+    replicas = (*adding, *(b for b in (1, 2, 3) if b not in removing), *removing)
+    going = Reassignment(replicas=replicas, adding=adding, removing=removing)
+    for by_steps, expected in ((True, with_steps), (False, without)):
+        wanted = target_of(planned_partition((1, 2, 3), (4, 5, 3)), Goal.APPLY, by_steps=by_steps)
+        assert observation_of(replicas, going).stage(wanted) is expected
+
+
+def test_bytes_that_have_arrived() -> None:
+    """At the brokers that a reassignment adds; at rest, in the copies between log dirs."""
+    wanted = target_of(planned_partition((1, 2, 3), (4, 2, 3), ("/d1", "/d1", "any")), Goal.APPLY, by_steps=False)
+    logs = {
+        4: ReplicaLog(log_dir="/d1", size_bytes=40, future_log_dir="/d0", future_bytes=4),
+        2: ReplicaLog(log_dir="/d0", size_bytes=20, future_log_dir="/d1", future_bytes=2),
+        3: ReplicaLog(log_dir="/d0", size_bytes=30),
+    }
+    going = Reassignment(replicas=(4, 2, 3, 1), adding=(4, 5), removing=(1,))
+    assert observation_of((4, 2, 3, 1), going, logs).arrived_bytes(wanted) == {4: 40}
+    assert observation_of((4, 2, 3), None, logs).arrived_bytes(wanted) == {4: 4, 2: 2}
+    del logs[4]
+    logs[2] = ReplicaLog(log_dir="/d1", size_bytes=20)
+    assert observation_of((4, 2, 3), None, logs).arrived_bytes(wanted) == {}
+
+
+class _Asked:
+    """A cluster of brokers 1 to 5 that notes whom it asks for logs; broker 5 does not respond."""
+
+    def __init__(self, replicas: dict[int, tuple[int, ...]], running: dict[int, Reassignment]) -> None:
+        self._replicas, self._running = replicas, running
+        self.asked: list[tuple[set[int], set[int]]] = []
+
+    def broker_ids(self) -> frozenset[int]:
+        """All of them."""
+        return frozenset(range(1, 6))
+
+    def reassignments(self) -> dict[TopicPartition, Reassignment]:
+        """As given."""
+        return {TopicPartition("t", n): r for n, r in self._running.items()}
+
+    def partition_status(self, topics: set[str]) -> dict[TopicPartition, PartitionStatus]:
+        """As given."""
+        assert topics == {"t"}
+        return {
+            TopicPartition("t", n): PartitionStatus(leader=r[0], replicas=r, isr=r) for n, r in self._replicas.items()
+        }
+
+    def replica_logs(self, brokers: set[int], names: set[TopicPartition]) -> tuple[dict[Any, Any], dict[int, Fault]]:
+        """None, but who was asked for what."""
+        self.asked.append((brokers, {name.partition for name in names}))
+        return {}, {5: Fault("REQUEST_TIMED_OUT", "")} if 5 in brokers else {}
+
+
+def _targets(*planned: RunPartition) -> list[TargetPlacement]:
+    return [target_of(p, Goal.APPLY, by_steps=False) for p in planned]
+
+
+def test_who_is_asked_for_logs() -> None:
+    """Live brokers with a target log dir, and those that get a copy; nobody if there are none."""
+    going = Reassignment(replicas=(4, 5, 1, 2), adding=(4, 5), removing=(1, 2))
+    cluster = _Asked({0: (4, 5, 1, 2), 1: (1, 2)}, {0: going})
+    targets = _targets(planned_partition((1, 2), (4, 5)), planned_partition((1, 2), (9, 3), ("/d1", "/d1"), number=1))
+    seen = observe(cluster, targets)  # type: ignore[arg-type]
+    assert cluster.asked == [({3, 4, 5}, {0, 1})]
+    assert (seen.brokers, seen.responding) == (frozenset(range(1, 6)), frozenset(range(1, 5)))
+    cluster = _Asked({0: (1, 2)}, {})
+    observe(cluster, _targets(planned_partition((1, 2), (4, 5))))  # type: ignore[arg-type]
+    assert cluster.asked == []
+
+
+def test_what_is_observed_again() -> None:
+    """Replicas anew, brokers and reassignments as before; logs only of partitions that are on the right brokers."""
+    targets = _targets(
+        planned_partition((1, 2), (3, 5), ("/d1", "/d1")),
+        planned_partition((1, 2), (4, 2), ("/d1", "any"), number=1),
+        planned_partition((1, 2), (1, 2), ("/d1", "any"), number=2),
+    )
+    cluster = _Asked({0: (3, 5), 1: (1, 2)}, {})
+    before = replace(observation_of((1, 2)), brokers=frozenset({1, 2, 3, 5}))
+    seen = observe_again(cluster, before, targets)  # type: ignore[arg-type]
+    assert cluster.asked == [({3, 5}, {0})]
+    assert (seen.brokers, seen.reassignments) == (before.brokers, before.reassignments)
+    assert seen.responding == {1, 2, 3}
+    assert seen.status[TopicPartition("t", 0)].replicas == (3, 5)

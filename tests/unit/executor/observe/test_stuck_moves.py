@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from kafkabal.clusters import PartitionStatus, Reassignment
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.executor.observe.stuck_moves import can_any_end
 from kafkabal.executor.run_options import RunOptions
@@ -105,3 +108,58 @@ def test_which_runs_are_taken_over(state: RunState, is_taken: bool) -> None:
     assert found.has_only_dead_left(memory) is is_taken
     assert found.moves_to_carry(memory, Plan(partitions=(change("t-1", (3,), (2,)),))) == found.moves_to_carry(memory)
     assert not found.moves_to_carry(memory, Plan(partitions=(change("t-0", (3,), (1,)),)))
+
+
+@pytest.mark.parametrize(
+    ("going", "isr", "leader", "dead", "expected"),
+    [
+        # from 1, 2, 3 to 4, 2, 3
+        pytest.param(((4,), (1,)), (1,), 1, (2, 3), True, id="can be cancelled, cannot finish"),
+        pytest.param(((4,), (1,)), (4,), 4, (), True, id="can finish, cannot be cancelled"),
+        pytest.param(((4,), (1,)), (4,), 4, (2,), False, id="a replica that stays is dead"),
+        pytest.param(((4,), (1,)), (1,), -1, (1,), False, id="the last replica in sync is dead"),
+        pytest.param(((4,), (1,)), (2, 4), -1, (), True, id="without a leader, but a replica in sync is back"),
+        pytest.param(((5,), (1,)), (), -1, (), True, id="to another placement"),
+        pytest.param(None, (), -1, (), True, id="nothing in flight"),
+    ],
+)
+def test_what_can_end(
+    going: tuple[tuple[int, ...], tuple[int, ...]] | None,
+    isr: tuple[int, ...],
+    leader: int,
+    dead: tuple[int, ...],
+    expected: bool,
+) -> None:
+    """A reassignment that can be cancelled or can finish; one of both is enough."""
+    replicas = (*going[0], 2, 3, 1) if going else (1, 2, 3)
+    running = {_NAME: Reassignment(replicas=replicas, adding=going[0], removing=going[1])} if going else {}
+    cluster = SimpleNamespace(
+        broker_ids=lambda: frozenset(range(1, 6)) - set(dead),
+        reassignments=lambda: running,
+        partition_status=lambda _: {_NAME: PartitionStatus(leader=leader, replicas=replicas, isr=isr)},
+        replica_logs=lambda *_: ({}, {}),
+    )
+    planned = planned_partition((1, 2, 3), (4, 2, 3))
+    assert can_any_end(cluster, [planned]) is expected  # type: ignore[arg-type]
+
+
+def test_broker_0_leads_like_any_other() -> None:
+    """A reassignment that it leads can finish."""
+    going = Reassignment(replicas=(0, 2, 3, 1), adding=(0,), removing=(1,))
+    cluster = SimpleNamespace(
+        broker_ids=lambda: frozenset(range(5)),
+        reassignments=lambda: {_NAME: going},
+        partition_status=lambda _: {_NAME: PartitionStatus(leader=0, replicas=going.replicas, isr=(0,))},
+        replica_logs=lambda *_: ({}, {}),
+    )
+    assert can_any_end(cluster, [planned_partition((1, 2, 3), (0, 2, 3))])  # type: ignore[arg-type]
+
+
+def test_a_step_on_the_way_can_end() -> None:
+    """A run without steps would not recognise it as its own, so that it is left to the run that began it."""
+    memory = InMemoryCluster.of(cluster(brokers(5), []))
+    memory.kafka.add_topic(TopicRow(topic="t", partitions=[partition(0, [1, 2], 1000 * GB)]))
+    assert not memory.alter_reassignments({_NAME: (3, 2)})
+    for broker in (1, 2):
+        memory.kafka.kill(broker)
+    assert can_any_end(memory, [planned_partition((1, 2), (3, 4))])

@@ -9,12 +9,20 @@ import msgspec
 import numpy as np
 import pytest
 
-from kafkabal.errors import NotAuthorizedError
+from kafkabal.errors import NotAuthorizedError, UnreachableError
 from kafkabal.executor import Goal
 from kafkabal.executor.execute_run import apply
-from kafkabal.executor.observe.cluster_load import load_between, measure_load, moves_of_plan, moves_of_run, take_sample
+from kafkabal.executor.observe.cluster_load import (
+    ClusterLoad,
+    load_between,
+    measure_load,
+    moves_of_plan,
+    moves_of_run,
+    take_sample,
+)
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.state.run_record import RunPartition
+from kafkabal.executor.throttle import auto_rate
 from kafkabal.executor.throttle.auto_rate import AutoRate, StepImpact, first_rate, next_rate
 from kafkabal.model.cluster_state import CommittedOffsets
 from kafkabal.model.topic_partition import TopicPartition
@@ -47,6 +55,7 @@ BUSY = StepImpact(used_fraction=0.9)
     ("rate", "impact", "expected"),
     [
         pytest.param(20 * MB, BUSY, 25 * MB, id="used and borne: a quarter more"),
+        pytest.param(20 * MB, StepImpact(used_fraction=0.7), 25 * MB, id="used enough"),
         pytest.param(20 * MB, StepImpact(used_fraction=0.5), None, id="not used: it stays"),
         pytest.param(20 * MB, replace(BUSY, fell_out=2), 10 * MB, id="replicas fell out: half"),
         pytest.param(20 * MB, replace(BUSY, behind=frozenset("g")), 10 * MB, id="consumer groups fall behind: half"),
@@ -155,3 +164,47 @@ def test_observations_use_the_timeout_of_the_run(scene: Any) -> None:
     apply(scene.environment(broker_timeout_s=3.0), scene.plan, options)
     reads = [call.arguments[0] for call in scene.faulty.calls if call.method == "read"]
     assert {request.deadline_s for request in reads if request.offsets} == {3.0}
+
+
+def test_reading_takes_a_small_part_of_the_time(scene: Any) -> None:
+    """A twentieth at most: on a large cluster, the steps get longer."""
+    clock, reads_s = scene.memory.kafka.clock, iter([0.5, 3.0, 0.0])
+    clock.sleep(1000.0)
+    scene.faulty.before.append(lambda call: clock.sleep(next(reads_s)) if call.method == "read" else None)
+    auto = AutoRate(scene.faulty, clock, behind_before=(), broker_timeout_s=10.0)
+    for step_s in (30.0, 60.0, 30.0):
+        began_s = clock.monotonic()
+        auto.observe({A0: (4,)}, [1], 0.5)
+        clock.sleep(step_s - 0.5 - (clock.monotonic() - began_s))
+        assert not auto.is_step_over()
+        clock.sleep(0.5)
+        assert auto.is_step_over()
+
+
+def test_an_observation_that_fails_is_not_repeated_at_once(scene: Any) -> None:
+    """The next one is due a step later: a cluster in trouble is not asked again at every poll."""
+    clock = scene.memory.kafka.clock
+    auto = AutoRate(scene.faulty, clock, behind_before=(), broker_timeout_s=10.0)
+
+    def fail(call: Any) -> None:
+        if call.method == "read":
+            raise UnreachableError("no broker")
+
+    scene.faulty.before.append(fail)
+    with pytest.raises(UnreachableError):
+        auto.observe({A0: (4,)}, [1], 0.5)
+    assert not auto.is_step_over()
+    clock.sleep(30.0)
+    assert auto.is_step_over()
+
+
+def test_groups_that_were_behind_before_do_not_count(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of those that are behind now, only the others."""
+    clock = scene.memory.kafka.clock
+    load = ClusterLoad(take_sample(scene.memory, clock).state, frozenset({"old", "new"}))
+    monkeypatch.setattr(auto_rate, "load_between", lambda *_: load)
+    auto = AutoRate(scene.memory, clock, behind_before=["old"], broker_timeout_s=10.0)
+    auto.observe({A0: (4,)}, [1], 0.5)
+    impact = auto.observe({}, [1], 0.5)
+    assert impact is not None
+    assert (impact.behind, impact.incoming_bytes_per_s) == ({"new"}, 0.0)

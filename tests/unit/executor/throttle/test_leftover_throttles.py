@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from kafkabal.clusters.cluster_protocol import Fault
-from kafkabal.clusters.config_items import ConfigChange, ResourceKind
+from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ResourceKind
 from kafkabal.errors import PartialFailureError
+from kafkabal.executor.execute_run import apply, roll_back
 from kafkabal.executor.safety.cluster_lock import LockLostError
+from kafkabal.executor.safety.lock_across_runs import lock_cluster
+from kafkabal.executor.state.run_states import RunOutcome
 from kafkabal.executor.throttle.leftover_throttles import (
     find_leftover_throttles,
     remove_leftover_throttles,
     throttles_on,
 )
+from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
+from kafkabal.model import FOLLOWER_RATE
 from kafkabal.model.topic_partition import TopicPartition
 
 
@@ -34,8 +40,9 @@ def test_throttles_that_cannot_be_removed(scene: Any, monkeypatch: pytest.Monkey
     found = find_leftover_throttles(scene.memory)
     refused = {found[0].resource: Fault("POLICY_VIOLATION", "not this one")}
     monkeypatch.setattr(scene.memory, "alter_configs", lambda _: refused)
-    with pytest.raises(PartialFailureError, match=r"cannot remove 1 of \d throttles"):
+    with pytest.raises(PartialFailureError, match=r"cannot remove 1 of \d throttles") as failed:
         remove_leftover_throttles(scene.environment(), found)
+    assert failed.value.failures == tuple((str(resource), str(fault)) for resource, fault in refused.items())
 
 
 def test_throttles_that_have_changed_since(scene: Any) -> None:
@@ -67,3 +74,50 @@ def test_a_process_that_was_suspended_deletes_nothing(scene: Any) -> None:
     with pytest.raises(LockLostError):
         remove_leftover_throttles(scene.environment(), found)
     assert find_leftover_throttles(scene.memory) == found
+
+
+def _removes(scene: Any) -> Any:
+    return msgspec.structs.replace(scene.options, removes_found_throttles=True)
+
+
+def _throttles(scene: Any) -> dict[str, set[str]]:
+    """Keys of the throttles that are set, by owner."""
+    keys = {*RATE_KEYS, *LIST_KEYS}
+    found = {owner: keys & configs.keys() for owner, configs in scene.configs_now().items() if owner != "default"}
+    return {owner: own for owner, own in found.items() if own}
+
+
+def test_a_run_removes_the_throttles_that_it_found(scene: Any) -> None:
+    """Of its brokers and topics, unless they changed meanwhile; a later rollback does not restore them."""
+    rate = ConfigChange(ConfigResource(ResourceKind.BROKER, "4"), FOLLOWER_RATE, "699000000")
+    assert set(_throttles(scene)) == {"broker 1", "broker 2", "broker 4", "topic a", "topic c"}
+    scene.memory.kafka.clock.at(3.0, lambda: scene.memory.alter_configs([rate]))
+    result = apply(scene.environment(), scene.plan, _removes(scene))
+    assert result is not None
+    assert (result.outcome, result.pending) == (RunOutcome.COMPLETE, [])
+    assert _throttles(scene) == {"broker 4": {FOLLOWER_RATE}}
+    assert scene.configs_now()["broker 4"][FOLLOWER_RATE] == "699000000"
+    roll_back(scene.environment())
+    assert _throttles(scene) == {"broker 4": {FOLLOWER_RATE}}
+
+
+def test_throttles_that_a_run_cannot_remove(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are named, with the tool's resource and the reason."""
+    alter = scene.memory.alter_configs
+
+    def refuse(changes: Any) -> Any:
+        refused = {c.resource for c in changes if str(c.resource) == "topic c" and c.value is None}
+        faults = alter([c for c in changes if c.resource not in refused])
+        return {**faults, **dict.fromkeys(refused, Fault("POLICY_VIOLATION", "no"))}
+
+    monkeypatch.setattr(scene.memory, "alter_configs", refuse)
+    result = apply(scene.environment(), scene.plan, _removes(scene))
+    assert result is not None
+    assert f"throttles of another tool on topic c: {Fault('POLICY_VIOLATION', 'no')}" in result.pending
+
+
+def test_a_lock_that_is_held_is_used_and_released(scene: Any) -> None:
+    """The same for one that is taken for the request."""
+    for lock in (lock_cluster(scene.environment(), 30.0), None):
+        remove_leftover_throttles(scene.environment(), (), lock=lock)
+        assert scene.memory.lock_holders() == ()
