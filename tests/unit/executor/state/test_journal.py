@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import errno
+import gzip
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pytest
 
+from kafkabal.clusters import ResourceKind
 from kafkabal.clusters.simulated.cluster import MemoryRecordStore
 from kafkabal.errors import InputFileError, OutputError
-from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.run_options import RunOptions, Throttle
 from kafkabal.executor.safety.cluster_lock import LockLostError
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Journal
-from kafkabal.executor.state.journal_records import Entered
+from kafkabal.executor.state.journal_records import (
+    Closed,
+    Confirmed,
+    EffectKind,
+    Entered,
+    Intended,
+    Record,
+    ThrottleRate,
+    ThrottleTaken,
+    Unanswered,
+)
 from kafkabal.executor.state.read_journal import read_journal
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
-from kafkabal.executor.state.run_states import Goal, Phase, RunState
+from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 from kafkabal.plan.plan import Placement
 
 
@@ -52,6 +65,106 @@ def test_round_trip(tmp_path: Path) -> None:
     assert content.record == _record()
     assert content.state == RunState(batches=0)
     assert content.left_behind() == "run 20260101T000000-x left nothing on the cluster"
+
+
+_RETENTION = Original(kind=ResourceKind.TOPIC, resource="t", key="retention.ms", value="1")
+_RATE = Original(kind=ResourceKind.BROKER, resource="2", key="rate")
+
+
+def test_every_record_is_read_back(tmp_path: Path) -> None:
+    """The whole header, the originals of before and after the start, and the last word of each kind of record."""
+    begun = msgspec.structs.replace(
+        _record(),
+        options=RunOptions(throttle=Throttle(bytes_per_s=3)),
+        originals=(_RETENTION,),
+        cordons=(_RATE,),
+        user="me",
+        why="--drain 3",
+    )
+    journal = Journal.create(tmp_path / "j.jsonl", begun)
+    moves = Intended(at="2", number=1, kind=EffectKind.REASSIGN, items={"t-0": [2]})
+    configs = Intended(at="4", number=2, kind=EffectKind.CONFIGS, items={})
+    journal.append(
+        Entered(at="1", goal=Goal.ROLL_BACK, phase=Phase.MOVING, openings=2, batches=5),
+        _RATE,
+        ThrottleRate(at="1", value="3"),
+        ThrottleRate(at="1", value="9"),
+        ThrottleTaken(at="1", throttle=Throttle(bytes_per_s=9), asked_at="0"),
+        moves,
+        Unanswered(at="3", number=1, error="lost"),
+        configs,
+        Confirmed(at="5", number=2, failed={"t": "no"}),
+        Closed(at="6", outcome=RunOutcome.PARTIAL, pending=["rate"], problems={"t-1": "gone"}),
+    )
+    journal.close()
+    content = read_journal(tmp_path / "j.jsonl")
+    assert content.record == begun
+    assert content.state == RunState(
+        at="6",
+        openings=2,
+        goal=Goal.ROLL_BACK,
+        phase=Phase.CLOSED,
+        rates={"3", "9"},
+        throttle=Throttle(bytes_per_s=9),
+        asked_at="0",
+        batches=6,
+        later_originals=[_RATE],
+        outcome=RunOutcome.PARTIAL,
+        pending=["rate"],
+    )
+    assert (content.effects, content.unanswered, content.problems) == (2, (moves,), {"t-1": "gone"})
+    assert content.path == tmp_path / "j.jsonl"
+
+
+_MOVES = Intended(at="", number=1, kind=EffectKind.REASSIGN, items={})
+
+
+def _entered(openings: int, batches: int | None = None) -> Entered:
+    return Entered(at="", goal=Goal.APPLY, phase=Phase.MOVING, openings=openings, batches=batches)
+
+
+@pytest.mark.parametrize(
+    ("records", "batches"),
+    [
+        ([_entered(0), _MOVES, _MOVES], 2),
+        ([_entered(0), _MOVES, Intended(at="", number=2, kind=EffectKind.ELECT, items={})], 1),
+        ([_entered(0), _MOVES, _entered(1), _MOVES], 2),
+        ([_entered(0), _MOVES, _entered(1, batches=7), _MOVES], 8),
+        # a journal of this host that begins with a reopened run, recorded by a version that did not count
+        ([_entered(1), _MOVES], None),
+        ([_entered(1, batches=7), _MOVES], 8),
+    ],
+)
+def test_requests_that_started_moves_are_counted(tmp_path: Path, records: list[Record], batches: int | None) -> None:
+    """Those of all hosts, as far as the journal can know; of other requests none."""
+    Journal.create(tmp_path / "j.jsonl", _record(), *records).close()
+    assert read_journal(tmp_path / "j.jsonl").state.batches == batches
+
+
+def test_a_run_that_is_entered_again_has_no_outcome(tmp_path: Path) -> None:
+    """A closed run that was reopened is open."""
+    closed = Closed(at="", outcome=RunOutcome.COMPLETE)
+    Journal.create(tmp_path / "j.jsonl", _record(), _entered(0), closed, _entered(1)).close()
+    state = read_journal(tmp_path / "j.jsonl").state
+    assert (state.phase, state.outcome) == (Phase.MOVING, None)
+
+
+@pytest.mark.parametrize(
+    ("records", "left"),
+    [
+        ([_entered(0)], "run {} may have reassignments in flight"),
+        ([_entered(0), _RATE], "run {} may have reassignments in flight"),
+        (
+            [_entered(0), ThrottleRate(at="", value="9"), _RATE, _RETENTION],
+            "run {} may have reassignments in flight, and throttles on broker 2, topic t",
+        ),
+        ([_entered(0), Closed(at="", outcome=RunOutcome.COMPLETE)], "run {} left nothing on the cluster"),
+    ],
+)
+def test_what_a_run_has_left_behind(tmp_path: Path, records: list[Record], left: str) -> None:
+    """Throttles are named only once a rate may have been set; a closed run has left nothing."""
+    Journal.create(tmp_path / "j.jsonl", _record(), *records).close()
+    assert read_journal(tmp_path / "j.jsonl").left_behind() == left.format(_record().run_id)
 
 
 def test_a_run_cannot_be_opened_again_on_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,6 +207,7 @@ def test_refused(tmp_path: Path, text: str, message: str, line: int) -> None:
     with pytest.raises(InputFileError, match=message) as refused:
         read_journal(path)
     assert refused.value.line == line
+    assert ("use the version of kafkabal" in (refused.value.hint or "")) == ("99" in text)
 
 
 def test_missing(tmp_path: Path) -> None:
@@ -126,12 +240,29 @@ def test_torn_tail_is_overwritten(tmp_path: Path) -> None:
     assert read_journal(path).state.goal is Goal.ROLL_BACK
 
 
-class _FillingFile:
-    """A file on a disk that accepts 10 more bytes of one write, and has room again later."""
+def test_a_record_without_the_end_of_its_line(tmp_path: Path) -> None:
+    """A crash cut off the last byte: the record may be whole, and is dropped and overwritten all the same."""
+    path = tmp_path / "j.jsonl"
+    Journal.create(path, _record()).close()
+    whole = path.read_bytes()
+    path.write_bytes(whole + msgspec.json.encode(_entered(0)))
+    content = read_journal(path)
+    assert (content.valid_bytes, content.state.phase) == (len(whole), Phase.PREPARED)
 
-    def __init__(self, file: Any) -> None:
+
+def test_an_answer_whose_request_is_unknown(tmp_path: Path) -> None:
+    """It says nothing about the others."""
+    answers = (_MOVES, Confirmed(at="", number=9), Unanswered(at="", number=1, error="lost"))
+    Journal.create(tmp_path / "j.jsonl", _record(), _entered(0), *answers).close()
+    assert read_journal(tmp_path / "j.jsonl").unanswered == (_MOVES,)
+
+
+class _FillingFile:
+    """A file on a disk that accepts so many bytes of each write, or none: by default, 10 of one and then none."""
+
+    def __init__(self, file: Any, *writes: int | None) -> None:
         self._file = file
-        self._writes = iter([10, None])
+        self._writes = iter(writes or [10, None])
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._file, name)
@@ -149,15 +280,39 @@ def test_half_a_record_on_a_disk_that_fills(tmp_path: Path, is_tolerant: bool) -
     """A record truncated by a full disk is removed: later records follow complete lines only."""
     path = tmp_path / "j.jsonl"
     journal = Journal.create(path, _record())
+    journal.append(Entered(at="now", goal=Goal.APPLY, phase=Phase.RECORDED))
     journal._file = cast("Any", _FillingFile(journal._file))
     journal.is_tolerant = is_tolerant
-    with nullcontext() if is_tolerant else pytest.raises(OutputError, match="No space left"):
+    with nullcontext() if is_tolerant else pytest.raises(OutputError, match=r"No space left.*\n.*rebalance resume"):
         journal.append(Entered(at="now", goal=Goal.APPLY, phase=Phase.MOVING))
+    assert path.read_bytes().endswith(b"\n")
+    assert (journal.gap == "No space left on device") == is_tolerant
     journal.is_tolerant = True
     for phase in (Phase.CANCELLING, Phase.RESTORING):
         journal.append(Entered(at="now", goal=Goal.APPLY, phase=phase))
     journal.close()
     assert read_journal(path).state.phase is Phase.RESTORING
+
+
+def test_records_written_in_parts(tmp_path: Path) -> None:
+    """A write that takes only a part is continued where it ended."""
+    journal = Journal.create(tmp_path / "j.jsonl", _record())
+    journal._file = cast("Any", _FillingFile(journal._file, 10, 5, 20))
+    journal.append(*(Entered(at="now", goal=Goal.ROLL_BACK, phase=phase) for phase in (Phase.MOVING, Phase.ELECTING)))
+    journal.close()
+    state = read_journal(tmp_path / "j.jsonl").state
+    assert (state.goal, state.phase) == (Goal.ROLL_BACK, Phase.ELECTING)
+
+
+def test_journals_that_cannot_be_written_to(tmp_path: Path) -> None:
+    """Standard input and a compressed file are refused: whoever reads a journal continues it."""
+    with pytest.raises(InputFileError, match="cannot be standard input"):
+        read_journal("-")
+    path = tmp_path / "j.jsonl"
+    Journal.create(path, _record()).close()
+    path.write_bytes(gzip.compress(path.read_bytes()))
+    with pytest.raises(InputFileError):
+        read_journal(path)
 
 
 def test_former_writer_does_no_harm(tmp_path: Path) -> None:
