@@ -101,7 +101,7 @@ def _scores(value: Any) -> tuple[WeightedScore, ...]:
         if Need.PROMETHEUS in weighted.score.needs:
             raise UsageError(
                 f"{PREFIX}scores: {weighted.score.name!r} needs a Prometheus server, which a producer does not query",
-                hint="choose another score, or send with 'kafkabal produce --prometheus'",
+                hint="choose another score, or send with 'kafkabal produce TOPIC FOLDER --prometheus URL'",
             )
     return scores
 
