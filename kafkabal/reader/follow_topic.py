@@ -12,7 +12,7 @@ from kafkabal.clusters.kafka import RawRecord, unpack_headers
 _MAX_BYTES = 2**20
 """Kafka's own default per partition (max.partition.fetch.bytes): new records show soon, and memory is bounded."""
 _PAUSE_S = 0.2
-"""Pause once no partition has more records; nobody who watches the output notices it."""
+"""Pause once no partition has more records; too short to be noticed in the output."""
 
 
 class TopicFollower(Protocol):

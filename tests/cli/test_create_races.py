@@ -65,7 +65,7 @@ def test_a_topic_that_appears_meanwhile_is_skipped_on_request(create: Callable[.
 def test_the_other_topics_of_a_file_are_created(
     create: Callable[..., Any], memory: InMemoryCluster, tmp_path: Path
 ) -> None:
-    """The controller rejects the one that appeared, and nothing was created; the others are placed anew."""
+    """The controller rejects the one that appeared, and nothing was created; the others are placed again."""
     file = tmp_path / "topics.yaml"
     file.write_text("topics: [{name: a, partitions: 2, replication_factor: 2}, {name: b, preset: training}]\n")
 
@@ -91,7 +91,7 @@ def test_topics_created_before_the_failure_are_named(create: Callable[..., Any],
 
 
 def test_a_topic_that_no_reading_shows_is_an_error(create: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planning anew ends after some attempts, though the brokers do not show the topic yet."""
+    """Planning again ends after some attempts, though the brokers do not show the topic yet."""
     monkeypatch.setattr(InMemoryCluster, "read", lambda *_: Reading(cluster(brokers(3), [])))
 
     outcome = create("a", "-p", "3", "-r", "2", "--if-not-exists", before=VALIDATION)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _TOPIC = "Topic"
 _ATTEMPTS = 5
-"""How often to plan anew around topics that others create at the same time; a broker learns of them with a delay."""
+"""Plans that are made if others create the same topics at the same time; a broker learns of them with a delay."""
 
 
 def parse_config(text: str) -> tuple[str, str]:
@@ -224,10 +224,10 @@ def _create(cluster: "Cluster", plan: "Callable[[], Creation]", *, tolerated: bo
     """
     attempts = _ATTEMPTS if tolerated else 1
     while True:
-        attempts -= 1
         creation = plan()
         from kafkabal.placement import TopicExistsError, create_all, validate  # after reading: it needs numpy
 
+        attempts -= 1
         wanted = _wanted(creation)
         try:
             if wanted:

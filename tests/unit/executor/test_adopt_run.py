@@ -116,7 +116,7 @@ def test_nothing_to_take_over(scene: Any) -> None:
 
 
 def test_what_metadata_does_not_show_yet(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A partition that the metadata lacks has no leader; a copy whose size nobody reports counts no bytes."""
+    """A partition that the metadata lacks has no leader; a copy of unknown size counts no bytes."""
     _started_elsewhere(scene)
     monkeypatch.setattr(scene.memory, "partition_status", lambda _: {})
     assert [f.leader for f in find_foreign(scene.environment())] == [-1, -1]

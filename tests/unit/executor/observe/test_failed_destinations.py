@@ -33,7 +33,7 @@ def test_a_dead_broker_counts_as_gone_after_the_grace() -> None:
     assert failed.gone_brokers([task], _without(4, 5), 130.0) == {4}
     assert failed.gone_brokers([task], _without(4, 5), 160.0) == {4, 5}
     assert failed.gone_brokers([task], _without(5), 161.0) == {5}
-    # back and dead again: the grace begins anew
+    # back and dead again: the grace begins again
     assert failed.gone_brokers([task], _without(4, 5), 170.0) == {5}
     assert failed.gone_brokers([], _without(4, 5), 180.0) == frozenset()
 

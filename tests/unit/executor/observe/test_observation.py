@@ -134,7 +134,7 @@ def _targets(*planned: RunPartition) -> list[TargetPlacement]:
 
 
 def test_who_is_asked_for_logs() -> None:
-    """Live brokers with a target log dir, and those that get a copy; nobody if there are none."""
+    """Live brokers with a target log dir, and those that get a copy; none if there is none."""
     going = Reassignment(replicas=(4, 5, 1, 2), adding=(4, 5), removing=(1, 2))
     cluster = _Asked({0: (4, 5, 1, 2), 1: (1, 2)}, {0: going})
     targets = _targets(planned_partition((1, 2), (4, 5)), planned_partition((1, 2), (9, 3), ("/d1", "/d1"), number=1))
@@ -147,7 +147,7 @@ def test_who_is_asked_for_logs() -> None:
 
 
 def test_what_is_observed_again() -> None:
-    """Replicas anew, brokers and reassignments as before; logs only of partitions that are on the right brokers."""
+    """Replicas are read again, brokers and reassignments are not; logs only of partitions on the right brokers."""
     targets = _targets(
         planned_partition((1, 2), (3, 5), ("/d1", "/d1")),
         planned_partition((1, 2), (4, 2), ("/d1", "any"), number=1),

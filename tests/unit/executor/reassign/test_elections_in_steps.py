@@ -122,7 +122,7 @@ def test_a_stop_between_steps(stops_after: int, attempted: int) -> None:
     cluster.refused, cluster.stops_after = {0: "REFUSED"}, stops_after
     failed = elect_preferred(cluster.context(2), [_planned(n, (3, 2)) for n in range(5)])
     expected = dict.fromkeys(range(attempted, 5), "election not attempted")
-    # a stop before the second attempt: nobody knows yet whether the first would succeed at the next
+    # a stop before the second attempt: it is unknown yet whether the first would succeed at the next
     expected |= {0: "election not attempted"}
     assert {name.partition: why for name, why in failed.items()} == expected
 
