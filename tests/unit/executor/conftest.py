@@ -21,7 +21,9 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Event
 from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle, Timeouts
 from kafkabal.executor.safety.lock_holder import LockHolder
-from kafkabal.executor.state.run_record import RunPartition
+from kafkabal.executor.state.find_run import FoundRun
+from kafkabal.executor.state.run_record import RunPartition, RunRecord
+from kafkabal.executor.state.run_states import RunState
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
@@ -269,3 +271,17 @@ def make_scene(tmp_path: Path) -> Callable[[], Scene]:
 def scene(make_scene: Callable[[], Scene]) -> Scene:
     """The unbalanced cluster, unchanged."""
     return make_scene()
+
+
+def found_run(*planned: RunPartition, state: RunState, options: RunOptions | None = None) -> FoundRun:
+    """A run of these partitions in a state, as the cluster's record of it is found without a journal."""
+    record = RunRecord(
+        run_id="r",
+        plan_id="p",
+        cluster_id="simulated",
+        started_at="",
+        host="h",
+        options=options or RunOptions(),
+        partitions=planned,
+    )
+    return FoundRun(record, state, None)

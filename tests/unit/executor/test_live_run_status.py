@@ -20,12 +20,12 @@ from kafkabal.executor.run_options import RunLimits, RunOptions
 from kafkabal.executor.safety.lock_holder import LockHolder
 from kafkabal.executor.state.find_run import FoundRun, find_run
 from kafkabal.executor.state.journal_records import EffectKind
-from kafkabal.executor.state.run_record import RunPartition, RunRecord
+from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.executor.state.run_states import Goal, Phase, RunState
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
-from tests.unit.executor.conftest import planned_partition
+from tests.unit.executor.conftest import found_run, planned_partition
 
 
 def test_status_agrees_with_the_cluster(scene: Any) -> None:
@@ -125,16 +125,7 @@ def test_status_after_another_tool_moved_a_partition(scene: Any) -> None:
 
 
 def _found(*planned: RunPartition, goal: Goal = Goal.APPLY, options: RunOptions | None = None) -> FoundRun:
-    record = RunRecord(
-        run_id="r",
-        plan_id="p",
-        cluster_id="simulated",
-        started_at="",
-        host="h",
-        options=options or RunOptions(),
-        partitions=planned,
-    )
-    return FoundRun(record, RunState(goal=goal, phase=Phase.MOVING), None)
+    return found_run(*planned, state=RunState(goal=goal, phase=Phase.MOVING), options=options)
 
 
 def _memory(*replicas: tuple[int, ...]) -> InMemoryCluster:

@@ -11,26 +11,17 @@ from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.executor.reopen_preview import PreviewedMove, preview_reopen
 from kafkabal.executor.run_options import RunLimits, RunOptions
 from kafkabal.executor.state.find_run import FoundRun
-from kafkabal.executor.state.run_record import RunPartition, RunRecord
+from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.executor.state.run_states import Goal, RunState
 from kafkabal.model import TopicPartition, TopicRow
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
-from tests.unit.executor.conftest import planned_partition
+from tests.unit.executor.conftest import found_run, planned_partition
 
 _T0 = TopicPartition("t", 0)
 
 
 def _found(*planned: RunPartition, options: RunOptions | None = None) -> FoundRun:
-    record = RunRecord(
-        run_id="r",
-        plan_id="p",
-        cluster_id="simulated",
-        started_at="",
-        host="h",
-        options=options or RunOptions(),
-        partitions=planned,
-    )
-    return FoundRun(record, RunState(), None)
+    return found_run(*planned, state=RunState(), options=options)
 
 
 def _cluster(*replicas: int, size: int = 100) -> InMemoryCluster:
