@@ -10,6 +10,7 @@ the search in pieces.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import math
 import os
@@ -42,8 +43,9 @@ def _search(disturbances: int, most_states: int | None, most_seconds: float, pat
     gc.freeze()
     gc.set_threshold(_GARBAGE)  # pending branches are no garbage, and visiting them takes long
     where = _IN_MEMORY if _IN_MEMORY.is_dir() else None
-    with tempfile.TemporaryDirectory(dir=where) as folder:
-        search = Search(progress, Path(folder), most_states=most_states, most_seconds=most_seconds, tell=_tell)
+    # below the current folder: with the name of a temporary one, states of the next part would differ from these
+    with tempfile.TemporaryDirectory(dir=where) as folder, contextlib.chdir(folder):
+        search = Search(progress, Path(), most_states=most_states, most_seconds=most_seconds, tell=_tell)
         try:
             figures = search.run()
         except ViolationError as violation:

@@ -13,6 +13,7 @@ from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_states import RunState
 from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, TopicPartition
 from kafkabal.plan import PartitionChange, Placement
+from tools.model_check.journal_digest import journals, rates_in_journal
 from tools.model_check.world import Configs, World
 
 _RATES = (LEADER_RATE, FOLLOWER_RATE)
@@ -60,12 +61,8 @@ def _known_rates(world: World, folder: Path) -> set[str]:
     for key, value in world.kafka.parts.records.items():
         if is_state_key(key):
             known |= msgspec.json.decode(value, type=RunState).rates
-    for path in folder.rglob("*.jsonl"):
-        known |= {
-            str(record["value"])
-            for line in path.read_bytes().splitlines()
-            if (record := msgspec.json.decode(line))["record"] == "rate"
-        }
+    for path in journals(folder):
+        known |= rates_in_journal(path.read_bytes())
     return known
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,15 @@ def test_search_is_continued_from_a_file(tmp_path: Path) -> None:
         save(path, 0, progress)
     assert progress.met == at_once.met
     assert progress.figures.states == at_once.figures.states
+
+
+def test_processes_of_the_search_meet_the_same_states(tmp_path: Path) -> None:
+    """What one part has explored, the next one recognises, although its files lie in another temporary folder."""
+    for name in ("one", "two"):
+        command = [sys.executable, "-m", "tools.model_check", "--disturbances", "1", "--states", "800"]
+        subprocess.run([*command, "--checkpoint", str(tmp_path / name)], check=True, capture_output=True)
+    one, two = (load(tmp_path / name, 1) for name in ("one", "two"))
+    assert one.met.keys() == two.met.keys()
 
 
 def test_search_of_other_code_is_not_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
