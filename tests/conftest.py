@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sys
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,9 +28,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 
 def pytest_configure() -> None:
-    """Restore Ctrl-C handling, which a shell's background processes ignore."""
+    """Restore Ctrl-C handling, which a shell's background processes ignore, and keep compiled modules."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # the tests start hundreds of processes: each would compile all that it imports, which doubles the time of a command
+    sys.dont_write_bytecode = False
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 _ROOT = Path(__file__).parents[1]
