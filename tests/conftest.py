@@ -40,6 +40,19 @@ _ROOT = Path(__file__).parents[1]
 _LIVE = "live: "
 _SHARED_CLUSTER = re.compile(r"\b(three_brokers|zookeeper_brokers|newest_broker)\b")
 _LINKED_BROKERS = re.compile(r"\blinked_(brokers|stage)\b")
+_EXECUTOR, _LINKED, _SHARED = "tests/live/executor", "linked brokers", "shared clusters"
+LONGEST_FIRST = (
+    _EXECUTOR,
+    _SHARED,
+    "tests/live/test_java_partitioner.py",
+    "tests/live/test_repair.py",
+    "tests/live/test_kafka_security.py",
+    "tests/live/test_telemetry.py",
+    _LINKED,
+    "tests/contract/test_cluster.py",
+    "tests/live/test_watch.py",
+)
+"""Groups of live tests that take more than a minute beside others: no worker is left with one at the end."""
 
 
 @cache
@@ -47,12 +60,19 @@ def live_group(test: str) -> str:
     """Tests of one group share clusters, and run one after the other on one worker."""
     path = test.partition("::")[0]
     if path.startswith("tests/live/executor/"):
-        return "linked brokers" if _LINKED_BROKERS.search((_ROOT / path).read_text()) else "tests/live/executor"
-    return "shared clusters" if _SHARED_CLUSTER.search((_ROOT / path).read_text()) else path
+        return _LINKED if _LINKED_BROKERS.search((_ROOT / path).read_text()) else _EXECUTOR
+    return _SHARED if _SHARED_CLUSTER.search((_ROOT / path).read_text()) else path
+
+
+def _rank(scope: str) -> int:
+    group = scope.removeprefix(_LIVE)
+    return LONGEST_FIRST.index(group) if group in LONGEST_FIRST else len(LONGEST_FIRST)
 
 
 class LiveBesideOthers(LoadScopeScheduling):
-    """Run live tests, which mostly wait, on one worker while others compute; on all once only live tests are left."""
+    """Run live tests, which mostly wait, on one worker while others compute; on all once only live tests are left.
+
+    Within both kinds the longest come first: of live tests by group, of others those with most tests."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.partition("::")[0]
@@ -61,9 +81,8 @@ class LiveBesideOthers(LoadScopeScheduling):
 
     def _assign_work_unit(self, node: WorkerController) -> None:
         wants_live = not any(self._is_live(other) for other in self.assigned_work if other is not node)
-        chosen = next((s for s in self.workqueue if s.startswith(_LIVE) is wants_live), None)
-        if chosen is not None:
-            self.workqueue.move_to_end(chosen, last=False)
+        chosen = min(self.workqueue, key=lambda scope: (scope.startswith(_LIVE) is not wants_live, _rank(scope)))
+        self.workqueue.move_to_end(chosen, last=False)
         super()._assign_work_unit(node)
 
     def _is_live(self, node: WorkerController) -> bool:
