@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
+from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -42,8 +43,9 @@ def main(argv: Sequence[str] | None = None, context: CommandContext | None = Non
         return exit_code_of(lambda: _invoke(words, world), words, world)
 
 
+@cache
 def root_command() -> Group:
-    """The whole program as one group of commands."""
+    """The whole program as one group of commands, which keeps those that were built."""
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
     app.callback(
         cls=Group,

@@ -20,6 +20,7 @@ from kafkabal.cli.framework.error_boundary import exit_code_of
 from kafkabal.cli.framework.shared_options import CLUSTER, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.typer_parameters import read_signature
+from kafkabal.cli.main import root_command
 from kafkabal.config.settings import Settings
 from kafkabal.errors import (
     BusyError,
@@ -115,7 +116,8 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         "bare": Row("A group of commands.", commands={"inner": Row("Ask before going on.", f"{here}:asking")}),
     }
-    monkeypatch.setattr("kafkabal.cli.main.COMMANDS", rows)
+    monkeypatch.setattr(root_command(), "rows", rows)
+    monkeypatch.setattr(root_command(), "_built", {})
 
 
 def test_flags_reach_the_function_in_their_own_types(run_cli: Callable[..., Any]) -> None:
@@ -139,6 +141,16 @@ def test_defaults_hold_without_flags(run_cli: Callable[..., Any]) -> None:
     assert (SEEN["share"], SEEN["size"], SEEN["count"], SEEN["names"]) == (0.5, None, 3, None)
     assert SEEN["output"].output is Format.JSON
     assert SEEN["settings"].tolerance is None
+
+
+def test_a_process_builds_a_command_once(run_cli: Callable[..., Any]) -> None:
+    """A command that is run again is the same object, and keeps nothing of the earlier run."""
+    run_cli("probe", "a", "--size", "1kB", "--share", "9%")
+    built = root_command().get_command(None, "probe")
+    run_cli("probe")
+
+    assert root_command().get_command(None, "probe") is built
+    assert (SEEN["names"], SEEN["size"], SEEN["share"]) == (None, None, 0.5)
 
 
 def test_the_environment_counts_where_no_flag_is_given(run_cli: Callable[..., Any]) -> None:

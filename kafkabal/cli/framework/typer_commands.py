@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -77,10 +78,18 @@ class Group(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         """Import a command."""
-        from kafkabal.cli.framework.build_typer_command import build_command  # only now, so that help need not know how
-
         row = self.rows.get(cmd_name)
-        return build_command(cmd_name, row) if row else None
+        if row is not None and cmd_name not in self._built:
+            # only now, so that help need not know how
+            from kafkabal.cli.framework.build_typer_command import build_command
+
+            self._built[cmd_name] = build_command(cmd_name, row)
+        return self._built.get(cmd_name) if row else None
+
+    @cached_property
+    def _built(self) -> dict[str, Any]:
+        """Commands by name: building one takes as long as running it, and tests run many in one process."""
+        return {}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command named by the first argument.
