@@ -26,6 +26,8 @@ from tools.java_producer_perf import BY_WEIGHTS, Load, build_jar, kafkabal_comma
 HERE = Path(__file__).parent
 VECTORS = HERE.parent / "unit" / "routing" / "stride_vectors.json"
 LOAD = Load(records=120_000, record_bytes=1000)
+# with as many batches at random, the fullest broker got 1.17 to 1.29 times the mean in 2,000 draws
+HALF_LOAD = Load(records=60_000, record_bytes=1000)
 # on a busy machine weights may not be read within the second that a client waits, which then starts without
 PATIENT = "kafkabal.routing.first.weights.ms=30000"
 # log dirs do not show what a client has not sent yet: on a busy machine weights then compensated for up to 0.9 MB
@@ -109,7 +111,7 @@ def fill(sandbox: Sandbox, jar: Path, scratch: Path, version: str, *settings: st
         leaders = ((1,), (2,), (3,), (1,), (2,))
         cluster.create_topics([NewTopic(name=topic, assignment=leaders) for topic in (by_weights, by_batches)])
         with published(sandbox, by_weights):
-            said = logged(sandbox, jar, scratch, version, by_weights, *settings)
+            said = logged(sandbox, jar, scratch, version, by_weights, LOAD, *settings)
         assert f"Topic {by_weights}: records without keys follow published weights" in said
         assert "weights are missing" not in said
         assert "Exception" not in said
@@ -117,13 +119,13 @@ def fill(sandbox: Sandbox, jar: Path, scratch: Path, version: str, *settings: st
 
         once = kafkabal_command(sandbox, "route", by_batches, "--publish", "--once", "--valid-for", "1ms")
         subprocess.run(once, capture_output=True, timeout=60, check=True)
-        said = logged(sandbox, jar, scratch, version, by_batches, *settings)
+        said = logged(sandbox, jar, scratch, version, by_batches, HALF_LOAD, *settings)
         assert "follow published weights" not in said
         # two brokers of three lead two partitions of five
-        assert max_over_mean(cluster, by_batches) == pytest.approx(1.2, abs=0.06)
+        assert max_over_mean(cluster, by_batches) == pytest.approx(1.2, abs=0.1)
 
 
-def logged(sandbox: Sandbox, jar: Path, scratch: Path, version: str, topic: str, *settings: str) -> str:
+def logged(sandbox: Sandbox, jar: Path, scratch: Path, version: str, topic: str, load: Load, *settings: str) -> str:
     """Write records of a kilobyte with the partitioner; returns the client's log."""
     log = scratch / "log4j2.properties"
     log.write_text(
@@ -133,7 +135,7 @@ def logged(sandbox: Sandbox, jar: Path, scratch: Path, version: str, topic: str,
     )
     options = (f"-Dlog4j2.configurationFile={log}",)
     settings = (BY_WEIGHTS, PATIENT, *settings)
-    done = write(sandbox, topic, version, LOAD, jar, scratch, settings=settings, options=options)
+    done = write(sandbox, topic, version, load, jar, scratch, settings=settings, options=options)
     assert done.exit_code == 0, done.stdout + done.stderr
-    assert f"{LOAD.records} records sent" in done.stdout, done.stdout
+    assert f"{load.records} records sent" in done.stdout, done.stdout
     return done.stdout + done.stderr

@@ -123,15 +123,3 @@ def test_a_repair_that_begins_as_a_broker_dies(sandbox: Sandbox, kafkabal: Run) 
         assert kafkabal(*repair) == (0, "", "")
         sandbox.start(dying)
         _until(lambda: not _facts(kafkabal)["n_under_replicated_partitions"])
-
-
-def test_a_plan_edited_by_hand_is_refused(kafkabal: Run, tmp_path: Path) -> None:
-    """A plan that lowers a replication factor changes nothing unless that is allowed by its name."""
-    path = tmp_path / "plan.json"
-    path.write_text(json.dumps({"version": 1, "partitions": [{"topic": "pair", "partition": 0, "replicas": [1]}]}))
-    for words in (("--yes",), ("--dry-run",)):
-        code, _, err = kafkabal("rebalance", "apply", str(path), *words)
-        assert code == 4
-        assert "pair-0 from 2 to 1" in err
-        assert "--allow replication-factor" in err
-    assert kafkabal("rebalance", "apply", str(path), "--yes", "--allow", "replication-factor")[0] == 0

@@ -1,4 +1,6 @@
-"""Four and five brokers over three racks, with three replicas: balanced as far as racks allow, and then left alone."""
+"""Four and five brokers over three racks, with three replicas: balanced as far as racks allow, and then left alone.
+
+Every test run has each number of brokers once; the other cases are sweeps."""
 
 import io
 import json
@@ -61,7 +63,7 @@ def command(tmp_path: Path) -> Callable[..., tuple[int, str]]:
     return run
 
 
-@pytest.mark.parametrize("brokers", [4, 5])
+@pytest.mark.parametrize("brokers", [4, pytest.param(5, marks=pytest.mark.sweep)])
 def test_rebalanced_once_and_balanced_from_then_on(
     brokers: int, make_sandbox: MakeSandbox, command: Callable[..., tuple[int, str]]
 ) -> None:
@@ -83,7 +85,7 @@ def test_rebalanced_once_and_balanced_from_then_on(
     assert again["partitions"] <= 1, again
 
 
-@pytest.mark.parametrize("brokers", [4, 5])
+@pytest.mark.parametrize("brokers", [pytest.param(4, marks=pytest.mark.sweep), 5])
 def test_new_topics_and_routed_records_reach_the_fair_shares(
     brokers: int, tmp_path: Path, make_sandbox: MakeSandbox, command: Callable[..., tuple[int, str]]
 ) -> None:
