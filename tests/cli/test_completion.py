@@ -20,8 +20,6 @@ import pytest
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.completion.quick_candidates import quick_candidates
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
-from kafkabal.plan.plan_file import write_plan
-from kafkabal.planner.plan_phases import make_plan
 from kafkabal.sandbox import Node, Role, SandboxSpec
 from kafkabal.sandbox.sandbox_record import SandboxRecord, write_record
 
@@ -117,9 +115,8 @@ def world(tmp_path: Path, run_cli: Callable[..., Any]) -> dict[str, str]:
         folder = tmp_path / "state" / "sandboxes" / name
         folder.mkdir(parents=True)
         write_record(SandboxRecord(name, SandboxSpec(brokers=2), "id", 0.0, nodes), folder)
-    state = read_snapshot(SNAPSHOTS / "lopsided.jsonl")
-    write_plan(make_plan(state), tmp_path / "plan.json")
-    write_plan(make_plan(state), tmp_path / "my plan.json")
+    for name in ("plan.json", "my plan.json"):
+        (tmp_path / name).write_bytes((SNAPSHOTS / "lopsided-plan.json").read_bytes())
     (tmp_path / "broken.jsonl").write_text((SNAPSHOTS / "broken.jsonl").read_text())
     kept = {key: os.environ[key] for key in ("LD_LIBRARY_PATH", "VIRTUAL_ENV") if key in os.environ}
     return {

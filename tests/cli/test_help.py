@@ -132,19 +132,14 @@ def test_pages_named_in_hints_exist(run_cli: Callable[..., Any]) -> None:
         assert run_cli("help", name).code == 0
 
 
-def test_links_between_pages_resolve_in_a_terminal(run_cli: Callable[..., Any]) -> None:
-    """In a rendered page, a link to another page is the command that shows it, and no target is a file."""
-    shown = run_cli("help", "planner", terminal=True).out
-    assert "kafkabal help scores" in " ".join(re.sub(r"\x1b\[[0-9;]*m", "", shown).split())
-    for name in page_names():
-        assert not re.search(r"\x1b]8;[^;]*;(?!https?:)[^\x1b]+\x1b", run_cli("help", name, terminal=True).out), name
-
-
-def test_tables_of_pages_cut_off_nothing(run_cli: Callable[..., Any]) -> None:
-    """A setting too long for its column is broken, so that it can still be read in a terminal of 80 columns."""
-    for name in page_names():
-        shown = run_cli("help", name, terminal=True, environ={"COLUMNS": "80"}).out
-        assert shown.count("…") == read_page(name).count("…"), name
+def test_pages_in_a_terminal_lead_on_and_cut_off_nothing(run_cli: Callable[..., Any]) -> None:
+    """A link to another page is the command that shows it, and no target is a file; settings too long for the column of
+    a table are broken, so that they can still be read in a terminal of 80 columns."""
+    shown = {name: run_cli("help", name, terminal=True, environ={"COLUMNS": "80"}).out for name in page_names()}
+    assert "kafkabal help scores" in " ".join(re.sub(r"\x1b\[[0-9;]*m", "", shown["planner"]).split())
+    for name, page in shown.items():
+        assert not re.search(r"\x1b]8;[^;]*;(?!https?:)[^\x1b]+\x1b", page), name
+        assert page.count("…") == read_page(name).count("…"), name
 
 
 @pytest.mark.parametrize(

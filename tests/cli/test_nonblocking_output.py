@@ -101,7 +101,7 @@ def test_a_blocked_stream_delays_a_command_once() -> None:
 def test_a_run_ends_although_its_output_is_blocked(tmp_path: Path) -> None:
     """With both streams on a full pipe a plan is applied, and the lock is free for the next command."""
     saved = tmp_path / "after.jsonl"
-    words = ["rebalance", "--yes", "--snapshot", str(SNAPSHOT), "--save", str(saved)]
+    words = ["rebalance", "--yes", "--snapshot", str(SNAPSHOT), "--topics", "labels", "--save", str(saved)]
     environ = {**os.environ, "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
     with (
         full_pipe() as (_, write),

@@ -192,9 +192,11 @@ def test_below_can_be_combined_with_the_replicas_score(snapshot: str, run_cli: C
     assert run_cli(*words, environ={"KAFKABAL_COUNT_CAPACITY": "disk"}).code == run_cli(*words).code == 0
 
 
-def test_supposed_brokers_are_planned_for_and_shown(snapshot: str, run_cli: Cli) -> None:
+def test_supposed_brokers_are_planned_for_and_shown(tmp_path: Path, run_cli: Cli) -> None:
     """A planned broker gets replicas in the table."""
-    shown = run_cli("rebalance", "plan", "--snapshot", snapshot, "--what-if", "add=90:r1:4TiB")
+    path = tmp_path / "small.jsonl"
+    write_snapshot(cluster(brokers(3, racks=3), [topic("t", *[[1, 2], [2, 3], [3, 1]] * 4)]), path)
+    shown = run_cli("rebalance", "plan", "--snapshot", str(path), "--what-if", "add=90:r1:4TiB")
 
     assert shown.code == 0
     assert any(line.split()[:1] == ["90"] for line in shown.out.splitlines())

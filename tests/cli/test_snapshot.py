@@ -166,7 +166,7 @@ def test_a_changed_snapshot_goes_to_standard_output() -> None:
 def test_a_plan_goes_to_standard_output(tmp_path: Path) -> None:
     """``plan --out -`` writes only the plan there; its report goes to stderr, or to the file that is named."""
     report = tmp_path / "r.json"
-    words = ("rebalance", "plan", "--snapshot", LOPSIDED, "--out", "-")
+    words = ("rebalance", "plan", "--snapshot", LOPSIDED, "--topics", "labels", "--out", "-")
     to_file = _piped(*words, "-o", "json", "--output-file", str(report))
     shown = _piped(*words)
     quiet = _piped(*words, "-q")
