@@ -13,7 +13,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import kazoo.client
 import psutil
 import pytest
 import yaml
@@ -152,21 +151,6 @@ def test_sandboxes_run_side_by_side(sandbox_home: Path, make_sandbox: MakeSandbo
     left.down()
     with _admin(right.bootstrap_servers) as admin:
         assert len(admin.describe_cluster()["brokers"]) == 1
-
-
-def test_zookeeper_runs_with_the_last_kafka_that_uses_it(zookeeper_brokers: Sandbox) -> None:
-    """The brokers register in a real ZooKeeper and respond, also after one of them was killed."""
-    sandbox = zookeeper_brokers
-    client = kazoo.client.KazooClient(hosts=sandbox.zookeeper)
-    client.start(timeout=10)
-    try:
-        assert sorted(client.get_children("/brokers/ids")) == ["1", "2", "3", "4"]
-    finally:
-        client.stop()
-        client.close()
-    sandbox.kill(2)
-    sandbox.start(2)
-    assert set(_states(sandbox).values()) == {NodeState.RUNNING}
 
 
 def test_controllers_of_their_own_survive_the_loss_of_one(make_sandbox: MakeSandbox) -> None:

@@ -82,20 +82,6 @@ def test_takes_over_from_a_killed_process_at_once(stage: Stage, plan_file: Path,
     stage.assert_clean()
 
 
-@pytest.mark.sweep
-def test_takes_over_from_a_killed_process_at_once_with_a_zookeeper(zookeeper_stage: Stage, tmp_path: Path) -> None:
-    """The command takes over at once if ZooKeeper keeps the lock, too."""
-    stage, path = zookeeper_stage, tmp_path / "plan.json"
-    write_plan(stage.plan, path)
-    with stage.running(*_slowly(path)) as process:
-        stage.until(stage.in_flight)
-        process.kill()
-        process.wait()
-        done = stage.command("resume", "--yes", "--throttle", "50MB")
-    assert done.returncode == 0, done.stderr
-    stage.assert_as_planned()
-
-
 def test_waits_for_another_run_as_long_as_asked(stage: Stage, plan_file: Path) -> None:
     """With --wait a line names the holder; too short a time ends with 75, a longer one with the work done."""
     first = stage.begin(stage.slow)
