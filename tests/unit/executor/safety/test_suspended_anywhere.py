@@ -5,7 +5,6 @@ A call is suspended before it is sent, so that it arrives late, or after it was 
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -35,12 +34,6 @@ _OTHER_PLAN = Plan(
     ),
     cluster_id="simulated",
 )
-
-
-@pytest.fixture(autouse=True)
-def _quick_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thousands of journals, none of which has to survive a power loss."""
-    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 class _Suspended:
