@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from kafkabal.errors import DriftError, UsageError
 from kafkabal.reader import TopicReader, combine_states
-from kafkabal.sandbox import Sandbox, SandboxSpec, WaitLimit
+from kafkabal.sandbox import Sandbox, SandboxSpec, WaitLimit, up
 from tests.live.conftest import MakeSandbox
 from tests.live.topic_deletion import delete_topic
 
@@ -263,14 +263,26 @@ def test_fifty_kills(make_topic: Callable[[], Topic], tmp_path: Path) -> None:
     _sweep(topic, tmp_path, 12, 50)
 
 
-def test_kills_while_a_broker_dies(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def _brokers(sandbox_home: Path) -> Iterator[Sandbox]:
+    with up(SandboxSpec(brokers=3, racks=3), f"reader-dies-{os.getpid()}", home=sandbox_home) as sandbox:
+        yield sandbox
+
+
+@pytest.fixture
+def mortal_brokers(_brokers: Sandbox) -> Sandbox:
+    """Three brokers in three racks, which a test may kill: they are started again for the next one."""
+    _brokers.start()
+    return _brokers
+
+
+def test_kills_while_a_broker_dies(mortal_brokers: Sandbox, tmp_path: Path) -> None:
     """A broker dies for good while the first trainers read, and they are killed too: still each sample once."""
-    sandbox = make_sandbox(SandboxSpec(brokers=3), "reader-dies")
-    topic = Topic(sandbox, "reader-dies")
+    topic = Topic(mortal_brokers, "reader-dies")
     topic.create(factor=3)
     topic.produce()
     trainers = Trainers(topic, tmp_path, prefetch="1MB")
-    trainers.run(2, 24, halfway=lambda: sandbox.kill(3))
+    trainers.run(2, 24, halfway=lambda: mortal_brokers.kill(3))
     _train_through_kills(trainers, 2, random.Random(16))
 
 
@@ -525,10 +537,9 @@ def test_following_ends_once_the_reader_is_dropped(make_topic: Callable[[], Topi
         assert followed.wait(60) == 1
 
 
-def test_a_broker_that_dies_is_read_around(make_sandbox: MakeSandbox) -> None:
+def test_a_broker_that_dies_is_read_around(mortal_brokers: Sandbox) -> None:
     """With a broker killed in the middle of an epoch, its partitions are read from their new leaders, once each."""
-    sandbox = make_sandbox(SandboxSpec(brokers=3, racks=3), "reader")
-    topic = Topic(sandbox, "survivor")
+    topic = Topic(mortal_brokers, "survivor")
     topic.create(factor=3)
     topic.produce()
     data = topic.reader(prefetch="1MB")
@@ -536,5 +547,5 @@ def test_a_broker_that_dies_is_read_around(make_sandbox: MakeSandbox) -> None:
     for sample in data:
         got.append((sample.partition, sample.offset))
         if len(got) == RECORDS // 3:
-            sandbox.kill(3)
+            mortal_brokers.kill(3)
     assert len(got) == len(set(got)) == RECORDS
