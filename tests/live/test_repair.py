@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -15,35 +16,40 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main
-from kafkabal.sandbox import Sandbox, SandboxSpec
-from tests.live.conftest import MakeSandbox
+from kafkabal.sandbox import Sandbox, SandboxSpec, up
 
 Run = Callable[..., tuple[int, str, str]]
 _DEAD = 4
 
 
+@pytest.fixture(scope="module")
+def _brokers(sandbox_home: Path) -> Iterator[Sandbox]:
+    with up(SandboxSpec(brokers=4, racks=1), f"repair-{os.getpid()}", home=sandbox_home) as made:
+        ring = [[1 + (i + k) % 4 for k in range(3)] for i in range(8)]
+        admin = AdminClient({"bootstrap.servers": made.bootstrap_servers})
+        topics = [
+            NewTopic("img", 8, replica_assignment=ring),
+            NewTopic("pair", 4, replica_assignment=[r[:2] for r in ring[:4]]),
+        ]
+        for future in admin.create_topics(topics).values():
+            future.result(30)
+        producer = Producer({"bootstrap.servers": made.bootstrap_servers, "acks": "all"})
+        for number in range(400):
+            producer.produce("img", b"x" * 20_000, partition=number % 8)
+        producer.flush(60)
+        yield made
+
+
 @pytest.fixture
-def sandbox(make_sandbox: MakeSandbox) -> Sandbox:
-    """Four brokers, each partition of two topics on two or three of them."""
-    made = make_sandbox(SandboxSpec(brokers=4, racks=1), "repair")
-    ring = [[1 + (i + k) % 4 for k in range(3)] for i in range(8)]
-    admin = AdminClient({"bootstrap.servers": made.bootstrap_servers})
-    topics = [
-        NewTopic("img", 8, replica_assignment=ring),
-        NewTopic("pair", 4, replica_assignment=[r[:2] for r in ring[:4]]),
-    ]
-    for future in admin.create_topics(topics).values():
-        future.result(30)
-    producer = Producer({"bootstrap.servers": made.bootstrap_servers, "acks": "all"})
-    for number in range(400):
-        producer.produce("img", b"x" * 20_000, partition=number % 8)
-    producer.flush(60)
-    return made
+def sandbox(_brokers: Sandbox) -> Sandbox:
+    """Four brokers, each partition of two topics on two or three of them; those that a test has killed are back."""
+    _brokers.start()
+    return _brokers
 
 
 @pytest.fixture
 def kafkabal(sandbox: Sandbox, tmp_path: Path) -> Run:
-    """Run a command against the cluster."""
+    """Run a command against the cluster, once all replicas are in sync."""
 
     def run(*words: str) -> tuple[int, str, str]:
         out, err = io.StringIO(), io.StringIO()
@@ -51,6 +57,7 @@ def kafkabal(sandbox: Sandbox, tmp_path: Path) -> Run:
         context = CommandContext(stdout=out, stderr=err, environ={}, folders=folders)
         return main([*words, "--profile", str(sandbox.profile_path)], context), out.getvalue(), err.getvalue()
 
+    _until(lambda: not _facts(run)["n_under_replicated_partitions"])
     return run
 
 
