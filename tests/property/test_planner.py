@@ -187,7 +187,7 @@ def test_repairs_that_depended_on_the_tolerance(seed: int, brokers: int, racks: 
     assert _left_on_dead(cluster, PlanOptions(tolerance=0.3)) == 0
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.sweep)])
 def test_a_lower_replication_factor_leaves_a_second_plan_nothing_to_do(seed: int) -> None:
     """If bands are out of reach, a plan that drops replicas is continued as others are."""
     world = SyntheticWorld(seed=seed, brokers=5, racks=0, topics=5, most_partitions=4, replication_factor=3)

@@ -24,7 +24,7 @@ VARIANTS = [
     for text in (*policy_names(), "round-robin:over=brokers", "least-loaded:own=true", "rack-local:rack=rack-1")
     if load_policy(text).about.feedback is not Feedback.ACKS
 ]
-PACES = {"score": 31, "bounded-load": 101, "astraea": 101, "smooth-weighted": 101}
+PACES = {"score": 61, "bounded-load": 101, "astraea": 101, "smooth-weighted": 101}
 """Every which instruction is interrupted, where there are thousands."""
 _KEYS = (None, b"a", b"b")
 _OF_BATCH = 6
