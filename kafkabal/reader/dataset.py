@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import warnings
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from math import gcd
@@ -40,8 +40,9 @@ _MOST_EPOCHS: Final = 2**31 - 1
 class TopicReader:
     """The samples of a topic, in an order that does not depend on the number of readers.
 
-    Iterating gives this reader's samples, ``epochs`` epochs of them; iterating again gives the next epochs. The content
-    is pinned when the object is created, so later records change nothing.
+    Iterating gives this reader's samples, ``epochs`` epochs of them; iterating again gives the next epochs, or what is
+    left if the iteration before was not finished. One iterator gives samples at a time: an older one then raises a
+    UsageError. The content is pinned when the object is created, so later records change nothing.
 
     Parameters
     ----------
@@ -178,6 +179,10 @@ class TopicReader:
         self._is_read_here = False
         """Whether an iterator was created in this process."""
         self._sequence: SampleIterator | WorkStealingIterator | None = None
+        self._running: Generator[Sample, None, None] | None = None
+        """What gives the samples of the newest iterator."""
+        self._iterators = 0
+        """Number of the newest iterator."""
         self.metrics = ReaderMetrics(rack=rack)
         """Totals over all iterations of this object, in this process."""
         self._blocks = BlockLoaderFactory(self._options, self.metrics)
@@ -201,7 +206,10 @@ class TopicReader:
         return sum(shard.count(self.manifest.samples) for shard in shards) * self._epochs
 
     def set_epoch(self, epoch: int) -> None:
-        """Start the next iteration with this epoch, counted from 0; inside it if a state of this epoch was loaded."""
+        """Start the next iteration with this epoch, counted from 0; inside it if a state of this epoch was loaded.
+
+        A running iteration ends.
+        """
         epoch = whole_number("epoch", epoch)
         self._first_epoch, self._is_finished = epoch, False
         self._drop_sequence()
@@ -212,10 +220,12 @@ class TopicReader:
     def __iter__(self) -> Generator[Sample, None, None]:
         # begun now, not with the first sample: a stateful data loader asks for the state in between
         self._begin_iteration(self._shard())
-        return self._iterate()
+        self._iterators += 1
+        return self._iterate(self._iterators)
 
     def _begin_iteration(self, shard: ReaderShard) -> None:
         """Move from the end of an iteration to the beginning of the next one."""
+        self._end_running()
         if not self._continues_sharing(shard):
             self._take_position()
         if self._is_finished or (self._is_at_end and not self._gives_rest):
@@ -224,7 +234,8 @@ class TopicReader:
         self._gives_rest, self._is_read_here = False, True
         self._move_to(shard)
 
-    def _iterate(self) -> Generator[Sample, None, None]:
+    def _iterate(self, number: int) -> Generator[Sample, None, None]:
+        self._check_newest(number)
         shard = self._shard()
         self._warn_of_lanes(shard)
         self._move_to(shard)  # a state may have been loaded since, or this is now a worker
@@ -240,12 +251,37 @@ class TopicReader:
                 at_end=at_end,
             )
             for sequence in self._sequences(shard, call_periodically(listeners, self.metrics)):
-                self._sequence = sequence
-                yield from self._decoded(sequence)
+                self._check_newest(number)
+                self._sequence, self._running = sequence, self._decoded(sequence)
+                yield from self._running
+                self._check_newest(number)
             for listener in listeners:
                 listener()
         self._take_position()
         self._is_finished = True
+
+    def _check_newest(self, number: int) -> None:
+        """Refuse an iterator whose samples another one gives by now: each of them would come twice."""
+        if number != self._iterators:
+            raise UsageError(
+                f"topic {self.manifest.topic}: this iterator has ended, since the reader was iterated over again or "
+                "moved by set_epoch or load_state_dict",
+                hint="use one iterator at a time, or create a TopicReader for each",
+            )
+
+    def _end_running(self) -> None:
+        """End the iterator that gives samples now, if any."""
+        if self._running is None:
+            return
+        try:
+            self._running.close()
+        except ValueError as error:  # a generator that is running cannot be closed
+            raise UsageError(
+                f"topic {self.manifest.topic}: the reader is in use by another thread",
+                hint="create a TopicReader in each thread",
+            ) from error
+        self._running = None
+        self._iterators += 1
 
     def _sequences(
         self, shard: ReaderShard, each_portion: Callable[[], None]
@@ -293,12 +329,23 @@ class TopicReader:
     async def __aiter__(self) -> AsyncIterator[Sample]:
         """Yield the same samples asynchronously; a thread waits for blocks and decodes while the event loop runs on."""
         samples = iter(self)
-        while (sample := await asyncio.to_thread(next, samples, None)) is not None:
+        while (sample := await self._next_in_thread(samples)) is not None:
             yield sample
             # a hop to a thread costs 0.1 ms, more than most samples. None is taken before it is asked for: the state
             # would count it as given out
             while self._has_sample_ready:
                 yield next(samples)
+
+    async def _next_in_thread(self, samples: Iterator[Sample]) -> Sample | None:
+        """The next sample, None at the end; if the wait for it is cancelled, the next iteration gives it."""
+        before = self._current_position
+        try:
+            return await asyncio.to_thread(next, samples, None)
+        except asyncio.CancelledError:
+            if not isinstance(self._sequence, WorkStealingIterator):  # that has reserved it already
+                self._position, self._sequence, self._running = before, None, None
+                self._iterators += 1
+            raise
 
     def batches(self, batch_size: int) -> Iterator[list[Sample]]:
         """Yield the same samples in lists of ``batch_size``; the last one may be shorter."""
@@ -318,7 +365,7 @@ class TopicReader:
         """Resume from a state, saved with any number of readers.
 
         If it was saved at the end of an iteration, the next iteration is empty, and the one after it gives the next
-        epochs.
+        epochs. A running iteration ends.
 
         Raises
         ------
@@ -362,7 +409,7 @@ class TopicReader:
 
     def __getstate__(self) -> dict[str, Any]:
         """For workers that are started afresh: the position without the running iteration."""
-        return {**self.__dict__, "_position": self._current_position, "_sequence": None}
+        return {**self.__dict__, "_position": self._current_position, "_sequence": None, "_running": None}
 
     @property
     def _current_position(self) -> Checkpoint:
@@ -423,6 +470,7 @@ class TopicReader:
         self._drop_sequence()
 
     def _drop_sequence(self) -> None:
+        self._end_running()
         if isinstance(self._sequence, WorkStealingIterator):
             self._sequence.close()
         self._sequence = None
@@ -450,10 +498,10 @@ class TopicReader:
                 stacklevel=3,
             )
 
-    def _decoded(self, samples: Iterable[Sample]) -> Iterable[Sample]:
+    def _decoded(self, samples: SampleIterator | WorkStealingIterator) -> Generator[Sample, None, None]:
         options = self._options
         if options.decode is None:
-            return samples
+            return iter(samples)
         return decode_samples(samples, options.decode, options.on_error, self.manifest.topic, self.metrics)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from enum import StrEnum
 from importlib import import_module
 from types import MappingProxyType
@@ -100,7 +100,7 @@ def load_decoder(name: str | Decoder | None) -> Decoder | None:
 
 def decode_samples(
     samples: Iterable[Sample], decode: Decoder, on_error: OnError, topic: str, metrics: ReaderMetrics
-) -> Iterator[Sample]:
+) -> Generator[Sample, None, None]:
     """Yield samples with their decoded values; count those that the decoder refuses.
 
     Raises

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -76,7 +76,7 @@ class WorkStealingIterator:
         """Let other readers see that this one is gone."""
         self._ledger.close()
 
-    def __iter__(self) -> Iterator[Sample]:
+    def __iter__(self) -> Generator[Sample, None, None]:
         if self._current is not None:  # the trainer left the loop early
             yield from self._samples(self._current)
         while (segment := self._ledger.claim()) is not None:

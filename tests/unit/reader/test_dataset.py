@@ -10,6 +10,7 @@ import os
 import pickle
 import subprocess
 import sys
+import threading
 import types
 import warnings
 from itertools import islice
@@ -164,6 +165,99 @@ def test_an_iterator_that_is_never_used_takes_nothing(read: Any) -> None:
     iter(left)
     left.set_epoch(2)
     assert seen + _places(left) == seen + _places(samples)
+
+
+@pytest.mark.parametrize("decode", [None, lambda sample: sample.offset], ids=["raw", "decoded"])
+def test_a_newer_iterator_takes_over(read: Any, decode: Any) -> None:
+    """It gives all samples that the older one has not, which then says that it has ended: none comes twice."""
+    data = read(decode=decode)
+    older = iter(data)
+    seen = _places(next(older) for _ in range(40))
+    newer = iter(data)
+    seen += _places(next(newer) for _ in range(40))
+    with pytest.raises(UsageError, match="this iterator has ended"):
+        next(older)
+    assert seen + _places(newer) == _places(read())
+    assert _places(data) == _places(read(epochs=2))[331:]
+
+
+def test_a_newer_iterator_takes_over_before_the_first_sample(read: Any) -> None:
+    """Of two that were just created, the newer one has the samples."""
+    data = read()
+    older, newer = iter(data), iter(data)
+    with pytest.raises(UsageError, match="this iterator has ended"):
+        next(older)
+    assert _places(newer) == _places(read())
+
+
+def test_a_loop_that_was_left_is_continued_by_the_next_one(read: Any) -> None:
+    """As many times as it is left, wherever that is."""
+    data, seen = read(), []
+    while len(seen) < 331:
+        for sample in data:
+            seen.append(sample)
+            if len(seen) % 50 == 0:
+                break
+    assert _places(seen) == _places(read())
+
+
+def test_an_epoch_that_is_set_ends_the_running_iteration(read: Any) -> None:
+    """It would otherwise give samples that no state counts, and the epoch that was set would be skipped."""
+    data = read()
+    samples = iter(data)
+    next(samples)
+    data.set_epoch(2)
+    with pytest.raises(UsageError, match="moved by set_epoch"):
+        next(samples)
+    assert _places(data) == _places(read(epochs=3))[2 * 331 :]
+
+
+class _HeldUp:
+    """Fetches of a topic that wait until they are released."""
+
+    def __init__(self, topic: MemoryTopic, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.wanted, self.released = threading.Event(), threading.Event()
+        fetch = topic.fetch
+
+        def held_up(*given: int) -> Any:
+            self.wanted.set()
+            self.released.wait(20)
+            return fetch(*given)
+
+        monkeypatch.setattr(topic, "fetch", held_up)
+
+
+def test_a_reader_is_not_shared_by_threads(read: Any, topic: MemoryTopic, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one waits for a sample, another is refused, and the first goes on undisturbed."""
+    held_up, data, seen = _HeldUp(topic, monkeypatch), read(), []
+    first = threading.Thread(target=lambda: seen.extend(data))
+    first.start()
+    held_up.wanted.wait(20)
+    try:
+        with pytest.raises(UsageError, match="in use by another thread"):
+            iter(data)
+    finally:
+        held_up.released.set()
+        first.join(20)
+    assert _places(seen) == _places(read())
+
+
+def test_a_cancelled_wait_for_a_sample_loses_none(
+    read: Any, topic: MemoryTopic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that waited takes a sample that nobody gets: the next iteration gives it."""
+    held_up, data = _HeldUp(topic, monkeypatch), read()
+
+    async def cancel() -> None:
+        waiting = asyncio.ensure_future(anext(aiter(data)))
+        await asyncio.to_thread(held_up.wanted.wait, 20)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        held_up.released.set()
+
+    asyncio.run(cancel())  # ends when the thread has ended
+    assert _places(data) == _places(read())
 
 
 def test_a_trainer_that_counts_its_steps_gets_every_epoch(read: Any) -> None:
@@ -578,6 +672,19 @@ def test_readers_take_work_from_one_that_is_late(read: Any, topic: MemoryTopic, 
     seen += _places(slow)
     assert sorted(seen) == [(p, o) for p, n in ((0, 300), (1, 31)) for o in range(n)]
     assert len(_places(slow)) > 320  # the next epoch, all but the last few of the one that is away
+
+
+def test_a_newer_iterator_takes_over_from_one_that_shares_work(read: Any, topic: MemoryTopic, tmp_path: Path) -> None:
+    """It continues with what the older one has reserved, each sample once."""
+    data = _dynamic(read, tmp_path, topic)
+    older = iter(data)
+    seen = _places(next(older) for _ in range(10))
+    newer = iter(data)
+    seen += _places(next(newer) for _ in range(10))
+    with pytest.raises(UsageError, match="this iterator has ended"):
+        next(older)
+    seen += _places(newer)
+    assert sorted(seen) == [(p, o) for p, n in ((0, 300), (1, 31)) for o in range(n)]
 
 
 def test_a_later_run_may_have_another_number_of_readers(read: Any, topic: MemoryTopic, tmp_path: Path) -> None:
