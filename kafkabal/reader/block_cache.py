@@ -3,7 +3,7 @@
 There is one file per block, named by topic id, partition and offsets. It is complete or absent (it is renamed into
 place), and a checksum that covers its name is verified when it is read. Readers of several processes and jobs share a
 folder; a lock file serialises changes of its total. The least recently used blocks are evicted. A full disk ends
-caching, not reading.
+caching, not reading; from a filled folder that is read-only, blocks are read.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class BlockCache:
     limit_bytes
         Limit for all blocks in the folder, of all processes.
     on_fault
-        Called once with the reason when caching ends, such as a full disk.
+        Called once with the reason when caching ends, such as a full disk, or cannot begin in a folder that has blocks.
 
     Raises
     ------
     OutputError
-        If the folder is not writable.
+        If the folder is not writable, and has no blocks.
     """
 
     def __init__(self, folder: Path, limit_bytes: int, on_fault: Callable[[str], None] = lambda _: None) -> None:
@@ -80,7 +80,9 @@ class BlockCache:
         except FileExistsError as error:
             raise OutputError(f"{folder}: not usable as a cache: not a folder") from error
         except OSError as error:
-            raise OutputError(f"{folder}: not usable as a cache: {error.strerror or error}") from error
+            self._only_read(OutputError(f"{folder}: not usable as a cache: {error.strerror or error}"))
+        except OutputError as error:
+            self._only_read(error)
 
     def get(self, name: str) -> LoadedBlock | None:
         """A block; None if it is absent, or damaged, in which case its file is removed.
@@ -94,9 +96,10 @@ class BlockCache:
                 size = os.fstat(file.fileno()).st_size
                 mapped = memoryview(mmap.mmap(file.fileno(), size, prot=mmap.PROT_READ)) if size else memoryview(b"")
             block = _unpack(mapped, name)
-            os.utime(path)  # marks it as recently used
         except OSError:
             return None
+        with suppress(OSError):  # read-only, or written by another user
+            os.utime(path)  # marks it as recently used
         if block is None:
             self._remove(path, size)
         return block
@@ -124,9 +127,11 @@ class BlockCache:
 
     def put(self, name: str, block: LoadedBlock) -> None:
         """Add a block; does nothing if it does not fit, is already there, or the disk is full."""
-        packed = _pack(block, name)
         path = self._path(name)
-        if self.fault is not None or len(packed) > self._limit_bytes or path.exists():
+        if self.fault is not None or path.exists():
+            return
+        packed = _pack(block, name)
+        if len(packed) > self._limit_bytes:
             return
         try:
             self._write(path, packed)
@@ -134,6 +139,12 @@ class BlockCache:
             self._stop_caching(f"{self.folder}: {error.strerror}")
         except OutputError as error:
             self._stop_caching(error.message)
+
+    def _only_read(self, error: OutputError) -> None:
+        """Use the blocks that are there, and add none; raises the error if there are none."""
+        if next(self.folder.glob(f"*/*/*{_SUFFIX}"), None) is None:
+            raise error
+        self._stop_caching(error.message)
 
     def _stop_caching(self, fault: str) -> None:
         self.fault = fault

@@ -34,7 +34,7 @@ class BlockLoaderFactory:
     Raises
     ------
     OutputError
-        If the cache folder is not writable.
+        If the cache folder is not writable, and has no blocks.
     """
 
     def __init__(self, options: ReaderOptions, metrics: ReaderMetrics) -> None:
@@ -43,7 +43,7 @@ class BlockLoaderFactory:
         self.manifest = options.manifest
         self._brokers: Mapping[int, int] = {}
         if options.cache is not None:
-            self._cache(options.cache)  # reports a folder that is not writable right away
+            self._cache(options.cache)  # reports a folder that is not usable right away
 
     def loaders(self) -> Callable[[], BlockLoader]:
         """A function that opens a loader for each thread of an iteration; they share buffers, parts of batches, the

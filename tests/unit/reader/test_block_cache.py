@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing as mp
 import os
 import random
@@ -153,6 +154,61 @@ def test_a_full_disk_ends_caching_only(tmp_path: Path, monkeypatch: pytest.Monke
     assert faults == [f"{tmp_path}: No space left on device"]
     assert _content(cache.get("a")) == _content(BLOCK)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.block", "total"]
+
+
+def _make_read_only(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
+    """Refuse whatever a read-only folder refuses, also to root."""
+
+    def refuse_lock(path: Path, *_: object) -> None:
+        raise OutputError(f"{path}: cannot write the lock file: {reason}")
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, reason)
+
+    monkeypatch.setattr("kafkabal.reader.block_cache.acquire_file_lock", refuse_lock)
+    monkeypatch.setattr(os, "utime", refuse)
+    for name in ("write_bytes", "unlink", "rename"):
+        monkeypatch.setattr(Path, name, refuse)
+
+
+def test_a_filled_folder_that_is_read_only_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its blocks are used, damaged and missing ones come from the brokers, and one line says that none is added."""
+    topic, faults = MemoryTopic([96]), list[str]()
+    manifest = topic.manifest()
+    filling = CachedBlocks(manifest, BlockCache(tmp_path, 10**6), BrokerBlocks(manifest, topic))
+    whole = [_content(filling.load(block)) for block in range(len(manifest.blocks))]
+    missing, damaged, *_ = tmp_path.rglob("*.block")
+    missing.unlink()
+    damaged.write_bytes(b"damaged")
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    _make_read_only(monkeypatch, "Read-only file system")
+    topic.fetched_records = 0
+
+    blocks = CachedBlocks(manifest, BlockCache(tmp_path, 10**6, faults.append), BrokerBlocks(manifest, topic))
+
+    assert [_content(blocks.load(block)) for block in range(len(manifest.blocks))] == whole
+    assert topic.fetched_records == 2 * 16
+    assert faults == [f"{tmp_path / 'total'}: cannot write the lock file: Read-only file system"]
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_an_empty_folder_that_is_read_only_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is of no use, and probably not the one that was meant."""
+    _make_read_only(monkeypatch, "Permission denied")
+    with pytest.raises(OutputError, match="Permission denied"):
+        BlockCache(tmp_path, 100)
+
+
+def test_a_block_of_another_user_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only its owner may change its time, without which it is read all the same."""
+    cache = BlockCache(tmp_path, 10_000)
+    cache.put("b", BLOCK)
+
+    def refuse(_: Path) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "utime", refuse)
+    assert _content(cache.get("b")) == _content(BLOCK)
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
