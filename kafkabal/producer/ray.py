@@ -34,7 +34,8 @@ if TYPE_CHECKING:  # an optional extra, which may not be installed
 _SEED_BITS = 32
 _AT_ONCE = 1000
 """Records handed over per call: a call costs some microseconds, which they share."""
-_Record: TypeAlias = "tuple[bytes, bytes | None, Headers | None]"
+_COLUMNS = ("value", "key", "headers")
+_Record: TypeAlias = "tuple[bytes | None, bytes | None, Headers]"
 
 
 def write_topic(
@@ -55,8 +56,8 @@ def write_topic(
     Parameters
     ----------
     dataset
-        Has a column ``value`` (bytes or text; null is sent as an empty value), and optionally ``key`` and ``headers``
-        (a list of ``name`` and ``value``).
+        Has a column ``value`` (bytes or text; null is sent as a record without a value, which is a tombstone in a
+        compacted topic), and optionally ``key`` and ``headers`` (a list of ``name`` and ``value``).
     profile, bootstrap_servers, command_config
         How to reach the cluster: a profile, or ``host:port`` and a Java ``client.properties``; by default the
         environment.
@@ -70,7 +71,8 @@ def write_topic(
     Raises
     ------
     UsageError
-        If the topic is unknown, a column is missing, or the policy would break the order of keyed records.
+        If the topic is unknown, a column is missing or neither bytes nor text, or the policy would break the order of
+        keyed records.
     KafkabalError
         If the brokers do not respond, or refuse.
     """
@@ -114,16 +116,15 @@ def write_topic(
 def _send(sender: RecordSender, records: list[_Record]) -> int:
     """Queue records; returns how many."""
     values, keys, headers = (list(column) for column in zip(*records, strict=True))
-    named = [of_record or [] for of_record in headers]
     sizes = [
-        len(value) + len(key or b"") + sum(len(name) + len(data or b"") for name, data in of_record)
-        for value, key, of_record in zip(values, keys, named, strict=True)
+        len(value or b"") + len(key or b"") + sum(len(name) + len(data or b"") for name, data in of_record)
+        for value, key, of_record in records
     ]
     sender.produce_many(
         values,
         sizes,
         keys=keys if any(key is not None for key in keys) else None,
-        headers=named if any(named) else None,
+        headers=headers if any(headers) else None,
     )
     return len(records)
 
@@ -132,11 +133,17 @@ def _records(blocks: Iterable[Any]) -> Iterator[_Record]:
     from ray.data.block import BlockAccessor
 
     for block in blocks:
-        for row in BlockAccessor.for_block(block).iter_rows(public_row_format=True):
-            named = row.get("headers")
-            headers = None if named is None else [(pair["name"], pair["value"]) for pair in named]
-            yield _bytes(row["value"]) or b"", _bytes(row.get("key")), headers
+        table = BlockAccessor.for_block(block).to_arrow()  # pandas has several kinds of null
+        wanted = table.select([name for name in _COLUMNS if name in table.column_names])
+        for rows in wanted.to_batches(_AT_ONCE):
+            for row in rows.to_pylist():
+                headers = [(pair["name"], pair["value"]) for pair in row.get("headers") or ()]
+                yield _bytes("value", row["value"]), _bytes("key", row.get("key")), headers
 
 
-def _bytes(value: Any) -> bytes | None:
-    return value.encode() if isinstance(value, str) else value
+def _bytes(column: str, value: Any) -> bytes | None:
+    if isinstance(value, str):
+        return value.encode()
+    if value is None or isinstance(value, bytes):
+        return value
+    raise UsageError(f"column {column}: neither bytes nor text: {value!r:.40}")

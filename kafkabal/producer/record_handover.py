@@ -35,7 +35,7 @@ class RecordHandover:
         self,
         produce: Callable[..., object],
         topic: str,
-        values: Sequence[bytes],
+        values: Sequence[bytes | None],
         keys: Sequence[bytes | None] | None,
         headers: Sequence[Headers] | None,
     ) -> None:

@@ -159,7 +159,7 @@ class RecordSender:
 
     def produce_many(
         self,
-        values: list[bytes],
+        values: Sequence[bytes | None],
         sizes: Sequence[int] | I64,
         *,
         keys: list[bytes | None] | None = None,
@@ -172,6 +172,8 @@ class RecordSender:
 
         Parameters
         ----------
+        values
+            Of each record; None for a tombstone.
         sizes
             Bytes of each record, key and headers included.
         keys, headers

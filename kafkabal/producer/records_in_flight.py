@@ -8,7 +8,7 @@ partition in order, so the last one has the highest offset.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -75,7 +75,7 @@ class RecordsInFlight:
 
     def __init__(
         self,
-        values: list[bytes],
+        values: Sequence[bytes | None],
         sizes: I64,
         on_acknowledged: Callable[[Acknowledged], None],
         on_failed: Callable[[KafkaError, Message], None],
@@ -84,7 +84,7 @@ class RecordsInFlight:
         self._picked_at_once: I64 | None = None
         self._picked: list[int] = []
         self.by_partition: dict[int, PartitionTally] = {}
-        self._value_bytes = np.fromiter(map(len, values), np.int64, len(values))
+        self._value_bytes = _lengths(values)
         self._sizes = sizes
         self._on_acknowledged = on_acknowledged
         self.on_failed = on_failed
@@ -155,6 +155,14 @@ class RecordsInFlight:
         offsets = {p: tally.last.offset() for p, tally in self.by_partition.items() if tally.last is not None}
         next_offsets = {p: offset + 1 for p, offset in offsets.items() if offset is not None and offset >= 0}
         return Acknowledged(self._queued, next_offsets, self._sent_bytes)
+
+
+def _lengths(values: Sequence[bytes | None]) -> I64:
+    """Bytes of each value; 0 for a record without one, as nearly no data set has."""
+    try:
+        return np.fromiter(map(len, values), np.int64, len(values))  # type: ignore[arg-type] # None has no length
+    except TypeError:
+        return np.array([len(value or b"") for value in values], np.int64)
 
 
 def _sums(partitions: I64, n_bytes: I64) -> dict[int, int]:
