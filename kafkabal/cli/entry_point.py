@@ -1,20 +1,29 @@
 """The entry point: names for a shell are printed at once, everything else goes to the commands.
 
-typer and what it needs take twice as long to import as the names take to find.
+typer and what it needs take twice as long to import as the names take to find. This module itself imports little, since
+Ctrl-C is not handled before.
 """
 
 from __future__ import annotations
 
 import io
+import os
+import signal
 import sys
 
-from kafkabal.printable import ESCAPED
-
 _CANDIDATES = ["completion", "candidates"]
+_INTERRUPTED = 130
+"""``ExitCode.INTERRUPTED``, whose module is not imported yet."""
 
 
 def main() -> int:
     """Run the command line of the process; returns its exit code."""
+    on_interrupt = signal.getsignal(signal.SIGINT)
+    if on_interrupt is signal.default_int_handler:  # and not ignored
+        # an exception amid the imports would be a traceback, and code in C may turn it into another one
+        signal.signal(signal.SIGINT, _end)
+    from kafkabal.printable import ESCAPED
+
     words = sys.argv[1:]
     if isinstance(sys.stdout, io.TextIOWrapper):  # None if the process was started without one
         sys.stdout.reconfigure(errors=ESCAPED)
@@ -31,7 +40,16 @@ def main() -> int:
     from kafkabal.cli.main import main as run
     from kafkabal.errors import ExitCode
 
+    signal.signal(signal.SIGINT, on_interrupt)
     code = run(words)
     if code == ExitCode.INTERRUPTED:
         end_at_next_interrupt()
     return code
+
+
+def _end(*_: object) -> None:
+    """End the process, which has begun nothing yet."""
+    try:
+        os.write(2, b"kafkabal: interrupted\n")
+    finally:
+        os._exit(_INTERRUPTED)

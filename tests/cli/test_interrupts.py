@@ -1,4 +1,4 @@
-"""A second Ctrl-C while an interrupted command is exiting."""
+"""Ctrl-C while a command is starting, and a second one while an interrupted command is exiting."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import subprocess
 import sys
 
 import pytest
+
+import kafkabal
+from kafkabal.errors import ExitCode
 
 _SCRIPT = """
 import atexit, os, signal, sys, threading
@@ -30,3 +33,41 @@ def test_second_interrupt_keeps_the_exit_code(then: str) -> None:
         [sys.executable, "-c", _SCRIPT.format(then=then)], capture_output=True, text=True, timeout=50
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")
+
+
+_STARTING = """
+import os, signal, sys
+{first}
+class Finder:
+    def find_spec(name, *_):
+        if name == "typer":
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Finder)
+sys.argv = ["kafkabal", "--version"]
+from kafkabal.cli import entry_point
+sys.exit(entry_point.main())
+"""
+
+
+def test_interrupt_during_the_imports() -> None:
+    """The command ends with one line and the exit code of an interrupt, as it does later, without a traceback."""
+    ended = subprocess.run([sys.executable, "-c", _STARTING.format(first="")], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (ExitCode.INTERRUPTED, "", "kafkabal: interrupted\n")
+
+
+def test_interrupts_that_are_ignored_stay_so() -> None:
+    """As in the background of a script: the command runs."""
+    script = _STARTING.format(first="signal.signal(signal.SIGINT, signal.SIG_IGN)")
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"kafkabal {kafkabal.__version__}\n", "")
+
+
+def test_interrupts_of_a_command_are_its_own() -> None:
+    """Once it runs, it can clean up: Ctrl-C is an exception again."""
+    script = (
+        "import signal, sys\n"
+        "from kafkabal.cli import entry_point, main\n"
+        "main.main = lambda words: signal.getsignal(signal.SIGINT) is not signal.default_int_handler\n"
+        "sys.exit(entry_point.main())\n"
+    )
+    assert subprocess.run([sys.executable, "-c", script]).returncode == 0
