@@ -13,8 +13,9 @@ from threading import Thread
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka import Producer as Client
+from confluent_kafka.aio import AIOProducer
 from confluent_kafka.serialization import StringSerializer
 
 from kafkabal.errors import ConfigError, KafkabalError, OperationError, UnreachableError, UsageError
@@ -505,6 +506,77 @@ def test_a_cancelled_flush_gives_up_what_no_broker_takes(brokers: MockCluster, m
         return deliveries[0].exception().args[0].code()
 
     assert asyncio.run(asyncio.wait_for(send(), 20)) == KafkaError._PURGE_QUEUE
+
+
+def test_an_asyncio_producer_has_the_methods_of_the_original() -> None:
+    """A program that uses those of confluent-kafka finds them here."""
+    theirs = {name for name in dir(AIOProducer) if not name.startswith("_")}
+    assert theirs <= set(dir(AsyncProducer))
+
+
+def test_an_asyncio_producer_asks_the_cluster(brokers: MockCluster) -> None:
+    """Topics and the id of the cluster are the brokers' own, and records that are given up say so."""
+
+    async def ask() -> tuple[Any, ...]:
+        async with AsyncProducer({**brokers.client, "linger.ms": 60_000}) as producer:
+            delivery = await producer.produce(TOPIC, b"x")
+            queued = len(producer), bool(producer)
+            topics, cluster = await producer.list_topics(TOPIC), await producer.cluster_id()
+            await producer.purge(in_flight=False)
+            await asyncio.wait({delivery})
+            await producer.poll()
+            left = await producer.flush(0), len(producer), bool(producer)
+            return queued, set(topics.topics[TOPIC].partitions), cluster, delivery.exception(), left, producer.routing()
+
+    queued, partitions, cluster, given_up, left, (status,) = asyncio.run(asyncio.wait_for(ask(), 20))
+    assert queued == (1, True)
+    assert partitions == set(brokers.leaders)
+    assert cluster == brokers.owner.cluster_id(10)
+    assert given_up.args[0].code() == KafkaError._PURGE_QUEUE
+    assert left == (0, 0, True)
+    assert status.topic == TOPIC
+
+
+def test_an_asyncio_producer_has_transactions(brokers: MockCluster) -> None:
+    """Records are delivered by a commit, with the offsets of a consumer, and given up by an abort."""
+
+    async def send() -> tuple[Any, Any]:
+        config = {**brokers.client, "transactional.id": "t", "linger.ms": 30_000}
+        async with AsyncProducer(config) as producer:
+            await producer.init_transactions(10)
+            await producer.begin_transaction()
+            committed = await producer.produce(TOPIC, b"committed")
+            await producer.send_offsets_to_transaction([TopicPartition(TOPIC, 0, 1)], group, 10)
+            await producer.commit_transaction()
+            await producer.begin_transaction()
+            aborted = await producer.produce(TOPIC, b"aborted")
+            await producer.abort_transaction()
+            await asyncio.wait({committed, aborted})
+            with pytest.raises(KafkaException, match="not valid in state"):
+                await producer.commit_transaction()
+            return committed.result(), aborted.exception()
+
+    consumer = Consumer({**brokers.client, "group.id": "g"})
+    group = consumer.consumer_group_metadata()
+    committed, aborted = asyncio.run(asyncio.wait_for(send(), 40))
+    consumer.close()
+    assert committed.error() is None
+    assert aborted.args[0].code() == KafkaError._PURGE_QUEUE
+    assert [message.value() for message in brokers.messages(1)] == [b"committed"]
+
+
+def test_a_request_that_is_given_up_delays_no_end(brokers: MockCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """librdkafka waits on for brokers that do not respond: neither the event loop nor the block does."""
+    monkeypatch.setattr(async_producer, "_CANCELLED_S", 0.01)
+
+    async def ask() -> bool:
+        async with AsyncProducer({"bootstrap.servers": "127.0.0.1:1", "log_level": 0}) as producer:
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(producer.list_topics(timeout=2), 0.01)
+        assert producer._closing is not None
+        return producer._closing.done()
+
+    assert not asyncio.run(ask())
 
 
 def test_closing_an_asyncio_producer_twice_is_fine(brokers: MockCluster) -> None:

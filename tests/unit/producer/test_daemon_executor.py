@@ -1,0 +1,38 @@
+"""An executor whose thread the interpreter does not wait for."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from threading import Event, current_thread
+
+import pytest
+
+from kafkabal.producer.daemon_executor import DaemonExecutor
+
+
+def test_calls_run_in_order_in_one_thread() -> None:
+    """Each returns its result or raises its error; one that was cancelled in the queue does not run."""
+    executor, go_on = DaemonExecutor("calls"), Event()
+    first = executor.submit(go_on.wait, 20)
+    cancelled = executor.submit(pytest.fail, "it ran")
+    failed = executor.submit(int, "x")
+    named = executor.submit(lambda: current_thread().name)
+    assert cancelled.cancel()
+    go_on.set()
+    assert first.result(20)
+    with pytest.raises(ValueError, match="invalid literal"):
+        failed.result(20)
+    assert named.result(20) == "calls"
+    executor.shutdown()
+    assert not executor._thread.is_alive()
+
+
+def test_the_interpreter_does_not_wait_for_a_call() -> None:
+    """As of a transaction whose brokers do not respond when the program ends."""
+    script = (
+        "from threading import Event\n"
+        "from kafkabal.producer.daemon_executor import DaemonExecutor\n"
+        "DaemonExecutor('calls').submit(Event().wait)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=50)
