@@ -10,9 +10,10 @@ from weakref import finalize
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
+from kafkabal.errors import UsageError
 from kafkabal.producer.daemon_executor import DaemonExecutor
 from kafkabal.producer.drop_in_producer import Producer
-from kafkabal.producer.producer_options import PREFIX
+from kafkabal.producer.producer_options import ONLY_ERRORS, PREFIX
 from kafkabal.producer.slot_router import RoutingStatus
 
 _POLL_S: Final = 0.1
@@ -40,6 +41,11 @@ class AsyncProducer:
         As of :class:`~kafkabal.producer.drop_in_producer.Producer`; the first record of a topic never waits for a
         view. Callbacks in it run in threads; what they raise goes to the event loop's exception handler.
 
+    Raises
+    ------
+    UsageError, ConfigError, KafkaException, ValueError, TypeError
+        As of :class:`~kafkabal.producer.drop_in_producer.Producer`; also if it would get no delivery reports.
+
     Examples
     --------
     ::
@@ -51,6 +57,10 @@ class AsyncProducer:
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._loop = asyncio.get_running_loop()
+        if config.get(ONLY_ERRORS) is True:
+            raise UsageError(
+                f"{ONLY_ERRORS}: the future of a delivered record would never be done", hint="leave the setting out"
+            )
         self._producer = Producer({f"{PREFIX}first.view.ms": 0, **config})
         self._poller = DaemonExecutor("kafkabal-poller")
         finalize(self, self._poller.shutdown, wait=False)

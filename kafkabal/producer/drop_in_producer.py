@@ -224,9 +224,13 @@ class Producer(Client):
         if router is None or (key is not None and not router.routes_keys):
             super().produce(topic, value, key, explicit, report, report, at_ms, headers)
             return
-        size_bytes = len(value) if type(value) is bytes else data_bytes(value)
-        if key is not None or headers is not None:
-            size_bytes += data_bytes(key) + headers_bytes(headers)
+        try:
+            size_bytes = len(value) if type(value) is bytes else data_bytes(value)
+            if key is not None or headers is not None:
+                size_bytes += data_bytes(key) + headers_bytes(headers)
+        except TypeError:  # neither bytes nor text: the client says so
+            super().produce(topic, value, key, explicit, report, report, at_ms, headers)
+            return
         size_bytes = size_bytes or 1
         # our report replaces the one in the configuration, and calls it
         picked, on_delivery = router.route(

@@ -16,7 +16,7 @@ from kafkabal.routing import Feedback, PolicyChoice, load_policy
 from kafkabal.scoring import Need, WeightedScore, load_scores
 
 PREFIX: Final = "kafkabal."
-_ONLY_ERRORS: Final = "delivery.report.only.error"
+ONLY_ERRORS: Final = "delivery.report.only.error"
 _SEED_BITS: Final = 32
 _KEYS: Final = (
     "any.key.order",
@@ -84,9 +84,9 @@ def _policy(text: Any, client: Mapping[str, Any]) -> PolicyChoice:
     if not isinstance(text, str):
         raise UsageError(f"{PREFIX}policy: not a name: {text!r}", hint="see 'kafkabal policies'")
     choice = load_policy(text)
-    if choice.about.feedback is Feedback.ACKS and client.get(_ONLY_ERRORS) is True:
+    if choice.about.feedback is Feedback.ACKS and client.get(ONLY_ERRORS) is True:
         raise UsageError(
-            f"{_ONLY_ERRORS}: policy {choice.about.name!r} learns from all delivery reports",
+            f"{ONLY_ERRORS}: policy {choice.about.name!r} learns from all delivery reports",
             hint="leave the setting out, or choose a policy that does not learn from acks (see 'kafkabal policies')",
         )
     return client_policy(choice, client).checked()

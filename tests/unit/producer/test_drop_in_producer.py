@@ -150,6 +150,18 @@ def test_text_counts_as_the_bytes_that_are_sent(brokers: MockCluster, producer: 
     assert sum(producer.routing()[0].broker_bytes.values()) == 4 + 1 + 2 + 4
 
 
+@pytest.mark.parametrize("record", [{"value": 7}, {"value": b"x", "key": 7}, {"value": {"a": 1}}], ids=str)
+def test_a_record_of_another_type_is_refused_as_by_the_original(
+    brokers: MockCluster, producer: Producer, record: Any
+) -> None:
+    """With the words that name the argument, not with those of some line in here."""
+    with pytest.raises(TypeError) as theirs:
+        Client(brokers.client).produce(TOPIC, **record)
+    with pytest.raises(TypeError) as ours:
+        producer.produce(TOPIC, **record)
+    assert str(ours.value) == str(theirs.value)
+
+
 @pytest.mark.parametrize("value", [b"", "", None])
 def test_the_first_record_of_a_batch_may_be_empty(brokers: MockCluster, producer: Producer, value: Any) -> None:
     """It counts as a byte, as a single one does."""
@@ -512,6 +524,16 @@ def test_an_asyncio_producer_has_the_methods_of_the_original() -> None:
     """A program that uses those of confluent-kafka finds them here."""
     theirs = {name for name in dir(AIOProducer) if not name.startswith("_")}
     assert theirs <= set(dir(AsyncProducer))
+
+
+def test_an_asyncio_producer_needs_all_delivery_reports(brokers: MockCluster) -> None:
+    """Without those of delivered records, awaiting a delivery would never end."""
+
+    async def make() -> None:
+        AsyncProducer({**brokers.client, "delivery.report.only.error": True})
+
+    with pytest.raises(UsageError, match=r"delivery\.report\.only\.error: the future"):
+        asyncio.run(make())
 
 
 def test_an_asyncio_producer_asks_the_cluster(brokers: MockCluster) -> None:
