@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kafkabal.atomic_files import check_replaceable
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import UsageError
 from kafkabal.input_files import exists
@@ -57,10 +58,14 @@ def manifest_of(
     ------
     UsageError
         If the manifest is of another topic or was pinned with other options, or several ranks have no common file.
+    OutputError
+        If the file is missing and cannot be written.
     """
     path = Path(given) if isinstance(given, str | Path) else None
     if isinstance(given, Manifest):
         found = given
+    elif path is None and given is not None:
+        raise UsageError(f"manifest: neither a manifest nor a file: {given!r:.40}")
     elif path is not None and exists(path):
         found = load_manifest(path)
     elif path is None and ranks > 1:
@@ -69,6 +74,8 @@ def manifest_of(
             hint="give manifest=FILE, in a folder that all ranks see",
         )
     else:
+        if path is not None:
+            check_replaceable(path)
         found = pin(topic, connection, readers=readers, count=count, join=join)
         found = found if path is None else publish_manifest(found, path)
     if found.topic != topic:

@@ -9,11 +9,11 @@ import warnings
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import islice
 from math import gcd
 from pathlib import Path
 from typing import Any, Final
 
-from kafkabal.chunks import chunked
 from kafkabal.config import ConnectionSettings, live_connection
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.input_files import exists
@@ -328,28 +328,54 @@ class TopicReader:
 
     async def __aiter__(self) -> AsyncIterator[Sample]:
         """Yield the same samples asynchronously; a thread waits for blocks and decodes while the event loop runs on."""
-        samples = iter(self)
-        while (sample := await self._next_in_thread(samples)) is not None:
+        samples, number = iter(self), self._iterators
+        while (sample := await self._next_in_thread(samples, number)) is not None:
             yield sample
             # a hop to a thread costs 0.1 ms, more than most samples. None is taken before it is asked for: the state
             # would count it as given out
             while self._has_sample_ready:
                 yield next(samples)
 
-    async def _next_in_thread(self, samples: Iterator[Sample]) -> Sample | None:
+    async def _next_in_thread(self, samples: Iterator[Sample], number: int) -> Sample | None:
         """The next sample, None at the end; if the wait for it is cancelled, the next iteration gives it."""
-        before = self._current_position
+        before = self._before_next
         try:
             return await asyncio.to_thread(next, samples, None)
         except asyncio.CancelledError:
-            if not isinstance(self._sequence, WorkStealingIterator):  # that has reserved it already
-                self._position, self._sequence, self._running = before, None, None
-                self._iterators += 1
+            self._give_back(number, *before)
             raise
 
     def batches(self, batch_size: int) -> Iterator[list[Sample]]:
         """Yield the same samples in lists of ``batch_size``; the last one may be shorter."""
-        return chunked(self, whole_number("batch_size", batch_size, least=1))
+        return self._batches(whole_number("batch_size", batch_size, least=1))
+
+    def _batches(self, size: int) -> Iterator[list[Sample]]:
+        samples, number = iter(self), self._iterators
+        while batch := self._next_batch(samples, number, size):
+            yield batch
+
+    def _next_batch(self, samples: Iterator[Sample], number: int, size: int) -> list[Sample]:
+        """The next batch; if an error or Ctrl-C interrupts it, the next iteration gives all of it."""
+        before = self._before_next
+        try:
+            return list(islice(samples, size))
+        except BaseException:
+            self._give_back(number, *before)
+            raise
+
+    @property
+    def _before_next(self) -> tuple[Checkpoint, EpochProgress, int]:
+        """What :meth:`_give_back` needs: a whole checkpoint would cost as much as some samples."""
+        running = self._sequence or self._position
+        return self._position, running.progress, running.taken
+
+    def _give_back(self, number: int, position: Checkpoint, progress: EpochProgress, taken: int) -> None:
+        """Return to where an iterator was before it took samples that nobody got."""
+        if number != self._iterators or isinstance(self._sequence, WorkStealingIterator):  # that has reserved them
+            return
+        self._position = replace(position, progress=progress, taken=taken)
+        self._sequence = self._running = None
+        self._iterators += 1
 
     def state_dict(self) -> dict[str, Any]:
         """The position of this reader, exact to the sample given out last; for the trainer's checkpoint."""

@@ -24,7 +24,14 @@ from PIL import Image
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafkabal.config.connection_settings import ConnectionSettings
-from kafkabal.errors import InputFileError, MissingCapabilityError, OperationError, UsageError
+from kafkabal.errors import (
+    InputFileError,
+    MissingCapabilityError,
+    OperationError,
+    OutputError,
+    UnreachableError,
+    UsageError,
+)
 from kafkabal.reader import Sample, TopicReader, combine_states
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.block_loader import BrokerBlocks
@@ -378,6 +385,7 @@ def test_states_of_other_data_are_refused(read: Any) -> None:
         ({"decode": ":nothing"}, "cannot load decoder"),
         ({"epochs": 0}, "epochs"),
         ({"world_size": 2, "manifest": None}, "needs a manifest"),
+        ({"manifest": {"topic": "t"}}, "manifest: neither a manifest nor a file: {'topic': 't'}"),
         ({"prefetch": "many"}, "prefetch: invalid size: 'many'"),
         ({"prefetch": None}, "prefetch: must be a whole number"),
         ({"prefetch": -1}, "prefetch: must be 0 or more"),
@@ -401,6 +409,13 @@ def test_a_wrong_option_does_not_wait_for_the_topic(monkeypatch: pytest.MonkeyPa
     for options in ({"tail": "cut"}, {"prefetch": "many"}, {"decode": "jpeg2000"}, {"epochs": 0}):
         with pytest.raises(UsageError):
             TopicReader("t", connection=CONNECTION, **options)  # type: ignore[arg-type]
+
+
+def test_a_manifest_that_cannot_be_written_is_named_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the topic is pinned, which may mean reading all of it."""
+    monkeypatch.setattr("kafkabal.reader.choose_manifest.pin", lambda *_, **__: pytest.fail("the topic was pinned"))
+    with pytest.raises(OutputError, match=r"missing/manifest: cannot write: no such folder"):
+        TopicReader("t", connection=CONNECTION, manifest=tmp_path / "missing" / "manifest")
 
 
 def test_options_that_a_manifest_contradicts_are_refused(read: Any, topic: MemoryTopic, tmp_path: Path) -> None:
@@ -569,6 +584,23 @@ def test_batches_and_async_give_the_same(read: Any) -> None:
     plain = _places(read())
     assert _places(sample for batch in read().batches(32) for sample in batch) == plain
     assert _places(asyncio.run(collect())) == plain
+
+
+def test_an_interrupted_batch_is_given_again(read: Any, topic: MemoryTopic) -> None:
+    """An error in the middle of it loses none of its samples, neither for the state nor for the next loop."""
+    data, seen = read(prefetch=0), list[Any]()
+
+    def read_until_it_fails() -> None:
+        for batch in data.batches(50):
+            seen.extend(batch)
+            topic.fault = UnreachableError("no broker")
+
+    with pytest.raises(UnreachableError):
+        read_until_it_fails()
+    topic.fault = None
+    assert data.state_dict()["taken"] == len(seen) < 331
+    seen += [sample for batch in data.batches(50) for sample in batch]
+    assert _places(seen) == _places(read())
 
 
 @pytest.mark.parametrize("decode", [None, "numpy"])
