@@ -252,7 +252,7 @@ class TopicReader:
             )
             for sequence in self._sequences(shard, call_periodically(listeners, self.metrics)):
                 self._check_newest(number)
-                self._sequence, self._running = sequence, self._decoded(sequence)
+                self._sequence, self._running = sequence, self._decoded(sequence, number)
                 yield from self._running
                 self._check_newest(number)
             for listener in listeners:
@@ -343,6 +343,8 @@ class TopicReader:
             return await asyncio.to_thread(next, samples, None)
         except asyncio.CancelledError:
             self._give_back(number, *before)
+            if number == self._iterators:
+                self._iterators += 1  # ends it in the thread, too
             raise
 
     def batches(self, batch_size: int) -> Iterator[list[Sample]]:
@@ -375,7 +377,6 @@ class TopicReader:
             return
         self._position = replace(position, progress=progress, taken=taken)
         self._sequence = self._running = None
-        self._iterators += 1
 
     def state_dict(self) -> dict[str, Any]:
         """The position of this reader, exact to the sample given out last; for the trainer's checkpoint."""
@@ -524,11 +525,18 @@ class TopicReader:
                 stacklevel=3,
             )
 
-    def _decoded(self, samples: SampleIterator | WorkStealingIterator) -> Generator[Sample, None, None]:
+    def _decoded(self, samples: SampleIterator | WorkStealingIterator, number: int) -> Generator[Sample, None, None]:
         options = self._options
         if options.decode is None:
             return iter(samples)
-        return decode_samples(samples, options.decode, options.on_error, self.manifest.topic, self.metrics)
+        return decode_samples(
+            samples,
+            options.decode,
+            options.on_error,
+            self.manifest.topic,
+            self.metrics,
+            lambda: self._give_back(number, self._position, samples.progress, samples.taken - 1),
+        )
 
 
 def _balance(given: str, manifest: Manifest | str | Path | None) -> Balance:

@@ -99,9 +99,19 @@ def load_decoder(name: str | Decoder | None) -> Decoder | None:
 
 
 def decode_samples(
-    samples: Iterable[Sample], decode: Decoder, on_error: OnError, topic: str, metrics: ReaderMetrics
+    samples: Iterable[Sample],
+    decode: Decoder,
+    on_error: OnError,
+    topic: str,
+    metrics: ReaderMetrics,
+    interrupted: Callable[[], None],
 ) -> Generator[Sample, None, None]:
     """Yield samples with their decoded values; count those that the decoder refuses.
+
+    Parameters
+    ----------
+    interrupted
+        Called if a sample is not given out for a reason that is not its own, such as Ctrl-C.
 
     Raises
     ------
@@ -113,8 +123,9 @@ def decode_samples(
     for sample in samples:
         try:
             sample.decoded = decode(sample)
-        except MissingCapabilityError:
-            raise  # of the machine, not of the sample
+        except MissingCapabilityError:  # of the machine, not of the sample
+            interrupted()
+            raise
         except Exception as error:
             metrics.corrupt += 1
             if on_error is OnError.RAISE:
@@ -124,4 +135,7 @@ def decode_samples(
                 ) from error
             if on_error is OnError.SKIP:
                 continue
+        except BaseException:
+            interrupted()
+            raise
         yield sample

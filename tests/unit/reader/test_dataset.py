@@ -492,6 +492,25 @@ def test_records_that_cannot_be_decoded(read: Any) -> None:
     assert (skipping.metrics.corrupt, counting.metrics.corrupt) == (2, 2)
 
 
+@pytest.mark.parametrize("interrupt", [KeyboardInterrupt, MissingCapabilityError("needs Pillow")], ids=str)
+@pytest.mark.parametrize("size", [None, 30])
+def test_a_sample_whose_decoding_is_interrupted_is_not_lost(read: Any, interrupt: Any, size: int | None) -> None:
+    """The trainer has not had it, nor the batch: the state does not count them, and the next loop begins with them."""
+    decoded: list[Any] = []
+
+    def decode(sample: Any) -> None:
+        decoded.append(sample)
+        if len(decoded) == 41:
+            raise interrupt
+
+    data = read(decode=decode)
+    with pytest.raises((KeyboardInterrupt, MissingCapabilityError)):
+        list(data if size is None else data.batches(size))
+    had = 40 if size is None else 30
+    assert data.state_dict()["taken"] == had
+    assert _places(decoded[:had]) + _places(data) == _places(read())
+
+
 @pytest.mark.parametrize(
     ("decode", "message"),
     [("image", "not an image that Pillow can read"), ("json", "codec can't decode|Expecting value"), ("text", None)],
