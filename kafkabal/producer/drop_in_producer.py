@@ -255,11 +255,7 @@ class Producer(Client):
         queued = 0
         for first, end, partition, first_report in router.runs(sizes):
             run = messages[first:end]
-            if first_report is None:
-                taken = super().produce_batch(router.topic, run, partition, on_delivery=report)
-            else:
-                with with_report(run[0], first_report, report or self._report):
-                    taken = super().produce_batch(router.topic, run, partition, on_delivery=report)
+            taken = self._produce_run(router.topic, run, partition, first_report, report)
             if taken < len(run):
                 for size_bytes, message in zip(sizes[first:end], run, strict=True):
                     if "_error" in message:
@@ -272,13 +268,25 @@ class Producer(Client):
         """Queue a record that the policy routes by its key; returns how many were queued."""
         key, value = message.get("key"), message.get("value")
         size_bytes = (data_bytes(value) + data_bytes(key)) or 1
-        picked, on_delivery = router.route(
-            key.encode() if isinstance(key, str) else key, size_bytes, report or self._report
-        )
-        taken: int = super().produce_batch(router.topic, [message], picked, on_delivery=on_delivery)
+        picked, own_report = router.route(key.encode() if isinstance(key, str) else key, size_bytes, None)
+        taken = self._produce_run(router.topic, [message], picked, own_report, report)
         if not taken:
             router.not_sent(picked, size_bytes)
         return taken or self._produce_past_gone_partition(router, [message], report)
+
+    def _produce_run(
+        self,
+        topic: str,
+        run: list[dict[str, Any]],
+        partition: int,
+        first_report: Report | None,
+        report: Report | None,
+    ) -> int:
+        """Queue records for one partition; the first one is also reported to the router, if that asks for it."""
+        if first_report is None:
+            return super().produce_batch(topic, run, partition, on_delivery=report)
+        with with_report(run[0], first_report, report or self._report):
+            return super().produce_batch(topic, run, partition, on_delivery=report)
 
     def _produce_past_gone_partition(
         self, router: SlotRouter, refused: list[dict[str, Any]], report: Report | None

@@ -38,7 +38,9 @@ def split_batch(messages: Any, *, routes_keys: bool) -> BatchParts | None:
         if fields & {"key", "partition"}:
             plain = []
             for message in messages:
-                explicit, has_key = message.get("partition", UNROUTED), message.get("key") is not None
+                explicit, has_key = message.get("partition"), message.get("key") is not None
+                if explicit is None:
+                    explicit = UNROUTED
                 if explicit >= 0 or (has_key and not routes_keys):
                     unrouted.setdefault(explicit, []).append(message)
                 else:

@@ -75,6 +75,13 @@ def test_an_explicit_partition_is_obeyed(brokers: MockCluster, producer: Produce
     assert sent(brokers, 300) == {3: 300}
 
 
+def test_no_partition_may_be_given_as_none(brokers: MockCluster, producer: Producer) -> None:
+    """In a batch it is the same as leaving it out: the policy routes the record."""
+    assert producer.produce_batch(TOPIC, [{"value": b"x", "partition": None} for _ in range(100)]) == 100
+    producer.flush()
+    assert sum(producer.routing()[0].broker_bytes.values()) == 100
+
+
 def test_keys_stay_where_the_bare_client_puts_them(brokers: MockCluster, producer: Producer) -> None:
     """In a topic that the bare client filled, each key stays in its partition."""
     bare = Client({**brokers.client})
@@ -100,6 +107,23 @@ def test_keys_are_spread_where_that_is_allowed(brokers: MockCluster) -> None:
         producer.produce_batch(TOPIC, [{"value": bytes(100), "key": b"hot"} for _ in range(1000)])
         producer.flush()
     assert len(sent(brokers, 3000)) == len(brokers.leaders)
+
+
+@pytest.mark.parametrize("key", [None, b"k"])
+def test_callbacks_of_records_in_a_batch_leave_the_policy_its_own(brokers: MockCluster, key: bytes | None) -> None:
+    """A policy that counts what is in flight learns of every delivery, also of records with keys and callbacks."""
+    received: list[Any] = []
+    config = {**brokers.client, "kafkabal.policy": "c3", "kafkabal.any.key.order": True}
+    with Producer(config) as producer:
+        batch = [{"value": b"x", "key": key, "callback": lambda error, _: received.append(error)} for _ in range(100)]
+        assert producer.produce_batch(TOPIC, batch) == 100
+        producer.flush()
+        assert producer._routing is not None
+        router = producer._routing.router(TOPIC)
+        assert router is not None
+        pending = list(router._policy.state.in_flight.pending)  # type: ignore[attr-defined]
+    assert received == [None] * 100
+    assert sum(pending) == 0
 
 
 @pytest.mark.parametrize("policy", ["score", "round-robin", "power-of-d", "c3", "key-hash", "rack-local"])
