@@ -94,7 +94,7 @@ def adopt(
         options = command.run_options(command_options, command.measured_load(moves), moves)
         options = changed(options, elect_leaders=False, removes_found_throttles=removes)
         with command.stopping_on_signals():
-            lock = command.lock.take()
+            lock = command.take_lock()
             result = take_over(command.environment, foreign, options, cancels=cancel, lock=lock)
         code = command.end(result)
         _warn_of_throttles(command, throttles_left(command.environment, foreign))

@@ -41,13 +41,14 @@ class ApplyCommand:
             If it could not be finished, or a signal came as it ended; then no new run is started.
         """
         from kafkabal.cli.commands.rebalance.run_command_options import OnUnfinished
+        from kafkabal.cli.commands.rebalance.run_session import HOW_TO_END_PAUSE
         from kafkabal.executor import find_run, is_pause_requested
 
         if self.begin.dry_run:
             self._refuse_live_run()
             return self
         # before anything is read: otherwise a live holder would be taken for one that crashed
-        self.command.lock.take()
+        self.command.take_lock()
         if not self.begin.yes:
             return self
         timed = self._counting_from_now()
@@ -61,10 +62,7 @@ class ApplyCommand:
             return timed
         if is_pause_requested(environment):
             # the operator who paused it did not intend the next cron job to resume it
-            raise BusyError(
-                f"run {found.record.run_id} is paused, and its process has ended",
-                hint="continue with 'kafkabal rebalance resume', or end it with 'kafkabal rebalance cancel'",
-            )
+            raise BusyError(f"run {found.record.run_id} is paused, and its process has ended", hint=HOW_TO_END_PAUSE)
         from kafkabal.executor import resume
         from kafkabal.reporting.runs.result_report import summary
 
@@ -111,7 +109,7 @@ class ApplyCommand:
 
         found = find_run(self._environment)
         if found is not None and found.is_open:
-            self.command.lock.take()
+            self.command.take_lock()
             self.command.lock.release()
 
     def apply(self, plan: Plan) -> ExitCode:

@@ -72,7 +72,7 @@ def await_end_of_grace(
         clock.sleep(min(left_s, _READ_AGAIN_S))
         state, waiting = read_state()
     if is_announced:
-        command.lock.take()
+        command.take_lock()
         state, waiting = read_state()  # another run may have changed the cluster meanwhile
     return state, waiting
 

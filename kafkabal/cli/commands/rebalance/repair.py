@@ -45,7 +45,7 @@ def repair(
     expect_live_cluster(settings, "rebalance repair")
     with open_run_session("rebalance repair", settings, context, output, wait_s=wait_s) as command:
         context = command.context
-        command.lock.take()
+        command.take_lock()
         environment = command.environment
         try:
             found = find_run(environment, journal)

@@ -70,7 +70,7 @@ def rollback(
     session = open_run_session("rebalance rollback", settings, context, output, cluster, wait_s, dry_run=dry_run)
     with session as command:
         if not dry_run:
-            command.lock.take()
+            command.take_lock()
         found = find_run_by_id(command.environment, run, journal)
         run_id = found.record.run_id
         if _is_undone(command, found):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkabal.cli.framework.cluster_access import name_in_metrics, open_cluster
 from kafkabal.cli.framework.command_settings import cluster_label, runs_folder
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from kafkabal.cli.commands.rebalance.run_command_options import RunCommandOptions, RunOutput
     from kafkabal.cli.framework.command_context import CommandContext
-    from kafkabal.clusters import Cluster
+    from kafkabal.clusters import Cluster, ClusterLock
     from kafkabal.config import Settings
     from kafkabal.executor import (
         ClusterLoad,
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
 _NO_WAIT_S = 0.01
 """On a snapshot moves complete at once; 0 would loop without yielding to signals."""
+HOW_TO_END_PAUSE: Final = "continue with 'kafkabal rebalance resume', or end it with 'kafkabal rebalance cancel'"
 _GIVE_UP_S = 0.5
 """Fifty polls: any one of them would have seen everything that a snapshot can show."""
 
@@ -149,6 +150,33 @@ class RunSession:
     def cluster(self) -> Cluster:
         """The cluster that the settings name."""
         return self.environment.cluster
+
+    def take_lock(self) -> ClusterLock:
+        """Take the lock of the cluster.
+
+        Raises
+        ------
+        BusyError
+            If another process holds it; if that has paused its run, the hint is not to wait for its end.
+        """
+        try:
+            return self.lock.take()
+        except BusyError as busy:
+            raise self._paused_run(busy) or busy from None
+
+    def _paused_run(self, busy: BusyError) -> BusyError | None:
+        """The error if the run that keeps the lock was paused by a command; None if not, or if that is unknown."""
+        from kafkabal.executor import Phase, find_run, is_pause_requested
+        from kafkabal.units import format_moment
+
+        with suppress(KafkabalError):
+            found = find_run(self.environment)
+            if found is not None and found.state.phase is Phase.PAUSED and is_pause_requested(self.environment):
+                # a throttle requested meanwhile is recorded as well
+                since = f"since {format_moment(found.state.at)} or earlier"
+                message = f"run {found.record.run_id} is paused, {since}: {busy.message}"
+                return BusyError(message, hint=HOW_TO_END_PAUSE)
+        return None
 
     @contextmanager
     def stopping_on_signals(self) -> Iterator[None]:
