@@ -67,6 +67,31 @@ def test_every_night_has_the_same_host_name() -> None:
     assert job["hostname"]
 
 
+def _nightly_commands() -> dict[str, str]:
+    """The command of every scheduler that rebalances at night."""
+    (job,) = [pod for kind, pod in _pods() if kind == "CronJob"]
+    unit = (DEPLOY / "systemd" / "kafkabal-rebalance@.service").read_text()
+    crontab = (ROOT / "docs" / "how-to" / "nightly-rebalance.md").read_text()
+    return {
+        "pod": " ".join(job["containers"][0]["args"]),
+        "unit": next(line for line in unit.splitlines() if line.startswith("ExecStart=")),
+        "crontab": next(line for line in crontab.splitlines() if line.startswith("0 1 * * *")),
+    }
+
+
+@pytest.mark.parametrize(("kind", "command"), list(_nightly_commands().items()), ids=lambda each: each.split()[0])
+def test_a_night_that_ends_with_3_has_left_something_broken(kind: str, command: str) -> None:
+    """The time limit of a nightly job makes it wait, and never ends it with the exit code of findings."""
+    assert "--window 01:00-05:00" in command
+    assert "--max-runtime" not in command
+
+
+def test_findings_fail_the_nightly_unit() -> None:
+    """Besides 0, only 75 is a success: another run is active, and nothing is wrong."""
+    unit = (DEPLOY / "systemd" / "kafkabal-rebalance@.service").read_text()
+    assert re.findall(r"^SuccessExitStatus=(.*)$", unit, re.MULTILINE) == ["75"]
+
+
 @pytest.mark.parametrize(("kind", "pod"), list(_pods()), ids=lambda each: each if isinstance(each, str) else "")
 def test_mounted_volumes_exist(kind: str, pod: dict[str, Any]) -> None:
     """Every mount has a volume and every volume is mounted; config map and claim are in the same file."""
