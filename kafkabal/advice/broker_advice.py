@@ -44,6 +44,8 @@ class BrokerAdvice:
     drain: tuple[int, ...] = ()
     add: tuple[NewBroker, ...] = ()
     """Brokers to add, under unused ids, by which warnings name them."""
+    dead: tuple[int, ...] = ()
+    """Dead brokers whose replicas the plan places on others."""
     filled_by_others: tuple[int, ...] = ()
     """Live brokers that other programs alone fill beyond the target: with them no number of brokers is enough."""
     fullest_before: float = 0.0
@@ -105,6 +107,7 @@ def _shown_by_plan(
                 suffices=sizing.count,
                 drain=sizing.drain,
                 add=new,
+                dead=_left_by_plan(state, plan),
                 fullest_after=fullest,
                 moved_bytes=plan.moved_bytes,
                 duration_s=plan_copy_s(plan.partitions, bytes_per_s),
@@ -128,6 +131,12 @@ def _planned(
     grown, options = suppose(state, PlanOptions(tolerance=tolerance), WhatIf(add=new, remove=frozenset(sizing.drain)))
     plan = make_plan(grown, options)
     return plan, apply_plan(grown, plan)
+
+
+def _left_by_plan(state: ClusterState, plan: Plan) -> tuple[int, ...]:
+    """Dead brokers that lose replicas to others."""
+    left = {broker for change in plan.partitions for broker in change.to_remove}
+    return tuple(sorted(left.intersection(state.brokers.id[~state.brokers.is_live].tolist())))
 
 
 def _rack(state: ClusterState, row: int) -> str | None:

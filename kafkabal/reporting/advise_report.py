@@ -184,8 +184,9 @@ def _notes(
             "which moving data cannot change"
         )
     if brokers.suffices is not None and brokers.moved_bytes:
-        cost = f"{format_bytes(brokers.moved_bytes)} to move, {format_duration(brokers.duration_s)} at the throttle"
-        yield f"{cost}; fullest broker: {_share(brokers.fullest_before)} before, {_share(brokers.fullest_after)} after"
+        cost = f"{format_bytes(brokers.moved_bytes)}, which takes {format_duration(brokers.duration_s)} at the throttle"
+        fullest = f"fullest broker: {_share(brokers.fullest_before)} before, {_share(brokers.fullest_after)} after"
+        yield f"{_what_moves(brokers)} moves {cost}; {fullest}"
     yield from brokers.warnings
     if not relief.is_measured:
         yield "no history ('kafkabal inspect --record'): logs are assumed to be at the steady state of their retention"
@@ -196,6 +197,18 @@ def _notes(
         )
     if any(way.config for way in relief.ways):
         yield "data that retention deletes cannot be restored: make sure that no consumer needs it"
+
+
+def _what_moves(brokers: BrokerAdvice) -> str:
+    """What the plan behind the number of brokers does."""
+    if brokers.drain:
+        aim = f"draining {plural(len(brokers.drain), 'broker')} {first_of(brokers.drain)}"
+    else:
+        aim = "filling the new brokers" if brokers.add else "balancing the brokers"
+    if not brokers.dead:
+        return aim
+    dead = f"{plural(len(brokers.dead), 'broker')} {first_of(brokers.dead)}"
+    return f"{aim} and replacing replicas of dead {dead}"
 
 
 def _share(value: float | None) -> str:

@@ -130,6 +130,18 @@ def test_disks_of_dead_brokers_are_not_relieved(run_cli: Callable[..., Any], tmp
     assert "no live broker has a disk of known size" in refused.err
 
 
+def test_the_bytes_to_move_are_explained(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """A cluster that needs all its brokers names the dead one whose replicas are replaced; one with too many, whom to
+    drain."""
+    disk = [LogDirRow(path="/d", total_bytes=9 * GB, usable_bytes=6 * GB)]
+    rows = [BrokerRow(broker=b, state=s, log_dirs=disk) for b, s in ((1, "online"), (2, "online"), (3, "dead"))]
+    path = tmp_path / "dead.jsonl"
+    write_snapshot(cluster(rows, [topic("t", [1, 2], [2, 3], [3, 1], [1, 2], size_bytes=GB)]), path)
+    note = "balancing the brokers and replacing replicas of dead broker 3 moves 1.86 GiB, which takes "
+    assert note in run_cli("advise", "--snapshot", str(path)).out
+    assert "draining brokers 4, 5, 6 moves " in run_cli("advise", "--snapshot", LOPSIDED).out
+
+
 def test_unknown_capacity_still_gives_the_other_half(run_cli: Callable[..., Any]) -> None:
     """If the number of brokers cannot be computed, relief for the known disks is still shown."""
     advised = run_cli("advise", "--snapshot", str(SNAPSHOTS / "broken.jsonl"), "-o", "json")
