@@ -1,7 +1,8 @@
 """Reads a Java ``client.properties`` into :class:`~kafkabal.config.connection_settings.ConnectionSettings`.
 
 Keys unrelated to the connection are ignored, since other tools may use the file too. An unknown key that looks like a
-security setting is refused: a misspelt one would silently weaken the connection.
+security setting is refused: a misspelt one would silently weaken the connection. So is a file of another kind, in which
+Java would find keys too.
 """
 
 from __future__ import annotations
@@ -29,10 +30,14 @@ from kafkabal.config.connection_settings import (
 from kafkabal.config.jaas_config import parse_jaas
 from kafkabal.config.java_properties import read_properties
 from kafkabal.config.yaml_document import Place, YamlNode
-from kafkabal.errors import ConfigError
+from kafkabal.errors import ConfigError, UsageError
+from kafkabal.units import parse_whole_number
 
 _E = TypeVar("_E", bound="StrEnum")
 
+_ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
+_UNSECURED = "unsecuredLoginStringClaim_sub"
+_URL = re.compile(r"https?://[^/?#]", re.IGNORECASE)
 _READ = frozenset(
     {
         "bootstrap.servers",
@@ -40,7 +45,7 @@ _READ = frozenset(
         "security.protocol",
         "sasl.mechanism",
         "sasl.jaas.config",
-        "sasl.oauthbearer.token.endpoint.url",
+        _ENDPOINT,
         "ssl.truststore.location",
         "ssl.truststore.certificates",
         "ssl.truststore.type",
@@ -61,7 +66,11 @@ _IGNORED = re.compile(
 )
 _PORT_DIGITS = 5
 """Digits of 65535; a longer number is refused without converting it."""
-_SECURITY = re.compile(r"(security|sasl|ssl|bootstrap)\.")
+_SECURITY = re.compile(r"(security|sasl|ssl|bootstrap)[._-]", re.IGNORECASE)
+_NAME = re.compile(r"[\w.-]+", re.ASCII)
+"""All names of Kafka's own settings, and of those of other tools."""
+_MOST_MS = 2**31 - 1
+"""Kafka's own limit of these settings."""
 _SHOWN = 40
 """Characters of an invalid address that an error shows: most host names in full, and the message stays one line."""
 
@@ -176,20 +185,37 @@ class _Properties:
         mechanism = self._choice("sasl.mechanism", SaslMechanism, None)
         jaas = self._jaas_options()
         if mechanism is SaslMechanism.OAUTHBEARER:
-            return SaslSettings(
-                mechanism=mechanism,
-                oauth=OAuthSettings(
-                    token_endpoint_url=self._text("sasl.oauthbearer.token.endpoint.url"),
-                    client_id=jaas.get("clientId", ""),
-                    client_secret=jaas.get("clientSecret", ""),
-                    scope=jaas.get("scope", ""),
-                    unsecured_subject=jaas.get("unsecuredLoginStringClaim_sub"),
-                ),
+            return SaslSettings(mechanism=mechanism, oauth=self._oauth(jaas))
+        self._expect_options(jaas, "username", "password")
+        return SaslSettings(mechanism=mechanism, username=jaas["username"], password=jaas["password"])
+
+    def _oauth(self, jaas: Mapping[str, str]) -> OAuthSettings:
+        unsecured = jaas.get(_UNSECURED)
+        if unsecured is None:
+            self._expect_options(jaas, "clientId", "clientSecret")
+        endpoint = self._endpoint()
+        if endpoint is None and unsecured is None:
+            raise self._file.error(f"sasl.mechanism={SaslMechanism.OAUTHBEARER}: missing {_ENDPOINT}")
+        return OAuthSettings(
+            token_endpoint_url=endpoint,
+            client_id=jaas.get("clientId", ""),
+            client_secret=jaas.get("clientSecret", ""),
+            scope=jaas.get("scope", ""),
+            unsecured_subject=unsecured,
+        )
+
+    def _endpoint(self) -> str | None:
+        url = self._text(_ENDPOINT)
+        if url is not None and not _URL.match(url):
+            raise self._nodes[_ENDPOINT].error(
+                f"{_ENDPOINT}: invalid URL: {url[:_SHOWN]!r}", hint="begin it with https://"
             )
-        for option in ("username", "password"):
+        return url
+
+    def _expect_options(self, jaas: Mapping[str, str], *options: str) -> None:
+        for option in options:
             if option not in jaas:
                 raise self._nodes["sasl.jaas.config"].error(f"sasl.jaas.config: missing {option}")
-        return SaslSettings(mechanism=mechanism, username=jaas["username"], password=jaas["password"])
 
     def _jaas_options(self) -> Mapping[str, str]:
         node = self._nodes.get("sasl.jaas.config")
@@ -212,17 +238,25 @@ class _Properties:
         try:
             check_addresses(addresses)
         except ConfigError as error:
-            raise self._nodes[key].error(error.message, hint=error.hint) from error
+            raise self._nodes[key].error(f"{key}: {error.message}", hint=error.hint) from error
         return addresses
 
     def _seconds(self, key: str, default: float) -> float:
         node = self._nodes.get(key)
-        return value_parsers.whole_number(node) / 1000 if node is not None else default
+        if node is None:
+            return default
+        try:
+            return parse_whole_number(value_parsers.text(node), 1, _MOST_MS) / 1000
+        except UsageError as error:
+            raise node.error(f"{key}: {error.message}", hint="write it in milliseconds, like 30000") from error
 
     def _choice(self, key: str, kind: type[_E], default: _E | None) -> _E:
         node = self._nodes.get(key)
         if node is not None:
-            return kind(value_parsers.one_of(*kind)(_upper(node)))
+            given = value_parsers.text(node).upper()
+            if given not in [*kind]:
+                raise node.error(f"{key}: unknown value: {given!r}", hint=f"choose from: {', '.join(kind)}")
+            return kind(given)
         if default is None:
             raise self._file.error(f"security.protocol requires SASL: missing {key}")
         return default
@@ -237,11 +271,9 @@ _UNSUPPORTED_MECHANISMS: Mapping[str, tuple[str, str]] = {
 
 
 def _check_known(key: str, node: YamlNode) -> None:
+    if not _NAME.fullmatch(key) or ("." not in key and not node.content):
+        raise node.error(f"not a setting: {key[:_SHOWN]!r}", hint="write one a line, like  security.protocol=SSL")
     if key in _READ or not _SECURITY.match(key) or _IGNORED.fullmatch(key):
         return
     near = get_close_matches(key, _READ, n=2, cutoff=0.6)
     raise node.error(f"unknown key: {key!r}", hint=f"did you mean: {', '.join(near)}" if near else None)
-
-
-def _upper(node: YamlNode) -> YamlNode:
-    return YamlNode(value_parsers.text(node).upper(), node.place)

@@ -22,6 +22,8 @@ from kafkabal.config.settings_to_address import cluster_address
 from kafkabal.errors import ConfigError, InputFileError, UsageError
 
 SCRAM = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="alice" password="s;\\"e=c";'
+_OAUTH = ("security.protocol=SASL_SSL", "sasl.mechanism=OAUTHBEARER")
+_ENDPOINT = "sasl.oauthbearer.token.endpoint.url"
 
 
 @pytest.fixture
@@ -171,9 +173,14 @@ def test_credentials_are_read(write: Any, mechanism: str, jaas: str, sasl: SaslS
 @pytest.mark.parametrize(
     ("lines", "line", "message"),
     [
-        (["bootstrap.servers=a:1,b"], 1, "invalid address: 'b'"),
-        (["security.protocol=TLS"], 1, "unknown value: 'TLS'"),
+        (["bootstrap.servers=a:1,b"], 1, "bootstrap.servers: invalid address: 'b'"),
+        (["security.protocol=TLS"], 1, "security.protocol: unknown value: 'TLS'"),
         (["", "security.protocl=SSL"], 2, "unknown key: 'security.protocl'"),
+        (["Security.Protocol=SSL"], 1, "unknown key: 'Security.Protocol'"),
+        (["security_protocol=SSL"], 1, "unknown key: 'security_protocol'"),
+        (["client.id=me", "garbage"], 2, "not a setting: 'garbage'"),
+        (['{"bootstrap.servers": "a:1"}'], 1, "not a setting: '{\"bootstrap.servers\"'"),
+        (["\0\1\xff"], 1, "not a setting: "),
         (["sasl.mechanisms=PLAIN"], 1, "unknown key: 'sasl.mechanisms'"),
         (
             ["security.protocol=SASL_SSL", "sasl.mechanism=GSSAPI", "sasl.jaas.config=x"],
@@ -185,7 +192,11 @@ def test_credentials_are_read(write: Any, mechanism: str, jaas: str, sasl: SaslS
             2,
             "sasl.mechanism=AWS_MSK_IAM: authentication by AWS IAM is not supported",
         ),
-        (["security.protocol=SASL_SSL", "sasl.mechanism=MD5", "sasl.jaas.config=x"], 2, "unknown value: 'MD5'"),
+        (
+            ["security.protocol=SASL_SSL", "sasl.mechanism=MD5", "sasl.jaas.config=x"],
+            2,
+            "sasl.mechanism: unknown value: 'MD5'",
+        ),
         (["security.protocol=SASL_SSL", "sasl.jaas.config=x"], None, "requires SASL: missing sasl.mechanism"),
         (
             ["security.protocol=SASL_SSL", "sasl.mechanism=PLAIN"],
@@ -203,7 +214,17 @@ def test_credentials_are_read(write: Any, mechanism: str, jaas: str, sasl: SaslS
             3,
             "Java key stores are not supported, only PEM",
         ),
-        (["request.timeout.ms=5s"], 1, "not a whole number: '5s'"),
+        (["request.timeout.ms=5s"], 1, "request.timeout.ms: not a whole number: '5s'"),
+        (["request.timeout.ms="], 1, "request.timeout.ms: not a whole number: ''"),
+        (["request.timeout.ms=0"], 1, "request.timeout.ms: must be between 1 and 2,147,483,647: '0'"),
+        (["socket.connection.setup.timeout.ms=9223372036854775807"], 1, "socket.connection.setup.timeout.ms: must be "),
+        ([*_OAUTH, 'sasl.jaas.config=m required clientId="i" clientSecret="s";'], None, f"missing {_ENDPOINT}"),
+        ([*_OAUTH, f"{_ENDPOINT}=https://t", "sasl.jaas.config=m required;"], 4, "sasl.jaas.config: missing clientId"),
+        (
+            [*_OAUTH, f"{_ENDPOINT}=t.example/token", 'sasl.jaas.config=m required clientId="i" clientSecret="s";'],
+            3,
+            f"{_ENDPOINT}: invalid URL: 't.example/token'",
+        ),
     ],
 )
 def test_errors_name_their_line(write: Any, lines: list[str], line: int | None, message: str) -> None:
