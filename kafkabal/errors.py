@@ -39,6 +39,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from kafkabal.wording import suggestion
+
 
 class ExitCode(IntEnum):
     """Exit codes of every command, except ``--nagios``, which uses the monitoring-plugin codes."""
@@ -132,12 +134,9 @@ def unknown_topic(topic: str, known: Iterable[str] = ()) -> UsageError:
     known
         The topics that it has; similar names are suggested.
     """
-    from difflib import get_close_matches  # every command imports this module, and few meet this error
-
-    near = get_close_matches(topic, list(known), n=3)
     # Kafka allows no name that a shell would need quoted
     create = f", or create it with 'kafkabal create {topic}'" if quote(topic) == topic else ""
-    hint = f"did you mean: {', '.join(near)}" if near else f"list topics with 'kafkabal inspect --by topic'{create}"
+    hint = suggestion(topic, tuple(known)) or f"list topics with 'kafkabal inspect --by topic'{create}"
     return UsageError(f"unknown topic: {topic!r}", hint=hint)
 
 

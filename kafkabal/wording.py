@@ -39,7 +39,20 @@ def choice_hint(name: str, known: Collection[str], *, likeness: float = 0.5) -> 
     likeness
         How much of both names must be equal, 0 to 1.
     """
+    return suggestion(name, known, likeness=likeness) or f"choose from: {', '.join(sorted(known))}"
+
+
+def suggestion(name: str, known: Collection[str], *, likeness: float = 0.6, most: int = 3) -> str | None:
+    """The hint for an unknown name where the known ones are too many to list: ``did you mean: disk``, or None.
+
+    Parameters
+    ----------
+    likeness
+        How much of both names must be equal, 0 to 1.
+    most
+        How many names are suggested.
+    """
     from difflib import get_close_matches  # only an error needs it, and every command would wait for it
 
-    near = get_close_matches(name, known, n=3, cutoff=likeness)
-    return f"did you mean: {', '.join(near)}" if near else f"choose from: {', '.join(sorted(known))}"
+    near = get_close_matches(name, known, n=most, cutoff=likeness)
+    return f"did you mean: {', '.join(near)}" if near else None

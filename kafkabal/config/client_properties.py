@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
@@ -32,6 +31,7 @@ from kafkabal.config.java_properties import read_properties
 from kafkabal.config.yaml_document import Place, YamlNode
 from kafkabal.errors import ConfigError, UsageError
 from kafkabal.units import parse_whole_number
+from kafkabal.wording import suggestion
 
 _E = TypeVar("_E", bound="StrEnum")
 
@@ -275,5 +275,4 @@ def _check_known(key: str, node: YamlNode) -> None:
         raise node.error(f"not a setting: {key[:_SHOWN]!r}", hint="write one a line, like  security.protocol=SSL")
     if key in _READ or not _SECURITY.match(key) or _IGNORED.fullmatch(key):
         return
-    near = get_close_matches(key, _READ, n=2, cutoff=0.6)
-    raise node.error(f"unknown key: {key!r}", hint=f"did you mean: {', '.join(near)}" if near else None)
+    raise node.error(f"unknown key: {key!r}", hint=suggestion(key, _READ))

@@ -11,7 +11,6 @@ other clusters.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 
 from kafkabal.config.settings import KEYS, Profile
@@ -19,7 +18,7 @@ from kafkabal.config.value_parsers import check_keys, mapping, text
 from kafkabal.config.yaml_document import Place, YamlNode, parse_yaml, read_yaml
 from kafkabal.errors import ConfigError, UsageError
 from kafkabal.input_files import exists, expand_home
-from kafkabal.wording import counted_noun, first_of
+from kafkabal.wording import counted_noun, first_of, suggestion
 
 DEFAULT_PROFILE = "default"
 _FILE_ENDINGS = (".yaml", ".yml")
@@ -181,8 +180,5 @@ def _pick(profiles: Mapping[str, Profile], name: str | None, file: str) -> Profi
     if name is None:
         choices = ", ".join(f"{file}#{name}" for name in sorted(profiles))
         raise ConfigError(f"{file}: contains {counted_noun(len(profiles), 'profile')}", hint=f"choose one: {choices}")
-    near = get_close_matches(name, profiles, n=3, cutoff=0.5)
-    listed = ", ".join(near) or first_of(sorted(profiles))
-    raise ConfigError(
-        f"{file}: unknown profile: {name!r}", hint=f"{'did you mean' if near else 'choose from'}: {listed}"
-    )
+    hint = suggestion(name, profiles, likeness=0.5) or f"choose from: {first_of(sorted(profiles))}"
+    raise ConfigError(f"{file}: unknown profile: {name!r}", hint=hint)

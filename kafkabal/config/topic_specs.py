@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from kafkabal.errors import UsageError
 from kafkabal.model import COMPRESSION_TYPE, MAX_MESSAGE_BYTES, RETENTION_MS
+from kafkabal.wording import choice_hint
 
 if TYPE_CHECKING:  # describing a topic does not need numpy
     from kafkabal.model import ClusterState
@@ -143,6 +143,5 @@ def differences(spec: TopicSpec, state: ClusterState) -> tuple[Difference, ...]:
 def _preset(name: str) -> Preset:
     found = PRESETS.get(name)
     if found is None:
-        near = get_close_matches(name, PRESETS) or sorted(PRESETS)
-        raise UsageError(f"unknown preset: {name!r}", hint=f"choose from: {', '.join(near)}")
+        raise UsageError(f"unknown preset: {name!r}", hint=choice_hint(name, PRESETS))
     return found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -12,6 +11,7 @@ from kafkabal.errors import OptionError, UsageError
 from kafkabal.model import Bools, ClusterState, has_readable_copy, is_reassigned
 from kafkabal.plan import Plan, partition_rows
 from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.wording import suggestion
 
 
 def chosen_topics(state: ClusterState, options: PlanOptions) -> Bools:
@@ -85,8 +85,7 @@ def _check_patterns(state: ClusterState, options: PlanOptions) -> None:
     for flag, patterns in (("--topics", options.topics), ("--exclude-topics", options.exclude_topics)):
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in state.topics.name):
-                near = get_close_matches(pattern, state.topics.name, n=3)
-                hint = f"did you mean: {', '.join(near)}" if near else None
+                hint = suggestion(pattern, state.topics.name)
                 raise OptionError(flag, f"unknown topic: {pattern!r}", hint=hint)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from random import getrandbits
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from kafkabal.producer.policy_for_librdkafka import client_policy
 from kafkabal.producer.slot_router import RoutingStatus
 from kafkabal.routing import Feedback, PolicyChoice, load_policy
 from kafkabal.scoring import Need, WeightedScore, load_scores
+from kafkabal.wording import choice_hint
 
 PREFIX: Final = "kafkabal."
 ONLY_ERRORS: Final = "delivery.report.only.error"
@@ -29,6 +29,8 @@ _KEYS: Final = (
     "scores",
     "seed",
 )
+_LIKENESS: Final = 0.8
+"""The prefix alone makes all keys alike by 0.72."""
 _MOST_MS: Final = MOST_REFRESH_S * 1000
 
 
@@ -63,9 +65,8 @@ def split_options(config: Mapping[Any, Any]) -> tuple[RoutingOptions, dict[str, 
     rest = {name: value for name, value in config.items() if name not in names}
     for name in own:
         if name not in _KEYS:
-            near = get_close_matches(name, _KEYS, n=1) or _KEYS
-            listed = ", ".join(PREFIX + key for key in near)
-            raise UsageError(f"unknown setting: {PREFIX}{name}", hint=f"choose from: {listed}")
+            hint = choice_hint(PREFIX + name, [PREFIX + key for key in _KEYS], likeness=_LIKENESS)
+            raise UsageError(f"unknown setting: {PREFIX}{name}", hint=hint)
     policy = _policy(own.get("policy", DEFAULT_POLICY), rest)
     return RoutingOptions(
         policy=policy,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkabal.wording import brokers_by_id, choice_hint, counted_noun, first_of
+from kafkabal.wording import brokers_by_id, choice_hint, counted_noun, first_of, suggestion
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,10 @@ def test_an_unknown_name_gets_those_like_it_or_else_all() -> None:
     assert choice_hint("dsk", ["leaders", "disk"]) == "did you mean: disk"
     assert choice_hint("xyzzy", ["leaders", "disk"]) == "choose from: disk, leaders"
     assert choice_hint("rate", ["latency"], likeness=0.6) == "choose from: latency"
+
+
+def test_where_names_are_many_only_those_like_it_are_suggested() -> None:
+    """Up to three, the most similar first; None if no name is like it."""
+    assert suggestion("imgs", ["imgs2", "imgs1", "images", "img"]) == "did you mean: imgs2, imgs1, img"
+    assert suggestion("imgs", ["imgs2", "imgs1"], most=1) == "did you mean: imgs2"
+    assert suggestion("xyzzy", ["images"]) is None

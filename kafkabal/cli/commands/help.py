@@ -6,6 +6,7 @@ import typer
 
 from kafkabal.cli.framework.command_context import PROGRAM, CommandContext
 from kafkabal.errors import ExitCode, UsageError
+from kafkabal.wording import suggestion
 
 
 def help_(
@@ -48,10 +49,7 @@ def help_(
     if name not in page_names():
         if words[0] in COMMANDS:
             return None
-        from difflib import get_close_matches
-
-        near = get_close_matches(name, [*COMMANDS, *page_names()], n=1)
-        hint = f"did you mean: {near[0]}" if near else f"list them with '{PROGRAM} help'"
+        hint = suggestion(name, [*COMMANDS, *page_names()], most=1) or f"list them with '{PROGRAM} help'"
         raise UsageError(f"unknown help topic: {name!r}", hint=hint)
     separator = "\n" if words[0] in COMMANDS else ""
     context.stdout.write(separator + draw_page(read_page(name), context.out))

@@ -24,6 +24,7 @@ from kafkabal.errors import (
     UsageError,
 )
 from kafkabal.printable import printable
+from kafkabal.wording import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -111,13 +112,10 @@ def _usage_error(error: typer.TyperException) -> UsageError:
 def _reworded(error: typer.TyperException) -> tuple[str, str]:
     """Typer's message in our words, and a hint if it suggests something."""
     if options := getattr(error, "possibilities", None):
-        from difflib import get_close_matches
-
         name, ctx = getattr(error, "option_name", ""), getattr(error, "ctx", None)
         if elsewhere := _ELSEWHERE.get((getattr(ctx, "info_name", ""), name)):
             return error.message, elsewhere
-        near = get_close_matches(name, options, n=1, cutoff=_CLOSE)
-        return error.message, f"did you mean: {near[0]}" if near else ""
+        return error.message, suggestion(name, options, likeness=_CLOSE, most=1) or ""
     message = error.format_message().rstrip(".").replace("\n\t", " ").replace("\n", " ").replace("Value error, ", "")
     if choice := _NOT_A_CHOICE.fullmatch(message):
         choices = choice["choices"].replace("'", "")

@@ -14,6 +14,7 @@ from kafkabal.cli.framework.help_text import OPTIONS, OUTPUT, section_of, shown_
 from kafkabal.cli.framework.missing_option_values import refuse_missing_values
 from kafkabal.cli.framework.repeated_options import refuse_repeated
 from kafkabal.errors import ExitCode, UsageError
+from kafkabal.wording import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -99,14 +100,9 @@ class Group(TyperGroup):
         UsageError
             If it is unknown, or preceded by an option.
         """
-        from difflib import get_close_matches
-
         if args[0] not in self.rows:
-            near = get_close_matches(args[0], self.rows, n=1)
-            raise UsageError(
-                f"unknown command: {ctx.command_path} {args[0]}",
-                hint=f"did you mean: {near[0]}" if near else f"see '{ctx.command_path} --help'",
-            )
+            hint = suggestion(args[0], self.rows, most=1) or f"see '{ctx.command_path} --help'"
+            raise UsageError(f"unknown command: {ctx.command_path} {args[0]}", hint=hint)
         misplaced = [p.opts[-1] for p in self.params if ctx.get_parameter_source(p.name).name == "COMMANDLINE"]
         if misplaced:
             raise UsageError(
