@@ -43,7 +43,7 @@ from .settings import KEYS as KEYS
 from .settings import Key as Key
 from .settings import Profile as Profile
 from .settings import Settings as Settings
-from .settings_for_python_api import live_connection as live_connection
+from .settings_for_python_api import named_connection as named_connection
 from .settings_for_python_api import settings_of as settings_of
 from .settings_to_address import cluster_address as cluster_address
 from .time_window import TimeWindow as TimeWindow

@@ -28,7 +28,7 @@ def settings_of(**named: str | None) -> Settings:
     return resolve(named, environ=os.environ, profiles_file=default_profiles_file())
 
 
-def live_connection(
+def named_connection(
     profile: str | None = None, bootstrap_servers: str | None = None, command_config: str | None = None
 ) -> ConnectionSettings:
     """The brokers named by a profile, an address or the environment.

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+from kafkabal.config import DEFAULT_LOG_DIR_LIMIT
 from kafkabal.model import (
     I32,
     I64,
@@ -31,8 +32,6 @@ class EligibleBrokers:
     ----------
     exclude_brokers
         Ids of brokers that get no replica.
-    log_dir_limit
-        Fraction of a volume that is never exceeded.
 
     Raises
     ------
@@ -40,9 +39,9 @@ class EligibleBrokers:
         If an excluded broker is unknown.
     """
 
-    def __init__(self, state: ClusterState, exclude_brokers: Collection[int], log_dir_limit: float) -> None:
+    def __init__(self, state: ClusterState, exclude_brokers: Collection[int]) -> None:
         dirs = state.log_dirs
-        self.state, self.log_dir_limit = state, log_dir_limit
+        self.state = state
         self.takes = takes_replicas(state, named_brokers(state, exclude_brokers, "--exclude-brokers"))
         """bool, shape (n_brokers,): accepts new replicas."""
         self.rack = rack_numbers(state)
@@ -56,7 +55,7 @@ class EligibleBrokers:
         rows = first_open_dirs(state)
         self._room = np.zeros(int(dirs.volume.max(initial=-1)) + 1, np.int64)
         """int64, shape (n_volumes,): 0 if no log dir on it accepts replicas."""
-        self._room[dirs.volume[rows]] = volume_room_bytes(state, log_dir_limit)[rows]
+        self._room[dirs.volume[rows]] = volume_room_bytes(state, DEFAULT_LOG_DIR_LIMIT)[rows]
         self._bytes = log_bytes(dirs, state.replicas)
         self._replicas = np.bincount(state.replicas.log_dir[state.replicas.log_dir >= 0], minlength=len(dirs))
         self._capacity = np.nan_to_num(dir_capacity_bytes(state), nan=1.0)

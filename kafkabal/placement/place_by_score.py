@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kafkabal.config import DEFAULT_LOG_DIR_LIMIT
 from kafkabal.errors import LimitExceededError
 from kafkabal.model import I32, I64, Bools, in_emptiest_racks
 from kafkabal.placement.balance_leaders import balance_leaders
@@ -81,7 +82,7 @@ def _candidates(request: PlacementRequest, sites: EligibleBrokers, chosen: list[
         raise LimitExceededError(
             f"topic {request.spec.name}: no broker{elsewhere} "
             f"has room for a partition of {format_bytes(request.partition_bytes)} "
-            f"below {percent_as_option(sites.log_dir_limit)} of a log dir's volume",
+            f"below {percent_as_option(DEFAULT_LOG_DIR_LIMIT)} of a log dir's volume",
             hint="add disks or brokers, or lower the expected partition size",
         )
     return candidates

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafkabal.config import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE, TopicSpec
+from kafkabal.config import DEFAULT_PLAN_TOLERANCE, TopicSpec
 from kafkabal.errors import LimitExceededError
 from kafkabal.model import I32, ClusterState, PartitionRow, TopicRow, with_topics
 from kafkabal.placement.eligible_brokers import EligibleBrokers
@@ -52,7 +52,6 @@ def place_topics(
     scores: Sequence[WeightedScore] = (),
     tolerance: float = DEFAULT_PLAN_TOLERANCE,
     exclude_brokers: Collection[int] = (),
-    log_dir_limit: float = DEFAULT_LOG_DIR_LIMIT,
 ) -> PlacedTopics:
     """Place topics; equal clusters, topics and policies give equal placements, whatever else runs.
 
@@ -70,7 +69,7 @@ def place_topics(
     LimitExceededError
         If the disks lack room for the expected size of the topics.
     """
-    sites = EligibleBrokers(state, exclude_brokers, log_dir_limit)
+    sites = EligibleBrokers(state, exclude_brokers)
     requests = placement_requests(specs, sites, policy)
     if policy.layout is Layout.SCORE:
         chosen = scores or default_scores(several_log_dirs=False)

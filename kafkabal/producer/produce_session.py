@@ -109,7 +109,7 @@ def produce_source(
     with _manifest(order, facts, reader, new_id) as manifest:
         if order.resend and has_other_rows(order.source, manifest, listing.parts):
             manifest.start_over(new_id(), reader.end_offsets())
-        found = _read_back(manifest, reader, listener, clock, sleep)
+        found = _read_back(manifest, reader, listener, sleep)
         total = totals(listing.parts)
         listener.starts(total_bytes=total["bytes"], total_records=total.get("records"))
         with RecordSender(
@@ -167,18 +167,14 @@ def _manifest(
 
 
 def _read_back(
-    manifest: SendManifest,
-    reader: SentRecordReader,
-    listener: DeliveryListener,
-    clock: Callable[[], float],
-    sleep: Callable[[float], None],
+    manifest: SendManifest, reader: SentRecordReader, listener: DeliveryListener, sleep: Callable[[float], None]
 ) -> dict[int, int]:
     """Records that are in the topic but not in the manifest; see :func:`found_records`."""
     if manifest.is_clean:
         return {}
     listener.reads_back()
     sleep(_SETTLE_S)
-    return found_records(manifest, reader.messages_since(manifest.offsets, clock=clock))
+    return found_records(manifest, reader.messages_since(manifest.offsets))
 
 
 def topic_settings(facts: TopicFacts) -> Mapping[str, ClientSetting]:

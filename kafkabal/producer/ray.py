@@ -17,7 +17,7 @@ from kafkabal.config import (
     DEFAULT_REFRESH_S,
     DEFAULT_ROUTED_SCORES,
     librdkafka_settings,
-    live_connection,
+    named_connection,
 )
 from kafkabal.errors import MissingCapabilityError, UsageError
 from kafkabal.producer.policy_for_librdkafka import check_key_order, client_policy
@@ -87,7 +87,7 @@ def write_topic(
     choice = load_policy(policy)
     if "key" in columns and not any_key_order:
         check_key_order(choice, "the records have keys", "any_key_order=True")
-    connection = live_connection(profile, bootstrap_servers, command_config)
+    connection = named_connection(profile, bootstrap_servers, command_config)
     with KafkaCluster(connection) as cluster:
         facts = topic_facts(cluster, topic)
 

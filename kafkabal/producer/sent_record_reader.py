@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -51,7 +51,7 @@ class SentRecordReader:
     client
         Configuration of librdkafka.
     clock
-        Used for waiting.
+        Limits how long is waited.
     """
 
     def __init__(self, client: Mapping[str, ClientSetting], topic: str, clock: Clock | None = None) -> None:
@@ -72,7 +72,7 @@ class SentRecordReader:
         with _consumer(self._settings) as consumer:
             return {p: marks.end for p, marks in self._watermarks(consumer).items()}
 
-    def messages_since(self, offsets: Mapping[int, int], *, clock: Callable[[], float]) -> Iterator[Message]:
+    def messages_since(self, offsets: Mapping[int, int]) -> Iterator[Message]:
         """All records at or after these offsets, up to the current end; partitions not listed start at offset 0.
 
         Raises
@@ -87,7 +87,7 @@ class SentRecordReader:
         with _consumer({**self._settings, "enable.partition.eof": True}) as consumer:
             ranges = self._ranges(self._watermarks(consumer), offsets)
             consumer.assign([TopicPartition(self._topic, p, start) for p, (start, _) in ranges.items()])
-            yield from self._read_to_ends(consumer, {p: end for p, (_, end) in ranges.items()}, clock)
+            yield from self._read_to_ends(consumer, {p: end for p, (_, end) in ranges.items()})
 
     def _watermarks(self, consumer: Consumer) -> Mapping[int, _Watermarks]:
         """First and end offset of every partition; asked again while a dead leader is being replaced."""
@@ -153,11 +153,11 @@ class SentRecordReader:
                 ranges[p] = (max(first, start), end)
         return ranges
 
-    def _read_to_ends(self, consumer: Consumer, ends: dict[int, int], clock: Callable[[], float]) -> Iterator[Message]:
-        last_s = clock()
+    def _read_to_ends(self, consumer: Consumer, ends: dict[int, int]) -> Iterator[Message]:
+        last_s = self._clock.monotonic()
         while ends:
             for message in consumer.consume(_RECORDS_A_READ, _POLL_S):
-                last_s = clock()
+                last_s = self._clock.monotonic()
                 partition, offset, fault = message.partition() or 0, message.offset() or 0, message.error()
                 if fault is not None and fault.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - no public name
                     raise error_of(fault, self._topic)
@@ -165,7 +165,7 @@ class SentRecordReader:
                     yield message
                 if fault is not None or offset + 1 >= ends.get(partition, 0):
                     ends.pop(partition, None)
-            if clock() - last_s > _NO_RECORD_S:
+            if self._clock.monotonic() - last_s > _NO_RECORD_S:
                 raise UnreachableError(
                     f"cannot read topic {self._topic} to its end", hint="check the brokers with 'kafkabal inspect'"
                 )

@@ -14,7 +14,7 @@ from math import gcd
 from pathlib import Path
 from typing import Any, Final
 
-from kafkabal.config import ConnectionSettings, live_connection
+from kafkabal.config import ConnectionSettings, named_connection
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.input_files import exists
 from kafkabal.reader.block_loader_factory import BlockLoaderFactory
@@ -137,7 +137,7 @@ class TopicReader:
         _warn_of_other_ranks(world_size)
         chosen = _balance(balance, manifest)
         seed = None if shuffle_seed is None else whole_number("shuffle_seed", shuffle_seed, least=-LARGEST_NUMBER)
-        connection = connection or live_connection(profile, bootstrap_servers, command_config)
+        connection = connection or named_connection(profile, bootstrap_servers, command_config)
         self._rank, self._world_size, self._workers = rank, world_size, max(1, num_workers)
         self._epochs = whole_number("epochs", epochs, least=1, most=_MOST_EPOCHS)
         self._has_workers = num_workers > 0

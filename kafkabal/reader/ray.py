@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kafkabal.clusters.kafka import OverfetchedBatches, RangeFetcher, RecordColumns, unpack_headers
-from kafkabal.config import ConnectionSettings, live_connection
+from kafkabal.config import ConnectionSettings, named_connection
 from kafkabal.errors import DriftError, MissingCapabilityError
 from kafkabal.model import I64
 from kafkabal.reader.block_loader import Fetcher
@@ -87,7 +87,7 @@ def read_topic(
         import ray.data
     except ImportError as error:
         raise MissingCapabilityError("Ray is not installed", hint="pip install 'kafkabal[ray]'") from error
-    connection = live_connection(profile, bootstrap_servers, command_config)
+    connection = named_connection(profile, bootstrap_servers, command_config)
     pinned = manifest_of(topic, connection, manifest, count=count, join=False, readers=1, ranks=1)
     source = _datasource(connection, pinned, rack, headers=headers)
     if override_num_blocks is None:

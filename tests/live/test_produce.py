@@ -62,9 +62,7 @@ class Bench:
     def paths(self) -> Counter[bytes]:
         """How often each file is in the topic."""
         reader = SentRecordReader({"bootstrap.servers": self.servers}, self.topic)
-        return Counter(
-            dict(list(message.headers() or ()))["path"] for message in reader.messages_since({}, clock=time.monotonic)
-        )
+        return Counter(dict(list(message.headers() or ()))["path"] for message in reader.messages_since({}))
 
     def records(self) -> int:
         """How many records the topic holds."""
@@ -140,7 +138,7 @@ def test_standard_input_with_keys(bench: Bench) -> None:
     assert code == 0, err
     reader = SentRecordReader({"bootstrap.servers": bench.servers}, bench.topic)
     partitions: dict[bytes, set[int]] = {}
-    for message in reader.messages_since({}, clock=time.monotonic):
+    for message in reader.messages_since({}):
         partitions.setdefault(message.key() or b"", set()).add(message.partition() or 0)
     assert len(partitions) == 50
     assert {len(found) for found in partitions.values()} == {1}
@@ -174,7 +172,7 @@ def test_a_dead_broker_does_not_stop_a_run_that_the_others_serve(make_sandbox: M
         _, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
         reader = SentRecordReader({"bootstrap.servers": bench.servers}, bench.topic)
-        found = Counter(message.value() for message in reader.messages_since({}, clock=time.monotonic))
+        found = Counter(message.value() for message in reader.messages_since({}))
         assert found == Counter(str(number).encode() for number in range(160))
 
 

@@ -316,7 +316,7 @@ def test_no_log_dir_is_filled_above_its_limit(
 
 def test_a_broker_has_room_until_it_is_taken_and_again_once_it_is_released() -> None:
     """The room of one size is known without another look, but not after it has changed."""
-    sites = EligibleBrokers(cluster_with_room(100, 250, 0), (), 0.85)
+    sites = EligibleBrokers(cluster_with_room(100, 250, 0), ())
     assert sites.with_room(100).tolist() == [True, True, False]
 
     row = sites.put(0, 100)
@@ -429,7 +429,7 @@ def test_the_ring_of_brokers_is_made_in_a_few_operations() -> None:
     """As many for 90 brokers as for 9: a count for each would take minutes for 10,000 topics on a thousand."""
     operations = []
     for brokers in (9, 90):
-        sites = EligibleBrokers(empty(brokers), (), 0.9)
+        sites = EligibleBrokers(empty(brokers), ())
         sites.rack = sites.rack.view(_CountedRacks)
         _CountedRacks.operations = 0
         (request,) = placement_requests([spec(partitions=1, factor=1)], sites, EVEN)

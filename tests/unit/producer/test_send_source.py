@@ -83,7 +83,7 @@ class Bench:
     def read_back(self, manifest: SendManifest) -> dict[int, int]:
         """Records that are in the topic although the manifest does not list them."""
         reader = SentRecordReader(self.cluster.client, TOPIC)
-        return found_records(manifest, reader.messages_since(manifest.offsets, clock=monotonic))
+        return found_records(manifest, reader.messages_since(manifest.offsets))
 
     def producer(self) -> RecordSender:
         """A producer that picks the partitions in turn."""
@@ -93,7 +93,7 @@ class Bench:
     def topic(self) -> Counter[bytes]:
         """All values in the topic, and how often each occurs."""
         reader = SentRecordReader(self.cluster.client, TOPIC)
-        return Counter(message.value() or b"" for message in reader.messages_since({}, clock=monotonic))
+        return Counter(message.value() or b"" for message in reader.messages_since({}))
 
 
 @pytest.fixture
