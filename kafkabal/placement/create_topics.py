@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from kafkabal.clusters import Capability, Cluster, Fault, NewTopic, ReplicaOn
 from kafkabal.errors import MissingCapabilityError, OperationError, PartialFailureError
-from kafkabal.placement.placement_request import TopicExistsError
+from kafkabal.placement.placement_request import TopicCollidesError, TopicExistsError
 from kafkabal.plan import ANY_DIR
 from kafkabal.wording import counted_noun, first_of
+
+_COLLISION = re.compile(r"collides with existing topics?: (?P<rival>[^,]+)")
+"""In the message of a controller; Kafka has no error code of its own for this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +32,9 @@ def validate(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
     ------
     MissingCapabilityError
         If this kind of cluster cannot create topics.
-    TopicExistsError
-        If others have created the refused ones since the cluster was read; nothing was created.
+    TopicExistsError, TopicCollidesError
+        If others have created the refused ones, or such that Kafka does not distinguish from them, since the cluster
+        was read; nothing was created.
     PartialFailureError
         Naming the topics that it would refuse; nothing was created.
     """
@@ -37,7 +42,7 @@ def validate(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
         raise MissingCapabilityError(f"creating topics is not supported: {cluster.name}")
     faults = cluster.create_topics([w.topic for w in wanted], validate_only=True)
     if faults:
-        _refuse_existing(faults)
+        _refuse_taken(faults)
         raise _failure(
             f"no topic created: the controller rejects {len(faults)} of {counted_noun(len(wanted), 'topic')}", faults
         )
@@ -51,8 +56,8 @@ def create_all(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
 
     Raises
     ------
-    TopicExistsError
-        If others have created all of them since they were validated.
+    TopicExistsError, TopicCollidesError
+        If others have created all of them, or such that Kafka does not distinguish from them, since validation.
     PartialFailureError
         Naming the topics that were not created, and those that were.
     """
@@ -61,14 +66,20 @@ def create_all(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
     if faults:
         created = [w.topic.name for w in wanted if w.topic.name not in faults]
         if not created:
-            _refuse_existing(faults)
+            _refuse_taken(faults)
         done = f"; created: {first_of(created)}" if created else ""
         raise _failure(f"cannot create {len(faults)} of {counted_noun(len(wanted), 'topic')}{done}", faults)
 
 
-def _refuse_existing(faults: Mapping[str, Fault]) -> None:
-    if all(fault.name == "TOPIC_ALREADY_EXISTS" for fault in faults.values()):
-        raise TopicExistsError(min(faults))
+def _refuse_taken(faults: Mapping[str, Fault]) -> None:
+    """Raise the error of a taken name if nothing but that is wrong."""
+    rivals = {name: _COLLISION.search(fault.message) for name, fault in faults.items()}
+    if not all(rivals[name] or fault.name == "TOPIC_ALREADY_EXISTS" for name, fault in faults.items()):
+        return
+    for name, rival in sorted(rivals.items()):
+        if rival is not None:
+            raise TopicCollidesError(name, rival["rival"])
+    raise TopicExistsError(min(faults))
 
 
 def _wish_log_dirs(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:

@@ -23,6 +23,17 @@ class TopicExistsError(UsageError):
         super().__init__(f"topic {name} already exists", hint="use --if-not-exists to skip existing topics")
 
 
+class TopicCollidesError(UsageError):
+    """A topic to create differs only in '.' and '_' from one that exists, since before the cluster was read or since
+    then."""
+
+    def __init__(self, name: str, rival: str) -> None:
+        super().__init__(
+            f"topic {name} collides with {rival}: Kafka treats '.' and '_' as equal in metric names",
+            hint="choose a name that also differs in other characters",
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementRequest:
     """A topic to place."""
@@ -75,7 +86,7 @@ def _check_name(name: str, taken: set[str]) -> None:
     if "." in name or "_" in name:
         rival = next((t for t in sorted(taken) if t.replace(".", "_") == name.replace(".", "_")), None)
         if rival is not None:
-            raise UsageError(f"topic {name} collides with {rival}: Kafka treats '.' and '_' as equal in metric names")
+            raise TopicCollidesError(name, rival)
 
 
 def _request(spec: TopicSpec, n_eligible: int, policy: PlacementPolicy, mean_bytes: int) -> PlacementRequest:

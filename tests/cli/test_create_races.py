@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import kafkabal.clusters
-from kafkabal.clusters.cluster_protocol import Reading
+from kafkabal.clusters.cluster_protocol import Fault, Reading
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import Call, FaultyCluster
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
@@ -50,6 +51,23 @@ def test_a_topic_that_appears_meanwhile_exists(create: Callable[..., Any], befor
     assert (lost.code, lost.err) == (2, later.err)
     assert later.err.startswith("kafkabal: error: topic a already exists\n")
     assert later.code == 2
+
+
+@pytest.mark.parametrize(("before", "said"), [(VALIDATION, "topic: a.b"), (CREATION, "topics: a.b, a-b")])
+@pytest.mark.parametrize("options", [[], ["--if-not-exists"]])
+def test_a_topic_that_appears_meanwhile_collides(
+    create: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, before: int, said: str, options: list[str]
+) -> None:
+    """Kafka does not distinguish a.b from a_b: whoever loses this race gets the exit code of a name that is taken."""
+    refused = {"a_b": Fault("INVALID_TOPIC_EXCEPTION", f"Topic 'a_b' collides with existing {said}")}
+    calls = count(1)
+    monkeypatch.setattr(InMemoryCluster, "create_topics", lambda *_, **__: refused if next(calls) == before else {})
+    lost = create("a_b", "-p", "2", "-r", "2", *options, before=0)
+
+    assert (lost.code, lost.out) == (2, "")
+    error, hint = lost.err.splitlines()
+    assert error == "kafkabal: error: topic a_b collides with a.b: Kafka treats '.' and '_' as equal in metric names"
+    assert hint.startswith("kafkabal: hint: choose a name")
 
 
 @pytest.mark.parametrize("before", [VALIDATION, CREATION])
