@@ -29,7 +29,7 @@ _SHOWN: Final = 40
 _USE_LINE: Final = re.compile(r"^use:.*$", re.MULTILINE)
 _FIRST_NAME: Final = re.compile(r"^(?P<indent> +)[^\s#-]", re.MULTILINE)
 # needs no quotes in YAML, and looks like plain text to people
-_PLAIN: Final = re.compile(r"[A-Za-z0-9/][A-Za-z0-9_./:%,@+=-]*(?<!:)")
+_PLAIN: Final = re.compile(r"(?!(?i:null)$)[A-Za-z0-9/][A-Za-z0-9_./:%,@+=-]*(?<!:)")
 
 
 def add_profile(profiles_file: Path, name: str, settings: Mapping[str, str]) -> None:
@@ -86,11 +86,11 @@ def use_profile(profiles_file: Path, name: str) -> None:
     if problem is not None:
         raise problem
     text = read_text(profiles_file)
-    by_hand = ConfigError(f"{profiles_file}: cannot be changed by this command", hint=f"add the line: use: {name}")
+    line = f"use: {_scalar(name)}"
+    by_hand = ConfigError(f"{profiles_file}: cannot be changed by this command", hint=f"add the line: {line}")
     if _HEAD.search(text) is None:
         raise by_hand
-    line = f"use: {name}"
-    changed, found = _USE_LINE.subn(line, text, count=1)
+    changed, found = _USE_LINE.subn(lambda _: line, text, count=1)
     _replace(profiles_file, changed if found else f"{line}\n{text}", {*known}, by_hand)
 
 

@@ -113,6 +113,23 @@ def test_values_that_look_like_yaml_survive(run_cli: Callable[..., Any], tmp_pat
     assert json.loads(run_cli("inspect", "--profile", "odd", "-o", "json").out)["cluster_id"] == "even"
 
 
+@pytest.mark.parametrize("name", ["x #y", r"a\1", "null", "b: c"])
+def test_any_profile_of_the_file_can_be_made_the_default(
+    run_cli: Callable[..., Any], profiles: Path, name: str
+) -> None:
+    """A name that was written by hand, in quotes, stays the same name in the line that chooses it."""
+    profiles.write_text(f"use: lab\n{profiles.read_text()}    '{name}': {{tolerance: 5%}}\n")
+    assert run_cli("profiles", "use", name).code == 0
+    listed = json.loads(run_cli("profiles", "list", "-o", "json").out)["profiles"]
+    assert [row["profile"] for row in listed if row["in_use"]] == [name]
+
+
+def test_a_value_that_reads_as_nothing_is_quoted(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """A pattern may be a word that YAML takes for no value."""
+    assert run_cli("profiles", "add", "x", "-b", "a:1", "--set", "topics=null").code == 0
+    assert profiles.read_text().endswith('topics: "null"\n')
+
+
 def test_secrets_are_never_shown(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """Only values of a client.properties that cannot be secret are shown; those of unknown keys are hidden."""
     properties = tmp_path / "client.properties"
