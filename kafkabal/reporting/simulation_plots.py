@@ -9,6 +9,7 @@ from typing import Any
 
 from kafkabal.atomic_files import replacing
 from kafkabal.errors import UsageError
+from kafkabal.printable import printable
 from kafkabal.simulator import PolicyComparison
 
 _FORMS = (".svg", ".png", ".html")
@@ -74,10 +75,12 @@ def _draw_ratios(simulated: PolicyComparison, axes: Any) -> None:
         shares = runs.column(lambda run: run.shares)[runs.runs[0].live]
         axes.plot(shares, [row] * len(shares), "o", alpha=0.6, color="tab:blue")
     axes.axvline(1.0, color="grey", linewidth=0.8)
-    axes.set_yticks(range(len(simulated.policies)), [runs.label for runs in simulated.policies])
+    # names may hold dollar signs, between which matplotlib reads formulas
+    labels = [printable(runs.label) for runs in simulated.policies]
+    axes.set_yticks(range(len(labels)), labels, parse_math=False)
     axes.invert_yaxis()
     axes.set_xlabel("disk usage of each broker relative to the mean")
-    axes.set_title(f"{simulated.workload.name} into {simulated.view.topic}")
+    axes.set_title(printable(f"{simulated.workload.name} into {simulated.view.topic}"), parse_math=False)
 
 
 def _draw_latency(simulated: PolicyComparison, axes: Any) -> None:

@@ -253,6 +253,18 @@ def test_plot_is_written(run_cli: Callable[..., Any], tmp_path: Path, ending: st
     assert b"score" in plots[0].read_bytes() or ending == "png"
 
 
+def test_a_plot_shows_names_as_they_are(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Dollar signs in the name of a workload are no formula, and what steers a terminal is escaped."""
+    pytest.importorskip("matplotlib")
+    workload, plot = tmp_path / "$\\x$\x1b.yaml", tmp_path / "plot.svg"
+    workload.write_text("records: 100\ncluster: {brokers: 3}\n")
+    words = ("--workload", str(workload), "--policy", "random", "--no-latency", "--plot", str(plot))
+    found = run_cli("route-simulate", *words)
+
+    assert found.code == ExitCode.DONE, found.err
+    assert r"$\x$\x1b into " in plot.read_text()
+
+
 def test_policies_are_listed_with_their_needs(run_cli: Callable[..., Any]) -> None:
     """Programs get each policy with needs, order, feedback, source and options."""
     rows = {row["policy"]: row for row in json.loads(run_cli("policies", "-o", "json").out)["policies"]}
