@@ -9,6 +9,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.core import Metric as Family
 
 from kafkabal.errors import UsageError
+from kafkabal.printable import printable
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import Column, Metric, Report
 
@@ -53,7 +54,7 @@ def _families(report: Report) -> Iterator[Family]:
     for fact in report.facts:
         if fact.metric and fact.value is not None:
             family = families.setdefault(fact.metric.name, _family(fact.metric, [*common]))
-            family.add_metric([*common.values(), *fact.metric.labels.values()], float(fact.value))
+            family.add_metric([*map(printable, common.values()), *fact.metric.labels.values()], float(fact.value))
     for table in report.tables:
         labels = [column for column in table.columns if column.label]
         for column in table.columns:
@@ -71,9 +72,8 @@ def _family(metric: Metric, keys: list[str]) -> GaugeMetricFamily:
 def _add(
     family: GaugeMetricFamily, column: Column, metric: Metric, labels: list[Column], common: Mapping[str, str]
 ) -> None:
-    own = list(metric.labels.values())
+    same, own = [*map(printable, common.values())], list(metric.labels.values())
     for names, value in zip(zip(*(c.values for c in labels), strict=True), column.values, strict=True):
         if value is not None:
-            family.add_metric(
-                [*common.values(), *("" if name is None else str(name) for name in names), *own], float(value)
-            )
+            texts = ("" if name is None else printable(str(name)) for name in names)
+            family.add_metric([*same, *texts, *own], float(value))

@@ -158,6 +158,17 @@ def test_prometheus_is_parsed_by_its_own_parser() -> None:
     assert {s.labels["rack"] for s in families["kafkabal_used_bytes"].samples} == {"r0", 'a "rack"'}
 
 
+def test_labels_of_metrics_control_no_terminal() -> None:
+    """Names in a snapshot or of a rack may hold escapes: they are written out, as in every other format for lines."""
+    columns = (
+        Column(key="rack", title="rack", values=["r\x1b[31m"], label=True),
+        Column(key="share", title="", values=[1.0], metric=Metric("kafkabal_share", "Share.")),
+    )
+    report = Report(command="probe", metric_labels={"cluster": "c\u202e"}, tables=(Table(key="t", columns=columns),))
+    (family,) = text_string_to_metric_families(render(report, "prometheus", OutputCapabilities()))
+    assert family.samples[0].labels == {"cluster": r"c\u202e", "rack": r"r\x1b[31m"}
+
+
 @pytest.mark.parametrize("form", ["csv", "prometheus"])
 def test_an_unsupported_output_format_is_refused(form: str) -> None:
     """A report without tables or metrics is a usage error, not an empty file."""
