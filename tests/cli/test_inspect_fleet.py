@@ -140,6 +140,17 @@ def test_a_profile_with_a_wrong_value_is_a_row_too(run_cli: Callable[..., Any], 
     assert "ambiguous percentage" in rows[0]["problem"]
 
 
+def test_a_profile_whose_snapshot_is_gone_is_a_row_too(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """The others are shown as without it, and the exit code says that one is missing."""
+    before = json.loads(run_cli("inspect", "--all-profiles", "-o", "json").out)["clusters"]
+    profiles.write_text(f"{profiles.read_text()}  gone:\n    snapshot: none.jsonl\n")
+    shown = run_cli("inspect", "--all-profiles", "-o", "json")
+    first, *others = json.loads(shown.out)["clusters"]
+    assert (shown.code, first["cluster"], first["state"]) == (1, "gone", "no-response")
+    assert first["problem"] == f"{profiles.parent / 'none.jsonl'}: cannot read: No such file or directory"
+    assert others == before
+
+
 def test_a_profile_with_an_unknown_key_is_a_row_too(run_cli: Callable[..., Any], profiles: Path) -> None:
     """A misspelt key in one profile is reported in its row in every format, exit 1; the others are unaffected."""
     before = json.loads(run_cli("inspect", "--all-profiles", "-o", "json").out)["clusters"]
