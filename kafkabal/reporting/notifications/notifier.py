@@ -1,31 +1,41 @@
 """Sends notifications in their receivers' formats: Alertmanager's API, Slack's, or a plain webhook.
 
-A thread of its own posts them, one after the other; at most a hundred wait. Whatever becomes of them changes nothing
-of what they are about: a receiver that fails is warned of once, until it works again.
+A thread of its own posts them, one after the other; at most ten thousand wait. Whatever becomes of them changes nothing
+of what they are about: a receiver that fails is warned of once, until it works again. Meanwhile a message is posted
+again for some minutes, so that a receiver which restarts misses none.
 
 Alertmanager resolves an alert that it has not heard of for ``resolve_timeout``, 5 minutes by default. So what fires is
 posted again every minute, as Prometheus does, until it is over; where a command ends before that, with a time at which
-it is over by itself.
+it is over by itself. All that waits is one post: a thousand brokers that vanish at once begin a thousand alerts, and if
+the end of one was lost, it would fire for ever.
 """
 
 from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkabal.config import is_host_name
 from kafkabal.errors import KafkabalError, UsageError
 from kafkabal.http_client import http_failure, open_http_client
 from kafkabal.printable import printable
 
+if TYPE_CHECKING:
+    import httpx
+
 _TIMEOUT_S = 5.0
 """Receivers respond within a second; one that hangs must not block the queue for longer than this."""
-_MOST_WAITING = 100
-"""Notifications of some kB each, while the receiver is away."""
+_MOST_WAITING = 10_000
+"""Some megabytes, while the receiver is away: each of a thousand brokers may change its state several times."""
+_RETRY_AFTER_S = (1.0, 5.0, 30.0, 60.0, 120.0, 240.0)
+"""Pauses before a message is posted again: eight minutes in all, then the next one has its turn."""
+_TOO_MANY_REQUESTS = 429
+_SERVER_ERROR = 500
 _REPEAT_S = 60.0
 """A fifth of Alertmanager's ``resolve_timeout``: some posts may fail."""
 _CLOSING_S = 5.0
@@ -124,6 +134,8 @@ class Notifier:
         Called once when the receiver fails.
     repeat_s
         How often Alertmanager gets what still fires.
+    retry_after_s
+        Pauses before a message to another receiver is posted again.
 
     Raises
     ------
@@ -131,23 +143,33 @@ class Notifier:
         If it is not an http or https URL.
     """
 
-    def __init__(self, url: str, cluster: str, warn: Callable[[str], None], *, repeat_s: float = _REPEAT_S) -> None:
+    def __init__(
+        self,
+        url: str,
+        cluster: str,
+        warn: Callable[[str], None],
+        *,
+        repeat_s: float = _REPEAT_S,
+        retry_after_s: Sequence[float] = _RETRY_AFTER_S,
+    ) -> None:
         self._url, self._cluster, self._warn, self._form = url, cluster, warn, form_of(url)
-        self._repeat_s = repeat_s
+        self._repeat_s, self._retry_after_s = repeat_s, retry_after_s
+        self._is_closing = threading.Event()
         self._waiting: queue.Queue[Notification | None] = queue.Queue(_MOST_WAITING)
         self._is_failing = False
         self._thread = threading.Thread(target=self._post_all, name="kafkabal-notify", daemon=True)
         self._thread.start()
 
     def post(self, notification: Notification) -> None:
-        """Queue a notification; drop it if a hundred are queued."""
+        """Queue a notification; drop it if too many are queued."""
         try:
             self._waiting.put_nowait(notification)
         except queue.Full:
             self._fail("the receiver does not keep up")
 
     def close(self) -> None:
-        """Post what is queued, for a few seconds at most."""
+        """Post what is queued, each once, for a few seconds at most."""
+        self._is_closing.set()
         try:
             self._waiting.put(None, timeout=_CLOSING_S)
         except queue.Full:
@@ -155,44 +177,64 @@ class Notifier:
         self._thread.join(_CLOSING_S)
 
     def _post_all(self) -> None:
-        import httpx
-
         try:
             client = open_http_client(_TIMEOUT_S)
         except KafkabalError as error:
             self._fail(error.message)
             return
         with client:
-            for body in self._alerts() if self._form is NotificationForm.ALERTMANAGER else self._messages():
-                try:
-                    client.post(self._url, json=body).raise_for_status()
-                except httpx.HTTPError as error:
-                    self._fail(http_failure(error))
-                else:
-                    self._is_failing = False
+            if self._form is NotificationForm.ALERTMANAGER:
+                self._post_alerts(client)
+            else:
+                self._post_messages(client)
 
-    def _messages(self) -> Iterator[Any]:
+    def _post_messages(self, client: httpx.Client) -> None:
         """One for each notification."""
         while (notification := self._waiting.get()) is not None:
-            yield body_of(notification, self._cluster, self._form)
+            body = body_of(notification, self._cluster, self._form)
+            for pause_s in (*self._retry_after_s, None):
+                may_pass = self._fails_for_now(client, body)
+                if not may_pass or pause_s is None or self._is_closing.wait(pause_s):
+                    break
 
-    def _alerts(self) -> Iterator[Any]:
+    def _post_alerts(self, client: httpx.Client) -> None:
         """What begins and ends, with all that fires; that alone once nothing has happened for a while."""
         firing: dict[str, Any] = {}
-        while True:
-            try:
-                notification = self._waiting.get(timeout=self._repeat_s if firing else None)
-            except queue.Empty:
-                yield list(firing.values())
-                continue
-            if notification is None:
+        news: Sequence[Notification | None] = ()
+        while None not in news:
+            news = self._news(self._repeat_s if firing else None)
+            if news == [None]:
                 return
-            for alert in body_of(notification, self._cluster, self._form) or ():
-                firing.pop(name := str(alert["labels"]), None)
-                firing[name] = alert
-            if firing:
-                yield list(firing.values())
-            firing = {name: alert for name, alert in firing.items() if "endsAt" not in alert}
+            for notification in filter(None, news):
+                for alert in body_of(notification, self._cluster, self._form) or ():
+                    firing.pop(name := str(alert["labels"]), None)
+                    firing[name] = alert
+            if firing and not self._fails_for_now(client, list(firing.values())):
+                firing = {name: alert for name, alert in firing.items() if "endsAt" not in alert}
+
+    def _news(self, timeout_s: float | None) -> list[Notification | None]:
+        """All that waits, once anything does; empty after the timeout."""
+        news: list[Notification | None] = []
+        with suppress(queue.Empty):
+            news.append(self._waiting.get(timeout=timeout_s))
+            while True:
+                news.append(self._waiting.get_nowait())
+        return news
+
+    def _fails_for_now(self, client: httpx.Client, body: Any) -> bool:
+        """Post once; returns whether that failed, but may succeed later."""
+        import httpx
+
+        try:
+            client.post(self._url, json=body).raise_for_status()
+        except httpx.HTTPStatusError as error:
+            self._fail(http_failure(error))
+            return error.response.status_code >= _SERVER_ERROR or error.response.status_code == _TOO_MANY_REQUESTS
+        except httpx.HTTPError as error:
+            self._fail(http_failure(error))
+            return True
+        self._is_failing = False
+        return False
 
     def _fail(self, reason: str) -> None:
         if not self._is_failing:

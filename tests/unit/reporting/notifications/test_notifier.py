@@ -22,18 +22,22 @@ AT = "2026-01-01T00:00:00Z"
 
 
 class Receiver:
-    """A web server that keeps what is posted to it, and answers with ``status``."""
+    """A web server that keeps what is posted to it, and answers with ``statuses``, then with ``status``."""
 
     def __init__(self) -> None:
         self.bodies: list[Any] = []
         self.status = 200
+        self.statuses: list[int] = []
+        self.may_answer = threading.Event()
+        self.may_answer.set()
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 receiver.bodies.append(json.loads(body))
-                self.send_response(receiver.status)
+                receiver.may_answer.wait()
+                self.send_response(receiver.statuses.pop(0) if receiver.statuses else receiver.status)
                 self.end_headers()
 
             def log_message(self, *words: Any) -> None:
@@ -124,6 +128,64 @@ def test_firing_alerts_are_repeated_until_resolved(receiver: Receiver) -> None:
     assert names[1:3] == [[("kafkabal-broker-dead", False)]] * 2
     assert ("kafkabal-broker-dead", True) in names[-1]
     assert sum(("kafkabal-broker-dead", True) in body for body in names) == 1
+
+
+def test_however_many_alerts_begin_and_end_at_once_none_fires_for_ever(receiver: Receiver) -> None:
+    """Alerts of many brokers, while the receiver takes its time: it gets the beginning or the end of each."""
+    warnings: list[str] = []
+    notifier = Notifier(receiver.url.replace("/hook", "/api/v2/alerts"), "prod", warnings.append)
+    receiver.may_answer.clear()
+    for kind in (EventKind.BROKER_DEAD, EventKind.BROKER_BACK):
+        for broker in range(300):
+            notifier.post(notification_of(WatchEvent(at=AT, event=kind, message="", broker=broker)))
+    notifier.post(notification_of(WatchEvent(at=AT, event=EventKind.IMBALANCED, message="")))
+    receiver.may_answer.set()
+    notifier.close()
+
+    last = {str(alert["labels"]): "endsAt" in alert for body in receiver.bodies for alert in body}
+    firing = [labels for labels, is_over in last.items() if not is_over]
+    assert firing == [str({"alertname": "kafkabal-imbalanced", "cluster": "prod"})]
+    assert not warnings
+
+
+def test_the_end_of_an_alert_that_was_not_delivered_is_posted_again(receiver: Receiver) -> None:
+    """Like an alert that fires, until the receiver has taken it."""
+    receiver.statuses = [200, 503]
+    receiver.may_answer.clear()
+    notifier = Notifier(receiver.url.replace("/hook", "/api/v2/alerts"), "prod", lambda _: None, repeat_s=0.01)
+    notifier.post(notification_of(WatchEvent(at=AT, event=EventKind.IMBALANCED, message="")))
+    _until(lambda: len(receiver.bodies) == 1)
+    notifier.post(notification_of(WatchEvent(at=AT, event=EventKind.BALANCED, message="")))
+    receiver.may_answer.set()
+    _until(lambda: len(receiver.bodies) == 3)
+    notifier.close()
+
+    assert [["endsAt" in alert for alert in body] for body in receiver.bodies] == [[False], [True], [True]]
+
+
+def test_a_message_is_posted_again_while_its_receiver_restarts(receiver: Receiver) -> None:
+    """One that fails for now gets every message, in order; one that refuses a message gets it once."""
+    receiver.statuses = [503, 429, 200, 404]
+    warnings: list[str] = []
+    notifier = Notifier(receiver.url, "prod", warnings.append, retry_after_s=(0.0, 0.0))
+    for message in ("a", "b", "c"):
+        notifier.post(Notification(at=AT, event="x", message=message))
+    _until(lambda: len(receiver.bodies) == 5)
+    notifier.close()
+
+    assert [body["message"] for body in receiver.bodies] == ["a", "a", "a", "b", "c"]
+    assert len(warnings) == 2
+
+
+def test_the_end_of_a_command_does_not_wait_for_a_receiver_that_fails(receiver: Receiver) -> None:
+    """Each message that waits is posted once more, without a pause."""
+    receiver.status = 503
+    notifier = Notifier(receiver.url, "prod", lambda _: None, retry_after_s=(1e6,))
+    notifier.post(Notification(at=AT, event="x", message="a"))
+    notifier.post(Notification(at=AT, event="x", message="b"))
+    notifier.close()
+
+    assert [body["message"] for body in receiver.bodies] == ["a", "b"]
 
 
 def test_a_run_that_failed_is_an_alert_for_a_day(receiver: Receiver) -> None:
