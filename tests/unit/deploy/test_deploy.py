@@ -107,6 +107,14 @@ def test_mounted_volumes_exist(kind: str, pod: dict[str, Any]) -> None:
     assert user == {_documents("kubernetes/strimzi-user.yaml")[0]["metadata"]["name"]}
 
 
+def test_the_state_of_each_pod_outlives_it() -> None:
+    """Without its state folder, a new pod of the watch would not give back leadership that the last one moved away."""
+    claims = [
+        v["persistentVolumeClaim"]["claimName"] for _, pod in _pods() for v in pod["volumes"] if v["name"] == "state"
+    ]
+    assert len({*claims}) == len(list(_pods()))
+
+
 def test_the_config_map_is_a_profile(tmp_path: Path) -> None:
     """kafkabal reads the profile and its client.properties, and trusts and shows what the pod mounts."""
     data = _documents("kubernetes/kafkabal.yaml")[0]["data"]
