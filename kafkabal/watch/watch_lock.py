@@ -40,13 +40,15 @@ class WatchLock:
         return self._holder
 
     def take(self) -> None:
-        """Take the lock now.
+        """Take the lock now, unless it is held: the end of a watch may have taken a lost one again.
 
         Raises
         ------
         BusyError
             If another watch holds it.
         """
+        if self._lock is not None and self._lock.is_held():
+            return
         try:
             self._lock = self._cluster.lock(LockRequest(self._owner, _SESSION_S, _PURPOSE, is_provably_gone))
         except BusyError as error:

@@ -79,3 +79,20 @@ def test_a_watch_that_waits_is_stopped_by_a_signal(memory: InMemoryCluster) -> N
         stop.request(StopReason.TERMINATE)
 
     assert not WatchLock(memory.connect("second"), nap).wait(stop, lambda _: None)
+
+
+def test_a_watch_does_not_wait_for_itself(memory: InMemoryCluster) -> None:
+    """A lock that the end of the last watch of this process has taken again is that of the next one."""
+    lock, said = WatchLock(memory, lambda _: None), list[str]()
+    lock.take()
+    lock.release()
+    assert not lock.confirm()
+
+    stop = StopSwitch()
+
+    def on_wait(reason: str) -> None:
+        said.append(reason)
+        stop.request(StopReason.TERMINATE)
+
+    assert lock.wait(stop, on_wait)
+    assert said == []
