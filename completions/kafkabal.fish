@@ -965,7 +965,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l include-internal -d 'A
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l heal -r -f -a 'none leaders all' -d 'What may be changed: nothing, leadership, or replicas too. [default: none]'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l dead-after -r -f -d 'Copy the replicas of a broker elsewhere after it has been dead for TIME. [default: 30m]'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l move-after -r -f -d 'Move replicas off a broker that has been slow for TIME. [default: never]'
-complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l max-bytes-per-day -r -f -d 'Maximum bytes moved for balance within 24 hours; repairs are not limited.'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l max-bytes-per-day -r -f -d 'Maximum bytes moved within 24 hours; repairs count, but are not limited.'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l max-actions-per-day -r -f -d 'Maximum runs started within 24 hours; at least 1. [default: 24]'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l max-dead -r -f -d 'Change nothing while more brokers than N are dead or unreachable at once; at least 1. [default: 1]'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l rebalance-above -r -f -d 'Rebalance when a broker deviates by more than PERCENT from its fair share. [default: 20%]'

@@ -4,6 +4,7 @@ from .broker_health import HealthRules as HealthRules
 from .heal import RunHealer as RunHealer
 from .heal_policy import HealLevel as HealLevel
 from .heal_policy import HealPolicy as HealPolicy
+from .healing_ledger import ledger_path as ledger_path
 from .live_cluster import LiveCluster as LiveCluster
 from .live_cluster import LiveEvent as LiveEvent
 from .live_cluster import LiveReading as LiveReading

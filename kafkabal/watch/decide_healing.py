@@ -217,8 +217,12 @@ def _obstacle(
     if missing > policy.max_dead:
         text = f"{counted_noun(missing, 'broker')} missing at once (--max-dead {policy.max_dead}): check the network"
         return Obstacle("max-dead", text)
-    if at_s < ledger.backs_off_until_s(healing.kind, policy.back_off_s):
-        return Obstacle(_BACK_OFF, "the last attempt failed or found nothing to move; it is tried again later")
+    until_s = ledger.backs_off_until_s(healing.kind, policy.back_off_s)
+    if healing.kind in MOVES_FOR_BALANCE:
+        until_s = max(until_s, ledger.cancelled_until_s(policy.back_off_s))
+    if at_s < until_s:
+        text = "the last attempt failed, was cancelled or found nothing to move; it is tried again later"
+        return Obstacle(_BACK_OFF, text)
     is_continued = healing == situation.continued
     if ledger.actions_of_day(at_s) >= policy.max_actions_per_day and not is_continued:
         return Obstacle(

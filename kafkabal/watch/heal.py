@@ -78,8 +78,8 @@ class Healer(Protocol):
     def begin(self, healing: Healing, plan: Plan) -> None:
         """Begin to apply the plan."""
 
-    def begin_resume(self, healing: Healing, found: FoundRun) -> None:
-        """Begin to finish an unfinished run."""
+    def begin_resume(self, healing: Healing, found: FoundRun, *, is_cancelled: bool = False) -> None:
+        """Begin to finish an unfinished run, or to cancel what it has in flight."""
 
     def latest_run(self) -> FoundRun | None:
         """The latest run of the cluster, whoever began it.
@@ -282,11 +282,12 @@ class RunHealer:
 
         self._start(healing, plan.plan_id, action)
 
-    def begin_resume(self, healing: Healing, found: FoundRun) -> None:
+    def begin_resume(self, healing: Healing, found: FoundRun, *, is_cancelled: bool = False) -> None:
         """See :class:`Healer`."""
         # a cancelled run has only throttles left: its moves were given up
         is_closed = found.state.phase is Phase.CLOSED
-        self._start(healing, found.record.plan_id, repair_run if is_closed else resume)
+        action = repair_run if is_closed else resume
+        self._start(healing, found.record.plan_id, action, is_cancelled=is_cancelled)
 
     def latest_run(self) -> FoundRun | None:
         """See :class:`Healer`."""
@@ -339,8 +340,17 @@ class RunHealer:
             self._thread.join(timeout_s)
         return self._thread is None or not self._thread.is_alive()
 
-    def _start(self, healing: Healing, plan_id: str, action: Callable[[RunEnvironment], RunResult | None]) -> None:
+    def _start(
+        self,
+        healing: Healing,
+        plan_id: str,
+        action: Callable[[RunEnvironment], RunResult | None],
+        *,
+        is_cancelled: bool = False,
+    ) -> None:
         self._switch, self._healing = StopSwitch(), healing
+        if is_cancelled:
+            self.stop()
         self._may_have_moved = healing.kind is HealKind.RESUME
 
         def run() -> None:

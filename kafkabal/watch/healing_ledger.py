@@ -1,6 +1,7 @@
 """Record of what was healed, when and at what cost, for budgets, back-off and the rule against moving twice.
 
-It is one small file next to the journals, so that a restarted ``watch`` knows what was done today.
+It is one small file next to the journals, so that a restarted ``watch`` knows what was done today. A field that is
+added has a default, so that earlier ledgers can be read; earlier versions ignore it.
 """
 
 from __future__ import annotations
@@ -14,12 +15,15 @@ import msgspec
 
 from kafkabal.atomic_files import make_folder_of, replacing
 from kafkabal.errors import InputFileError
+from kafkabal.executor import journal_folder
 from kafkabal.input_files import DOCUMENT, decode_json, exists, read_bytes
 from kafkabal.plan import Plan
 from kafkabal.units import DAY_S
+from kafkabal.watch.repeated_absences import BrokerPresence
 
 _VERSION: Final = 1
 _REPAIR: Final = "repair"
+_FOLDER: Final = "watch"
 
 
 class HealingEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +41,8 @@ class HealingEntry(msgspec.Struct, frozen=True, kw_only=True):
     """None while it runs, and if the watch was killed meanwhile."""
     continues: bool = False
     """Whether it continues an earlier healing: the same action, planned again."""
+    was_cancelled: bool = False
+    """Whether an operator has cancelled its run."""
 
     @property
     def last_s(self) -> float:
@@ -53,6 +59,10 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
     """By broker, the plan that took its leadership away, to be undone once the broker is well."""
     usual_s: Mapping[int, float] = {}
     """By slow broker, its usual response time: a restarted watch would take its present one for usual."""
+    presence: Mapping[int, BrokerPresence] = {}
+    """Of brokers that left or came back of late."""
+    presence_at_s: float = 0.0
+    """When that was kept, in seconds since the epoch."""
 
     def not_after(self, at_s: float) -> HealingLedger:
         """With times in the future, from before the clock was set back, replaced by the present time.
@@ -84,10 +94,6 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         repairs = [(e.plan, e.last_s) for e in self.since(at_s) if e.plan is not None and e.kind == _REPAIR]
         return {b: last_s for plan, last_s in repairs for change in plan.partitions for b in change.to_remove}
 
-    def has_begun(self, plan_id: str) -> bool:
-        """Whether this watch began a plan."""
-        return self.entry_of(plan_id) is not None
-
     def backs_off_until_s(self, kind: str, back_off_s: float) -> float:
         """When a healing of this kind may be retried after the last failure in a row; 0 if there was none.
 
@@ -101,6 +107,14 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         last = failed[-1]
         until_s: float = last.last_s + min(back_off_s * 2 ** (len(failed) - 1), DAY_S)
         return until_s if last.plan is not None else min(until_s, self._rest_ends_after_s(last.last_s))
+
+    def cancelled_until_s(self, back_off_s: float) -> float:
+        """Until when nothing moves for balance after an operator has cancelled runs; 0 if none was cancelled.
+
+        Of any kind: a rebalance copies the same replicas as a filling that was cancelled.
+        """
+        cancelled = [entry.last_s for entry in self.entries if entry.was_cancelled]
+        return cancelled[-1] + min(back_off_s * 2 ** (len(cancelled) - 1), DAY_S) if cancelled else 0.0
 
     def last_s(self, kind: str) -> float:
         """When a healing of this kind last moved anything; minus infinity if none did within two days."""
@@ -130,19 +144,20 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         entries = (e for e in reversed(self.entries) if e.plan is not None and e.plan.plan_id == plan_id)
         return next(entries, None)
 
-    def with_end(self, plan_id: str, *, at_s: float, moved_bytes: int | None, succeeded: bool) -> HealingLedger:
-        """With the end of the latest entry of a plan.
+    def with_end(
+        self, entry: HealingEntry, *, at_s: float, moved_bytes: int | None, succeeded: bool, was_cancelled: bool = False
+    ) -> HealingLedger:
+        """With the end of an entry.
 
         Parameters
         ----------
         moved_bytes
             None if unknown: the planned bytes remain, so that the budget of the day is not exceeded.
         """
-        entry = self.entry_of(plan_id)
-        if entry is None:
-            return self
         moved = entry.moved_bytes if moved_bytes is None else moved_bytes
-        ended = msgspec.structs.replace(entry, ended_at_s=at_s, moved_bytes=moved, succeeded=succeeded)
+        ended = msgspec.structs.replace(
+            entry, ended_at_s=at_s, moved_bytes=moved, succeeded=succeeded, was_cancelled=was_cancelled
+        )
         return msgspec.structs.replace(self, entries=tuple(ended if e is entry else e for e in self.entries))
 
     def without_latest(self, plan_id: str) -> HealingLedger:
@@ -168,6 +183,11 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
             or e.at_s <= latest_began_at_s
         )
         return msgspec.structs.replace(self, entries=kept)
+
+    def hidden_by(self, latest_plan_id: str) -> tuple[HealingEntry, ...]:
+        """Entries that have no end, and whose run is not the latest of the cluster."""
+        unended = (e for e in self.entries if e.ended_at_s is None)
+        return tuple(e for e in unended if e.plan is not None and e.plan.plan_id != latest_plan_id)
 
     def with_demotion(self, broker: int, plan: Plan) -> HealingLedger:
         """With a broker whose leadership a plan has taken away, in addition to what an earlier plan took."""
@@ -196,6 +216,12 @@ def _not_after(entry: HealingEntry, at_s: float) -> HealingEntry:
 
 
 _DECODER: Final = msgspec.json.Decoder(HealingLedger)
+
+
+def ledger_path(state_dir: Path, cluster_id: str) -> Path:
+    """Where the ledger of a cluster is; an id from outside must not lead out of the folder."""
+    path = journal_folder(state_dir / _FOLDER, cluster_id)
+    return path.with_name(f"{path.name}.json")
 
 
 def read_ledger(path: Path) -> HealingLedger:

@@ -9,17 +9,34 @@ The absences of a broker add up, less half of the time for which it is there in 
 A broker *comes and goes* from an absence that begins above 0 until it is back and at 0 again: it is repaired once
 ``absent`` reaches ``--dead-after``, and nothing is copied to it. So one that is missing for a third of the time or more
 is repaired at last, and a restart is forgotten after twice its time.
+
+The ledger keeps this for a watch that is started again. While no watch runs, ``absent`` of a broker that was there
+falls, and that of a missing one stays: it may have been there in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+
+import msgspec
 
 _FORGOTTEN_AFTER = 2.0
 """Times its length. In simulated loops of 40 minutes away and 30 to 45 there, 1 would fill the broker at each return,
 copy twice as much, and leave the bands for a fifth of four days instead of 6 to 8 %; 4 and 8 would fill
 it one and three hours later once it stays."""
+
+
+class BrokerPresence(msgspec.Struct, frozen=True, kw_only=True):
+    """What the ledger keeps of a broker that left or came back."""
+
+    is_there: bool
+    for_s: float
+    """For how long it had been there, or missing, when this was kept."""
+    absent_s: float
+    """``absent`` when it came or left."""
+    was_dead: bool
+    comes_and_goes: bool
 
 
 @dataclass(slots=True)
@@ -53,17 +70,40 @@ class RepeatedAbsences:
         self._dead_after_s = dead_after_s
         self._brokers: dict[int, _Broker] = {}
 
-    def update(self, there: Collection[int], unreachable: Collection[int], dead: Collection[int], at_s: float) -> None:
-        """Process one observation at a monotonic time.
+    def update(self, there: Collection[int], unreachable: Collection[int], dead: Collection[int], at_s: float) -> bool:
+        """Process one observation at a monotonic time; returns whether a broker has left, died or come back.
 
         A broker that is in none of these is still missing: it was repaired, and holds no replica any more.
         """
         for broker in {*unreachable, *dead} - self._brokers.keys():
             self._brokers[broker] = _Broker()
-        for broker, known in self._brokers.items():
-            self._observe(known, broker in there, broker in dead, at_s)
+        changes = [self._observe(known, b in there, b in dead, at_s) for b, known in self._brokers.items()]
+        return any(changes)
 
-    def _observe(self, known: _Broker, is_there: bool, is_dead: bool, at_s: float) -> None:
+    def kept(self, at_s: float) -> dict[int, BrokerPresence]:
+        """What a watch that is started later should know, by broker."""
+        return {
+            broker: BrokerPresence(
+                is_there=known.is_there,
+                for_s=at_s - known.since_s,
+                absent_s=known.absent_s,
+                was_dead=known.was_dead,
+                comes_and_goes=known.comes_and_goes,
+            )
+            for broker, known in self._brokers.items()
+            if not known.is_there or known.absent_at_s(at_s) > 0
+        }
+
+    def restore(self, kept: Mapping[int, BrokerPresence], ago_s: float, at_s: float) -> None:
+        """Continue from what was kept some time ago; brokers that are not in it stay as they are known."""
+        for broker, each in kept.items():
+            # with a shorter --dead-after than before, a broker that is back must not be distrusted for longer
+            absent_s = min(each.absent_s, self._dead_after_s) if each.is_there else each.absent_s
+            since_s = at_s - each.for_s - (ago_s if each.is_there else 0.0)
+            self._brokers[broker] = _Broker(each.is_there, since_s, absent_s, each.was_dead, each.comes_and_goes)
+
+    def _observe(self, known: _Broker, is_there: bool, is_dead: bool, at_s: float) -> bool:
+        before = known.is_there, known.was_dead
         if is_there != known.is_there:
             absent_s = known.absent_at_s(at_s)
             if is_there:
@@ -73,6 +113,7 @@ class RepeatedAbsences:
         if is_dead:
             known.was_dead = True
             known.comes_and_goes = known.comes_and_goes or known.absent_s > 0
+        return before != (known.is_there, known.was_dead)
 
     def that_come_and_go(self, at_s: float) -> dict[int, float]:
         """Brokers that come and go, and ``absent`` of each in seconds."""

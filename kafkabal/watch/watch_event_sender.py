@@ -82,6 +82,11 @@ class WatchEventSender:
         """Report that a healing has to wait for what another process does."""
         self.held_back(Decision(held_back=f"{healing.kind} held back: {what}", obstacle=f"{healing.kind} busy"))
 
+    def lock_lost(self, healing: Healing) -> None:
+        """Report that a healing has to wait because another watch may have healed since."""
+        text = f"{healing.kind} held back: this watch lost its lock and is retaking it"
+        self.held_back(Decision(held_back=text, obstacle="watch lock"))
+
     def unmet(self, healing: Healing, reasons: Sequence[str]) -> None:
         """Report what a plan could not reach, once until it changes."""
         if reasons and tuple(reasons) != self._unmet.get(healing.kind):
@@ -104,7 +109,8 @@ class WatchEventSender:
         if result.is_busy:
             self.busy(result.healing, result.problem)
         elif result.was_stopped:
-            self.report(EventKind.HEALING_STOPPED, f"{kind}: {why_stopped}; {_done(result)}", run_id=result.run_id)
+            why = why_stopped or "cancelled by 'kafkabal rebalance cancel', and tried again later"
+            self.report(EventKind.HEALING_STOPPED, f"{kind}: {why}; {_done(result)}", run_id=result.run_id)
         elif result.problem:
             self.failed(kind, result.problem, result.run_id)
         else:

@@ -36,7 +36,7 @@ class EventKind(StrEnum):
     UNMET = "unmet"
     """What a healing cannot achieve, and why."""
     NOT_SAVED = "not-saved"
-    """The ledger cannot be written; nothing is healed meanwhile."""
+    """The ledger cannot be read or written; nothing is healed meanwhile."""
     SAVED = "saved"
 
 

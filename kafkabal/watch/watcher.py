@@ -15,7 +15,7 @@ Every change of the cluster is written to the ledger first: a watch that was kil
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -24,7 +24,7 @@ from msgspec.structs import replace
 
 from kafkabal.clusters import Clock, Cluster
 from kafkabal.errors import InputFileError, KafkabalError
-from kafkabal.executor import FoundRun
+from kafkabal.executor import FoundRun, Phase, RunOutcome
 from kafkabal.model import ClusterState
 from kafkabal.plan import Plan
 from kafkabal.units import format_duration
@@ -79,23 +79,26 @@ class Watcher:
         self._events, self._healer, self._completed = WatchEventSender(clock, listener), healer, completed
         self._ledger_path, self._may_heal = ledger_path, may_heal
         self._cluster_id, self._successor = cluster_id, ""
-        heals = options.policy.level is not HealLevel.NONE
-        # a watch that only reports needs no budgets, and a damaged ledger must not stop it
-        self._ledger: HealingLedger = read_ledger(ledger_path) if heals else HealingLedger()
-        self._is_saved = True
+        self._heals = options.policy.level is not HealLevel.NONE
+        self._ledger = HealingLedger()
+        # a watch that only reports needs no budgets
+        self._is_loaded, self._is_saved = not self._heals, True
         self._monitor = HealthMonitor(options.rules)
         self._absences = RepeatedAbsences(options.policy.dead_after_s)
-        self._were_slow = self._ledger.usual_s
+        self._are_absences_kept = True
+        self._were_slow: Mapping[int, float] = {}
         self._found = self._findings = NOTHING_FOUND
         self._state: ClusterState | None = None
         self._state_at_s = float("-inf")
         self._read_at_s: float | None = None
         self._imbalanced_readings = 0
         self._begun_at_s = 0.0
+        self._begun_kind = ""
+        """What the healing in progress does; of one that is resumed, what it was begun for."""
         self._why_stopped = ""
         self._continued: Healing | None = None
         # a killed watch may have left a run, and so may a failed healing
-        self._may_be_unfinished = heals
+        self._may_be_unfinished = self._heals
         self._asked_at_s = float("-inf")
         self._foreign_run = ""
         self._planned_in_vain: tuple[Healing, float] | None = None
@@ -139,12 +142,14 @@ class Watcher:
             self._heal_next(self._state)
 
     def end(self) -> None:
-        """Cancel a healing in progress, wait until it has ended, and record the result."""
-        if self._healer.healing is None:
-            return
-        self._stop_healing("the watch ends", gently=False)
-        self._healer.wait(_LAST_WAIT_S)
-        self._finish_healing()
+        """Cancel a healing in progress, wait until it has ended, and record the result and what is missing."""
+        if self._healer.healing is not None:
+            self._stop_healing("the watch ends", gently=False)
+            self._healer.wait(_LAST_WAIT_S)
+            self._finish_healing()
+        if self._heals and self._absences.kept(self._clock.monotonic()):
+            self._are_absences_kept = False  # what is missing has been so for longer than was recorded
+            self._is_alone()
 
     @property
     def demoted(self) -> frozenset[int]:
@@ -177,7 +182,9 @@ class Watcher:
             return False
         changes = self._monitor.update(samples, at_s)
         unreachable, dead = (self._monitor.in_health(kind) for kind in (BrokerHealth.UNREACHABLE, BrokerHealth.DEAD))
-        self._absences.update(self._monitor.in_health(BrokerHealth.WELL, BrokerHealth.SLOW), unreachable, dead, at_s)
+        there = self._monitor.in_health(BrokerHealth.WELL, BrokerHealth.SLOW)
+        if self._absences.update(there, unreachable, dead, at_s):
+            self._are_absences_kept = False
         for change in changes:
             self._events.health(change, comes_and_goes=change.broker in self._absences.that_come_and_go(at_s))
             if {change.before, change.after} & _NOT_THERE:
@@ -199,6 +206,8 @@ class Watcher:
             self._events.blind(error)
             return
         self._events.seeing()
+        if not self._is_loaded:
+            self._load()
         if not self._monitor.in_health(*_NOT_THERE):
             # a watch that was suspended for too long reports beside the one that took over, until it asks; but where a
             # broker is missing, the lock may not be available either, and waiting for it would delay observations
@@ -212,7 +221,7 @@ class Watcher:
         self._findings = found
         counts = found.imbalanced and not self._situation().may_return(self._options.policy.dead_after_s)
         self._imbalanced_readings = self._imbalanced_readings + 1 if counts else 0
-        if not self._is_saved:
+        if self._is_loaded and not self._is_saved:
             self._save()
 
     def _is_state_current(self) -> bool:
@@ -235,6 +244,8 @@ class Watcher:
         return decide(self._situation(), policy, ledger, at_s=now.timestamp(), local=now.astimezone())
 
     def _heal_next(self, state: ClusterState) -> None:
+        if not self._is_loaded:
+            return
         at_s = self._clock.utc_now().timestamp()
         self._ledger = self._ledger.not_after(at_s)
         if self._may_be_unfinished and self._resume_unfinished(at_s):
@@ -245,8 +256,7 @@ class Watcher:
         if decision.healing is None:
             self._events.held_back(decision)
         elif not self._is_alone():
-            text = f"{decision.healing.kind} held back: this watch lost its lock and is retaking it"
-            self._events.held_back(Decision(held_back=text, obstacle="watch lock"))
+            self._events.lock_lost(decision.healing)
         elif (what := self._healer.obstacle_to(decision.healing)) is not None:
             self._events.busy(decision.healing, what)
         elif self._planned_in_vain != (decision.healing, self._state_at_s):
@@ -259,11 +269,14 @@ class Watcher:
         replace the record of it.
         """
         if self._may_heal():
+            self._keep_absences()
             return True
-        if self._is_saved:
+        if self._is_loaded and self._is_saved:
             # one that cannot be read adds nothing to what is known
             with suppress(InputFileError):
                 self._ledger = read_ledger(self._ledger_path)
+        # a run of that watch, if it was killed
+        self._may_be_unfinished, self._asked_at_s = self._heals, float("-inf")
         return False
 
     def _heal(self, decision: Decision, healing: Healing, state: ClusterState, at_s: float) -> None:
@@ -299,22 +312,25 @@ class Watcher:
             return
         self._events.begun(healing, plan)
         self._events.unmet(healing, plan.warnings)
-        self._begun_at_s, self._why_stopped = self._clock.monotonic(), ""
+        self._begun_at_s, self._begun_kind, self._why_stopped = self._clock.monotonic(), healing.kind, ""
         self._healer.begin(healing, plan)
         self._finish_healing()
 
     def _resume_unfinished(self, at_s: float) -> bool:
-        """Finish a run that this watch began; returns False if there is none, or if it has to wait."""
+        """Finish a run that this watch began; returns False if there is none, or if others may begin before it."""
         if at_s < self._ledger.backs_off_until_s(HealKind.RESUME, self._options.policy.back_off_s):
             return False
         if self._asked_at_s == self._state_at_s:
             return False  # already asked since the state was read
-        self._asked_at_s = self._state_at_s
         if not self._is_alone():
-            return False
+            if (healing := self._decide().healing) is not None:
+                self._events.lock_lost(healing)
+            return True
+        self._asked_at_s = self._state_at_s
         try:
             found = self._healer.latest_run()
-            if found is None or not found.is_open or not self._ledger.has_begun(found.record.plan_id):
+            entry = self._ledger.entry_of(found.record.plan_id) if found is not None else None
+            if found is None or not found.is_open or entry is None:
                 self._may_be_unfinished = False
                 self._settle_entries(found, at_s)
                 self._report_foreign(found)
@@ -324,11 +340,24 @@ class Watcher:
         except KafkabalError:
             return False  # asked again after the next reading
         healing = Healing(HealKind.RESUME, reason=f"run {found.record.run_id} was left unfinished")
-        self._events.report(EventKind.HEALING, f"{healing.kind}: {healing.reason}", run_id=found.record.run_id)
-        self._begun_at_s, self._why_stopped = self._clock.monotonic(), ""
-        self._healer.begin_resume(healing, found)
+        # one that is closed only restores throttles
+        kind = HealKind.RESUME if found.state.phase is Phase.CLOSED else entry.kind
+        why_not = self._why_not_now(kind)
+        what = f"{healing.kind}: {healing.reason}" + (f", and is cancelled: {why_not}" if why_not else "")
+        self._events.report(EventKind.HEALING, what, run_id=found.record.run_id)
+        self._begun_at_s, self._begun_kind, self._why_stopped = self._clock.monotonic(), kind, why_not
+        self._healer.begin_resume(healing, found, is_cancelled=bool(why_not))
         self._finish_healing()
         return True
+
+    def _why_not_now(self, kind: str) -> str:
+        """Why a run of this kind may not move anything now; empty if it may."""
+        policy = self._options.policy
+        if policy.level is HealLevel.LEADERS and kind in MOVES_FOR_BALANCE | {HealKind.REPAIR}:
+            return f"--heal {policy.level} moves no replica"
+        if kind in MOVES_FOR_BALANCE and not policy.allows_moves_at(self._clock.utc_now().astimezone()):
+            return f"the window {policy.window} has closed"
+        return ""
 
     def _report_foreign(self, found: FoundRun | None) -> None:
         """Report once a run that somebody else left unfinished: it may hold throttles, and lets no healing begin."""
@@ -348,9 +377,20 @@ class Watcher:
         if latest is not None:
             plan_id, began_at_s = latest.record.plan_id, datetime.fromisoformat(latest.record.started_at).timestamp()
         self._ledger = self._ledger.without_never_begun(plan_id, began_at_s)
+        for hidden in self._ledger.hidden_by(plan_id):
+            # its run, if it began, had ended when the latest one began; what it has done is unknown
+            ended_at_s = min(began_at_s, at_s)
+            self._ledger = self._ledger.with_end(hidden, at_s=ended_at_s, moved_bytes=None, succeeded=False)
+            self._remember_demotion(hidden)
         entry = self._ledger.entry_of(plan_id)
         if latest is not None and latest.state.has_begun and entry is not None and entry.ended_at_s is None:
-            self._ledger = self._ledger.with_end(plan_id, at_s=at_s, moved_bytes=None, succeeded=True)
+            self._ledger = self._ledger.with_end(
+                entry,
+                at_s=at_s,
+                moved_bytes=None,
+                succeeded=latest.state.outcome is RunOutcome.COMPLETE,
+                was_cancelled=latest.state.outcome is RunOutcome.STOPPED,
+            )
             self._remember_demotion(entry)
         self._ledger = self._ledger.without_demotion(self._ledger.usual_s.keys() - self._ledger.demoted.keys())
         if self._ledger != before:
@@ -363,21 +403,23 @@ class Watcher:
         self._state_at_s = float("-inf")  # read the result of the change before the next decision
         self._is_alone()
         at_s, kind = self._clock.utc_now().timestamp(), result.healing.kind
-        has_failed = bool(result.problem) and not (result.is_busy or result.was_stopped)
+        # otherwise what an operator has cancelled would begin again at once
+        is_cancelled = result.was_stopped and not self._why_stopped
+        has_failed = is_cancelled or (bool(result.problem) and not (result.is_busy or result.was_stopped))
         moved_bytes = None if result.may_have_moved_more else result.moved_bytes
         never_began = result.is_busy and not result.may_have_moved_more
-        if not result.is_busy:
+        entry = self._ledger.entry_of(result.plan_id)
+        if entry is not None and not result.is_busy:
             self._ledger = self._ledger.with_end(
-                result.plan_id, at_s=at_s, moved_bytes=moved_bytes, succeeded=not has_failed
+                entry, at_s=at_s, moved_bytes=moved_bytes, succeeded=not has_failed, was_cancelled=is_cancelled
             )
         elif never_began:
             self._ledger = self._ledger.without_latest(result.plan_id)
         # the entry of a run that another process has taken over stays: that process records its end, or this one later
-        self._may_be_unfinished = bool(result.problem or result.left) and not never_began
+        self._may_be_unfinished |= bool(result.problem or result.left) and not never_began
         if kind is HealKind.RESUME and not result.is_busy and (has_failed or self._ledger.has_failed(kind)):
             resumed = HealingEntry(at_s=at_s, kind=kind, moved_bytes=0, succeeded=not has_failed)
             self._ledger = self._ledger.with_entry(resumed)
-        entry = self._ledger.entry_of(result.plan_id)
         if kind is HealKind.PROMOTE and not (result.problem or result.was_stopped):
             self._ledger = self._ledger.without_demotion(result.healing.brokers)
         elif entry is not None and result.done:
@@ -416,14 +458,14 @@ class Watcher:
     def _tend_healing(self) -> None:
         """Stop a healing in progress if something takes precedence, or if it is no longer up to date."""
         healing, policy = self._healer.healing, self._options.policy
-        if healing is None or self._why_stopped or healing.kind in {HealKind.REPAIR, HealKind.RESUME}:
+        if healing is None or self._why_stopped or self._begun_kind in {HealKind.REPAIR, HealKind.RESUME}:
             return
         first = self._decide().healing
         # one that failed, or found nothing that it could copy, backs off: stopping for it would begin and stop forever
         if first is not None and first.kind is HealKind.REPAIR:
             self._stop_healing(f"a repair comes first: {first.reason}", gently=False)
-        elif healing.kind in MOVES_FOR_BALANCE and not policy.allows_moves_at(self._clock.utc_now().astimezone()):
-            self._stop_healing(f"the window {policy.window} has closed", gently=False)
+        elif why_not := self._why_not_now(self._begun_kind):
+            self._stop_healing(why_not, gently=False)
         elif healing.kind in MOVES_FOR_BALANCE and self._is_plan_old():
             self._continued = healing
             self._stop_healing(f"its plan is older than {format_duration(policy.replan_after_s)}", gently=True)
@@ -487,17 +529,44 @@ class Watcher:
             self._ledger = before
         return self._is_saved
 
+    def _load(self) -> None:
+        """Read the ledger; if it is damaged, reports it and suspends healing, but not watching."""
+        try:
+            self._ledger = read_ledger(self._ledger_path)
+        except InputFileError as error:
+            hint = f"; {error.hint}" if error.hint else ""
+            self._note_saved(f"nothing is healed until this can be read: {error.message}{hint}")
+            return
+        self._is_loaded, self._were_slow = True, self._ledger.usual_s
+        ago_s = self._clock.utc_now().timestamp() - self._ledger.presence_at_s
+        # if the clock was set back meanwhile, it counts from now
+        self._absences.restore(self._ledger.presence, max(ago_s, 0.0), self._clock.monotonic())
+        self._note_saved("")
+
+    def _keep_absences(self) -> None:
+        """Record which brokers come and go, for a watch that is started again."""
+        if self._are_absences_kept or not (self._heals and self._is_loaded):
+            return
+        kept, at_s = self._absences.kept(self._clock.monotonic()), self._clock.utc_now().timestamp()
+        self._ledger = replace(self._ledger, presence=kept, presence_at_s=at_s)
+        self._are_absences_kept = True
+        self._save()
+
     def _save(self) -> bool:
         """Write the ledger; if the disk is full, reports it and suspends healing, but not watching."""
         try:
             write_ledger(self._ledger, self._ledger_path)
         except (KafkabalError, OSError) as error:
-            if self._is_saved:
-                reason = error.message if isinstance(error, KafkabalError) else str(error)
-                self._events.report(EventKind.NOT_SAVED, f"nothing is healed until this can be written: {reason}")
-            self._is_saved = False
+            reason = error.message if isinstance(error, KafkabalError) else str(error)
+            self._note_saved(f"nothing is healed until this can be written: {reason}")
         else:
-            if not self._is_saved:
-                self._events.report(EventKind.SAVED, f"{self._ledger_path}: written again")
-            self._is_saved = True
+            self._note_saved("")
         return self._is_saved
+
+    def _note_saved(self, fault: str) -> None:
+        """Report the first fault of the ledger, and that there is none any more."""
+        if fault and self._is_saved:
+            self._events.report(EventKind.NOT_SAVED, fault)
+        elif not fault and not self._is_saved:
+            self._events.report(EventKind.SAVED, f"{self._ledger_path} can be used again")
+        self._is_saved = not fault

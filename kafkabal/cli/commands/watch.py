@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from kafkabal.history import BackgroundRecorder
     from kafkabal.watch import RunHealer, WatchLock, WatchOptions
 
-_FOLDER = "watch"
 _OF_RUNS = ("bootstrap_controllers", "throttle", "tolerance", "window", *SCOPE)
 
 
@@ -146,7 +145,7 @@ def _watch_alone(
 ) -> None:
     """Watch until it is stopped or another watch takes over."""
     from kafkabal.clusters import SystemClock
-    from kafkabal.watch import Watcher
+    from kafkabal.watch import Watcher, ledger_path
 
     cluster_id = cluster.cluster_id()
     recording = _recording(settings, context, reporter)
@@ -157,7 +156,7 @@ def _watch_alone(
             SystemClock(),
             reporter.listener(cluster_label(settings, context) or cluster_id, at_end),
             _healer(changed, settings, context),
-            context.state_dir / _FOLDER / f"{cluster_id}.json",
+            ledger_path(context.state_dir, cluster_id),
             _completed(settings),
             lock.confirm,
             cluster_id=cluster_id,

@@ -85,7 +85,7 @@ class HealOptions:
             "--max-bytes-per-day",
             metavar="SIZE",
             parser=parse_bytes,
-            help="Maximum bytes moved for balance within 24 hours; repairs are not limited.",
+            help="Maximum bytes moved within 24 hours; repairs count, but are not limited.",
             rich_help_panel=SAFETY_SECTION,
         ),
     ] = None

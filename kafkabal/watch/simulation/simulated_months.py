@@ -196,9 +196,9 @@ class _NotingHealer(RunHealer):
         self._begun = (self._clock.monotonic(), healing, plan, frozenset(self._scene.missing))
         super().begin(healing, plan)
 
-    def begin_resume(self, healing: Healing, found: FoundRun) -> None:
+    def begin_resume(self, healing: Healing, found: FoundRun, *, is_cancelled: bool = False) -> None:
         self._begun = (self._clock.monotonic(), healing, None, frozenset(self._scene.missing))
-        super().begin_resume(healing, found)
+        super().begin_resume(healing, found, is_cancelled=is_cancelled)
 
     def poll(self) -> HealResult | None:
         result = super().poll()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -16,6 +18,7 @@ from kafkabal.errors import UnreachableError
 from kafkabal.executor.execute_run import apply, resume
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions, Throttle, Timeouts
+from kafkabal.executor.state.run_request import request_cancel
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
@@ -53,7 +56,13 @@ class Stage:
         self.events.append(event)
 
     def watcher(
-        self, *, state_every_s: float = 60.0, healer_type: type[RunHealer] = RunHealer, **policy: object
+        self,
+        *,
+        state_every_s: float = 60.0,
+        healer_type: type[RunHealer] = RunHealer,
+        may_heal: Callable[[], bool] = lambda: True,
+        level: HealLevel = HealLevel.ALL,
+        **policy: object,
     ) -> Watcher:
         """A watch with all healings allowed; it observes while it heals."""
         healer = healer_type(
@@ -64,10 +73,32 @@ class Stage:
             timeouts=Timeouts(poll_s=15.0),
             in_background=False,
         )
-        options = WatchOptions(
-            every_s=LOOK_S, state_every_s=state_every_s, policy=HealPolicy(level=HealLevel.ALL, **policy)
-        )  # type: ignore[arg-type]
-        return Watcher(self.memory, options, self.clock, self, healer, self.ledger)
+        limits = HealPolicy(level=level, **policy)  # type: ignore[arg-type]
+        options = WatchOptions(every_s=LOOK_S, state_every_s=state_every_s, policy=limits)
+        return Watcher(self.memory, options, self.clock, self, healer, self.ledger, may_heal=may_heal)
+
+    def after_crash(self, at_s: float) -> Stage:
+        """Let a watch be killed while it fills the empty broker; returns the stage of the next one."""
+
+        def crash() -> None:
+            raise Crash
+
+        self.clock.at(at_s, crash)
+        with pytest.raises(Crash):
+            self.run_for(self.watcher(), hours=1)
+        assert self.memory.kafka.parts.moving
+        self.clock.sleep(60.0)
+        follower = Stage(self.folder)
+        follower.clock, follower.memory = self.clock, self.memory.connect("again")
+        self.memory.kafka.parts.locks.clear()
+        return follower
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether no reassignment is in flight, and no throttle is left."""
+        return not self.memory.kafka.catch_up().moving and not any(
+            b.own_configs for b in self.memory.kafka.parts.brokers.values()
+        )
 
     def run_for(self, watcher: Watcher, hours: float, every_s: float = LOOK_S) -> None:
         """Observe every ten seconds, also during a healing."""
@@ -170,19 +201,7 @@ def test_what_the_end_waits_for_is_said(stage: Stage) -> None:
 
 def test_a_watch_that_was_killed_resumes_its_run(stage: Stage) -> None:
     """The next watch completes the run of a killed one before it decides on anything else."""
-
-    def crash() -> None:
-        raise Crash
-
-    stage.clock.at(600.0, crash)
-    with pytest.raises(Crash):
-        stage.run_for(stage.watcher(), hours=1)
-    assert stage.memory.kafka.parts.moving
-    stage.clock.sleep(60.0)
-
-    follower = Stage(stage.folder)
-    follower.clock, follower.memory = stage.clock, stage.memory.connect("again")
-    stage.memory.kafka.parts.locks.clear()
+    follower = stage.after_crash(600.0)
     follower.run_for(follower.watcher(), hours=2)
 
     assert follower.messages(EventKind.HEALING)[0].startswith("resume: run ")
@@ -190,6 +209,71 @@ def test_a_watch_that_was_killed_resumes_its_run(stage: Stage) -> None:
     (entry,) = read_ledger(stage.ledger).entries
     assert entry.plan is not None
     assert entry.moved_bytes == entry.plan.moved_bytes, "what the killed watch copied counts as well"
+
+
+@pytest.mark.parametrize(
+    ("policy", "why"),
+    [
+        ({"window": TimeWindow.parse("00:30-00:40")}, "the window 00:30-00:40 has closed"),
+        ({"level": HealLevel.LEADERS}, "--heal leaders moves no replica"),
+    ],
+    ids=["window", "level"],
+)
+def test_a_run_that_may_not_move_anything_now_is_cancelled_instead_of_resumed(
+    stage: Stage, policy: dict[str, Any], why: str
+) -> None:
+    """A restart outside the window, or with less allowed, moves nothing: what the killed watch began is cancelled."""
+    follower = stage.after_crash(600.0)
+    held = len([p for p in follower.memory.kafka.catch_up().partitions() if 4 in p.replicas and not p.adding])
+    follower.run_for(follower.watcher(**policy), hours=0.1)
+
+    (begun,) = follower.messages(EventKind.HEALING)
+    assert begun.endswith(f"was left unfinished, and is cancelled: {why}")
+    assert follower.messages(EventKind.HEALING_STOPPED)[0].startswith(f"resume: {why}; ")
+    assert not follower.messages(EventKind.HEALED)
+    assert follower.is_clean
+    assert len([p for p in follower.memory.kafka.catch_up().partitions() if 4 in p.replicas]) == held
+
+
+def test_a_resumed_run_stops_when_its_window_closes(stage: Stage) -> None:
+    """What was resumed inside the window does not continue after it."""
+    follower = stage.after_crash(600.0)
+    follower.run_for(follower.watcher(window=TimeWindow.parse("00:00-00:20")), hours=0.3)
+
+    assert follower.messages(EventKind.HEALING_STOPPED)[0].startswith("resume: the window 00:00-00:20 has closed; ")
+    assert follower.is_clean
+
+
+def test_a_run_of_a_watch_that_held_the_lock_in_between_is_resumed(stage: Stage) -> None:
+    """A suspended watch that gets its lock back finishes what the one that was killed meanwhile has begun."""
+    answers = list[bool]()
+    suspended = stage.watcher(may_heal=lambda: answers.pop() if answers else True)
+    stage.memory.kafka.kill(4)
+    stage.run_for(suspended, hours=0.05)
+    stage.memory.kafka.start(4)
+    stage.memory = stage.after_crash(stage.clock.monotonic() + 600.0).memory
+    stage.events.clear()
+
+    answers.append(False)  # it was lost, and is held again
+    stage.run_for(suspended, hours=2)
+
+    assert stage.messages(EventKind.HEALING)[0].startswith("resume: run ")
+    assert not stage.messages(EventKind.HEALING_FAILED)
+
+
+def test_what_an_operator_has_cancelled_does_not_begin_again_at_once(stage: Stage) -> None:
+    """'rebalance cancel' ends a run of the watch: it is tried again after 15 minutes, like one that failed."""
+    operator = RunEnvironment(cluster=stage.memory, state_dir=stage.folder / "runs", clock=stage.clock, host="h")
+    stage.clock.at(600.0, lambda: request_cancel(operator))
+
+    stage.run_for(stage.watcher(), hours=0.35)
+    (stopped,) = stage.messages(EventKind.HEALING_STOPPED)
+    assert stopped.startswith("fill: cancelled by 'kafkabal rebalance cancel', and tried again later; ")
+    assert len(stage.messages(EventKind.HEALING)) == 1
+    assert stage.is_clean
+    stage.run_for(stage.watcher(), hours=0.2)
+
+    assert len(stage.messages(EventKind.HEALING)) == 2
 
 
 def test_a_run_that_no_watch_of_this_state_folder_began_is_reported(stage: Stage) -> None:

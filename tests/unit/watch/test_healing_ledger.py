@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.units import DAY_S
-from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger
+from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger, ledger_path, read_ledger, write_ledger
+from kafkabal.watch.repeated_absences import BrokerPresence
 
 PLAN = Plan(partitions=(), options={"tolerance": 0.1})
 
@@ -17,7 +19,7 @@ def test_bytes_count_for_the_day_in_which_they_were_copied() -> None:
         HealingEntry(at_s=0.0, kind="rebalance", moved_bytes=900, succeeded=False, plan=PLAN)
     )
 
-    ended = begun.with_end(PLAN.plan_id, at_s=50_000.0, moved_bytes=700, succeeded=True)
+    ended = begun.with_end(begun.entries[0], at_s=50_000.0, moved_bytes=700, succeeded=True)
 
     assert ended.bytes_of_day(DAY_S + 40_000) == 700
     assert ended.bytes_of_day(DAY_S + 60_000) == 0
@@ -54,8 +56,8 @@ def test_runs_are_known_by_their_plan() -> None:
     """Only runs that this watch has started are resumed."""
     ledger = HealingLedger(entries=(HealingEntry(at_s=1.0, kind="fill", moved_bytes=5, succeeded=False, plan=PLAN),))
 
-    assert ledger.has_begun(PLAN.plan_id)
-    assert not ledger.has_begun("another")
+    assert ledger.entry_of(PLAN.plan_id) == ledger.entries[0]
+    assert ledger.entry_of("another") is None
 
 
 def test_healing_that_found_nothing_is_retried_once_replicas_have_rested_a_day() -> None:
@@ -99,3 +101,24 @@ def test_only_actions_that_never_began_are_forgotten() -> None:
     assert ledger.without_never_begun("another", 99.0).entries == (nothing, ended)
     assert ledger.without_never_begun("another", 101.0) == ledger
     assert ledger.without_never_begun(PLAN.plan_id, 99.0) == ledger
+
+
+def test_ledgers_of_earlier_and_later_versions_are_read(tmp_path: Path) -> None:
+    """Fields that are missing have their defaults, and unknown ones are ignored; what is written is read back."""
+    path = tmp_path / "ledger.json"
+    path.write_text('{"kafkabal_watch": 1, "entries": [], "demoted": {}, "usual_s": {"2": 0.5}, "new": [1]}')
+    read = read_ledger(path)
+    assert (read.usual_s, read.presence) == ({2: 0.5}, {})
+
+    away = BrokerPresence(is_there=False, for_s=1.0, absent_s=2.0, was_dead=True, comes_and_goes=True)
+    kept = HealingLedger(presence={4: away}, presence_at_s=5.0)
+    write_ledger(kept, path)
+
+    assert read_ledger(path) == kept
+
+
+def test_no_cluster_id_leads_out_of_the_folder(tmp_path: Path) -> None:
+    """The file has the name of the id, or of a hash if the id has characters of a path."""
+    assert ledger_path(tmp_path, "MkU3-x_y") == tmp_path / "watch" / "MkU3-x_y.json"
+    assert ledger_path(tmp_path, "../../x").parent == tmp_path / "watch"
+    assert ledger_path(tmp_path, "..").parent == tmp_path / "watch"

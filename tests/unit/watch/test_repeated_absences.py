@@ -41,3 +41,44 @@ def test_a_broker_that_stays_is_trusted_again() -> None:
 def test_a_broker_that_stays_registered_was_not_absent() -> None:
     """A broker that only cannot be reached, again and again, does not come and go."""
     assert after(60, 20, 1, 20, is_dead=False) == {}
+
+
+def test_a_watch_that_is_started_again_knows_earlier_absences() -> None:
+    """What was kept while a broker was back continues: its absence falls while no watch runs, and then adds up."""
+    before, after_start = RepeatedAbsences(30 * MINUTE_S), RepeatedAbsences(30 * MINUTE_S)
+    assert before.update([], [4], [4], 100.0)
+    assert not before.update([], [4], [4], 200.0)
+    assert before.update([4], [], [], 100.0 + 20 * MINUTE_S)
+
+    kept = before.kept(100.0 + 24 * MINUTE_S)
+    after_start.restore(kept, 6 * MINUTE_S, 7.0)
+    after_start.update([], [4], [4], 7.0)
+
+    assert after_start.that_come_and_go(7.0 + 15 * MINUTE_S) == {4: pytest.approx(30 * MINUTE_S)}
+
+
+def test_a_broker_that_was_missing_when_the_watch_ended_was_so_only_until_then() -> None:
+    """It may have been back in between, and one long absence is still the first one."""
+    before, after_start = RepeatedAbsences(30 * MINUTE_S), RepeatedAbsences(30 * MINUTE_S)
+    before.update([], [4], [4], 0.0)
+
+    after_start.restore(before.kept(8 * MINUTE_S), 600 * MINUTE_S, 0.0)
+    after_start.update([], [4], [4], 0.0)
+    assert after_start.that_come_and_go(MINUTE_S) == {}
+    after_start.update([4], [], [], 2 * MINUTE_S)
+    after_start.update([], [4], [4], 4 * MINUTE_S)
+
+    assert after_start.that_come_and_go(4 * MINUTE_S) == {4: pytest.approx(9 * MINUTE_S)}
+
+
+def test_what_is_forgotten_is_not_kept() -> None:
+    """A broker that has stayed for long enough takes no room in the ledger; a shorter --dead-after limits the rest."""
+    absences, shorter = RepeatedAbsences(30 * MINUTE_S), RepeatedAbsences(5 * MINUTE_S)
+    absences.update([], [4], [4], 0.0)
+    absences.update([4], [], [], 20 * MINUTE_S)
+    assert absences.kept(61 * MINUTE_S) == {}
+
+    shorter.restore(absences.kept(20 * MINUTE_S), 0.0, 0.0)
+    shorter.update([], [4], [4], 2 * MINUTE_S)
+
+    assert shorter.that_come_and_go(2 * MINUTE_S) == {4: pytest.approx(4 * MINUTE_S)}

@@ -14,10 +14,12 @@ from msgspec.structs import replace
 from kafkabal.clusters.cluster_protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
-from kafkabal.errors import BusyError, InputFileError, OperationError
+from kafkabal.errors import BusyError, OperationError
+from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_environment import RunEnvironment
+from kafkabal.executor.run_options import RunOptions
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.plan.plan import Plan
+from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from kafkabal.watch.heal import RunHealer, plan_of
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
@@ -311,7 +313,8 @@ def test_what_another_watch_has_resumed_stays_recorded(
 
     def suspended(environment: RunEnvironment, plan: Plan, *_: object, **__: object) -> None:
         lock.is_lost = True
-        resumed = read_ledger(path).with_end(plan.plan_id, at_s=ends_at_s, moved_bytes=5, succeeded=True)
+        resumed = read_ledger(path)
+        resumed = resumed.with_end(resumed.entries[0], at_s=ends_at_s, moved_bytes=5, succeeded=True)
         write_ledger(resumed, path)
         raise BusyError("lost the lock of this cluster: run r was resumed by another process")
 
@@ -358,18 +361,42 @@ def test_another_cluster_at_the_same_addresses_is_not_healed(
     assert EventKind.HEALING not in scene.kinds()
 
 
-def test_a_damaged_ledger_stops_healing_not_reporting(make_scene: Callable[[], Scene]) -> None:
-    """Without --heal the ledger is not read; with it a damaged ledger is named before anything is done."""
+def test_a_damaged_ledger_stops_healing_not_watching(make_scene: Callable[[], Scene]) -> None:
+    """It is reported once and never replaced; brokers are watched, and healed once it has been moved away."""
     scene = make_scene()
-    (scene.folder / "ledger.json").write_bytes(b"\0" * 40)
+    path = scene.folder / "ledger.json"
+    path.write_bytes(b"\0" * 40)
 
-    watcher = scene.watcher()
+    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0)
+    scene.run_for(watcher, minutes=1)
     scene.memory.kafka.kill(4)
     scene.run_for(watcher, minutes=2)
-    assert EventKind.BROKER_DEAD in scene.kinds()
-    assert (scene.folder / "ledger.json").read_bytes() == b"\0" * 40
-    with pytest.raises(InputFileError, match=r"ledger\.json, line 1: not a ledger of kafkabal watch"):
-        scene.watcher(level=HealLevel.LEADERS)
+    assert scene.kinds().count(EventKind.NOT_SAVED) == scene.kinds().count(EventKind.BROKER_DEAD) == 1
+    assert "ledger.json, line 1: not a ledger of kafkabal watch" in scene.events[0].message
+    watcher.end()
+    assert path.read_bytes() == b"\0" * 40
+    path.unlink()
+    scene.run_for(watcher, minutes=2)
+
+    assert scene.kinds().count(EventKind.SAVED) == 1
+    assert scene.held()[3] == 0
+
+
+def test_a_watch_that_only_reports_has_no_ledger(make_scene: Callable[[], Scene]) -> None:
+    """Without --heal the ledger is neither read nor written, whatever comes and goes."""
+    scene = make_scene()
+    path = scene.folder / "ledger.json"
+    path.write_bytes(b"\0" * 40)
+    watcher = scene.watcher()
+    scene.run_for(watcher, minutes=1)
+    scene.memory.kafka.kill(4)
+    scene.run_for(watcher, minutes=2)
+    scene.memory.kafka.start(4)
+    scene.run_for(watcher, minutes=2)
+    watcher.end()
+
+    assert {EventKind.BROKER_DEAD, EventKind.BROKER_BACK}.issubset(scene.kinds())
+    assert path.read_bytes() == b"\0" * 40
 
 
 def test_a_killed_watch_knows_whose_leadership_it_took(make_scene: Callable[[], Scene]) -> None:
@@ -389,6 +416,32 @@ def test_a_killed_watch_knows_whose_leadership_it_took(make_scene: Callable[[], 
     scene.run_for(scene.watcher(level=HealLevel.LEADERS), minutes=12)
 
     assert scene.led() == led_before
+
+
+def test_a_demotion_that_a_later_run_hides_is_undone(make_scene: Callable[[], Scene]) -> None:
+    """Killed as above, and another command runs before the next watch: the leadership is given back nevertheless."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.LEADERS)
+    scene.run_for(watcher, minutes=2)
+    led_before = scene.led()
+    slow = scene.memory.kafka.parts.brokers[2]
+    slow.response_s = 0.2
+    scene.run_for(watcher, minutes=1)
+    path = scene.folder / "ledger.json"
+    ledger = read_ledger(path)
+    began = replace(ledger.entries[0], ended_at_s=None, succeeded=False)
+    write_ledger(replace(ledger, entries=(began,), demoted={}), path)
+
+    cron = RunEnvironment(cluster=scene.memory, state_dir=scene.folder / "cron", clock=scene.clock, host="cron")
+    previous = Placement(replicas=(1, 2), leader=1, log_dirs=("/d0", "/d0"))
+    move = PartitionChange(topic="t", partition=0, replicas=(1, 3), log_dirs=("any", "any"), previous=previous)
+    apply(cron, Plan(partitions=(move,)), RunOptions())
+    slow.response_s = 0.002
+    scene.run_for(scene.watcher(level=HealLevel.LEADERS), minutes=12)
+
+    assert scene.led() == led_before
+    (demotion, _) = read_ledger(path).entries
+    assert (demotion.ended_at_s is not None, demotion.succeeded) == (True, False)
 
 
 def test_a_broker_that_is_slow_when_the_watch_starts_again_stays_slow(make_scene: Callable[[], Scene]) -> None:
@@ -561,6 +614,37 @@ def test_a_broker_that_comes_and_goes_is_filled_once_it_stays(make_scene: Callab
     scene.run_for(watcher, minutes=10)
 
     assert scene.held()[3] > 5
+
+
+@pytest.mark.parametrize("is_killed", [True, False])
+def test_a_watch_that_is_started_again_knows_what_comes_and_goes(
+    make_scene: Callable[[], Scene], *, is_killed: bool
+) -> None:
+    """Killed while the broker was back, or ended while it was missing again: its absences add up to --dead-after."""
+    scene = make_scene()
+    kafka = scene.memory.kafka
+    policy = {"level": HealLevel.ALL, "dead_after_s": 600.0}
+    watcher = scene.watcher(**policy)
+    scene.run_for(watcher, minutes=2)
+    kafka.kill(4)
+    scene.run_for(watcher, minutes=8)
+    kafka.start(4)
+    scene.run_for(watcher, minutes=1)
+    if is_killed:
+        watcher = scene.watcher(**policy)
+        scene.run_for(watcher, minutes=0.5)
+        kafka.kill(4)
+    else:
+        kafka.kill(4)
+        scene.run_for(watcher, minutes=2)
+        watcher.end()
+        watcher = scene.watcher(**policy)
+
+    scene.run_for(watcher, minutes=0.25)
+    assert scene.held()[3] == 8
+    scene.run_for(watcher, minutes=3)
+
+    assert scene.held()[3] == 0
 
 
 def test_the_alert_of_a_failed_healing_ends_with_its_finding(
