@@ -69,7 +69,7 @@ class Situation:
     out_of_sync: int = 0
     """Partitions with replicas on live brokers that are out of sync."""
     empty: frozenset[int] = frozenset()
-    """Live brokers without a replica of a topic that is not internal."""
+    """Live brokers without a replica of a topic that is not internal, if they may get some."""
     without_replicas: frozenset[int] = frozenset()
     """Live brokers without any replica."""
     imbalanced_readings: int = 0
@@ -156,13 +156,12 @@ def _proposals(situation: Situation, policy: HealPolicy, ledger: HealingLedger, 
         return
     if policy.level is HealLevel.ALL:
         yield from _lost(situation, policy)
-    slow = (situation.slow.keys() & situation.led) - _demoted_of_late(ledger, at_s)
-    if slow:
-        yield demotion_of(min(slow), situation.slow, ledger)
-    well = [int(b) for b in ledger.demoted if situation.well.get(int(b), 0.0) >= policy.well_after_s]
-    if well:
-        reason = f"broker {min(well)} has been well for {format_duration(policy.well_after_s)}"
-        yield Healing(HealKind.PROMOTE, frozenset({min(well)}), reason)
+    for broker in sorted((situation.slow.keys() & situation.led) - _demoted_of_late(ledger, at_s)):
+        yield demotion_of(broker, situation.slow, ledger)
+    for broker in sorted(int(b) for b in ledger.demoted):
+        if situation.well.get(broker, 0.0) >= policy.well_after_s:
+            reason = f"broker {broker} has been well for {format_duration(policy.well_after_s)}"
+            yield Healing(HealKind.PROMOTE, frozenset({broker}), reason)
     if policy.level is HealLevel.ALL:
         yield from _moves(situation, policy)
 
@@ -192,14 +191,12 @@ def _lost(situation: Situation, policy: HealPolicy) -> Iterator[Healing]:
 def _moves(situation: Situation, policy: HealPolicy) -> Iterator[Healing]:
     """Replicas that would be better placed elsewhere."""
     if policy.move_after_s is not None:
-        # one that has been drained would otherwise be drained again without end, and hide the next one
+        # one that has been drained would otherwise be drained again without end
         holding = situation.slow.keys() - situation.without_replicas
-        late = [b for b in holding if situation.slow[b] >= policy.move_after_s]
-        if late:
-            first = min(late)
-            reason = f"broker {first} slow for {format_duration(policy.move_after_s)} or longer"
+        for broker in sorted(b for b in holding if situation.slow[b] >= policy.move_after_s):
+            reason = f"broker {broker} slow for {format_duration(policy.move_after_s)} or longer"
             # otherwise its replicas would go to a slow broker that was drained before
-            yield Healing(HealKind.DRAIN, frozenset({first}), reason, frozenset(situation.slow) - {first})
+            yield Healing(HealKind.DRAIN, frozenset({broker}), reason, frozenset(situation.slow) - {broker})
     if situation.empty:
         verb = "are" if len(situation.empty) > 1 else "is"
         yield Healing(HealKind.FILL, situation.empty, f"{_brokers(situation.empty)} {verb} empty")
@@ -217,7 +214,7 @@ def _obstacle(
     if missing > policy.max_dead:
         text = f"{counted_noun(missing, 'broker')} missing at once (--max-dead {policy.max_dead}): check the network"
         return Obstacle("max-dead", text)
-    until_s = ledger.backs_off_until_s(healing.kind, policy.back_off_s)
+    until_s = ledger.backs_off_until_s(healing.kind, healing.reason, policy.back_off_s)
     if healing.kind in MOVES_FOR_BALANCE:
         until_s = max(until_s, ledger.cancelled_until_s(policy.back_off_s))
     if at_s < until_s:

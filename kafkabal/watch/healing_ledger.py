@@ -7,7 +7,7 @@ added has a default, so that earlier ledgers can be read; earlier versions ignor
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +32,8 @@ class HealingEntry(msgspec.Struct, frozen=True, kw_only=True):
     at_s: float
     """Seconds since the epoch."""
     kind: str
+    reason: str = ""
+    """What it was for; empty for the kind ``resume``."""
     moved_bytes: int
     """Planned bytes while it runs, copied bytes once it has ended."""
     succeeded: bool
@@ -94,14 +96,15 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         repairs = [(e.plan, e.last_s) for e in self.since(at_s) if e.plan is not None and e.kind == _REPAIR]
         return {b: last_s for plan, last_s in repairs for change in plan.partitions for b in change.to_remove}
 
-    def backs_off_until_s(self, kind: str, back_off_s: float) -> float:
-        """When a healing of this kind may be retried after the last failure in a row; 0 if there was none.
+    def backs_off_until_s(self, kind: str, reason: str, back_off_s: float) -> float:
+        """When a healing may be retried after its last failure in a row; 0 if there was none.
 
-        Counted by kind, or a rebalance that finds nothing to do would delay a repair. A healing that found nothing to
-        move is retried when a moved replica has rested for its day: in the simulated quarter of seed 467, where two
-        brokers failed within six hours, a score otherwise stayed outside its band for 13 hours longer (33 in all).
+        Counted by what it is for, or a repair that is impossible would delay that of the next broker or log dir by a
+        day. A healing that found nothing to move is retried when a moved replica has rested for its day: in the
+        simulated quarter of seed 467, where two brokers failed within six hours, a score otherwise stayed outside its
+        band for 13 hours longer (33 in all).
         """
-        failed = self._failed_in_a_row(kind)
+        failed = _failed_in_a_row(e for e in self.entries if (e.kind, e.reason) == (kind, reason))
         if not failed:
             return 0.0
         last = failed[-1]
@@ -122,12 +125,7 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
 
     def has_failed(self, kind: str) -> bool:
         """Whether the last healing of this kind failed, or found nothing to move."""
-        return bool(self._failed_in_a_row(kind))
-
-    def _failed_in_a_row(self, kind: str) -> list[HealingEntry]:
-        """Entries of a kind since its last success."""
-        alike = [entry for entry in self.entries if entry.kind == kind]
-        return alike[max((i + 1 for i, entry in enumerate(alike) if entry.succeeded), default=0) :]
+        return bool(_failed_in_a_row(e for e in self.entries if e.kind == kind))
 
     def _rest_ends_after_s(self, at_s: float) -> float:
         """When the next moved replica may move again."""
@@ -190,11 +188,21 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(e for e in unended if e.plan is not None and e.plan.plan_id != latest_plan_id)
 
     def with_demotion(self, broker: int, plan: Plan) -> HealingLedger:
-        """With a broker whose leadership a plan has taken away, in addition to what an earlier plan took."""
+        """With a broker whose leadership a plan has taken away, in addition to what an earlier plan took.
+
+        What it led only since another broker was demoted goes back to that one.
+        """
         earlier = self.demoted[broker].partitions if broker in self.demoted else ()
         # what it led before the first of them is given back
         names = {change.name for change in earlier}
-        both = (*earlier, *(change for change in plan.partitions if change.name not in names))
+        of_others = {
+            (change.name, frozenset(change.replicas))
+            for other, demotion in self.demoted.items()
+            if other != broker
+            for change in demotion.partitions
+        }
+        new = (c for c in plan.partitions if c.name not in names and (c.name, frozenset(c.replicas)) not in of_others)
+        both = (*earlier, *new)
         demotion = msgspec.structs.replace(plan, partitions=both)
         return msgspec.structs.replace(self, demoted={**self.demoted, broker: demotion})
 
@@ -208,6 +216,14 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
             {b: each for b, each in known.items() if b not in brokers} for known in (self.demoted, self.usual_s)
         )
         return msgspec.structs.replace(self, demoted=demoted, usual_s=usual_s)
+
+
+def _failed_in_a_row(entries: Iterable[HealingEntry]) -> list[HealingEntry]:
+    """Those since the last success."""
+    failed: list[HealingEntry] = []
+    for entry in entries:
+        failed = [] if entry.succeeded else [*failed, entry]
+    return failed
 
 
 def _not_after(entry: HealingEntry, at_s: float) -> HealingEntry:

@@ -293,7 +293,14 @@ class Watcher:
         is_continued = healing == self._continued
         if is_continued:
             self._continued = None
-        entry = HealingEntry(at_s=at_s, kind=healing.kind, moved_bytes=0, succeeded=False, continues=is_continued)
+        entry = HealingEntry(
+            at_s=at_s,
+            kind=healing.kind,
+            reason=healing.reason,
+            moved_bytes=0,
+            succeeded=False,
+            continues=is_continued,
+        )
         if problem:
             self._note(entry)
             self._events.failed(healing.kind, problem)
@@ -318,7 +325,7 @@ class Watcher:
 
     def _resume_unfinished(self, at_s: float) -> bool:
         """Finish a run that this watch began; returns False if there is none, or if others may begin before it."""
-        if at_s < self._ledger.backs_off_until_s(HealKind.RESUME, self._options.policy.back_off_s):
+        if at_s < self._ledger.backs_off_until_s(HealKind.RESUME, "", self._options.policy.back_off_s):
             return False
         if self._asked_at_s == self._state_at_s:
             return False  # already asked since the state was read
@@ -494,7 +501,7 @@ class Watcher:
             well=durations[BrokerHealth.WELL],
             has_offline_dir=found.lost_on_dirs,
             out_of_sync=found.out_of_sync,
-            empty=found.empty & durations[BrokerHealth.WELL].keys(),
+            empty=(found.empty & durations[BrokerHealth.WELL].keys()) - self._options.policy.exclude_brokers,
             without_replicas=found.without_replicas,
             imbalanced_readings=self._imbalanced_readings,
             led=self._led(durations[BrokerHealth.SLOW].keys()),

@@ -33,11 +33,16 @@ def kind_of(decision: Decision) -> HealKind | None:
 
 
 def entry(
-    kind: str = "rebalance", *, ago_s: float = 60.0, succeeded: bool = True, moved_bytes: int = 0
+    kind: str = "rebalance", reason: str = "", *, ago_s: float = 60.0, succeeded: bool = True, moved_bytes: int = 0
 ) -> HealingEntry:
     """A healing some time ago."""
     return HealingEntry(
-        at_s=NOW_S - ago_s, kind=kind, moved_bytes=moved_bytes, succeeded=succeeded, plan=Plan(partitions=())
+        at_s=NOW_S - ago_s,
+        kind=kind,
+        reason=reason,
+        moved_bytes=moved_bytes,
+        succeeded=succeeded,
+        plan=Plan(partitions=()),
     )
 
 
@@ -64,6 +69,36 @@ def test_a_slow_broker_that_leads_new_partitions_is_demoted_again_once_an_hour()
 
     assert decided(SLOW, ledger=before) == NOTHING
     assert kind_of(decided(SLOW, ledger=after)) is HealKind.DEMOTE
+
+
+@pytest.mark.parametrize(
+    ("situation", "failed", "reason"),
+    [
+        (Situation(slow={2: 60.0, 3: 60.0}, led=frozenset({2, 3})), "broker 2 is slow", "broker 3 is slow"),
+        (
+            replace(DEAD, has_offline_dir=frozenset({1})),
+            "broker 4 dead for 30 min or longer",
+            "log dir offline on broker 1",
+        ),
+        (
+            Situation(slow={2: 9e3, 3: 9e3}),
+            "broker 2 slow for 2 h or longer",
+            "broker 3 slow for 2 h or longer",
+        ),
+    ],
+    ids=["demote", "repair", "drain"],
+)
+def test_a_healing_that_failed_delays_no_other_of_its_kind(situation: Situation, failed: str, reason: str) -> None:
+    """A broker that cannot be demoted, repaired or drained keeps neither the next one nor a log dir waiting."""
+    first = decided(situation, replace(ALL, move_after_s=7200.0)).healing
+    assert first is not None
+    assert first.reason == failed
+    ledger = HealingLedger(entries=(entry(first.kind, failed, succeeded=False),))
+
+    found = decided(situation, replace(ALL, move_after_s=7200.0), ledger).healing
+
+    assert found is not None
+    assert (found.kind, found.reason) == (first.kind, reason)
 
 
 @pytest.mark.parametrize("situation", [DEAD, IMBALANCED, SLOW])
@@ -105,7 +140,12 @@ def test_findings_are_healed_worst_first(situation: Situation, kind: HealKind) -
             HealingLedger(),
             "missing at once",
         ),
-        (DEAD, ALL, HealingLedger(entries=(entry("repair", succeeded=False),)), "tried again later"),
+        (
+            DEAD,
+            ALL,
+            HealingLedger(entries=(entry("repair", "broker 4 dead for 30 min or longer", succeeded=False),)),
+            "tried again later",
+        ),
         (
             IMBALANCED,
             HealPolicy(level=HealLevel.ALL, max_actions_per_day=1),
@@ -162,7 +202,7 @@ def test_failures_back_off_longer_and_longer() -> None:
     two = HealingLedger(entries=(entry(ago_s=9, succeeded=False), entry(ago_s=0, succeeded=False)))
     many = HealingLedger(entries=tuple(entry(ago_s=9, succeeded=False) for _ in range(40)))
 
-    assert one.backs_off_until_s("rebalance", 900) - NOW_S == pytest.approx(900)
-    assert two.backs_off_until_s("rebalance", 900) - NOW_S == pytest.approx(1800)
-    assert many.backs_off_until_s("rebalance", 900) - NOW_S <= 86_400
-    assert two.backs_off_until_s("repair", 900) == 0
+    assert one.backs_off_until_s("rebalance", "", 900) - NOW_S == pytest.approx(900)
+    assert two.backs_off_until_s("rebalance", "", 900) - NOW_S == pytest.approx(1800)
+    assert many.backs_off_until_s("rebalance", "", 900) - NOW_S <= 86_400
+    assert two.backs_off_until_s("repair", "", 900) == 0

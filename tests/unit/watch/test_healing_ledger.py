@@ -36,7 +36,7 @@ def test_a_clock_that_was_set_back_holds_nothing_up_for_more_than_a_day() -> Non
     ledger = HealingLedger(entries=entries).not_after(1000.0)
 
     assert (ledger.bytes_of_day(1000.0), ledger.actions_of_day(1000.0)) == (12, 2)
-    assert ledger.backs_off_until_s("fill", 900.0) == 1900.0
+    assert ledger.backs_off_until_s("fill", "", 900.0) == 1900.0
     assert ledger.bytes_of_day(1000.0 + DAY_S) == 0
     assert ledger.entries[2] == entries[2]
 
@@ -68,11 +68,11 @@ def test_healing_that_found_nothing_is_retried_once_replicas_have_rested_a_day()
     ]
     failed = HealingEntry(at_s=70_006.0, kind="rebalance", moved_bytes=0, succeeded=False, plan=PLAN)
 
-    assert HealingLedger(entries=(moved, *found_nothing)).backs_off_until_s("rebalance", 900.0) == 600.0 + DAY_S
+    assert HealingLedger(entries=(moved, *found_nothing)).backs_off_until_s("rebalance", "", 900.0) == 600.0 + DAY_S
     ledger = HealingLedger(entries=(moved, *found_nothing, failed))
-    assert ledger.backs_off_until_s("rebalance", 900.0) == 70_006.0 + 64 * 900.0
+    assert ledger.backs_off_until_s("rebalance", "", 900.0) == 70_006.0 + 64 * 900.0
     rested = HealingLedger(entries=(moved, HealingEntry(at_s=DAY_S + 700, kind="fill", moved_bytes=0, succeeded=False)))
-    assert rested.backs_off_until_s("fill", 900.0) == DAY_S + 1600.0
+    assert rested.backs_off_until_s("fill", "", 900.0) == DAY_S + 1600.0
 
 
 def test_brokers_are_known_to_have_been_repaired_for_a_day() -> None:
@@ -115,6 +115,23 @@ def test_ledgers_of_earlier_and_later_versions_are_read(tmp_path: Path) -> None:
     write_ledger(kept, path)
 
     assert read_ledger(path) == kept
+
+
+def test_what_a_broker_led_for_another_demoted_one_is_not_its_own() -> None:
+    """A partition that broker 2 led while broker 1 was demoted goes back to 1 alone, unless 1 holds it no longer."""
+
+    def demotion(*replicas: int) -> Plan:
+        previous = Placement(replicas=replicas, leader=replicas[0], log_dirs=("/d",) * 3)
+        after = (*replicas[1:], replicas[0])
+        change = PartitionChange(topic="t", partition=0, previous=previous, replicas=after, log_dirs=("any",) * 3)
+        return Plan(partitions=(change,))
+
+    first = HealingLedger().with_demotion(1, demotion(1, 2, 3))
+
+    both = first.with_demotion(2, demotion(2, 3, 1))
+    assert both.demoted[1] == first.demoted[1]
+    assert both.demoted[2].partitions == ()
+    assert first.with_demotion(2, demotion(2, 3, 4)).demoted[2].partitions
 
 
 def test_no_cluster_id_leads_out_of_the_folder(tmp_path: Path) -> None:

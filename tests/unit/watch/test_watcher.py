@@ -444,6 +444,26 @@ def test_a_demotion_that_a_later_run_hides_is_undone(make_scene: Callable[[], Sc
     assert (demotion.ended_at_s is not None, demotion.succeeded) == (True, False)
 
 
+def test_leadership_that_two_slow_brokers_had_in_turn_goes_back_to_the_first(make_scene: Callable[[], Scene]) -> None:
+    """Broker 3 slows down while it leads for broker 2; when both are well, each leads what it led at first."""
+    scene = make_scene()
+    rows = [(b % 4 + 1, (b + 1) % 4 + 1, (b + 2) % 4 + 1) for b in range(16)]
+    scene.memory = InMemoryCluster.of(cluster(brokers(4), [topic("t", *rows)]), scene.clock)
+    watcher = scene.watcher(level=HealLevel.LEADERS)
+    scene.run_for(watcher, minutes=2)
+    leaders = scene.memory.read(ReadRequest()).state.partitions.leader.tolist()
+    parts = scene.memory.kafka.parts.brokers
+    for slow in (2, 3):
+        parts[slow].response_s = 0.2
+        scene.run_for(watcher, minutes=2)
+    assert scene.led()[1:3] == [0, 0]
+    for well in (2, 3):
+        parts[well].response_s = 0.002
+        scene.run_for(watcher, minutes=13)
+
+    assert scene.memory.read(ReadRequest()).state.partitions.leader.tolist() == leaders
+
+
 def test_a_broker_that_is_slow_when_the_watch_starts_again_stays_slow(make_scene: Callable[[], Scene]) -> None:
     """Its response times of then are not taken for its usual ones: it leads again ten minutes after it is well."""
     scene = make_scene()
@@ -513,6 +533,58 @@ def test_a_drained_broker_is_not_drained_again(make_scene: Callable[[], Scene]) 
     scene.run_for(watcher, minutes=20)
 
     assert scene.held() == [16, 0, 0, 16]
+
+
+def test_a_slow_broker_that_cannot_be_demoted_does_not_keep_the_next_one_waiting(
+    make_scene: Callable[[], Scene],
+) -> None:
+    """Broker 2 leads only what no other could lead, which is reported once; broker 3 is demoted within a minute."""
+    scene = make_scene()
+    topics = [topic("alone", *[(2,)] * 4), topic("t", *[(3, 4), (4, 3), (1, 3), (1, 4)] * 4)]
+    scene.memory = InMemoryCluster.of(cluster(brokers(4), topics), scene.clock)
+    watcher = scene.watcher(level=HealLevel.LEADERS)
+    scene.run_for(watcher, minutes=3)
+    parts = scene.memory.kafka.parts.brokers
+    parts[2].response_s = 0.2
+    scene.run_for(watcher, minutes=5)
+    parts[3].response_s = 0.2
+    scene.run_for(watcher, minutes=1)
+    assert scene.led()[1:3] == [4, 0]
+    scene.run_for(watcher, minutes=20)
+
+    unmet = [event.message for event in scene.events if event.event is EventKind.UNMET]
+    assert set(unmet) == {"demote: no move helps now"}
+    assert len(unmet) <= 2
+
+
+def test_leadership_that_others_have_given_back_delays_no_other_broker(make_scene: Callable[[], Scene]) -> None:
+    """Nothing is left to give back to broker 1, so broker 2 gets its leadership at once, not after a back-off."""
+    scene = make_scene()
+    first = scene.watcher(level=HealLevel.LEADERS)
+    scene.run_for(first, minutes=2)
+    led_before = scene.led()
+    slow = scene.memory.kafka.parts.brokers[2]
+    slow.response_s = 0.2
+    scene.run_for(first, minutes=1)
+    slow.response_s = 0.002
+    path = scene.folder / "ledger.json"
+    ledger = read_ledger(path)
+    write_ledger(replace(ledger, demoted={1: Plan(partitions=()), **ledger.demoted}), path)
+
+    scene.run_for(scene.watcher(level=HealLevel.LEADERS), minutes=12)
+
+    assert scene.led() == led_before
+    assert read_ledger(path).demoted == {}
+
+
+def test_an_empty_broker_that_may_get_nothing_is_not_filled(make_scene: Callable[[], Scene]) -> None:
+    """No filling is planned in vain for an excluded broker: its back-off would delay the next broker that joins."""
+    scene = make_scene()
+    scene.memory.kafka.add_broker(brokers(5)[4])
+    scene.run_for(scene.watcher(level=HealLevel.ALL, exclude_brokers=frozenset({5})), minutes=3)
+
+    assert EventKind.UNMET not in scene.kinds()
+    assert "fill" not in {e.kind for e in read_ledger(scene.folder / "ledger.json").entries}
 
 
 def test_a_demotion_that_changes_nothing_is_planned_once_a_reading(
