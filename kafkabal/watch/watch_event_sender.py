@@ -31,7 +31,8 @@ class WatchEventSender:
     def __init__(self, clock: Clock, listener: WatchListener) -> None:
         self._clock, self._listener = clock, listener
         self._is_blind = False
-        self._has_failed = False
+        self._failed: dict[str, str] = {}
+        """By kind, why the last healing failed."""
         self._obstacle = ""
         self._unmet: dict[HealKind, tuple[str, ...]] = {}
 
@@ -74,8 +75,8 @@ class WatchEventSender:
         if is_news:
             self.report(EventKind.HELD_BACK, decision.held_back)
         self._obstacle = decision.obstacle
-        if self._has_failed and decision.healing is None and not decision.obstacle:
-            self._has_failed = False
+        if self._failed and decision.healing is None and not decision.obstacle:
+            self._failed.clear()
             self.report(EventKind.NOTHING_TO_HEAL, "the finding whose healing failed is gone")
 
     def busy(self, healing: Healing, what: str) -> None:
@@ -103,8 +104,14 @@ class WatchEventSender:
         """Report that a healing begins."""
         self.report(EventKind.HEALING, f"{healing.kind}: {healing.reason}; {_extent(plan)}")
 
-    def ended(self, result: HealResult, why_stopped: str) -> None:
-        """Report that a healing has ended; if another run kept it from beginning, report that it is held back."""
+    def ended(self, result: HealResult, why_stopped: str, begun_kind: str) -> None:
+        """Report that a healing has ended; if another run kept it from beginning, report that it is held back.
+
+        Parameters
+        ----------
+        begun_kind
+            What its run was begun for, if it was resumed.
+        """
         kind = result.healing.kind
         if result.is_busy:
             self.busy(result.healing, result.problem)
@@ -114,13 +121,17 @@ class WatchEventSender:
         elif result.problem:
             self.failed(kind, result.problem, result.run_id)
         else:
-            self._has_failed = False
+            for healed in (kind, begun_kind):
+                self._failed.pop(healed, None)
             done = "; ".join(filter(None, (_done(result), result.left)))
             self.report(EventKind.HEALED, f"{kind}: {done}", run_id=result.run_id)
+            # or its alert would end with a healing of something else
+            for failed, problem in self._failed.items():
+                self.report(EventKind.HEALING_FAILED, f"{failed}: not healed yet: {problem}")
 
     def failed(self, kind: HealKind, problem: str, run_id: str = "") -> None:
         """Report that a healing failed."""
-        self._has_failed = True
+        self._failed[kind] = problem
         self.report(EventKind.HEALING_FAILED, f"{kind}: {problem}", run_id=run_id)
 
     def report(

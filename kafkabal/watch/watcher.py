@@ -438,7 +438,7 @@ class Watcher:
         if not (has_failed or result.is_busy):
             # otherwise the imbalance is still there, and its failure is not over
             self._imbalanced_readings = 0
-        self._events.ended(result, self._why_stopped)
+        self._events.ended(result, self._why_stopped, self._begun_kind)
         if result.is_busy:
             # retried after the next reading, not at once
             self._state_at_s = self._clock.monotonic()

@@ -21,6 +21,7 @@ from kafkabal.executor.run_options import RunOptions
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
+from kafkabal.watch.decide_healing import Healing, HealKind
 from kafkabal.watch.heal import RunHealer, plan_of
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
 from kafkabal.watch.healing_ledger import HealingLedger, read_ledger, write_ledger
@@ -738,6 +739,34 @@ def test_the_alert_of_a_failed_healing_ends_with_its_finding(
     scene.run_for(watcher, minutes=2)
 
     assert scene.kinds().count(EventKind.NOTHING_TO_HEAL) == 1
+
+
+def test_the_alert_of_a_failed_healing_does_not_end_with_another_one(
+    make_scene: Callable[[], Scene], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a repair fails, a broker is demoted: that this succeeds does not resolve the alert of the repair."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0)
+    scene.run_for(watcher, minutes=2)
+
+    def fails_to_repair(healing: Healing, *arguments: Any) -> Plan:
+        if healing.kind is HealKind.REPAIR:
+            raise OperationError("no plan")
+        return plan_of(healing, *arguments)
+
+    monkeypatch.setattr("kafkabal.watch.watcher.plan_of", fails_to_repair)
+    scene.memory.kafka.kill(4)
+    scene.run_for(watcher, minutes=1)
+    scene.memory.kafka.parts.brokers[2].response_s = 0.2
+    scene.run_for(watcher, minutes=2)
+
+    of_healings = [e for e in scene.events if e.event in {EventKind.HEALED, EventKind.HEALING_FAILED}]
+    assert [e.event for e in of_healings][:2] == [EventKind.HEALING_FAILED, EventKind.HEALED]
+    assert of_healings[1].message.startswith("demote: ")
+    assert (of_healings[2].event, of_healings[2].message) == (
+        EventKind.HEALING_FAILED,
+        "repair: not healed yet: no plan",
+    )
 
 
 def test_a_cluster_that_responds_but_cannot_be_read_is_reported_once(
