@@ -75,6 +75,16 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
             return self
         return msgspec.structs.replace(self, entries=tuple(_not_after(e, at_s) for e in self.entries))
 
+    def shifted(self, by_s: float) -> HealingLedger:
+        """With all times later by the time by which the clock was set ahead, so that each is as long ago as before."""
+        entries = tuple(
+            msgspec.structs.replace(
+                e, at_s=e.at_s + by_s, ended_at_s=None if e.ended_at_s is None else e.ended_at_s + by_s
+            )
+            for e in self.entries
+        )
+        return msgspec.structs.replace(self, entries=entries, presence_at_s=self.presence_at_s + by_s)
+
     def since(self, at_s: float) -> tuple[HealingEntry, ...]:
         """Entries that moved anything in the day before a time."""
         return tuple(e for e in self.entries if e.last_s > at_s - DAY_S)

@@ -44,6 +44,8 @@ from kafkabal.watch.watch_options import WatchOptions
 _NOT_THERE = frozenset({BrokerHealth.UNREACHABLE, BrokerHealth.DEAD})
 _NAP_S = 0.5
 """A signal takes effect within this time."""
+_CLOCK_SET_S = 60.0
+"""A clock that is only adjusted changes by less between two observations."""
 _LAST_WAIT_S = 300.0
 """Longest wait for a run that is cancelled when the watch ends; the service manager is told to wait a little longer."""
 
@@ -92,6 +94,8 @@ class Watcher:
         self._state_at_s = float("-inf")
         self._read_at_s: float | None = None
         self._imbalanced_readings = 0
+        self._epoch_s = clock.utc_now().timestamp() - clock.monotonic()
+        """Time of day at the monotonic time 0."""
         self._begun_at_s = 0.0
         self._begun_kind = ""
         """What the healing in progress does; of one that is resumed, what it was begun for."""
@@ -239,14 +243,13 @@ class Watcher:
             self._events.removed(broker)
 
     def _decide(self) -> Decision:
-        now = self._clock.utc_now()
-        policy, ledger = self._options.policy, self._ledger
-        return decide(self._situation(), policy, ledger, at_s=now.timestamp(), local=now.astimezone())
+        at_s, policy = self._now_s(), self._options.policy
+        return decide(self._situation(), policy, self._ledger, at_s=at_s, local=self._clock.utc_now().astimezone())
 
     def _heal_next(self, state: ClusterState) -> None:
         if not self._is_loaded:
             return
-        at_s = self._clock.utc_now().timestamp()
+        at_s = self._now_s()
         self._ledger = self._ledger.not_after(at_s)
         if self._may_be_unfinished and self._resume_unfinished(at_s):
             return
@@ -409,7 +412,7 @@ class Watcher:
             return
         self._state_at_s = float("-inf")  # read the result of the change before the next decision
         self._is_alone()
-        at_s, kind = self._clock.utc_now().timestamp(), result.healing.kind
+        at_s, kind = self._now_s(), result.healing.kind
         # otherwise what an operator has cancelled would begin again at once
         is_cancelled = result.was_stopped and not self._why_stopped
         has_failed = is_cancelled or (bool(result.problem) and not (result.is_busy or result.was_stopped))
@@ -484,6 +487,15 @@ class Watcher:
         self._why_stopped = why
         self._healer.stop(gently=gently)
 
+    def _now_s(self) -> float:
+        """Seconds since the epoch; if the clock was set, the ledger follows, or a day of rest and budgets would end."""
+        now_s = self._clock.utc_now().timestamp()
+        before_s, self._epoch_s = self._epoch_s, now_s - self._clock.monotonic()
+        step_s = self._epoch_s - before_s
+        if abs(step_s) > _CLOCK_SET_S:
+            self._ledger = self._ledger.shifted(step_s)
+        return now_s
+
     def _situation(self) -> Situation:
         now_s, found = self._clock.monotonic(), self._findings
         durations = {
@@ -545,7 +557,7 @@ class Watcher:
             self._note_saved(f"nothing is healed until this can be read: {error.message}{hint}")
             return
         self._is_loaded, self._were_slow = True, self._ledger.usual_s
-        ago_s = self._clock.utc_now().timestamp() - self._ledger.presence_at_s
+        ago_s = self._now_s() - self._ledger.presence_at_s
         # if the clock was set back meanwhile, it counts from now
         self._absences.restore(self._ledger.presence, max(ago_s, 0.0), self._clock.monotonic())
         self._note_saved("")
@@ -554,7 +566,7 @@ class Watcher:
         """Record which brokers come and go, for a watch that is started again."""
         if self._are_absences_kept or not (self._heals and self._is_loaded):
             return
-        kept, at_s = self._absences.kept(self._clock.monotonic()), self._clock.utc_now().timestamp()
+        kept, at_s = self._absences.kept(self._clock.monotonic()), self._now_s()
         self._ledger = replace(self._ledger, presence=kept, presence_at_s=at_s)
         self._are_absences_kept = True
         self._save()

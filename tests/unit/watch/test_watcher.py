@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -21,6 +22,7 @@ from kafkabal.executor.run_options import RunOptions
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
+from kafkabal.units import DAY_S
 from kafkabal.watch.decide_healing import Healing, HealKind
 from kafkabal.watch.heal import RunHealer, plan_of
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
@@ -31,11 +33,27 @@ from kafkabal.watch.watch_options import WatchOptions
 from kafkabal.watch.watcher import Watcher
 
 
+class SetClock(FakeClock):
+    """A clock whose time of day can be set."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ahead = timedelta()
+
+    def set_ahead(self, seconds: float) -> None:
+        """Set the time of day ahead, or back."""
+        self._ahead += timedelta(seconds=seconds)
+
+    def utc_now(self) -> datetime:
+        """Wall time, UTC."""
+        return super().utc_now() + self._ahead
+
+
 class Scene:
     """Four brokers, a watch over them, and what it has reported."""
 
     def __init__(self, folder: Path) -> None:
-        self.clock = FakeClock()
+        self.clock = SetClock()
         rows = [(b % 4 + 1, (b + 1) % 4 + 1) for b in range(16)]
         self.memory = InMemoryCluster.of(cluster(brokers(4), [topic("t", *rows)]), self.clock)
         self.folder = folder
@@ -274,6 +292,25 @@ def test_healed_findings_are_remembered(make_scene: Callable[[], Scene]) -> None
 
     assert [e.kind for e in ledger.entries if e.succeeded] == ["repair"]
     assert ledger.bytes_of_day(scene.clock.utc_now().timestamp()) > 0
+
+
+@pytest.mark.parametrize("days", [400, -400])
+def test_a_clock_that_is_set_ends_no_budget(make_scene: Callable[[], Scene], days: int) -> None:
+    """The action of the last hour counts for a day, whatever the clock says now, and no longer."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0, max_actions_per_day=1)
+    scene.run_for(watcher, minutes=1)
+    scene.memory.kafka.kill(4)
+    scene.run_for(watcher, minutes=3)
+    scene.clock.set_ahead(days * DAY_S)
+    scene.memory.kafka.start(4)
+    scene.run_for(watcher, minutes=10)
+    assert scene.held()[3] == 0
+
+    scene.clock.sleep(DAY_S)
+    scene.run_for(watcher, minutes=2)
+
+    assert scene.held()[3] > 5
 
 
 class Lock:
