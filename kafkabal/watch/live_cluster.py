@@ -146,11 +146,12 @@ class LiveCluster:
 
     def _read(self) -> None:
         begin_s = self._processor_s()
-        self._has_changed = False
         inspection = self._inspect(self._cluster.read(self._request).state)
         found = findings_of(inspection).remembering(self._findings)
         for change in changes_between(self._findings, found, inspection.tolerance):
             self._note(change.message, _is_good(change.event))
+        # only now: after a reading that fails, as it often does when a broker dies, the next one is due at once
+        self._has_changed = False
         self._findings, self._inspection = found, inspection
         self._read_s, self._read_at_s = self._clock.monotonic(), self._now_s()
         self._cost_s = self._processor_s() - begin_s

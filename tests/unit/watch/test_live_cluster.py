@@ -76,6 +76,24 @@ def test_a_broker_that_leaves_and_returns_is_noticed_at_once(cluster: Counting) 
     assert back.inspection.state.brokers.is_live.all()
 
 
+def test_a_change_whose_reading_fails_is_read_at_the_next_observation(
+    cluster: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that dies may take a response with it: the view does not show it as alive until the next pause ends."""
+    cluster.cost_s = 1.0
+    shown = observations(cluster, 600.0)
+    next(shown)
+    cluster.kafka.kill(3)
+    with monkeypatch.context() as patched:
+        patched.setattr(cluster, "read", lambda _: _raise())
+        assert next(shown).problem == "no broker responds"
+
+    again = next(shown)
+
+    assert again.inspection is not None
+    assert not again.inspection.state.brokers.is_live[2]
+
+
 def test_a_cluster_that_does_not_respond_is_shown_with_what_is_known(cluster: Counting) -> None:
     """The view keeps the last reading and reports once why it could not be renewed."""
     shown = observations(cluster, 60.0)
