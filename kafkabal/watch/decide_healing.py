@@ -87,6 +87,11 @@ class Situation:
         waited_for = {b for b in self.dead_with_replicas if self.dead.get(b, 0.0) < dead_after_s}
         return self.unreachable | waited_for
 
+    @property
+    def missing(self) -> int:
+        """Number of brokers that are dead or unreachable."""
+        return len(self.dead) + len(self.unreachable)
+
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
@@ -210,10 +215,9 @@ def _obstacle(
     healing: Healing, situation: Situation, policy: HealPolicy, ledger: HealingLedger, at_s: float, local: datetime
 ) -> Obstacle | None:
     """Why the healing cannot be done now; None if it can."""
-    missing = len(situation.dead) + len(situation.unreachable)
-    if missing > policy.max_dead:
-        text = f"{counted_noun(missing, 'broker')} missing at once (--max-dead {policy.max_dead}): check the network"
-        return Obstacle("max-dead", text)
+    if situation.missing > policy.max_dead:
+        missing = counted_noun(situation.missing, "broker")
+        return Obstacle("max-dead", f"{missing} missing at once (--max-dead {policy.max_dead}): check the network")
     until_s = ledger.backs_off_until_s(healing.kind, healing.reason, policy.back_off_s)
     if healing.kind in MOVES_FOR_BALANCE:
         until_s = max(until_s, ledger.cancelled_until_s(policy.back_off_s))

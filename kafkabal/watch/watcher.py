@@ -347,6 +347,8 @@ class Watcher:
                 return False
             if not self._healer.can_resume(found) or self._healer.holder() is not None:
                 return False
+            if self._situation().missing > self._options.policy.max_dead:
+                return False  # nor does anything else begin then
         except KafkabalError:
             return False  # asked again after the next reading
         healing = Healing(HealKind.RESUME, reason=f"run {found.record.run_id} was left unfinished")

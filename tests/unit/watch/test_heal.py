@@ -235,6 +235,22 @@ def test_a_run_that_may_not_move_anything_now_is_cancelled_instead_of_resumed(
     assert len([p for p in follower.memory.kafka.catch_up().partitions() if 4 in p.replicas]) == held
 
 
+def test_no_run_is_resumed_while_more_brokers_are_missing_than_die_at_once(stage: Stage) -> None:
+    """A watch that is started again during a network failure waits, as with everything else, until it is over."""
+    follower = stage.after_crash(600.0)
+    for broker in (1, 2):
+        follower.memory.kafka.kill(broker)
+    watcher = follower.watcher()
+    follower.run_for(watcher, hours=0.1)
+    assert not follower.messages(EventKind.HEALING)
+    for broker in (1, 2):
+        follower.memory.kafka.start(broker)
+
+    follower.run_for(watcher, hours=2)
+
+    assert follower.messages(EventKind.HEALED)[0].startswith("resume: ")
+
+
 def test_a_resumed_run_stops_when_its_window_closes(stage: Stage) -> None:
     """What was resumed inside the window does not continue after it."""
     follower = stage.after_crash(600.0)
