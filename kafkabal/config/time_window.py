@@ -48,10 +48,6 @@ class TimeWindow:
         """Seconds until the window opens, 0 inside it."""
         return 0.0 if self.contains(moment) else _seconds_until(self.start, moment)
 
-    def seconds_left(self, moment: datetime) -> float:
-        """Seconds until the window ends, 0 outside it."""
-        return _seconds_until(self.end, moment) if self.contains(moment) else 0.0
-
     def __str__(self) -> str:
         return f"{self.start:%H:%M}-{self.end:%H:%M}"
 

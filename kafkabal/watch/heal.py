@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, Protocol
@@ -29,6 +30,7 @@ from kafkabal.executor import (
     current_holder,
     enforce,
     find_run,
+    is_pause_requested,
     measured_throttle,
     preflight,
     repair_run,
@@ -117,6 +119,9 @@ class Healer(Protocol):
     @property
     def healing(self) -> Healing | None:
         """The healing in progress."""
+
+    def is_paused(self) -> bool:
+        """Whether an operator has paused the latest run; False if that cannot be determined."""
 
     def stop(self, *, gently: bool = False) -> None:
         """Cancel the healing in progress; ``gently`` lets copies in flight finish, and starts no more."""
@@ -328,6 +333,12 @@ class RunHealer:
         if result is not None:
             self._healing = self._thread = None
         return result
+
+    def is_paused(self) -> bool:
+        """See :class:`Healer`."""
+        with suppress(KafkabalError):
+            return is_pause_requested(self._environment(StopSwitch()))
+        return False
 
     def stop(self, *, gently: bool = False) -> None:
         """See :class:`Healer`; throttles are restored either way."""

@@ -469,18 +469,29 @@ class Watcher:
 
     def _tend_healing(self) -> None:
         """Stop a healing in progress if something takes precedence, or if it is no longer up to date."""
-        healing, policy = self._healer.healing, self._options.policy
+        healing = self._healer.healing
         if healing is None or self._why_stopped or self._begun_kind in {HealKind.REPAIR, HealKind.RESUME}:
             return
+        why = self._why_to_stop()
+        is_old = not why and healing.kind in MOVES_FOR_BALANCE and self._is_plan_old()
+        if is_old:
+            why = f"its plan is older than {format_duration(self._options.policy.replan_after_s)}"
+        if not why:
+            return
+        if self._healer.is_paused():  # by an operator, for whom the next run would not wait
+            self._events.busy(healing, f"its run is paused, although {why}; 'kafkabal rebalance resume' continues it")
+            return
+        if is_old:
+            self._continued = healing
+        self._stop_healing(why, gently=is_old)
+
+    def _why_to_stop(self) -> str:
+        """What takes precedence over the healing in progress; empty if nothing does."""
         first = self._decide().healing
         # one that failed, or found nothing that it could copy, backs off: stopping for it would begin and stop forever
         if first is not None and first.kind is HealKind.REPAIR:
-            self._stop_healing(f"a repair comes first: {first.reason}", gently=False)
-        elif why_not := self._why_not_now(self._begun_kind):
-            self._stop_healing(why_not, gently=False)
-        elif healing.kind in MOVES_FOR_BALANCE and self._is_plan_old():
-            self._continued = healing
-            self._stop_healing(f"its plan is older than {format_duration(policy.replan_after_s)}", gently=True)
+            return f"a repair comes first: {first.reason}"
+        return self._why_not_now(self._begun_kind)
 
     def _is_plan_old(self) -> bool:
         return self._clock.monotonic() - self._begun_at_s >= self._options.policy.replan_after_s

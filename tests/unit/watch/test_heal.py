@@ -18,7 +18,7 @@ from kafkabal.errors import UnreachableError
 from kafkabal.executor.execute_run import apply, resume
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions, Throttle, Timeouts
-from kafkabal.executor.state.run_request import request_cancel
+from kafkabal.executor.state.run_request import request_cancel, request_pause
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
@@ -130,6 +130,25 @@ def test_a_long_run_is_planned_again_every_hour(stage: Stage) -> None:
     assert "its plan is older than 15 min" in stage.messages(EventKind.HEALING_STOPPED)[0]
     assert len(stage.messages(EventKind.HEALED)) == 1
     assert not stage.memory.kafka.catch_up().moving
+
+
+def test_a_paused_run_stays_paused(stage: Stage) -> None:
+    """A run that an operator has paused is not planned again, however old its plan; it continues when it is told to."""
+    watcher = stage.watcher(replan_after_s=900.0)
+    environment = RunEnvironment(cluster=stage.memory, state_dir=stage.folder / "runs", clock=stage.clock, host="h")
+    begin_s = stage.clock.monotonic()
+    stage.clock.at(begin_s + 300.0, lambda: request_pause(environment, is_paused=True))
+    seen: list[tuple[int, bool]] = []
+    stage.clock.at(
+        begin_s + 7000.0, lambda: seen.append((len(stage.messages(EventKind.HEALING_STOPPED)), stage.is_clean))
+    )
+    stage.clock.at(begin_s + 7100.0, lambda: request_pause(environment, is_paused=False))
+    stage.run_for(watcher, hours=4)
+
+    assert seen == [(0, True)]
+    assert stage.messages(EventKind.HEALED)
+    (held_back,) = stage.messages(EventKind.HELD_BACK)
+    assert held_back.startswith("fill held back: its run is paused, although its plan is older than 15 min; ")
 
 
 def test_a_window_that_closes_stops_a_run(stage: Stage) -> None:
