@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from operator import attrgetter
@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.file_store_protocol import FileStore, FileVersion, OpenFile
 from kafkabal.sources.local_files import LocalFolder, why_unreadable
+from kafkabal.sources.reader_threads import ReaderThreads
 from kafkabal.sources.record_headers import CHUNK_HEADER, file_headers, header_bytes, label_of
 from kafkabal.sources.source_protocol import (
     Block,
@@ -188,20 +189,17 @@ class FolderSource:
             return
         pending: deque[tuple[int, Future[Iterable[Block]]]] = deque()
         held_bytes = 0
-        with ThreadPoolExecutor(self._read_ahead, thread_name_prefix="kafkabal-reader") as pool:
-            try:
-                for group in groups:
-                    group_bytes = min(sum(wanted.part.size_bytes for wanted in group), _WHOLE_BYTES)
-                    while pending and (len(pending) > 2 * self._read_ahead or held_bytes + group_bytes > _AHEAD_BYTES):
-                        first_bytes, future = pending.popleft()
-                        held_bytes -= first_bytes
-                        yield future.result()
-                    pending.append((group_bytes, pool.submit(self._group_blocks, group)))
-                    held_bytes += group_bytes
-                for _, future in pending:
+        with ReaderThreads(self._read_ahead, "kafkabal-reader") as pool:
+            for group in groups:
+                group_bytes = min(sum(wanted.part.size_bytes for wanted in group), _WHOLE_BYTES)
+                while pending and (len(pending) > 2 * self._read_ahead or held_bytes + group_bytes > _AHEAD_BYTES):
+                    first_bytes, future = pending.popleft()
+                    held_bytes -= first_bytes
                     yield future.result()
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+                pending.append((group_bytes, pool.submit(self._group_blocks, group)))
+                held_bytes += group_bytes
+            for _, future in pending:
+                yield future.result()
 
     def _group_blocks(self, group: list[WantedRecords]) -> Iterable[Block]:
         """All blocks of a group; those of a file too large for memory are made as they are consumed."""

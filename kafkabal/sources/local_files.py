@@ -6,7 +6,7 @@ import errno
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 from stat import S_ISBLK, S_ISCHR, S_ISFIFO, S_ISREG, S_ISSOCK
 from typing import IO, Any, Final, NamedTuple
@@ -14,6 +14,7 @@ from typing import IO, Any, Final, NamedTuple
 from kafkabal.errors import InputFileError
 from kafkabal.input_files import exists
 from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, StoredFile
+from kafkabal.sources.reader_threads import ReaderThreads
 from kafkabal.sources.source_protocol import escaped_name
 
 _PENDING_A_THREAD: Final = 16
@@ -172,16 +173,13 @@ def mapped(function: Callable[[Any], Any], items: Iterator[Any], threads: int) -
         yield from map(function, items)
         return
     pending: deque[Future[Any]] = deque()
-    with ThreadPoolExecutor(threads, thread_name_prefix="kafkabal-list") as pool:
-        try:
-            for item in items:
-                if len(pending) == _PENDING_A_THREAD * threads:
-                    yield pending.popleft().result()
-                pending.append(pool.submit(function, item))
-            while pending:
+    with ReaderThreads(threads, "kafkabal-list") as pool:
+        for item in items:
+            if len(pending) == _PENDING_A_THREAD * threads:
                 yield pending.popleft().result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
+            pending.append(pool.submit(function, item))
+        while pending:
+            yield pending.popleft().result()
 
 
 def _kind_of(entry: os.DirEntry[str]) -> str:

@@ -15,7 +15,7 @@ import pytest
 
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.folder_source import FolderSource
-from kafkabal.sources.local_files import mapped
+from kafkabal.sources.local_files import LocalFolder, mapped
 from kafkabal.sources.source_protocol import WantedRecords
 from tests.unit.sources.records_of import Record, records_of
 
@@ -218,6 +218,43 @@ def test_reading_ahead_stops_with_its_reader(tmp_path: Path) -> None:
         if thread.name.startswith("kafkabal-reader"):
             thread.join(5)
             assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("stalled", ["listing", "reading"])
+def test_a_store_that_does_not_respond_delays_no_end(tmp_path: Path, stalled: str) -> None:
+    """A run that is interrupted waits neither for the read that a thread is in, nor at the end of the program."""
+    for name in "abc":
+        (tmp_path / name).write_bytes(name.encode() * 600_000)
+    entered, end = threading.Event(), threading.Event()
+
+    class Stalled(LocalFolder):
+        def open(self, name: str) -> Any:
+            if name == "b":
+                entered.set()
+                end.wait(60)
+            return super().open(name)
+
+    def list_item(item: str) -> str:
+        if item == "b":
+            entered.set()
+            end.wait(60)
+        return item
+
+    source = FolderSource(Stalled(tmp_path), read_ahead=1)
+    wanted = [WantedRecords(i, i, part) for i, part in enumerate(source.listing().parts)]
+    running: Any = mapped(list_item, iter("abc"), 1) if stalled == "listing" else source.blocks(wanted)
+    next(running)
+    assert entered.wait(10)
+    closing = threading.Thread(target=running.close)
+    closing.start()
+    closing.join(10)
+    readers = [thread for thread in threading.enumerate() if thread.name in ("kafkabal-reader", "kafkabal-list")]
+    has_ended = not closing.is_alive()
+    end.set()
+    closing.join()
+    assert has_ended
+    assert readers
+    assert all(thread.daemon for thread in readers)
 
 
 def test_links_to_folders_are_not_followed(data: Path) -> None:
