@@ -11,11 +11,11 @@ An append-only file of JSON lines::
 
 Records are numbered from 0 over all parts in order. All below ``through`` are acknowledged or given up for good; those
 from ``through`` on that are in the topic anyway are at or after ``offsets`` of their partition, of which a line has
-those that changed since the line before. A void part is not considered again. ``checksums`` has the files that are in
-the topic, by the number of their part; ``rows`` has the checksum of the first rows of a source of rows. A touched part
-has a new time but the same content as before. A name that is not UTF-8 has its bytes in ``raw_name``, in base64. A run
-writes ``running`` before its first record, and ``clean`` once nothing is in flight and nothing from ``through`` on is
-in the topic.
+those that changed since the line before. A void part is not considered again. ``checksums`` has the files of which
+records are in the topic, by the number of their part; ``rows`` has the checksum of the first rows of a source of rows.
+A touched part has a new time but the same content as before. A name that is not UTF-8 has its bytes in ``raw_name``, in
+base64. A run writes ``running`` before its first record, and ``clean`` once nothing is in flight and nothing from
+``through`` on is in the topic.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class SendManifest(ClosingContext):
         self.parts: list[Part] = []
         self.void: set[int] = set()
         self.checksums: dict[int, str] = {}
-        """SHA-256 of files that are in the topic, by part number; not known for all of them."""
+        """SHA-256 of files of which records are in the topic, by part number; not known for all of them."""
         self.rows: RowChecksum | None = None
         """Checksum of the first rows of a source, all of which are in the topic."""
         self.through = 0
@@ -183,7 +183,7 @@ class SendManifest(ClosingContext):
         Parameters
         ----------
         checksums
-            Of files that are in the topic and were not at the last checkpoint.
+            Of files of which records are in the topic since the last checkpoint.
         rows
             Checksum of some of the records below ``through``; None if it covers no more than the last one.
         """

@@ -86,7 +86,7 @@ class UnsentRecords:
             current = present.get(part.name)
             if current == part or (current is None and self._is_sent(first, part)):
                 known.add(part.name)
-            elif current is not None and self._is_same_content(index, first, part, current):
+            elif current is not None and self._is_same_content(index, part, current):
                 known.add(part.name)
                 self.touched[index] = current
             elif current is not None and self._is_sent(first, part) and not self._resend:
@@ -99,8 +99,8 @@ class UnsentRecords:
         for _, first, part in self._numbered_parts(void=True):
             self._finish(first, part)
 
-    def _is_same_content(self, index: int, first: int, part: Part, current: Part) -> bool:
-        """Whether a part with another time or size still has the content that was sent.
+    def _is_same_content(self, index: int, part: Part, current: Part) -> bool:
+        """Whether a part with another time or size still has the content of which records were sent.
 
         Raises
         ------
@@ -116,10 +116,8 @@ class UnsentRecords:
                     hint="add --resend to send the whole file again, or start a new manifest with --manifest FILE",
                 )
             return True
-        if not self._is_sent(first, part) or part.size_bytes != current.size_bytes:
-            return False
         sent = self._manifest.checksums.get(index)
-        return sent is not None and sent == self._source.checksum(current)
+        return sent is not None and part.size_bytes == current.size_bytes and sent == self._source.checksum(current)
 
     def wanted(self) -> Iterator[WantedRecords]:
         """The parts, and rows of them, to be read: those that are not known to be in the topic."""

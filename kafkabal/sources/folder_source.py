@@ -291,7 +291,7 @@ class FolderSource:
             name_of=lambda at: f"{path}, chunk {start + at + 1}/{records}" if records > 1 else path,
             progress_bytes=sum(map(len, values)),
             skipped_bytes=start * chunk_bytes if start == wanted.start else 0,
-            checksums={wanted.part_index: checksum} if end == records else {},
+            checksums={wanted.part_index: checksum},
         )
 
     def _is_included(self, name: str) -> bool:

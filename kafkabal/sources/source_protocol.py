@@ -82,7 +82,7 @@ class Block:
     skipped_bytes: int = 0
     """Bytes of the source before the first requested record."""
     checksums: Mapping[int, str] = field(default_factory=dict)
-    """SHA-256, in hex, of the parts that end with this block, by index."""
+    """SHA-256, in hex, of the whole files that have records in this block, by index of their part."""
     rows: RowChecksum | None = None
     """Checksum of all rows up to the end of this block."""
     failures: Sequence[tuple[WantedRecords, str]] = ()

@@ -7,7 +7,7 @@ import itertools
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -41,7 +41,7 @@ from kafkabal.routing.registry import PolicyChoice, load_policy
 from kafkabal.sources.folder_source import FolderSource
 from kafkabal.sources.row_formats import RowFormat
 from kafkabal.sources.row_source import RowSource
-from kafkabal.sources.source_protocol import Block, Source
+from kafkabal.sources.source_protocol import Block, Source, WantedRecords
 from tests.unit.producer.conftest import MockCluster, send
 from tests.unit.sources.records_of import records_of
 
@@ -292,6 +292,29 @@ def test_chunks_are_resumed_within_a_file(bench: Bench, tmp_path: Path) -> None:
                 send(producer, record.value, headers=[("kafkabal-record", f"cafe/{number}".encode())])
     assert bench.run(source).sent == 7
     assert bench.topic() == Counter({bytes(range(i, i + 10)): 1 for i in range(0, 100, 10)})
+
+
+def test_a_file_that_is_touched_within_its_chunks_is_resumed(bench: Bench, tmp_path: Path) -> None:
+    """Its checksum shows that the chunks in the topic are still those of the file; none of them is sent twice."""
+    (tmp_path / "data").mkdir()
+    path = tmp_path / "data" / "big"
+    chunk_bytes = 600_000
+    content = [bytes([n]) * chunk_bytes for n in range(4)]
+    path.write_bytes(b"".join(content))
+    source = FolderSource(tmp_path / "data", chunk_bytes=chunk_bytes)
+
+    class Dying(FolderSource):
+        def blocks(self, wanted: Iterable[WantedRecords]) -> Generator[Block, None, None]:
+            yield from itertools.islice(super().blocks(wanted), 2)
+            raise InputFileError("power", "gone")
+
+    with pytest.raises(InputFileError):
+        bench.run(Dying(tmp_path / "data", chunk_bytes=chunk_bytes))
+    os.utime(path, ns=(1, 1))
+    second = bench.run(source)
+    assert (second.sent, second.already_there, second.is_complete) == (2, 2, True)
+    assert bench.topic() == Counter(content)
+    assert bench.run(source).sent == 0
 
 
 def test_a_file_that_fails_does_not_stop_the_others(bench: Bench, data: Path) -> None:
