@@ -51,7 +51,7 @@ def folder_sizes(folder: Path) -> ListedSizes:
 
     def leave_out(path: str, why: str) -> None:
         """Skip it, as ``kafkabal produce`` does, which reports it; fail only if the folder itself cannot be read."""
-        if path == str(folder):
+        if path == f"{folder}/":
             raise InputFileError(folder, why)
 
     try:

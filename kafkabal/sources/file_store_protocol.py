@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 LeftOut = Callable[[str, str], None]
-"""Receives the name of something that cannot be read, and why."""
+"""Receives the name of something that cannot be read, with ``/`` at the end of a folder's, and why."""
 
 
 class FileVersion(NamedTuple):

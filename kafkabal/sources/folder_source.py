@@ -73,8 +73,8 @@ class FolderSource:
         comes, which is faster on local disks.
 
     include, exclude
-        Patterns of paths within the data set, in which ``*`` matches ``/`` too; a file is taken if it matches one of
-        ``include`` (or that is empty) and none of ``exclude``.
+        Patterns of paths within the data set, in which ``*`` matches ``/`` too, and ``**/`` no folder at all; a file is
+        taken if it matches one of ``include`` (or that is empty) and none of ``exclude``.
     transform
         Makes the value and headers of each record, in the threads that read ahead.
 
@@ -100,8 +100,8 @@ class FolderSource:
         if transform is not None and chunk_bytes is not None:
             raise UsageError("--transform and --chunk cannot be combined: a transform takes whole files")
         self._store: FileStore = LocalFolder(store) if isinstance(store, Path) else store
-        self._include = tuple(include)
-        self._exclude = tuple(exclude)
+        self._include = _forms(include)
+        self._exclude = _forms(exclude)
         self._transform = transform
         self._key = key
         self._chunk_bytes = chunk_bytes
@@ -134,7 +134,7 @@ class FolderSource:
         left_out: list[tuple[str, str]] = []
         files = self._store.files(lambda name, why: left_out.append((name, why)), self._read_ahead)
         parts = [self._part(file.name, file.version) for file in files if self._is_included(file.name)]
-        left_out = [each for each in left_out if self._is_included(each[0])]
+        left_out = [(name.removesuffix("/"), why) for name, why in left_out if self._may_be_included(name)]
         if left_out and not left_out[0][0]:
             raise InputFileError(self._store.path(""), left_out[0][1])
         if not parts and not left_out:
@@ -296,7 +296,14 @@ class FolderSource:
 
     def _is_included(self, name: str) -> bool:
         included = not self._include or any(fnmatchcase(name, pattern) for pattern in self._include)
-        return included and not any(fnmatchcase(name, pattern) for pattern in self._exclude)
+        return included and not self._is_excluded(name)
+
+    def _may_be_included(self, name: str) -> bool:
+        """Whether a file, or anything in a folder, would be sent if it could be read."""
+        return not self._is_excluded(name) if name.endswith("/") else self._is_included(name)
+
+    def _is_excluded(self, name: str) -> bool:
+        return any(fnmatchcase(name, pattern) for pattern in self._exclude)
 
     def _why_empty(self) -> str:
         if self._include or self._exclude:
@@ -317,6 +324,18 @@ class FolderSource:
         if self._key is None:
             return None
         return os.fsencode(part.name) if self._key == "path" else label_of(part.name)
+
+
+def _forms(patterns: Iterable[str]) -> tuple[str, ...]:
+    """Patterns for :func:`fnmatchcase`: without ``./`` at their start, both with each ``**/`` and without it."""
+    forms: list[str] = []
+    for pattern in patterns:
+        first, *rest = pattern.removeprefix("./").split("**/")
+        of_pattern = [first]
+        for piece in rest:
+            of_pattern = [start + folders + piece for start in of_pattern for folders in ("**/", "")]
+        forms += of_pattern
+    return tuple(forms)
 
 
 def _groups(wanted: Iterable[WantedRecords]) -> Iterator[list[WantedRecords]]:

@@ -140,12 +140,13 @@ def files_below(folder: Path | str, left_out: LeftOut = lambda _path, _why: None
     Parameters
     ----------
     left_out
-        Called with the path of anything that cannot be read, or is neither file nor folder, and why.
+        Called with the path of anything that cannot be read, or is neither file nor folder, and why; that of a folder
+        ends with ``/``.
     """
     try:
         entries = os.scandir(folder)
     except OSError as error:
-        left_out(str(folder), why_unreadable(error))
+        left_out(f"{folder}/", why_unreadable(error))
         return
     with entries:
         for entry in entries:

@@ -101,5 +101,7 @@ def test_patterns_choose_files(url: str) -> None:
     """A file must match an included pattern and no excluded one; if no file is left, that is an error."""
     chosen = FolderSource(RemoteFolder(url), include=["*.jpg"], exclude=["dog/*"])
     assert [part.name for part in chosen.listing().parts] == ["cat/a.jpg"]
+    chosen = FolderSource(RemoteFolder(url), include=["**/*.jpg", "./r**/*.jsonl"], exclude=["./cat/**/a.jpg"])
+    assert [part.name for part in chosen.listing().parts] == ["dog/b.jpg", "rows.jsonl"]
     with pytest.raises(InputFileError, match="no file matches --include and --exclude"):
         FolderSource(RemoteFolder(url), include=["*.png"]).listing()

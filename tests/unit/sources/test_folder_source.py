@@ -145,7 +145,10 @@ def test_an_unreadable_file_is_left_out_and_named(data: Path, monkeypatch: pytes
 
 
 def test_unsendable_files_are_skipped_and_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Dangling and circular links, pipes, sockets and unreadable folders are skipped and named; all else is sent."""
+    """Dangling and circular links, pipes, sockets and unreadable folders are skipped and named; all else is sent.
+
+    What an unreadable folder has may match ``--include``, so it is named unless it is excluded.
+    """
     (data / "loop").symlink_to(data / "loop")
     (data / "broken").symlink_to(data / "nothing")
     os.mkfifo(data / "cat" / "pipe")
@@ -161,6 +164,9 @@ def test_unsendable_files_are_skipped_and_named(data: Path, monkeypatch: pytest.
         return real(path)
 
     monkeypatch.setattr(os, "scandir", refuse)
+    chosen = FolderSource(data, include=["*.jpg"])
+    assert chosen.listing().left_out == [("closed", "cannot read: permission denied")]
+    assert FolderSource(data, include=["*.jpg"], exclude=["closed/*"]).listing().left_out == []
     listing = FolderSource(data).listing()
     assert [part.name for part in listing.parts] == ["cat/1.jpg", "dog/deep/2.jpg", "readme"]
     assert listing.left_out == [
