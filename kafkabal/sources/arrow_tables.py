@@ -10,7 +10,7 @@ from typing import IO, Any
 import msgspec
 
 from kafkabal.errors import UsageError
-from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, check_columns
+from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, check_columns, is_read_error
 
 _ROWS_A_BATCH = 1024
 """A batch of rows of a few kB fits the cache; single rows would each cost an Arrow call."""
@@ -70,6 +70,8 @@ def _rows(what: str, opened: Any, file: IO[bytes], size_bytes: int, wanted: Want
             yield Rows(texts, fields, places, read_bytes - done_bytes)
             done_bytes = read_bytes
     except (ArrowException, OSError) as error:
+        if is_read_error(error):
+            raise
         reason = str(error).partition("\n")[0]
         raise BadRowError(number + 1, f"is not {what}: {reason}") from error
 

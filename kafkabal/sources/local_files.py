@@ -165,7 +165,10 @@ def why_unreadable(error: OSError) -> str:
     """Why a file cannot be read, for the list of skipped files."""
     if error.errno == errno.ELOOP:
         return "is a link that leads back to itself"
-    return f"cannot read: {(error.strerror or str(error)).lower()}"
+    reason = error.strerror or str(error)
+    first = reason.partition(" ")[0]
+    # not the name of a class
+    return f"cannot read: {first.lower() if first[1:].islower() else first}{reason[len(first) :]}"
 
 
 def mapped(function: Callable[[Any], Any], items: Iterator[Any], threads: int) -> Iterator[Any]:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator
+import io
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
-from io import BufferedReader
 from typing import IO, Any, Final, NamedTuple
+from urllib.parse import unquote, urlsplit
 
-from kafkabal.errors import InputFileError, UsageError, described
+from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, OpenFile, StoredFile
 from kafkabal.sources.local_files import mapped, why_unreadable
 from kafkabal.sources.source_protocol import escaped_name
+from kafkabal.sources.store_errors import as_os_errors
+from kafkabal.sources.store_listing import Entry, lists_all_at_once, walked_entries
+from kafkabal.sources.web_index import escaped_path, linked_names
 
 _READ_BYTES: Final = 1 << 18
 """What an object store sends at once; smaller reads cost additional round trips."""
+_VERSION_KEYS: Final = (
+    *("ETag", "etag", "md5Hash", "md5"),
+    *("LastModified", "Last-Modified", "last_modified", "mtime", "updated"),
+)
 
 
 class RemoteFolder:
@@ -29,7 +37,8 @@ class RemoteFolder:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._files, self._root = _filesystem(url)
+        self._files, root = _filesystem(url)
+        self._root = root.rstrip("/")
 
     @property
     def name(self) -> str:
@@ -42,20 +51,16 @@ class RemoteFolder:
 
     def files(self, left_out: LeftOut, threads: int) -> Iterator[StoredFile]:
         """See :meth:`FileStore.files`; one request lists many, but a web server reports sizes of single files only."""
-        prefix = len(self._root.rstrip("/")) + 1
 
-        def stored_file(entry: tuple[str, dict[str, Any]]) -> StoredFile | tuple[str, str]:
-            path, info = entry
+        def stored_file(entry: Entry) -> StoredFile | tuple[str, str]:
+            name, info = entry
             try:
-                with _as_os_errors():
-                    return StoredFile(path[prefix:], _version(info if _has_size(info) else self._files.info(path)))
+                with as_os_errors():
+                    return StoredFile(name, _version(info) if _has_size(info) else self._version(name))
             except OSError as error:
-                return path[prefix:], why_unreadable(error)
+                return name, why_unreadable(error)
 
-        with _plain_errors(self._url):
-            found = self._files.find(self._root, detail=True)
-        listed = ((path, info) for path, info in found.items() if info.get("type") == "file")
-        for each in mapped(stored_file, listed, threads):
+        for each in mapped(stored_file, self._entries(left_out), threads):
             if isinstance(each, StoredFile):
                 yield each
             else:
@@ -64,9 +69,40 @@ class RemoteFolder:
     @contextmanager
     def open(self, name: str) -> Iterator[OpenFile]:
         """See :meth:`FileStore.open`."""
-        path = f"{self._root.rstrip('/')}/{name}"
-        with _as_os_errors(), self._files.open(path, "rb", cache_type="readahead") as file:
-            yield _RemoteFile(file, lambda: _version(self._files.info(path)))
+        with as_os_errors(), self._files.open(self._path(name), "rb", cache_type="readahead") as file:
+            yield _RemoteFile(file, lambda: self._version(name))
+
+    def _version(self, name: str) -> FileVersion:
+        return _current_version(self._files, self._path(name))
+
+    def _path(self, name: str) -> str:
+        """The path of a file as the store knows it."""
+        return f"{self._root}/{escaped_path(name) if is_web_page(self._url) else name}"
+
+    def _entries(self, left_out: LeftOut) -> Iterator[Entry]:
+        with _plain_errors(self._url):
+            if is_web_page(self._url):
+                yield from walked_entries(self._linked, left_out)
+            elif lists_all_at_once(self._files):
+                found = self._files.find(self._root, detail=True).items()
+                yield from ((self._name(path), info) for path, info in found if info.get("type") == "file")
+            else:
+                yield from walked_entries(self._listed, left_out)
+
+    def _listed(self, folder: str) -> Iterator[Entry]:
+        path = f"{self._root}/{folder}"
+        for info in self._files.ls(path, detail=True):
+            if info["name"].rstrip("/") != path.rstrip("/"):
+                yield self._name(info["name"].rstrip("/")), info
+
+    def _linked(self, folder: str) -> Iterator[Entry]:
+        url = self._path(folder)
+        for name in linked_names(self._files.cat_file(url), url):
+            kind = "directory" if name.endswith("/") else "file"
+            yield folder + name.removesuffix("/"), {"type": kind}
+
+    def _name(self, path: str) -> str:
+        return path[len(self._root) + 1 :]
 
 
 class _RemoteFile(NamedTuple):
@@ -74,15 +110,60 @@ class _RemoteFile(NamedTuple):
     current: Callable[[], FileVersion]
 
     def read(self, n_bytes: int) -> bytes:
-        with _as_os_errors():
-            return bytes(self.file.read(n_bytes))
+        with as_os_errors():
+            pieces: list[bytes] = []
+            while n_bytes and (piece := _next_bytes(self.file, n_bytes)):
+                pieces.append(piece)
+                n_bytes -= len(piece)
+            return b"".join(pieces)
 
     def seek(self, position: int) -> None:
-        self.file.seek(position)
+        with as_os_errors():
+            self.file.seek(position)
 
     def version(self) -> FileVersion:
-        with _as_os_errors():
+        with as_os_errors():
             return self.current()
+
+
+class _RemoteStream(io.RawIOBase):
+    """A file of a store as the stream below a buffer: every fault is an OSError."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        with as_os_errors():
+            data = _next_bytes(self._file, len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def seek(self, position: int, whence: int = io.SEEK_SET) -> int:
+        with as_os_errors():
+            self._file.seek(position, whence)
+            return self.tell()
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _next_bytes(file: IO[bytes], n_bytes: int) -> bytes:
+    """Some of the next bytes; none at the end only."""
+    data = bytes(file.read(n_bytes))
+    size_bytes = getattr(file, "size", None)
+    if not data and n_bytes and isinstance(size_bytes, int) and file.tell() < size_bytes:
+        raise OSError(errno.EIO, f"ended after {file.tell():,} of {size_bytes:,} bytes")
+    return data
 
 
 class RemoteFile:
@@ -104,17 +185,19 @@ class RemoteFile:
     @property
     def file_name(self) -> str:
         """See :attr:`~kafkabal.sources.local_files.LocalFile.file_name`."""
-        return self._path.rpartition("/")[2]
+        path = unquote(urlsplit(self._url).path) if is_web_page(self._url) else self._path
+        return path.rpartition("/")[2]
 
     def version(self) -> FileVersion:
         """See :meth:`~kafkabal.sources.local_files.LocalFile.version`."""
-        with _as_os_errors():
-            return _version(self._files.info(self._path))
+        with as_os_errors():
+            return _current_version(self._files, self._path)
 
     def open(self) -> IO[bytes]:
         """See :meth:`~kafkabal.sources.local_files.LocalFile.open`."""
-        with _as_os_errors():
-            return BufferedReader(self._files.open(self._path, "rb", cache_type="readahead"), _READ_BYTES)
+        with as_os_errors():
+            file = self._files.open(self._path, "rb", cache_type="readahead")
+            return io.BufferedReader(_RemoteStream(file), _READ_BYTES)
 
     def is_folder(self) -> bool:
         """Whether there are files below it.
@@ -125,12 +208,29 @@ class RemoteFile:
             If the store cannot tell.
         """
         with _plain_errors(self._url):
-            return bool(self._files.isdir(self._path))
+            return self._is_index_page() if is_web_page(self._url) else bool(self._files.isdir(self._path))
+
+    def _is_index_page(self) -> bool:
+        """Whether a page of a web server links to anything below it; it alone is read, and no file of rows."""
+        if self._url.endswith("/"):
+            return True
+        try:
+            info = self._files.info(self._path)
+        except FileNotFoundError:  # reported, with its cause, when the file is read
+            return False
+        return info.get("mimetype") == "text/html" and bool(
+            linked_names(self._files.cat_file(self._path), f"{self._path}/")
+        )
 
 
 def is_url(name: str) -> bool:
     """Whether a source is in a remote store."""
     return "://" in name
+
+
+def is_web_page(url: str) -> bool:
+    """Whether a URL is one of a web server, which has pages with links instead of folders."""
+    return url.startswith(("http://", "https://"))
 
 
 def _filesystem(url: str) -> tuple[Any, str]:
@@ -139,7 +239,7 @@ def _filesystem(url: str) -> tuple[Any, str]:
     except ImportError:
         raise UsageError("reading from a store requires fsspec", hint="pip install 'kafkabal[stores]'") from None
     try:
-        files, root = url_to_fs(url)
+        files, root = url_to_fs(url, **_client_options(url))
     except ImportError as error:  # fsspec names the package that this protocol needs
         raise UsageError(
             f"cannot read {escaped_name(url)}: {error}", hint="install the package that it names"
@@ -149,38 +249,48 @@ def _filesystem(url: str) -> tuple[Any, str]:
     return files, root
 
 
+def _client_options(url: str) -> Mapping[str, Any]:
+    """Options of fsspec: a web server must not compress, or it would send other bytes than those of a range."""
+    from fsspec.config import conf
+
+    if not is_web_page(url):
+        return {}
+    return {"headers": {**conf.get(url.partition(":")[0], {}).get("headers", {}), "Accept-Encoding": "identity"}}
+
+
 def _has_size(info: dict[str, Any]) -> bool:
     return info.get("size") is not None
 
 
+def _current_version(files: Any, path: str) -> FileVersion:
+    """The version that the store reports now: some stores would answer from the listing."""
+    files.invalidate_cache(path)
+    return _version(files.info(path))
+
+
 def _version(info: dict[str, Any]) -> FileVersion:
-    """A file's version, from whichever key this store uses for it."""
-    keys = ("ETag", "etag", "md5Hash", "md5", "LastModified", "Last-Modified", "last_modified", "mtime", "updated")
-    stamp = sha256("\0".join(f"{key}={info[key]}" for key in keys if info.get(key)).encode()).digest()
-    return FileVersion(int(info.get("size") or 0), int.from_bytes(stamp[:7], "big"))
+    """A file's version, from whichever key this store uses for it.
+
+    A hash of the content goes before a time, which some stores give in milliseconds when they list files, and in
+    seconds for a single one.
+
+    Raises
+    ------
+    OSError
+        If the store does not report its size.
+    """
+    if not _has_size(info):
+        raise OSError(errno.EIO, "the store does not report its size")
+    known = next((str(info[key]).strip('"') for key in _VERSION_KEYS if info.get(key)), "")
+    return FileVersion(int(info["size"]), int.from_bytes(sha256(known.encode()).digest()[:7], "big"))
 
 
 @contextmanager
 def _plain_errors(url: str) -> Iterator[None]:
     try:
-        yield
-    except FileNotFoundError:
-        raise InputFileError(escaped_name(url), "no such file or folder") from None
-    except Exception as error:  # stores raise exceptions of their own libraries
-        raise InputFileError(escaped_name(url), f"cannot list: {described(error)}") from error
-
-
-@contextmanager
-def _as_os_errors() -> Iterator[None]:
-    """Turn any error of the store's library into OSError, so that only the failing file is skipped."""
-    try:
-        yield
+        with as_os_errors():
+            yield
     except OSError as error:
-        if error.strerror is not None:
-            raise
-        # fsspec gives these the path as their only text
-        missing = isinstance(error, FileNotFoundError)
-        code, reason = (errno.ENOENT, "no such file or folder") if missing else (errno.EIO, described(error))
-        raise OSError(code, reason) from error
-    except Exception as error:
-        raise OSError(errno.EIO, described(error)) from error
+        missing = error.errno == errno.ENOENT
+        what = "no such file or folder" if missing else f"cannot list: {error.strerror}"
+        raise InputFileError(escaped_name(url), what) from error

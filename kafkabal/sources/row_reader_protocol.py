@@ -79,12 +79,18 @@ class BadRowError(Exception):
         self.hint = hint
 
 
+def is_read_error(error: BaseException) -> bool:
+    """Whether a file could not be read; libraries that unpack or parse one raise OSError for damage too."""
+    return isinstance(error, OSError) and error.errno is not None
+
+
 RowReader: TypeAlias = "Callable[[IO[bytes], int, WantedFields], Iterator[Rows]]"
-"""Takes a file, its size in bytes (0 if unknown) and the wanted fields; raises :class:`BadRowError`."""
+"""Takes a file, its size in bytes (0 if unknown) and the wanted fields; raises :class:`BadRowError`, or OSError if the
+file cannot be read."""
 
 
 def field_of(fields: Fields, name: str) -> Any:
-    """The field with this name, or else the one reached by its parts between dots.
+    """The field with this name, or else the one reached by its parts between dots; fields of null are null.
 
     Raises
     ------
@@ -95,6 +101,8 @@ def field_of(fields: Fields, name: str) -> Any:
         return fields[name]
     found: Any = fields
     for part in name.split("."):
+        if found is None:
+            return None
         if not isinstance(found, dict):
             raise KeyError(name)
         found = found[part]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing
+from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
@@ -121,7 +122,7 @@ class RowSource:
         except InputFileError:
             raise
         except OSError as error:
-            raise self._error(f"cannot read: {error.strerror or error}") from error
+            raise self._unreadable(error) from error
         if not version.size_bytes:
             raise self._error("empty file")
         return Listing([Part(name=self._file.file_name, size_bytes=version.size_bytes, mtime_ns=version.stamp)])
@@ -146,10 +147,13 @@ class RowSource:
 
         A line above the limit covers at least one such half completely.
         """
-        with self._opened(part) as file:
-            while piece := file.read(max(1, limit_bytes // 2)):
-                if b"\n" not in piece:
-                    return True
+        try:
+            with self._opened(part) as file:
+                while piece := file.read(max(1, limit_bytes // 2)):
+                    if b"\n" not in piece:
+                        return True
+        except OSError as error:
+            raise self._unreadable(error) from error
         return False
 
     def checksum(self, part: Part) -> str | None:  # noqa: ARG002
@@ -266,7 +270,7 @@ class RowSource:
         try:
             file = self._file.open()
         except OSError as error:
-            raise self._error(f"cannot read: {error.strerror or error}") from error
+            raise self._unreadable(error) from error
         if not self._has_grown(part):
             self._check_unchanged(part)
         return file
@@ -295,7 +299,7 @@ class RowSource:
         try:
             return self._file.version()
         except OSError as error:
-            raise self._error(f"cannot read: {error.strerror or error}") from error
+            raise self._unreadable(error) from error
 
     def _rows(self, file: IO[bytes], size_bytes: int) -> Iterator[Rows]:
         try:
@@ -304,6 +308,8 @@ class RowSource:
             if error.place is None:
                 raise self._error(error.message, hint=error.hint) from error
             raise self._row_error(error.place, error.message, hint=error.hint) from error
+        except OSError as error:
+            raise self._unreadable(error) from error
 
     def _optional_field(self, fields: Fields, name: str, what: str, number: int) -> bytes | None:
         try:
@@ -329,7 +335,7 @@ class RowSource:
             return value.encode()
         if isinstance(value, bool):
             return msgspec.json.encode(value)
-        if isinstance(value, int | float):
+        if isinstance(value, int | float | Decimal):
             return str(value).encode()
         raise self._row_error(number, f"field {field!r} must be text, a number or bytes")
 
@@ -339,6 +345,9 @@ class RowSource:
 
     def _row_name(self, number: int) -> str:
         return f"{self._title}, {self._format.unit} {number}"
+
+    def _unreadable(self, error: OSError) -> InputFileError:
+        return self._error(f"cannot read: {error.strerror or error}")
 
     def _error(self, message: str, *, hint: str | None = None) -> InputFileError:
         return InputFileError(self._title, message, hint=hint)

@@ -10,7 +10,14 @@ from typing import IO, Any, Final
 
 import msgspec
 
-from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, check_columns
+from kafkabal.sources.row_reader_protocol import (
+    MOST_RECORD_BYTES,
+    BadRowError,
+    Fields,
+    Rows,
+    WantedFields,
+    check_columns,
+)
 
 # bytes per read: its lines are sent as one block
 _READ_BYTES = 1 << 18
@@ -112,10 +119,11 @@ def _whole_lines(file: IO[bytes], size_bytes: int) -> Iterator[bytes]:
     Raises
     ------
     BadRowError
-        If the file is compressed: its bytes between line breaks would be sent as if they were rows.
+        If the file is compressed: its bytes between line breaks would be sent as if they were rows. If it ends before
+        its size: part of a line would be sent as a row. If a line is longer than any record, and perhaps than memory.
     """
     pieces: list[bytes] = []
-    read_bytes = 0
+    read_bytes = ended_bytes = 0
     if file.peek(1).startswith(_PACKED):  # type: ignore[attr-defined]
         raise BadRowError(None, "is compressed", UNPACK_HINT)
     while data := file.read1(_READ_BYTES):  # type: ignore[attr-defined]
@@ -124,9 +132,14 @@ def _whole_lines(file: IO[bytes], size_bytes: int) -> Iterator[bytes]:
         if end:
             yield b"".join([*pieces, data[:end]])
             pieces = [data[end:]] if end < len(data) else []
+            ended_bytes = read_bytes - len(data) + end
         else:
             pieces.append(data)
-    if pieces and (read_bytes <= size_bytes or not size_bytes):
+        if read_bytes - ended_bytes > MOST_RECORD_BYTES:
+            raise BadRowError(None, f"the line after {ended_bytes:,} bytes is longer than any record may be")
+    if read_bytes < size_bytes:
+        raise BadRowError(None, f"ended after {read_bytes:,} of {size_bytes:,} bytes")
+    if pieces and (read_bytes == size_bytes or not size_bytes):
         yield b"".join(pieces)
 
 

@@ -17,7 +17,14 @@ from typing import IO, Any, Final, Self
 
 from kafkabal.errors import UsageError
 from kafkabal.sources.record_headers import CHECKSUM_HEADER, CHUNK_HEADER, LABEL_HEADER, PATH_HEADER, is_utf8
-from kafkabal.sources.row_reader_protocol import MOST_RECORD_BYTES, BadRowError, Fields, Rows, WantedFields
+from kafkabal.sources.row_reader_protocol import (
+    MOST_RECORD_BYTES,
+    BadRowError,
+    Fields,
+    Rows,
+    WantedFields,
+    is_read_error,
+)
 from kafkabal.sources.source_protocol import Headers, escaped_name
 from kafkabal.sources.unclosed_stream import UnclosedStream
 
@@ -62,13 +69,14 @@ def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> I
     fields: list[Fields] = []
     headers: list[Headers] = []
     first, held_bytes, counted_bytes = 1, 0, 0
-    fault = None
+    fault: BadRowError | OSError | None = None
     samples = _samples(file)
     while True:
         try:
             sample = next(samples, None)
         except _DAMAGE as error:
-            fault = BadRowError(first + len(texts), f"is not a tar archive, or cut off: {error}")
+            damage = BadRowError(first + len(texts), f"is not a tar archive, or cut off: {error}")
+            fault = error if isinstance(error, OSError) and is_read_error(error) else damage
             break
         except BadRowError as error:
             fault = BadRowError(first + len(texts), error.message, error.hint)
@@ -94,6 +102,7 @@ def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> I
 def _samples(file: IO[bytes]) -> Iterator[Fields]:
     """The files of each sample by extension, in archive order."""
     sample: Fields = {}
+    sample_bytes = 0
     with _opened(file) as archive:
         while (member := archive.next()) is not None:
             # tarfile keeps all that it has read, and a million members would take 1 GB
@@ -105,16 +114,16 @@ def _samples(file: IO[bytes]) -> Iterator[Fields]:
             key = f"{folder}{slash}{stem}"
             if sample and sample[SAMPLE_FIELD] != key:
                 yield sample
-                sample = {}
+                sample, sample_bytes = {}, 0
             if member.islnk():  # the file it names may lie gigabytes back in the stream
                 raise BadRowError(None, f"{member.name!r} is a hard link to another file of the archive")
             if extension in _RESERVED or not is_utf8(extension):
                 why = "is reserved" if extension in _RESERVED else "is not UTF-8"
                 raise BadRowError(None, f"extension of {escaped_name(member.name)!r} {why}")
-            if member.size > MOST_RECORD_BYTES:
-                raise BadRowError(
-                    None, f"{escaped_name(member.name)!r} is larger than any record may be: {member.size:,} bytes"
-                )
+            sample_bytes += member.size
+            if sample_bytes > MOST_RECORD_BYTES:
+                what = escaped_name(member.name if sample_bytes == member.size else key)
+                raise BadRowError(None, f"{what!r} is larger than any record may be: {sample_bytes:,} bytes")
             opened: Any = archive.extractfile(member)
             if extension in sample:
                 raise BadRowError(None, f"has two files named {member.name!r}")

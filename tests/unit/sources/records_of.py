@@ -29,3 +29,9 @@ def records_of(source: Source, part: Part, start: int = 0) -> list[Record]:
             headers = block.headers[at] if block.headers is not None else []
             records.append(Record(block.name_of(at), value, key, headers))
     return records
+
+
+def add_values(found: list[bytes], source: Source, part: Part) -> None:
+    """Add the values of a part to a list, as far as it can be read."""
+    for block in source.blocks([WantedRecords(0, 0, part)]):
+        found += block.values

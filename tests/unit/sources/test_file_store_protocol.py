@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from kafkabal.sources.folder_source import FolderSource
 from kafkabal.sources.local_files import LocalFolder
 from kafkabal.sources.remote_files import RemoteFile, RemoteFolder
 from kafkabal.sources.row_source import RowSource
-from tests.unit.sources.records_of import records_of
+from tests.unit.sources.records_of import add_values, records_of
 
 fsspec = pytest.importorskip("fsspec")
 
@@ -75,6 +76,138 @@ def test_a_listing_without_sizes_asks_for_each_file(url: str) -> None:
     listing = source.listing()
     assert [r.value for part in listing.parts for r in records_of(source, part)] == [b"a", b"bb", b'{"k":1}\n{"k":2}\n']
     assert listing.left_out == [("gone.jpg", "cannot read: no such file or folder")]
+
+
+def registered(name: str, kind: type[Any]) -> None:
+    """Make a store of this kind known to fsspec."""
+    fsspec.register_implementation(name, kind, clobber=True)
+
+
+def test_a_folder_that_cannot_be_listed_is_named(tmp_path: Path) -> None:
+    """fsspec itself skips it silently, and the run would end as if its files had been sent."""
+    for name in ("a.jpg", "sub/b.jpg", "closed/c.jpg"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(name.encode())
+    local = fsspec.get_filesystem_class("file")
+
+    class Closed(local):  # type: ignore[misc, valid-type]
+        protocol = "closed"
+
+        @classmethod
+        def _strip_protocol(cls, path: str) -> str:
+            return str(super()._strip_protocol(path.removeprefix("closed:")))
+
+        def ls(self, path: str, detail: bool = False, **options: Any) -> Any:
+            if "closed" in Path(path).name:
+                raise PermissionError("Forbidden")
+            return super().ls(path, detail=detail, **options)
+
+    registered("closed", Closed)
+    source = FolderSource(RemoteFolder(f"closed://{tmp_path}"), include=["*.jpg"])
+    listing = source.listing()
+    assert [part.name for part in listing.parts] == ["a.jpg", "sub/b.jpg"]
+    assert listing.left_out == [("closed", "cannot read: PermissionError: Forbidden")]
+    assert [r.value for part in listing.parts for r in records_of(source, part)] == [b"a.jpg", b"sub/b.jpg"]
+
+
+def test_a_version_does_not_come_from_a_cached_listing(url: str) -> None:
+    """Object stores answer from the last listing, in which a file that was replaced since is unchanged."""
+    memory = fsspec.get_filesystem_class("memory")
+
+    class Cached(memory):  # type: ignore[misc, valid-type]
+        protocol = "cached"
+        known: dict[str, Any] = {}  # noqa: RUF012 - shared like the store itself
+
+        @classmethod
+        def _strip_protocol(cls, path: str) -> str:
+            return str(super()._strip_protocol(path.removeprefix("cached:")))
+
+        def info(self, path: str, **options: Any) -> Any:
+            if path not in self.known:
+                self.known[path] = {**super().info(path, **options), "ETag": self.cat_file(path)}
+            return self.known[path]
+
+        def invalidate_cache(self, path: str | None = None) -> None:
+            self.known.clear()
+
+    registered("cached", Cached)
+    source = RowSource(RemoteFile("cached://set/rows.jsonl"))
+    (part,) = source.listing().parts
+    fsspec.filesystem("memory").pipe("/set/rows.jsonl", b'{"k":3}\n{"k":4}\n')
+    with pytest.raises(InputFileError, match="changed while it was being sent"):
+        records_of(source, part)
+
+
+def test_a_version_is_the_same_in_a_listing_and_for_a_file(url: str) -> None:
+    """Some stores give milliseconds and quotes in one of them only; by that no file has changed."""
+    memory = fsspec.get_filesystem_class("memory")
+
+    class Precise(memory):  # type: ignore[misc, valid-type]
+        protocol = "precise"
+
+        @classmethod
+        def _strip_protocol(cls, path: str) -> str:
+            return str(super()._strip_protocol(path.removeprefix("precise:")))
+
+        def find(self, path: str, **options: Any) -> dict[str, dict[str, Any]]:
+            found: dict[str, dict[str, Any]] = super().find(path, **options)
+            return {name: {**info, "ETag": '"7"', "LastModified": "12:00:00.123"} for name, info in found.items()}
+
+        def info(self, path: str, **options: Any) -> Any:
+            return {**super().info(path, **options), "ETag": "7", "LastModified": "12:00:00"}
+
+    registered("precise", Precise)
+    source = FolderSource(RemoteFolder("precise://set"))
+    assert [len(records_of(source, part)) for part in source.listing().parts] == [1, 1, 1]
+
+
+class Unsteady(io.BytesIO):
+    """A file that gives a byte at a time and, after the first ``ends_after``, either nothing or an error."""
+
+    def __init__(self, data: bytes, ends_after: int, error: Exception | None) -> None:
+        super().__init__(data)
+        self.size = len(data)
+        self._ends_after = ends_after
+        self._error = error
+
+    def read(self, size: int | None = -1) -> bytes:
+        """At most one byte."""
+        if self.tell() < self._ends_after:
+            return super().read(1)
+        if self._error is not None and self.tell() < self.size:
+            raise self._error
+        return b""
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (None, "ended after 12 of 16 bytes"),
+        (RuntimeError("connection lost"), "RuntimeError: connection lost"),
+        (TimeoutError(), "timed out"),
+    ],
+)
+def test_a_file_that_cannot_be_read_to_its_end_is_one_error(
+    url: str, monkeypatch: pytest.MonkeyPatch, error: Exception | None, message: str
+) -> None:
+    """The rest of a file is neither sent nor taken as sent, whatever a store's library raises."""
+    memory = fsspec.get_filesystem_class("memory")
+    data = b'{"k":1}\n{"k":2}\n'
+    ends_after = 12
+    monkeypatch.setattr(memory, "_open", lambda *_, **__: Unsteady(data, ends_after, error))
+    source = RowSource(RemoteFile(f"{url}/rows.jsonl"))
+    (part,) = source.listing().parts
+    found: list[bytes] = []
+    with pytest.raises(InputFileError, match=f"rows.jsonl: cannot read: {message}"):
+        add_values(found, source, part)
+    assert found == [b'{"k":1}']
+    folder = FolderSource(RemoteFolder(url))
+    *_, part = folder.listing().parts
+    with pytest.raises(InputFileError, match=f"rows.jsonl: cannot read: {message}"):
+        records_of(folder, part)
+    ends_after = len(data)
+    assert records_of(folder, part)[0].value == data
+    assert [record.value for record in records_of(source, source.listing().parts[0])] == data.splitlines()
 
 
 def test_rows_of_a_store(url: str) -> None:

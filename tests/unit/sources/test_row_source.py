@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import json
@@ -10,17 +11,22 @@ import lzma
 import os
 import struct
 from collections.abc import Callable
+from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
+from typing import IO
 
 import pytest
 
 from kafkabal.errors import InputFileError, UsageError
+from kafkabal.sources import text_rows
+from kafkabal.sources.file_store_protocol import FileVersion
+from kafkabal.sources.local_files import LocalFile
 from kafkabal.sources.remote_files import RemoteFile
 from kafkabal.sources.row_formats import RowFormat
 from kafkabal.sources.row_source import RowSource
 from kafkabal.sources.source_protocol import ChangedRowsError, RowChecksum, WantedRecords
-from tests.unit.sources.records_of import records_of
+from tests.unit.sources.records_of import add_values, records_of
 
 
 def rows_of(source: RowSource, start: int = 0) -> list[tuple[bytes | None, bytes]]:
@@ -266,6 +272,75 @@ def test_a_pipe_by_name_is_not_called_empty(tmp_path: Path) -> None:
     with pytest.raises(InputFileError, match=r"a\.jsonl: is not a regular file") as caught:
         RowSource(tmp_path / "a.jsonl").listing()
     assert "standard input" in (caught.value.hint or "")
+
+
+def test_a_disk_that_fails_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network file system may fail while a file is read; the error names the file, and is no damage of it."""
+
+    class Failing(io.FileIO):
+        def readinto(self, buffer: object) -> int:
+            raise OSError(errno.ESTALE, "Stale file handle")
+
+    for name in ("a.jsonl", "a.csv", "a.tar", "a.tfrecord", "a.parquet"):
+        path = written(tmp_path, name, b"x" * 100)
+        monkeypatch.setattr(LocalFile, "open", lambda _, path=path: io.BufferedReader(Failing(str(path))))
+        with pytest.raises(InputFileError, match=f"{name}: cannot read: Stale file handle"):
+            rows_of(RowSource(path))
+        if name == "a.jsonl":
+            (part,) = RowSource(path).listing().parts
+            with pytest.raises(InputFileError, match="cannot read: Stale file handle"):
+                list(RowSource(path).find_too_large([part], 10, lambda: None))
+
+
+def test_a_file_that_shrinks_gives_no_part_of_a_row(tmp_path: Path) -> None:
+    """What is left of a line is not a row; it could not be taken back from the topic."""
+    path = written(tmp_path, "a.jsonl", b'{"n":1}\n{"n":22222}\n')
+    source = RowSource(path)
+    (part,) = source.listing().parts
+    opened = LocalFile.open
+    with pytest.MonkeyPatch.context() as patch:
+
+        def open_and_shrink(file: LocalFile) -> IO[bytes]:
+            opened_file = opened(file)
+            os.truncate(path, 14)
+            return opened_file
+
+        patch.setattr(LocalFile, "open", open_and_shrink)
+        patch.setattr(LocalFile, "version", lambda _: FileVersion(part.size_bytes, part.mtime_ns))
+        found: list[bytes] = []
+        with pytest.raises(InputFileError, match=r"a\.jsonl: ended after 14 of 20 bytes"):
+            add_values(found, source, part)
+    assert found == [b'{"n":1}']
+
+
+@pytest.mark.parametrize("row_format", [RowFormat.JSONL, RowFormat.CSV])
+def test_a_line_that_no_record_can_hold_is_refused(row_format: RowFormat, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream without line breaks would fill all memory; the rows before it are sent."""
+    monkeypatch.setattr(text_rows, "MOST_RECORD_BYTES", 1 << 20)
+    stream = io.BytesIO(b"1\n2\n" + b"x" * (2 << 20))
+    source = RowSource(None, stream=stream, row_format=row_format)
+    (part,) = source.listing().parts
+    blocks = source.blocks([WantedRecords(0, 0, part)])
+    assert next(blocks).values in ([b"1", b"2"], [b'{"1":"2"}'])
+    with pytest.raises(InputFileError, match="standard input: the line after 4 bytes is longer than any record may be"):
+        list(blocks)
+    assert stream.tell() < 2 << 20
+
+
+def test_decimals_and_fields_of_null_in_tables(tmp_path: Path) -> None:
+    """A decimal is a number; a nested field of a row whose column is null is null too."""
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    path = tmp_path / "a.parquet"
+    rows = {"id": [Decimal("1.10"), None], "image": [{"name": "x"}, None]}
+    parquet.write_table(pyarrow.table(rows), path)
+    assert rows_of(RowSource(path, key_field="id")) == [
+        (b"1.10", b'{"id":"1.10","image":{"name":"x"}}'),
+        (None, b'{"id":null,"image":null}'),
+    ]
+    assert [key for key, _ in rows_of(RowSource(path, key_field="image.name"))] == [b"x", None]
+    with pytest.raises(InputFileError, match=r"row 2: field 'image\.name' is null"):
+        rows_of(RowSource(path, value_field="image.name"))
 
 
 def test_truth_has_the_text_of_json(tmp_path: Path) -> None:

@@ -206,6 +206,14 @@ def test_a_file_that_no_record_can_hold_is_refused(tmp_path: Path) -> None:
         read(RowSource(path))
 
 
+def test_a_sample_that_no_record_can_hold_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names with a dot before their number make one sample of a whole archive, which memory need not hold."""
+    monkeypatch.setattr(webdataset, "MOST_RECORD_BYTES", 1000)
+    path = archive(tmp_path / "a.tar", [("a.jpg", b"x"), *[(f"img.{n}.jpg", b"y" * 400) for n in range(9)]])
+    with pytest.raises(InputFileError, match="sample 2: 'img' is larger than any record may be: 1,200 bytes"):
+        read(RowSource(path))
+
+
 def test_a_missing_value_is_refused(tmp_path: Path) -> None:
     """A sample without the requested file is named."""
     path = archive(tmp_path / "a.tar", [("1.jpg", b"x"), ("2.png", b"y")])

@@ -1,0 +1,39 @@
+"""Turns whatever a store's library raises into one kind of error."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from kafkabal.errors import described
+
+_MISSING: Final = "no such file or folder"
+_NOT_FOUND: Final = 404
+
+
+@contextmanager
+def as_os_errors() -> Iterator[None]:
+    """Turn any error of the store's library into OSError with a reason, so that only the failing file is skipped."""
+    try:
+        yield
+    except Exception as error:
+        if type(error) is OSError and error.strerror is not None:
+            raise
+        raise _os_error(error) from error
+
+
+def _os_error(error: BaseException) -> OSError:
+    # fsspec calls a file of a web server missing whatever the server has said; the cause knows better
+    if isinstance(error, FileNotFoundError):
+        is_missing = error.__cause__ is None or isinstance(error.__cause__, FileNotFoundError)
+        return OSError(errno.ENOENT, _MISSING) if is_missing else _os_error(error.__cause__)  # type: ignore[arg-type]
+    status = getattr(error, "status", None)
+    if isinstance(status, int):
+        if status == _NOT_FOUND:
+            return OSError(errno.ENOENT, _MISSING)
+        return OSError(errno.EIO, " ".join(f"the server responded {status} {getattr(error, 'message', '')}".split()))
+    if isinstance(error, OSError) and error.strerror is not None:
+        return OSError(error.errno or errno.EIO, error.strerror)
+    return OSError(errno.EIO, "timed out" if isinstance(error, TimeoutError) else described(error))
