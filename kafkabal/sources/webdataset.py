@@ -34,6 +34,7 @@ _LABEL_EXTENSION: Final = "cls"
 _DESCRIPTIONS: Final = frozenset({"cls", "cls2", "id", "json", "txt", "index", "inx"})
 # files of other extensions become headers of that name, and readers would take these for our own
 _RESERVED: Final = frozenset({SAMPLE_FIELD, PATH_HEADER, CHECKSUM_HEADER, CHUNK_HEADER})
+_LINK_HINT: Final = "pack the archive with tar --dereference --hard-dereference"
 _BLOCK_BYTES: Final = 1 << 20
 """Members are some kB to MB, so several of them share one read."""
 
@@ -63,7 +64,7 @@ def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> I
     ------
     BadRowError
         If it is not an archive, is damaged, cut off or followed by another one, or a sample has two files of one
-        extension, a reserved one, a hard link, or a file that no record can hold.
+        extension, a reserved one, a link, or a file that no record can hold.
     """
     texts: list[bytes] = []
     fields: list[Fields] = []
@@ -109,14 +110,16 @@ def _samples(file: IO[bytes]) -> Iterator[Fields]:
             archive.members.clear()  # type: ignore[attr-defined]
             folder, slash, name = member.name.rpartition("/")
             stem, dot, extension = name.partition(".")
-            if not (member.isfile() or member.islnk()) or not (stem and dot):
+            is_link = member.islnk() or member.issym()
+            if not (member.isfile() or is_link) or not (stem and dot):
                 continue
             key = f"{folder}{slash}{stem}"
             if sample and sample[SAMPLE_FIELD] != key:
                 yield sample
                 sample, sample_bytes = {}, 0
-            if member.islnk():  # the file it names may lie gigabytes back in the stream
-                raise BadRowError(None, f"{member.name!r} is a hard link to another file of the archive")
+            if is_link:  # the file it names may lie gigabytes back in the stream
+                kind = "hard" if member.islnk() else "symbolic"
+                raise BadRowError(None, f"{member.name!r} is a {kind} link to another file", _LINK_HINT)
             if extension in _RESERVED or not is_utf8(extension):
                 why = "is reserved" if extension in _RESERVED else "is not UTF-8"
                 raise BadRowError(None, f"extension of {escaped_name(member.name)!r} {why}")

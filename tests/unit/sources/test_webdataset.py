@@ -157,15 +157,17 @@ def test_an_extension_that_is_no_text_is_refused(tmp_path: Path) -> None:
         read(RowSource(path))
 
 
-def test_a_hard_link_is_refused(tmp_path: Path) -> None:
-    """Its bytes are elsewhere in the archive; leaving it out would lose a file."""
+@pytest.mark.parametrize(("kind", "called"), [(tarfile.LNKTYPE, "hard"), (tarfile.SYMTYPE, "symbolic")])
+def test_a_link_is_refused(tmp_path: Path, kind: bytes, called: str) -> None:
+    """Its bytes are elsewhere; leaving it out would lose a file, or all of them if they are in a cache of downloads."""
     path = archive(tmp_path / "a.tar", [("1.jpg", b"x")])
     with tarfile.open(path, "a") as tar:
         member = tarfile.TarInfo("2.jpg")
-        member.type, member.linkname = tarfile.LNKTYPE, "1.jpg"
+        member.type, member.linkname = kind, "1.jpg"
         tar.addfile(member)
-    with pytest.raises(InputFileError, match=r"'2\.jpg' is a hard link"):
+    with pytest.raises(InputFileError, match=rf"'2\.jpg' is a {called} link") as refused:
         read(RowSource(path))
+    assert "--dereference" in (refused.value.hint or "")
 
 
 @pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: data[:50], lambda data: data + b"x" * 100])
