@@ -75,7 +75,7 @@ def csv_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator
                 yield Rows(texts, fields, places, lines.read_bytes - counted_bytes)
                 counted_bytes, texts, fields, places = lines.read_bytes, [], [], []
     except csv.Error as error:
-        fault = BadRowError(reader.line_num, f"is not CSV: {error}")
+        fault = BadRowError(lines.number, f"is not CSV: {error}")
     except UnicodeDecodeError:
         fault = BadRowError(lines.number, "is not CSV: it is not in UTF-8")
     if texts or lines.read_bytes > counted_bytes:
