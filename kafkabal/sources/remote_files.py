@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -20,6 +21,7 @@ from kafkabal.sources.web_index import escaped_path, linked_names
 
 _READ_BYTES: Final = 1 << 18
 """What an object store sends at once; smaller reads cost additional round trips."""
+_PASSWORD: Final = re.compile(r"(://[^/:@]*):[^/]*@")
 _VERSION_KEYS: Final = (
     *("ETag", "etag", "md5Hash", "md5"),
     *("LastModified", "Last-Modified", "last_modified", "mtime", "updated"),
@@ -43,11 +45,11 @@ class RemoteFolder:
     @property
     def name(self) -> str:
         """See :attr:`FileStore.name`."""
-        return escaped_name(f"store {self._url.rstrip('/')}")
+        return f"store {_shown(self._url).rstrip('/')}"
 
     def path(self, name: str) -> str:
         """See :meth:`FileStore.path`."""
-        return escaped_name(f"{self._url.rstrip('/')}/{name}".removesuffix("/"))
+        return escaped_name(f"{_shown(self._url).rstrip('/')}/{name}".removesuffix("/"))
 
     def files(self, left_out: LeftOut, threads: int) -> Iterator[StoredFile]:
         """See :meth:`FileStore.files`; one request lists many, but a web server reports sizes of single files only."""
@@ -175,7 +177,7 @@ class RemoteFile:
 
     def __str__(self) -> str:
         """As the user named it."""
-        return escaped_name(self._url)
+        return _shown(self._url)
 
     @property
     def name(self) -> str:
@@ -241,12 +243,15 @@ def _filesystem(url: str) -> tuple[Any, str]:
     try:
         files, root = url_to_fs(url, **_client_options(url))
     except ImportError as error:  # fsspec names the package that this protocol needs
-        raise UsageError(
-            f"cannot read {escaped_name(url)}: {error}", hint="install the package that it names"
-        ) from error
+        raise UsageError(f"cannot read {_shown(url)}: {error}", hint="install the package that it names") from error
     except ValueError as error:
-        raise UsageError(f"cannot read {escaped_name(url)}: {error}", hint="write it like s3://BUCKET/FOLDER") from None
+        raise UsageError(f"cannot read {_shown(url)}: {error}", hint="write it like s3://BUCKET/FOLDER") from None
     return files, root
+
+
+def _shown(url: str) -> str:
+    """A URL for messages and manifests, without the password in it."""
+    return escaped_name(_PASSWORD.sub(r"\1@", url))
 
 
 def _client_options(url: str) -> Mapping[str, Any]:
@@ -293,4 +298,4 @@ def _plain_errors(url: str) -> Iterator[None]:
     except OSError as error:
         missing = error.errno == errno.ENOENT
         what = "no such file or folder" if missing else f"cannot list: {error.strerror}"
-        raise InputFileError(escaped_name(url), what) from error
+        raise InputFileError(_shown(url), what) from error

@@ -32,7 +32,7 @@ def linked_names(page: bytes, url: str) -> list[str]:
     base = urlsplit(url)
     above = unquote(base.path, **_ESCAPED)
     names: dict[str, None] = {}
-    for path in _paths(page, url, base.netloc):
+    for path in _paths(page, url):
         name = unquote(path, **_ESCAPED)
         below = name.removeprefix(above)
         if name.startswith(above) and below and not {"", ".", ".."} & set(below.removesuffix("/").split("/")):
@@ -40,14 +40,21 @@ def linked_names(page: bytes, url: str) -> list[str]:
     return list(names)
 
 
-def _paths(page: bytes, url: str, host: str) -> Iterator[str]:
+def _paths(page: bytes, url: str) -> Iterator[str]:
+    """Paths of links without a query to the server of the page."""
+    host = _host(urlsplit(url).netloc)
     for link in _Links(page.decode("utf-8", "replace")).found:
         try:
             target = urlsplit(urljoin(url, link))
         except ValueError:  # such as a bracket that looks like an IPv6 address
             continue
-        if target.scheme in ("http", "https") and target.netloc == host and not target.query:
+        if target.scheme in ("http", "https") and _host(target.netloc) == host and not target.query:
             yield target.path
+
+
+def _host(netloc: str) -> str:
+    """Host and port, without user and password, which links do not have."""
+    return netloc.rpartition("@")[2].lower()
 
 
 def escaped_path(name: str) -> str:

@@ -138,6 +138,18 @@ def test_a_version_does_not_come_from_a_cached_listing(url: str) -> None:
         records_of(source, part)
 
 
+@pytest.mark.parametrize("password", ["secret", "se@cr:et", ""])
+def test_a_password_is_neither_shown_nor_recorded(password: str) -> None:
+    """It is part of the URLs of some stores; a run with a new one continues the manifest of the old one."""
+    url = f"memory://user:{password}@host:80/set@a:b"
+    file, folder = RemoteFile(url), RemoteFolder(url)
+    shown = "memory://user@host:80/set@a:b"
+    assert (str(file), file.name, folder.name) == (shown, f"file {shown}", f"store {shown}")
+    assert folder.path("a:@.jpg") == f"{shown}/a:@.jpg"
+    with pytest.raises(InputFileError, match=f"^{shown}: is empty"):
+        FolderSource(folder).listing()
+
+
 def test_a_version_is_the_same_in_a_listing_and_for_a_file(url: str) -> None:
     """Some stores give milliseconds and quotes in one of them only; by that no file has changed."""
     memory = fsspec.get_filesystem_class("memory")

@@ -42,6 +42,12 @@ def test_links_to_what_is_below_the_page_are_names(link: str, names: list[str]) 
     assert linked_names(f'<A HREF="{link}">x</A><img src="x.png"><a>'.encode(), URL) == names
 
 
+@pytest.mark.parametrize("link", ["a.jpg", "/set/a.jpg", "http://HOST/set/a.jpg"])
+def test_links_need_no_password(link: str) -> None:
+    """A page that was asked for with a password links to the same server without one."""
+    assert linked_names(f"<a href={link}>".encode(), "http://user:secret@host/set/") == ["a.jpg"]
+
+
 def test_a_name_that_is_linked_twice_is_listed_once() -> None:
     """Pages link a file from its picture too, and list names in their order."""
     page = b"<a href='b.jpg'><img></a><a href=b.jpg>b</a><a href=a.jpg>a</a>"
