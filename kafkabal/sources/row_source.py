@@ -332,7 +332,7 @@ class RowSource:
         if isinstance(value, bytes):
             return value
         if isinstance(value, str):
-            return value.encode()
+            return value.encode("utf-8", "surrogateescape")  # a name in an archive need not be UTF-8
         if isinstance(value, bool):
             return msgspec.json.encode(value)
         if isinstance(value, int | float | Decimal):

@@ -60,6 +60,13 @@ def test_files_of_a_sample_are_its_fields(tmp_path: Path) -> None:
     assert dict(record.headers) == {"path": b"a/1.json", "jpg": b"JPEG", "label": b"7\n"}
 
 
+def test_names_that_are_no_text_survive(tmp_path: Path) -> None:
+    """A name that is not UTF-8 reaches key and header as its raw bytes."""
+    path = archive(tmp_path / "a.tar", [("\udcff/1.jpg", b"x")])
+    (record,) = read(RowSource(path, key_field="__key__"))
+    assert (record.key, dict(record.headers)["path"]) == (b"\xff/1", b"\xff/1.jpg")
+
+
 @pytest.mark.parametrize(
     ("damage", "message"),
     [
