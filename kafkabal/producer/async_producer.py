@@ -10,8 +10,8 @@ from weakref import finalize
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
+from kafkabal.daemon_executor import DaemonExecutor
 from kafkabal.errors import UsageError
-from kafkabal.producer.daemon_executor import DaemonExecutor
 from kafkabal.producer.drop_in_producer import Producer
 from kafkabal.producer.producer_options import ONLY_ERRORS, PREFIX
 from kafkabal.producer.slot_router import RoutingStatus

@@ -12,10 +12,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from kafkabal.daemon_executor import DaemonExecutor
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.file_store_protocol import FileStore, FileVersion, OpenFile
 from kafkabal.sources.local_files import LocalFolder, why_unreadable
-from kafkabal.sources.reader_threads import ReaderThreads
 from kafkabal.sources.record_headers import CHUNK_HEADER, file_headers, header_bytes, label_of
 from kafkabal.sources.source_protocol import (
     Block,
@@ -189,7 +189,8 @@ class FolderSource:
             return
         pending: deque[tuple[int, Future[Iterable[Block]]]] = deque()
         held_bytes = 0
-        with ReaderThreads(self._read_ahead, "kafkabal-reader") as pool:
+        pool = DaemonExecutor("kafkabal-reader", self._read_ahead)
+        try:
             for group in groups:
                 group_bytes = min(sum(wanted.part.size_bytes for wanted in group), _WHOLE_BYTES)
                 while pending and (len(pending) > 2 * self._read_ahead or held_bytes + group_bytes > _AHEAD_BYTES):
@@ -200,6 +201,8 @@ class FolderSource:
                 held_bytes += group_bytes
             for _, future in pending:
                 yield future.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)  # a run that is interrupted has to end
 
     def _group_blocks(self, group: list[WantedRecords]) -> Iterable[Block]:
         """All blocks of a group; those of a file too large for memory are made as they are consumed."""
@@ -333,7 +336,7 @@ def _forms(patterns: Iterable[str]) -> tuple[str, ...]:
         first, *rest = pattern.removeprefix("./").split("**/")
         of_pattern = [first]
         for piece in rest:
-            of_pattern = [start + folders + piece for start in of_pattern for folders in ("**/", "")]
+            of_pattern = list(dict.fromkeys(start + folders + piece for start in of_pattern for folders in ("**/", "")))
         forms += of_pattern
     return tuple(forms)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from stat import S_ISBLK, S_ISCHR, S_ISFIFO, S_ISREG, S_ISSOCK
 from typing import IO, Any, Final, NamedTuple
 
+from kafkabal.daemon_executor import DaemonExecutor
 from kafkabal.errors import InputFileError
 from kafkabal.input_files import exists
 from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, StoredFile
-from kafkabal.sources.reader_threads import ReaderThreads
 from kafkabal.sources.source_protocol import escaped_name
 
 _PENDING_A_THREAD: Final = 16
@@ -177,13 +177,16 @@ def mapped(function: Callable[[Any], Any], items: Iterator[Any], threads: int) -
         yield from map(function, items)
         return
     pending: deque[Future[Any]] = deque()
-    with ReaderThreads(threads, "kafkabal-list") as pool:
+    pool = DaemonExecutor("kafkabal-list", threads)
+    try:
         for item in items:
             if len(pending) == _PENDING_A_THREAD * threads:
                 yield pending.popleft().result()
             pending.append(pool.submit(function, item))
         while pending:
             yield pending.popleft().result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # a run that is interrupted has to end
 
 
 def _kind_of(entry: os.DirEntry[str]) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from threading import Event, current_thread
+from threading import Barrier, Event, current_thread
+from threading import enumerate as enumerate_threads
 
 import pytest
 
-from kafkabal.producer.daemon_executor import DaemonExecutor
+from kafkabal.daemon_executor import DaemonExecutor
 
 
 def test_calls_run_in_order_in_one_thread() -> None:
@@ -25,14 +26,30 @@ def test_calls_run_in_order_in_one_thread() -> None:
         failed.result(20)
     assert named.result(20) == "calls"
     executor.shutdown()
-    assert not executor._thread.is_alive()
+    assert "calls" not in {thread.name for thread in enumerate_threads()}
+
+
+def test_calls_run_at_once_and_those_in_the_queue_can_be_dropped() -> None:
+    """With two threads two calls run; a shutdown that cancels drops the third, and does not wait for the two."""
+    executor, go_on, both = DaemonExecutor("calls", threads=2), Event(), Barrier(3)
+
+    def work() -> bool:
+        both.wait(20)
+        return go_on.wait(20)
+
+    running, queued = [executor.submit(work) for _ in range(2)], executor.submit(pytest.fail, "it ran")
+    both.wait(20)
+    executor.shutdown(wait=False, cancel_futures=True)
+    assert queued.cancelled()
+    go_on.set()
+    assert all(done.result(20) for done in running)
 
 
 def test_the_interpreter_does_not_wait_for_a_call() -> None:
     """As of a transaction whose brokers do not respond when the program ends."""
     script = (
         "from threading import Event\n"
-        "from kafkabal.producer.daemon_executor import DaemonExecutor\n"
+        "from kafkabal.daemon_executor import DaemonExecutor\n"
         "DaemonExecutor('calls').submit(Event().wait)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=50)
