@@ -6,7 +6,7 @@ retention.
     retention        whole segments of records older than half the retention; if ages are unknown, what is kept
                      above the steady state of half the retention
     local retention  the same for tiered topics, whose older segments are already in the remote store
-    idle             all of a topic into which nothing was written in the window
+    idle             all of a topic of which no end offset advanced in the window
     segments         half the difference of the segment sizes, which is how much a log keeps longer than needed
 """
 
@@ -149,9 +149,9 @@ def _idle(state: ClusterState, on_holder: Bools, growth: PartitionGrowth | None)
     if growth is None or growth.over_s < _IDLE_AFTER_S:
         return
     topic = state.partitions.topic
-    written = np.bincount(topic, growth.mean, len(state.topics))
-    known = np.bincount(topic, ~growth.is_known, len(state.topics)) == 0
-    idle = (written == 0) & known & ~state.topics.internal
+    # not by rates: that of a compacted topic may be 0 while its records are replaced, and that of a re-created one
+    # covers only the time since then
+    idle = (np.bincount(topic, ~growth.is_idle, len(state.topics)) == 0) & ~state.topics.internal
     freed = np.where(idle[topic][state.replicas.partition], replica_bytes(state), 0.0)
     for row, here, everywhere in _by_topic(state, on_holder, freed):
         yield Relief(

@@ -3,11 +3,12 @@
 ::
 
     written in a span = advance of the end offset x current bytes per record / seconds of the span
-    without offsets   = growth of the size, if it grew
-    compacted         = growth of the size only, since what is written mostly replaces existing records
+    without offsets   = growth of the size, if it grew; else unknown, since retention may delete as much as is written
+    compacted         = change of the size, since what is written mostly replaces existing records: what a log gains
+                        until the next cleaning is no growth, so that losses count too
 
-A partition that is missing at an earlier point counts as empty then. If an offset or size went back, the topic was
-re-created or truncated, and earlier points do not count.
+A partition that is missing at an earlier point counts as empty then. If an offset went back, the topic was re-created
+or truncated, and earlier points do not count.
 """
 
 from __future__ import annotations
@@ -37,8 +38,13 @@ class PartitionGrowth:
     rates: NDArray[np.float64]
     """float64, shape (n_spans, n_partitions): bytes per second; NaN if unknown."""
     mean: F64
-    """float64, shape (n_partitions,): mean over all spans in which it is known; 0 if it is known in none."""
+    """float64, shape (n_partitions,): mean over all spans in which it is known, never negative; 0 if it is known in
+    none."""
     is_known: Bools
+    is_idle: Bools
+    """Nothing was written since the oldest point: its end offset was the same at every one."""
+    is_by_size: Bools
+    """Measured by size, from which bytes that were deleted are missing: more may be written than its mean."""
 
     @property
     def over_s(self) -> float:
@@ -72,14 +78,22 @@ def measure_growth(
     end = np.vstack([*(_column(point, state, "end_offset") for point in points), _known(state.partitions.end_offset)])
     size = np.vstack([*(_column(point, state, "size_bytes") for point in points), _known(move_bytes(state))])
     span_s = np.diff(times)
-    by_offset = bytes_of_records(_steps(end), bytes_per_record(state))
-    by_size = _steps(size, falls_mean_restart=False)
+    is_other = _before_restart(end)
+    by_offset, by_size = bytes_of_records(np.diff(end, axis=0), bytes_per_record(state)), np.diff(size, axis=0)
     has_offsets = ~np.isnan(end[-1]) & ~is_compacted
-    rates = np.where(has_offsets, by_offset, np.maximum(by_size, 0.0)) / span_s[:, np.newaxis]
+    of_size = np.where(is_compacted, by_size, np.maximum(by_size, 0.0))
+    rates = np.where(is_other, np.nan, np.where(has_offsets, by_offset, of_size)) / span_s[:, np.newaxis]
     known_s = np.where(np.isnan(rates), 0.0, span_s[:, np.newaxis]).sum(axis=0)
     written = np.nansum(rates * span_s[:, np.newaxis], axis=0)
-    mean = np.divide(written, known_s, out=np.zeros(n), where=known_s > 0)
-    return PartitionGrowth(span_s=span_s, rates=rates, mean=mean, is_known=known_s > 0)
+    mean = np.maximum(np.divide(written, known_s, out=np.zeros(n), where=known_s > 0), 0.0)
+    return PartitionGrowth(
+        span_s=span_s,
+        rates=rates,
+        mean=mean,
+        is_known=(known_s > 0) & (has_offsets | is_compacted | (mean > 0)),
+        is_idle=np.asarray((end == end[-1]).all(axis=0)),
+        is_by_size=~has_offsets,
+    )
 
 
 def _column(point: HistoryPoint, state: ClusterState, name: str) -> F64:
@@ -94,14 +108,12 @@ def _known(values: I64) -> F64:
     return np.where(values >= 0, values, np.nan).astype(np.float64)
 
 
-def _steps(values: NDArray[np.float64], *, falls_mean_restart: bool = True) -> NDArray[np.float64]:
-    """Differences of consecutive rows; NaN up to the last decrease, and before the first value above 0."""
-    steps = np.diff(values, axis=0)
-    if not falls_mean_restart:
-        return np.asarray(steps)
-    # a decrease, and everything before it
-    fell = np.logical_or.accumulate((steps < 0)[::-1], axis=0)[::-1]
+def _before_restart(end: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """bool, shape (n_spans, n_partitions): the span begins before the last decrease of the end offset, or ends before
+    its first value above 0."""
+    lowest_after = np.fmin.accumulate(end[:0:-1], axis=0)[::-1]
+    fell = np.logical_or.accumulate((end[:-1] > lowest_after)[::-1], axis=0)[::-1]
     # nothing was written before the partition existed, which says nothing about its rate now
-    absent = np.logical_and.accumulate(values[1:] == 0, axis=0)
+    absent = np.logical_and.accumulate(end[1:] == 0, axis=0)
     was_never = absent[-1]
-    return np.where(fell | (absent & ~was_never), np.nan, steps)
+    return np.asarray(fell | (absent & ~was_never))

@@ -101,10 +101,10 @@ def forecast_cluster(
     partition = state.replicas.partition
     now = replica_bytes(state).astype(np.float64)
     target, inflow = steady[partition], rate[partition]
-    # an unknown rate predicts nothing, and neither does compaction: how much it removes is unknown
+    # an unknown rate predicts nothing; neither does one by size, which may be too low, that a log shrinks
     is_known = growth.is_known[partition]
     grows = (now < target) & is_known
-    shrinks = (now > target) & is_known & ~retention.is_compacted[partition]
+    shrinks = (now > target) & is_known & ~growth.is_by_size[partition]
     keep_s = np.maximum(np.minimum(retention.keep_s, 1e10), 1.0)[partition]
     by_bytes = (retention.keep_bytes <= steady)[partition]
     shrink_s = np.where(by_bytes, max(retention.check_s, 1.0), keep_s)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -26,7 +28,12 @@ def written(state: ClusterState, bytes_per_s: float, over_s: float = 7 * 86400.0
     """Growth at this rate."""
     rate = np.full(len(state.partitions), bytes_per_s)
     return PartitionGrowth(
-        span_s=np.array([over_s]), rates=rate[np.newaxis], mean=rate, is_known=np.ones(len(rate), np.bool_)
+        span_s=np.array([over_s]),
+        rates=rate[np.newaxis],
+        mean=rate,
+        is_known=np.ones(len(rate), np.bool_),
+        is_idle=rate == 0,
+        is_by_size=np.zeros(len(rate), np.bool_),
     )
 
 
@@ -91,10 +98,38 @@ def test_compacted_and_internal_topics_are_left_alone() -> None:
 
 
 def test_rates_come_from_history_where_it_exists() -> None:
-    """The measured rate is used instead of the assumption."""
+    """The measured rate is used instead of the assumption, unless offsets and thus the rate are unknown."""
     state = a_cluster(1000 * MB, {"retention.ms": str(2 * DAY_MS), "segment.bytes": str(MB)})
     point: HistoryPoint = point_of(state, NOW_S - 86400)
     growth = measure_growth([point], state, NOW_S, np.array([False]))
-    # offsets are unknown here, and the size has not grown
+    assert growth.is_known.tolist() == [False]
+    assert ways(state, growth) == {}
+
+    p = state.partitions
+    state = state.replace(partitions=replace(p, start_offset=p.start_offset * 0, end_offset=np.array([7])))
+    growth = measure_growth([point_of(state, NOW_S - 86400)], state, NOW_S, np.array([False]))
+    found = ways(state, growth)
+    assert found[ReliefKind.RETENTION].freed_bytes == found[ReliefKind.IDLE].freed_bytes == 1000 * MB
+
+
+@pytest.mark.parametrize(
+    ("policy", "end_offsets"),
+    [("compact", [100, 200, 300]), ("delete", [900, 300, 300]), ("delete", [-1, 300, 300]), ("delete", [-1, -1, -1])],
+)
+def test_a_topic_that_may_have_been_written_to_is_not_idle(policy: str, end_offsets: list[int]) -> None:
+    """No topic is called idle whose records were replaced, that was re-created, or whose offsets are unknown."""
+    state = a_cluster(1000 * MB, {"cleanup.policy": policy, "retention.ms": "-1"})
+
+    def at(days_ago: int, end: int) -> HistoryPoint:
+        return replace(point_of(state, NOW_S - days_ago * 86400), end_offset=np.array([end]))
+
+    *past, now = end_offsets
+    p = state.partitions
+    state = state.replace(partitions=replace(p, start_offset=p.start_offset * 0, end_offset=np.array([now])))
+    retention = retention_of(state, kafka_defaults())
+    growth = measure_growth([at(2, past[0]), at(1, past[1])], state, NOW_S, retention.is_compacted)
+
     assert growth.mean[0] == 0
-    assert ways(state, growth)[ReliefKind.IDLE].freed_bytes == 1000 * MB
+    assert ReliefKind.IDLE not in ways(state, growth)
+    idle = measure_growth([at(2, now), at(1, now)], state, NOW_S, retention.is_compacted)
+    assert (ReliefKind.IDLE in ways(state, idle)) == (now >= 0)

@@ -158,6 +158,42 @@ def test_a_topic_that_was_created_or_recreated_counts_from_then() -> None:
     assert growth.mean[0] == pytest.approx(100 * MB / HOUR_S)
 
 
+def test_a_topic_that_was_recreated_while_its_offset_was_unknown_counts_from_then() -> None:
+    """The offset before the gap belongs to another topic, although no two consecutive ones decrease."""
+    state = a_cluster(100 * MB, {"retention.ms": "-1"})
+    points = [past(state, hours * HOUR_S, end, 0) for hours, end in ((4, 100), (3, 5000), (2, -1), (1, 500))]
+    growth = measure_growth(points, state, NOW_S, np.array([False]))
+    assert growth.mean[0] == pytest.approx(50 * MB / HOUR_S)
+
+
+@pytest.mark.parametrize(("before", "is_known"), [(400, False), (450, False), (390, True)])
+def test_a_topic_of_unknown_offsets_is_not_expected_to_shrink(before: int, is_known: bool) -> None:
+    """Its size changes little because retention deletes what is written, so that it says nothing about the rate."""
+    state = a_cluster(400 * MB, {"retention.ms": str(4 * 3600 * 1000), "segment.bytes": str(MB)}, end=-1)
+    point = past(state, HOUR_S, -1, before * MB)
+    growth = measure_growth([point], state, NOW_S, np.array([False]))
+    assert growth.is_known.tolist() == [is_known]
+    assert forecast_of(state, [point]).replica_bytes_at(4 * HOUR_S)[0] == 400 * MB
+
+
+def test_a_compacted_topic_that_is_cleaned_as_fast_as_it_is_written_does_not_grow() -> None:
+    """Its size rises and falls by half; only what it gains over the whole window is growth."""
+    for now, gained in ((100, 0), (140, 40), (60, 0)):
+        state = a_cluster(now * MB, {"cleanup.policy": "compact"}, end=5000)
+        sizes = [(4, 100), (3, 50), (2, 100), (1, 50)]
+        points = [past(state, hours * HOUR_S, 5000 - hours * 1000, size * MB) for hours, size in sizes]
+        forecast = forecast_of(state, points)
+        assert forecast.replica_bytes_at(4 * HOUR_S)[0] == pytest.approx((now + gained) * MB)
+
+
+def test_a_compacted_topic_that_was_recreated_counts_from_then() -> None:
+    """What the deleted topic held is no loss of the new one."""
+    state = a_cluster(100 * MB, {"cleanup.policy": "compact"})
+    points = [past(state, 2 * HOUR_S, 5000, 900 * MB), past(state, HOUR_S, 500, 50 * MB)]
+    growth = measure_growth(points, state, NOW_S, np.array([True]))
+    assert growth.mean[0] == pytest.approx(50 * MB / HOUR_S)
+
+
 def test_the_interval_is_as_wide_as_the_spans_differ() -> None:
     """Equal spans give no interval, unequal ones a wide one, and a single span gives no answer."""
     state = a_cluster(100 * MB, {"retention.ms": "-1"})
