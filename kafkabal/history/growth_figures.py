@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +12,7 @@ from kafkabal.history.history_point import HistoryPoint
 from kafkabal.history.partition_growth import PartitionGrowth
 from kafkabal.history.replica_forecast import FARTHEST_FULL_S, Forecast, forecast_cluster
 from kafkabal.history.topic_retention_limits import Retention
-from kafkabal.model import F64, I32, I64, ClusterState, log_bytes, replica_bytes
+from kafkabal.model import F64, I32, I64, ClusterState, LogDirState, log_bytes, replica_bytes
 
 # two-sided 90 % quantiles of Student's t by degrees of freedom (number of spans minus one)
 _QUANTILES: Final = (np.nan, 6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895)
@@ -84,7 +85,9 @@ def dir_growth(
         low=low,
         high=high,
         net=net,
-        steady_bytes=_sum(holder, futures.middle.steady_bytes(), n),
+        steady_bytes=np.where(
+            state.log_dirs.state == LogDirState.OFFLINE, np.nan, _sum(holder, futures.middle.steady_bytes(), n)
+        ),
         full_s=futures.middle.full_after_s(),
         full_low_s=futures.fast.full_after_s(),
         full_high_s=futures.slow.full_after_s(),
@@ -97,18 +100,23 @@ def broker_growth(state: ClusterState, by_dir: HolderGrowth, growth: PartitionGr
     broker, n = state.log_dirs.broker, len(state.brokers)
     written, low, high = _interval(growth, state.replicas.partition, state.replicas.broker, n)
 
+    def where_known(found: F64, values: F64) -> F64:
+        return np.where(np.bincount(broker[~np.isnan(values)], minlength=n) > 0, found, np.nan)
+
+    def total(values: F64) -> F64:
+        return where_known(_sum(broker, np.nan_to_num(values, nan=0.0, posinf=np.inf), n), values)
+
     def soonest(values: F64) -> F64:
         found = np.full(n, np.inf)
-        known = ~np.isnan(values)
-        np.minimum.at(found, broker[known], values[known])
-        return np.where(np.bincount(broker[known], minlength=n) > 0, found, np.nan)
+        np.fmin.at(found, broker, values)
+        return where_known(found, values)
 
     return HolderGrowth(
         written=written,
         low=low,
         high=high,
-        net=_sum(broker, np.nan_to_num(by_dir.net), n),
-        steady_bytes=_sum(broker, by_dir.steady_bytes, n),
+        net=total(by_dir.net),
+        steady_bytes=total(by_dir.steady_bytes),
         full_s=soonest(by_dir.full_s),
         full_low_s=soonest(by_dir.full_low_s),
         full_high_s=soonest(by_dir.full_high_s),
@@ -127,6 +135,8 @@ def topic_growth(state: ClusterState, growth: PartitionGrowth, retention: Retent
     np.maximum.at(steady_s, of_replica, changing_s)
     first = np.searchsorted(topic, np.arange(n))
     has_rows = np.bincount(topic, minlength=n) > 0
+    fastest = np.zeros(n)
+    np.maximum.at(fastest, topic, growth.mean)
     return TopicGrowth(
         written=written,
         low=low,
@@ -135,8 +145,8 @@ def topic_growth(state: ClusterState, growth: PartitionGrowth, retention: Retent
         steady_bytes=_sum(of_replica, forecast.steady_bytes(), n),
         steady_s=steady_s,
         limit=tuple(
-            _limit(retention, growth, int(row)) if known else "none"
-            for row, known in zip(first.tolist(), has_rows.tolist(), strict=True)
+            _limit(retention, row, rate) if known else "none"
+            for row, rate, known in zip(first.tolist(), fastest.tolist(), has_rows.tolist(), strict=True)
         ),
     )
 
@@ -148,12 +158,14 @@ def soonest_full_s(state: ClusterState, growth: PartitionGrowth, retention: Rete
     return float(known.min()) if known.size else None
 
 
-def _limit(retention: Retention, growth: PartitionGrowth, row: int) -> str:
+def _limit(retention: Retention, row: int, bytes_per_s: float) -> str:
+    """What limits a partition into which so many bytes are written."""
     if retention.is_compacted[row]:
         return "compaction"
-    if np.isinf(retention.keep_s[row]) and np.isinf(retention.keep_bytes[row]):
-        return "none"
-    return "bytes" if retention.keep_bytes[row] < growth.mean[row] * retention.keep_s[row] else "time"
+    keep_s, keep_bytes = float(retention.keep_s[row]), float(retention.keep_bytes[row])
+    if math.isinf(keep_s):
+        return "none" if math.isinf(keep_bytes) else "bytes"
+    return "bytes" if keep_bytes < bytes_per_s * keep_s else "time"
 
 
 def futures_of(state: ClusterState, growth: PartitionGrowth, retention: Retention) -> Futures:
@@ -189,13 +201,14 @@ def _interval(growth: PartitionGrowth, partition: I32, holder: I32, n: int) -> t
 
 
 def _net(state: ClusterState, oldest: HistoryPoint, now_s: float) -> F64:
-    """float64, shape (n_dirs,): bytes per second by which the logs of each dir have grown; NaN for a new dir."""
-    dirs, used = state.log_dirs, log_bytes(state.log_dirs, state.replicas).tolist()
+    """float64, shape (n_dirs,): bytes per second by which the logs of each dir have grown; NaN for one that is new, or
+    is or was offline."""
+    dirs, used = state.log_dirs, log_bytes(state.log_dirs, state.replicas)
     ids = state.brokers.id[dirs.broker].tolist()
     before = [oldest.used_bytes.get((broker, path)) for broker, path in zip(ids, dirs.path, strict=True)]
     elapsed_s = max(now_s - oldest.at_s, 1e-9)
-    found = [np.nan if b is None else (u - b) / elapsed_s for u, b in zip(used, before, strict=True)]
-    return np.array(found, np.float64)
+    past = np.array([np.nan if held is None else held for held in before], np.float64)
+    return np.where(dirs.state == LogDirState.OFFLINE, np.nan, (used - past) / elapsed_s)
 
 
 def _straight(state: ClusterState, net: F64) -> F64:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.model import I32, I64, ClusterState, log_bytes, move_bytes
+from kafkabal.model import I32, I64, ClusterState, LogDirState, log_bytes, move_bytes
 
 _NUMBER_BITS = 32
 """Partition numbers are 32 bits wide in Kafka's protocol, so topic and number fit into one sortable key."""
@@ -30,7 +30,7 @@ class HistoryPoint:
     end_offset: I64
     """-1 if unknown."""
     used_bytes: dict[tuple[int, str], int]
-    """Bytes of the logs in each log dir, by broker id and path."""
+    """Bytes of the logs in each log dir, by broker id and path; those of an offline one are unknown, and left out."""
 
     def rows_of(self, state: ClusterState) -> I64:
         """int64, shape (n_partitions of the state,): row of the same partition here, -1 if there is none."""
@@ -47,8 +47,10 @@ class HistoryPoint:
 
 def point_of(state: ClusterState, at_s: float) -> HistoryPoint:
     """The point to keep of a state."""
-    dirs, used = state.log_dirs, log_bytes(state.log_dirs, state.replicas).tolist()
-    ids = state.brokers.id[dirs.broker].tolist()
+    dirs = state.log_dirs
+    rows = np.flatnonzero(dirs.state != LogDirState.OFFLINE)
+    ids, used = state.brokers.id[dirs.broker[rows]].tolist(), log_bytes(dirs, state.replicas)[rows].tolist()
+    paths = [dirs.path[row] for row in rows.tolist()]
     return HistoryPoint(
         cluster_id=state.cluster_id,
         at_s=at_s,
@@ -57,7 +59,7 @@ def point_of(state: ClusterState, at_s: float) -> HistoryPoint:
         number=state.partitions.number,
         size_bytes=move_bytes(state),
         end_offset=state.partitions.end_offset,
-        used_bytes={(broker, path): each for broker, path, each in zip(ids, dirs.path, used, strict=True)},
+        used_bytes={(broker, path): each for broker, path, each in zip(ids, paths, used, strict=True)},
     )
 
 

@@ -36,8 +36,13 @@ from kafkabal.model import (
     Bools,
     ClusterState,
 )
+from kafkabal.units import DAY_S
 
 _MS: Final = 1000.0
+_UNLIMITED_MS: Final = 100 * 365 * DAY_S * _MS
+"""A retention of so long, such as the largest 64-bit number, is written in place of -1: no cluster lives to see it."""
+_UNLIMITED_BYTES: Final = 2.0**60
+"""The same of a partition's bytes: more than a billion GB."""
 _AS_RETENTION: Final = -2.0
 """Value of a local limit that means: the same as the limit of the whole log."""
 _CHECK_KEY: Final = "log.retention.check.interval.ms"
@@ -139,10 +144,10 @@ def retention_of(state: ClusterState, defaults: RetentionDefaults) -> Retention:
     keep_ms = _local(column(RETENTION_MS), column(LOCAL_RETENTION_MS), tiered)
     keep_bytes = _local(column(RETENTION_BYTES), column(LOCAL_RETENTION_BYTES), tiered)
     return Retention(
-        keep_s=np.where(deletes, _limit(keep_ms) / _MS, np.inf)[topic],
-        keep_bytes=np.where(deletes, _limit(keep_bytes), np.inf)[topic],
+        keep_s=np.where(deletes, _limit(keep_ms, _UNLIMITED_MS) / _MS, np.inf)[topic],
+        keep_bytes=np.where(deletes, _limit(keep_bytes, _UNLIMITED_BYTES), np.inf)[topic],
         segment_bytes=column(SEGMENT_BYTES)[topic],
-        segment_s=(_limit(column(SEGMENT_MS)) / _MS)[topic],
+        segment_s=(_limit(column(SEGMENT_MS), np.inf) / _MS)[topic],
         is_compacted=compacts[topic],
         check_s=defaults.check_s,
     )
@@ -152,8 +157,8 @@ def _local(whole: F64, local: F64, tiered: Bools) -> F64:
     return np.where(tiered & (local != _AS_RETENTION), local, whole)
 
 
-def _limit(values: F64) -> F64:
-    return np.where(values < 0, np.inf, values)
+def _limit(values: F64, unlimited_from: float) -> F64:
+    return np.where((values < 0) | (values >= unlimited_from), np.inf, values)
 
 
 def _defaults(found: Mapping[str, str | None]) -> RetentionDefaults:

@@ -149,6 +149,17 @@ def test_retention_keeps_it_from_becoming_full(run_cli: Callable[..., Any], tmp_
     assert topics[0]["steady_s"] == pytest.approx(5 * 3600, rel=0.02)
 
 
+def test_disks_of_unknown_size_are_not_among_those_that_never_fill(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """What is on a dead broker may grow until its disk is full; neither are its bytes part of a total."""
+    limit = 10 * 3600 * 1000
+    for hour in (1, 5):
+        path = Path(snapshot(tmp_path, hour, retention_ms=limit))
+        path.write_text(path.read_text().replace('"replicas": [1]', '"replicas": [1, 2]').replace("[0]", "[0, null]"))
+        path.write_text(path.read_text().replace(f'"sizes": [{50 * hour}]', f'"sizes": [{50 * hour}, null]'))
+        shown = run_cli("inspect", "--growth" if hour == 5 else "--record", "--snapshot", str(path))
+    assert shown.out.startswith("No disk of known size will be full; those of broker 2 are unknown."), shown.out
+
+
 def test_recording_exposes_when_the_first_disk_is_full(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """From the second run on, Prometheus output has the time until the first disk is full; never is +Inf."""
     first = run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 1), "-o", "prometheus")

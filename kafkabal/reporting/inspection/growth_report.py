@@ -33,7 +33,7 @@ from kafkabal.reporting.inspection.disk_charts import growth_charts
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone, ValueKind, known
 from kafkabal.units import DAY_S, format_bytes, format_duration
-from kafkabal.wording import counted_noun, first_of
+from kafkabal.wording import counted_noun, first_of, plural
 
 GROWTH_GROUPINGS: Final = (Grouping.BROKER, Grouping.LOG_DIR, Grouping.TOPIC)
 _SHOWN_TOPICS: Final = 20
@@ -220,7 +220,11 @@ def _headline(growth: MeasuredGrowth, brokers: HolderGrowth) -> str:
     row = int(np.nanargmin(brokers.full_s))
     seconds = float(brokers.full_s[row])
     if _outlook(seconds) == "never":
-        steady = float(np.nansum(brokers.steady_bytes))
+        unknown = growth.state.brokers.id[np.isnan(brokers.full_s)].tolist()
+        if unknown:
+            which = f"{plural(len(unknown), 'broker')} {first_of(unknown)}"
+            return f"No disk of known size will be full; those of {which} are unknown. {a_day} ({measured})."
+        steady = float(brokers.steady_bytes.sum())
         reached = f": retention limits the cluster to {format_bytes(steady)}" if math.isfinite(steady) else ""
         return f"No disk will be full{reached}. {a_day} ({measured})."
     low, high = float(brokers.full_low_s[row]), float(brokers.full_high_s[row])

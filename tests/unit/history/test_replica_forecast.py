@@ -12,7 +12,7 @@ from kafkabal.history.history_point import HistoryPoint, point_of
 from kafkabal.history.partition_growth import MOST_SPANS, chosen_times, measure_growth
 from kafkabal.history.replica_forecast import Forecast, forecast_cluster
 from kafkabal.history.topic_retention_limits import RetentionDefaults, kafka_defaults, read_defaults, retention_of
-from kafkabal.model import ClusterState, LogDirRow, TopicRow
+from kafkabal.model import ClusterState, LogDirRow, LogDirState, TopicRow
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
 
 HOUR_S = 3600.0
@@ -290,3 +290,44 @@ def test_an_empty_log_grows_at_an_unknown_rate_unless_nothing_was_written(advanc
     state = state.replace(partitions=replace(p, start_offset=p.end_offset))
     growth = measure_growth([past(state, HOUR_S, 1000 - advanced, 0)], state, NOW_S, np.zeros(1, bool))
     assert (growth.is_known.tolist(), growth.mean.tolist()) == ([is_known], [0.0])
+
+
+def test_the_limit_of_an_idle_topic_is_named_too() -> None:
+    """A topic kept by bytes alone is limited by bytes, even if nothing is written to it."""
+    state = a_cluster(100 * MB, {"retention.ms": "-1", "retention.bytes": str(200 * MB)})
+    retention = retention_of(state, kafka_defaults())
+    for records in (0, 1000):
+        growth = measure_growth([past(state, HOUR_S, records, 0)], state, NOW_S, retention.is_compacted)
+        assert topic_growth(state, growth, retention).limit == ("bytes",)
+
+
+@pytest.mark.parametrize("unlimited", ["-1", str(2**63 - 1)])
+def test_the_largest_numbers_are_no_limits(unlimited: str) -> None:
+    """A retention of 292 million years is none; one of 30 years is."""
+    state = a_cluster(100 * MB, {"retention.ms": unlimited, "retention.bytes": unlimited})
+    retention = retention_of(state, kafka_defaults())
+    growth = measure_growth([past(state, HOUR_S, 0, 0)], state, NOW_S, retention.is_compacted)
+    found = topic_growth(state, growth, retention)
+    assert (found.limit, found.steady_bytes.tolist()) == (("none",), [np.inf])
+    long = a_cluster(100 * MB, {"retention.ms": str(30 * 365 * 86_400_000), "retention.bytes": unlimited})
+    assert retention_of(long, kafka_defaults()).keep_s[0] == 30 * YEAR_S
+
+
+def test_disks_that_report_nothing_have_no_growth_of_zero() -> None:
+    """An offline log dir, before or now, and a broker without log dirs have unknown growth and steady bytes."""
+    rows = brokers(2, dirs=2, dir_bytes=TOTAL)
+    online = cluster(rows, [TopicRow(topic="t", partitions=[partition(0, [1, 2], 100 * MB, log_dirs=[0, 1])])])
+    states = np.repeat(np.array([LogDirState.ONLINE, LogDirState.OFFLINE], np.int8), 2)
+    offline = online.replace(log_dirs=replace(online.log_dirs, state=states))
+    retention = retention_of(online, kafka_defaults())
+
+    def net_and_steady(before: ClusterState, now: ClusterState) -> tuple[list[bool], list[bool], list[bool]]:
+        point = point_of(before, NOW_S - HOUR_S)
+        growth = measure_growth([point], now, NOW_S, retention.is_compacted)
+        dirs = dir_growth(now, growth, retention, point, NOW_S)
+        found = broker_growth(now, dirs, growth)
+        return np.isnan(dirs.net).tolist(), np.isnan(found.net).tolist(), np.isnan(found.steady_bytes).tolist()
+
+    assert net_and_steady(online, online) == ([False] * 4, [False] * 2, [False] * 2)
+    assert net_and_steady(offline, online) == ([False, False, True, True], [False, True], [False] * 2)
+    assert net_and_steady(online, offline) == ([False, False, True, True], [False, True], [False, True])
