@@ -105,7 +105,9 @@ def show_fleet(
 
     if options.topics:
         states = {m.name: m.inspection.state for m in members if m.inspection is not None}
-        show_report(data_set_report(data_set_copies(states, options.topics), options.topics, members), output, context)
+        silent = [m.name for m in members if m.inspection is None]
+        copies = data_set_copies(states, options.topics, silent)
+        show_report(data_set_report(copies, options.topics, members), output, context)
         return
     # monitoring expects the same series per broker as from one cluster
     by = Grouping.BROKER if options.by is None and output.output is Format.PROMETHEUS else options.by
