@@ -121,7 +121,7 @@ def _rooms_and_demand(state: ClusterState, target: float) -> tuple[_Rooms, _Dema
     rooms = {z: _rooms(may_stay, room, used, rack == z if has_racks else np.ones(len(rack), np.bool_)) for z in racks}
     largest = float(capacity[live].max())
     demand = _Demand(
-        bytes=float(np.maximum(move_bytes(state), 0) @ lasting_factor(state)),
+        bytes=_least_bytes(state),
         brokers=int(lasting_factor(state).max(initial=1)),
         most_in_rack=_copies(state, len(racks)) if has_racks else np.inf,
         new_room=target * largest,
@@ -220,6 +220,16 @@ def _rooms(live: I64, room: F64, used: I64, inside: Bools) -> list[tuple[float, 
     rows = [int(row) for row in live if inside[row]]
     rows.sort(key=lambda row: (-room[row], -used[row], row))
     return [(float(room[row]), row) for row in rows]
+
+
+def _least_bytes(state: ClusterState) -> float:
+    """Bytes that all replicas have at least, wherever they are placed: one that stays may be smaller than a copy of its
+    leader, but not for long if it is out of sync."""
+    r = state.replicas
+    of_copy = np.maximum(move_bytes(state), 0)[r.partition]
+    may_stay = r.in_sync & (r.size_bytes >= 0)
+    least = np.where(may_stay, np.minimum(r.size_bytes, of_copy), of_copy)
+    return float(least[~r.removing].sum())
 
 
 def _copies(state: ClusterState, racks: int) -> float:

@@ -202,3 +202,14 @@ def test_the_bound_is_that_for_as_many_new_brokers_as_the_plan_adds() -> None:
     advice = advise_brokers(cluster(rows, [TopicRow(topic="t", partitions=partitions)]), 0.3, 0.1, 50e6)
 
     assert (advice.bound, advice.suffices, len(advice.add)) == (3, 3, 1)
+
+
+def test_the_bound_holds_for_followers_that_are_smaller_than_their_leader() -> None:
+    """60 GB on each of two brokers of 100 are within 60 %, so that 3 brokers are no lower bound; a follower that is
+    out of sync will be as large as its leader."""
+    rows = brokers(3, dir_bytes=100 * GB)
+    uneven = replace(partition(0, [1, 2], 60 * GB), sizes=[60 * GB, 30 * GB])
+    single = partition(1, [2], 30 * GB)
+    for isr, bound in (([1, 2], 2), ([1], 3)):
+        partitions = [replace(uneven, isr=isr), single]
+        assert size_brokers(cluster(rows, [TopicRow(topic="t", partitions=partitions)]), 0.6).bound == bound
