@@ -35,7 +35,8 @@ class RackTraffic:
     read: F64
     """Bytes per second that consumers read from leaders in the rack."""
     clients_across: F64
-    """Bytes per second of producers and consumers that cross racks if clients are spread evenly."""
+    """Bytes per second of producers and consumers that cross racks if clients are spread evenly; NaN if what is read is
+    unknown."""
 
 
 def rack_traffic(state: ClusterState) -> RackTraffic:
@@ -51,7 +52,7 @@ def rack_traffic(state: ClusterState) -> RackTraffic:
         replicated_in=rate_by(np.where(crosses, target, -1), rate, n),
         replicated_out=rate_by(np.where(crosses, sender, -1), rate, n),
         read=read,
-        clients_across=(produced + np.nan_to_num(read)) * (1 - 1 / max(n, 1)),
+        clients_across=(produced + read) * (1 - 1 / max(n, 1)),
     )
 
 

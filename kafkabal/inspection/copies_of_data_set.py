@@ -28,6 +28,8 @@ class TopicCopy:
     replicas: int
     bytes: int
     """Of all replicas."""
+    estimated: bool
+    """The size of at least one replica was not reported."""
     records: int | None
     """End offsets minus start offsets, over all partitions."""
     end_offsets: int | None
@@ -82,6 +84,7 @@ def _copies_on(
             partitions=own.stop - own.start,
             replicas=int(state.replication_factor[own].sum()),
             bytes=int(figures.bytes[own].sum()),
+            estimated=bool(figures.estimated[own].any()),
             records=int((end - start).sum()) if is_known and bool((start >= 0).all()) else None,
             end_offsets=int(end.sum()) if is_known else None,
             origin=None if origin == name else origin,

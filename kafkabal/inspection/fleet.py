@@ -24,6 +24,8 @@ class ClusterFigures:
     dead_brokers: int
     used_bytes: int
     """Bytes of all replicas, including estimates."""
+    used_estimated: bool
+    """The size of at least one replica was not reported."""
     capacity_bytes: int | None
     full: float | None
     """Fullness of all volumes, including other programs."""
@@ -94,6 +96,7 @@ def cluster_figures(inspection: Inspection) -> ClusterFigures:
         brokers=len(state.brokers),
         dead_brokers=int((~state.brokers.is_live).sum()),
         used_bytes=int(used.sum()),
+        used_estimated=bool(partitions.estimated.any()),
         capacity_bytes=int(capacity[known].sum()) if known.any() else None,
         full=float(occupied[known].sum() / capacity[known].sum()) if known.any() else None,
         fullest_broker=None if fullest is None else int(state.brokers.id[fullest]),

@@ -204,6 +204,18 @@ def test_metrics_of_all_clusters_have_a_label_each(run_cli: Callable[..., Any], 
     assert of_b <= {*text.splitlines()}
 
 
+def test_bytes_of_clusters_and_data_sets_are_marked_if_estimated(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """Sizes that a dead broker does not report are estimates in every view."""
+    rows = json.loads(run_cli("inspect", "--all-profiles", "-o", "json").out)["clusters"]
+    assert {row["cluster"]: row["used_bytes_estimated"] for row in rows} == {
+        "lab": True,
+        "prod-b": False,
+        "prod-a": False,
+    }
+    copies = json.loads(run_cli("inspect", "--all-profiles", "--topics", "*", "-o", "json").out)["copies"]
+    assert {row["cluster"] for row in copies if row["bytes_estimated"]} == {"lab"}
+
+
 def test_data_sets_over_clusters(run_cli: Callable[..., Any], profiles: Path) -> None:
     """The copy with most records is the original; others show how far they are behind; none mirrors itself."""
     shown = run_cli("inspect", "--all-profiles", "--topics", "imag*", "-o", "json")

@@ -158,6 +158,9 @@ def test_disks_of_unknown_size_are_not_among_those_that_never_fill(run_cli: Call
         path.write_text(path.read_text().replace(f'"sizes": [{50 * hour}]', f'"sizes": [{50 * hour}, null]'))
         shown = run_cli("inspect", "--growth" if hour == 5 else "--record", "--snapshot", str(path))
     assert shown.out.startswith("No disk of known size will be full; those of broker 2 are unknown."), shown.out
+    for by, key, estimated in (("broker", "brokers", [False, True]), ("topic", "topics", [True])):
+        rows = json.loads(run_cli("inspect", "--growth", "--by", by, "--snapshot", str(path), "-o", "json").out)[key]
+        assert [row["used_bytes_estimated"] for row in rows] == estimated
 
 
 def test_recording_exposes_when_the_first_disk_is_full(run_cli: Callable[..., Any], tmp_path: Path) -> None:

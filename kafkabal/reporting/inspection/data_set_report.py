@@ -54,6 +54,7 @@ def data_set_report(copies: Sequence[TopicCopy], patterns: Sequence[str], member
                         title=title,
                         kind=kind,
                         values=[getattr(copy, key) for copy in copies],
+                        estimated=[copy.estimated for copy in copies] if key == "bytes" else None,
                         label=key in ("cluster", "topic"),
                         quiet=key in ("origin", "behind"),
                         metric=_COPY_METRICS.get(key),

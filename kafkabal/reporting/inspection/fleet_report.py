@@ -127,12 +127,13 @@ def _condition(members: Sequence[Member]) -> Iterator[Column]:
 def _brokers_and_bytes(members: Sequence[Member]) -> Iterator[Column]:
     brokers = Metric("kafkabal_brokers", "Brokers, including dead ones.")
     dead = Metric("kafkabal_dead_brokers", "Brokers that hold replicas and are not registered.")
-    used = Metric("kafkabal_used_bytes", "Bytes of all replicas.")
+    used = Metric("kafkabal_used_bytes", "Bytes of all replicas, including estimates.")
     capacity = Metric("kafkabal_capacity_bytes", "Size of all volumes in bytes.")
     fullest = Metric("kafkabal_fullest_broker_ratio", "How full the fullest broker is.")
     yield _figure(members, "brokers", "brokers", metric=brokers)
     yield _figure(members, "dead_brokers", "dead", metric=dead)
-    yield _figure(members, "used_bytes", "used", ValueKind.BYTES, used)
+    estimated = [m.figures is not None and m.figures.used_estimated for m in members]
+    yield _figure(members, "used_bytes", "used", ValueKind.BYTES, used, estimated=estimated)
     yield _figure(members, "capacity_bytes", "", ValueKind.BYTES, capacity)
     yield _figure(members, "full", "full", ValueKind.PERCENT)
     yield _figure(members, "fullest", "fullest", ValueKind.PERCENT, fullest)

@@ -20,7 +20,7 @@ from kafkabal.history import (
     dir_growth,
     topic_growth,
 )
-from kafkabal.inspection import broker_figures, dir_figures
+from kafkabal.inspection import broker_figures, dir_figures, partition_figures
 from kafkabal.model import (
     F64,
     I64,
@@ -109,7 +109,13 @@ def _holder_table(
         shown_rows=shown_rows or None,
         columns=(
             *_names(state, by, order),
-            Column(key="used_bytes", title="used", kind=ValueKind.BYTES, values=used[order].tolist()),
+            Column(
+                key="used_bytes",
+                title="used",
+                kind=ValueKind.BYTES,
+                values=used[order].tolist(),
+                estimated=figures.estimated[order].tolist(),
+            ),
             shared_columns.fullness(
                 figures.occupied_bytes, foreign_of_brokers(state), broker_capacity_bytes(state), order
             )
@@ -185,13 +191,20 @@ def _topic_table(growth: MeasuredGrowth, found: TopicGrowth, shown_rows: int | N
     state = growth.state
     order = np.lexsort((np.arange(len(found.written)), -found.bytes, -found.written))
     seconds = found.steady_s[order].tolist()
+    estimated = np.bincount(state.partitions.topic, partition_figures(state).estimated, len(state.topics)) > 0
     limits = [found.limit[row] for row in order.tolist()]
     return Table(
         key="topics",
         shown_rows=_SHOWN_TOPICS if shown_rows is None else shown_rows or None,
         columns=(
             Column(key="topic", title="topic", values=[state.topics.name[row] for row in order.tolist()], label=True),
-            Column(key="used_bytes", title="used", kind=ValueKind.BYTES, values=found.bytes[order].tolist()),
+            Column(
+                key="used_bytes",
+                title="used",
+                kind=ValueKind.BYTES,
+                values=found.bytes[order].tolist(),
+                estimated=estimated[order].tolist(),
+            ),
             *_written("topic", found.written, found.low, found.high, order),
             Column(key="limit", title="limited by", values=limits),
             Column(

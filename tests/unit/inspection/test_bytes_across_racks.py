@@ -31,8 +31,12 @@ def test_replication_across_racks_is_counted_per_follower() -> None:
 
 def test_without_rates_traffic_is_unknown() -> None:
     """Unknown, not zero."""
-    found = rack_traffic(cluster(brokers(2, racks=2), [topic("t", [1, 2])]))
-    assert np.isnan(found.replicated_out).all()
+    state = cluster(brokers(2, racks=2), [topic("t", [1, 2])])
+    assert np.isnan(rack_traffic(state).replicated_out).all()
+    unread = sampled(state, [100.0])
+    unread = unread.replace(partitions=replace(unread.partitions, out_bytes_per_s=np.array([np.nan])))
+    found = rack_traffic(unread)
+    assert (found.replicated_out.tolist(), np.isnan(found.clients_across).tolist()) == ([100, 0], [True, True])
 
 
 def test_paths_are_grouped_by_their_first_parts() -> None:
