@@ -3,7 +3,7 @@
 ::
 
     {"kafkabal_history":1,"cluster_id":"Mk...","at_s":1790000000.5,"dirs":[[1,"/d0",1000]]}
-    {"topic":"img","partitions":[0,1],"sizes":[120,-1],"end_offsets":[7,9]}
+    {"topic":"img","partitions":[0,1],"sizes":[120,-1],"end_offsets":[7,9],"topic_id":"Vx..."}
 
 A file appears whole or not at all, under a name of its own, and never changes: any number of processes may record at
 once without waiting. Files that another process removes meanwhile are ignored. Files with other names are left alone; a
@@ -46,11 +46,12 @@ class _Header(msgspec.Struct, frozen=True):
     dirs: list[tuple[Int32, str, _Count]] = []
 
 
-class _Topic(msgspec.Struct, frozen=True, gc=False):
+class _Topic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     topic: str
     partitions: list[Annotated[int, msgspec.Meta(ge=0, lt=2**31)]]
     sizes: list[_Count]
     end_offsets: list[_Count]
+    topic_id: str = ""
 
 
 class HistoryFolder:
@@ -159,9 +160,9 @@ def _write(point: HistoryPoint, file: IO[bytes] | gzip.GzipFile) -> None:
     file.write(encode(header) + b"\n")
     ends = np.searchsorted(point.topic, np.arange(len(point.topics) + 1)).tolist()
     number, size, end = point.number.tolist(), point.size_bytes.tolist(), point.end_offset.tolist()
-    for row, name in enumerate(point.topics):
+    for row, (name, topic_id) in enumerate(zip(point.topics, point.topic_ids, strict=True)):
         own = slice(ends[row], ends[row + 1])
-        file.write(encode(_Topic(name, number[own], size[own], end[own])) + b"\n")
+        file.write(encode(_Topic(name, number[own], size[own], end[own], topic_id)) + b"\n")
 
 
 def _read(file: InputFile) -> HistoryPoint:
@@ -175,7 +176,7 @@ def _read(file: InputFile) -> HistoryPoint:
     return point_from_rows(header.cluster_id, header.at_s, header.dirs, _topics(file, lines))
 
 
-def _topics(file: InputFile, lines: Iterator[bytes]) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
+def _topics(file: InputFile, lines: Iterator[bytes]) -> Iterator[tuple[str, str, np.ndarray, np.ndarray, np.ndarray]]:
     decoder, seen = msgspec.json.Decoder(_Topic), set[str]()
     for text in lines:
         row = file.decode(decoder, text, "not a line of history", has_bounds=True)
@@ -186,6 +187,7 @@ def _topics(file: InputFile, lines: Iterator[bytes]) -> Iterator[tuple[str, np.n
         seen.add(row.topic)
         yield (
             row.topic,
+            row.topic_id,
             np.array(row.partitions, np.int64),
             np.array(row.sizes, np.int64),
             np.array(row.end_offsets, np.int64),

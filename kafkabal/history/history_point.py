@@ -1,9 +1,11 @@
-"""What is kept about a cluster at one time: bytes and end offset of every partition, bytes of every log dir."""
+"""What is kept about a cluster at one time: bytes and end offset of every partition, ids of topics, bytes of log
+dirs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 
@@ -22,6 +24,8 @@ class HistoryPoint:
     """Seconds since the epoch."""
     topics: tuple[str, ...]
     """Sorted."""
+    topic_ids: tuple[str, ...]
+    """Of each topic; empty if unknown."""
     topic: I32
     """int32, shape (n_partitions,): row of :attr:`topics`."""
     number: I32
@@ -33,9 +37,17 @@ class HistoryPoint:
     """Bytes of the logs in each log dir, by broker id and path; those of an offline one are unknown, and left out."""
 
     def rows_of(self, state: ClusterState) -> I64:
-        """int64, shape (n_partitions of the state,): row of the same partition here, -1 if there is none."""
-        by_name = {name: row for row, name in enumerate(self.topics)}
-        topic = np.fromiter((by_name.get(name, -1) for name in state.topics.name), np.int64, len(state.topics))
+        """int64, shape (n_partitions of the state,): row of the same partition here, -1 if there is none.
+
+        A topic with another id is another topic, which had the name before.
+        """
+        by_name = {name: (row, id_) for row, (name, id_) in enumerate(zip(self.topics, self.topic_ids, strict=True))}
+        found = map(by_name.get, state.topics.name, repeat((-1, "")))
+        same = (
+            -1 if was and now and was != now else row
+            for (row, was), now in zip(found, state.topics.topic_id, strict=True)
+        )
+        topic = np.fromiter(same, np.int64, len(state.topics))
         keys = (self.topic.astype(np.int64) << _NUMBER_BITS) | self.number
         wanted_topic = topic[state.partitions.topic]
         wanted = (wanted_topic << _NUMBER_BITS) | state.partitions.number
@@ -55,6 +67,7 @@ def point_of(state: ClusterState, at_s: float) -> HistoryPoint:
         cluster_id=state.cluster_id,
         at_s=at_s,
         topics=state.topics.name,
+        topic_ids=state.topics.topic_id,
         topic=state.partitions.topic,
         number=state.partitions.number,
         size_bytes=move_bytes(state),
@@ -64,20 +77,21 @@ def point_of(state: ClusterState, at_s: float) -> HistoryPoint:
 
 
 def point_from_rows(
-    cluster_id: str, at_s: float, dirs: Iterable[tuple[int, str, int]], topics: Iterable[tuple[str, I64, I64, I64]]
+    cluster_id: str, at_s: float, dirs: Iterable[tuple[int, str, int]], topics: Iterable[tuple[str, str, I64, I64, I64]]
 ) -> HistoryPoint:
-    """A point from one entry per log dir, and one per topic with partition numbers, sizes and end offsets, in any
-    order."""
+    """A point from one entry per log dir, and one per topic with its id, partition numbers, sizes and end offsets, in
+    any order."""
     ordered = sorted(topics, key=lambda entry: entry[0])
     none = np.empty(0, np.int64)
-    counts = [len(numbers) for _, numbers, _, _ in ordered]
-    number, size, end = (np.concatenate([none, *(entry[i] for entry in ordered)]) for i in (1, 2, 3))
+    counts = [len(numbers) for _, _, numbers, _, _ in ordered]
+    number, size, end = (np.concatenate([none, *(entry[i] for entry in ordered)]) for i in (2, 3, 4))
     topic = np.repeat(np.arange(len(ordered), dtype=np.int64), counts)
     order = np.lexsort((number, topic))
     return HistoryPoint(
         cluster_id=cluster_id,
         at_s=at_s,
-        topics=tuple(name for name, _, _, _ in ordered),
+        topics=tuple(entry[0] for entry in ordered),
+        topic_ids=tuple(entry[1] for entry in ordered),
         topic=topic[order].astype(np.int32),
         number=number[order].astype(np.int32),
         size_bytes=size[order],

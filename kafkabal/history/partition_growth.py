@@ -7,8 +7,8 @@
     compacted         = change of the size, since what is written mostly replaces existing records: what a log gains
                         until the next cleaning is no growth, so that losses count too
 
-A partition that is missing at an earlier point counts as empty then. If an offset went back, the topic was re-created
-or truncated, and earlier points do not count.
+A partition that is missing at an earlier point counts as empty then, and so does one of a topic that had another id. If
+an offset went back, the topic was re-created or truncated, and earlier points do not count.
 """
 
 from __future__ import annotations

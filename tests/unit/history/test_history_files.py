@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kafkabal.history.history_files import HistoryFolder
 from kafkabal.history.history_point import HistoryPoint, point_from_rows, point_of
@@ -22,17 +23,18 @@ HEAD = b'{"kafkabal_history":1,"cluster_id":"id","at_s":1}\n'
 def a_point(at_s: float, size: int = 10) -> HistoryPoint:
     """Two partitions and a log dir."""
     columns = (np.array([0, 1]), np.array([size, -1]), np.array([7, -1]))
-    return point_from_rows("id", at_s, [(1, "/d0", size)], [("t", *columns)])
+    return point_from_rows("id", at_s, [(1, "/d0", size)], [("t", "", *columns)])
 
 
 def test_a_moment_survives_the_disk(tmp_path: Path) -> None:
     """Every column survives a write and a read, unknown values too."""
-    state = cluster(brokers(3), [topic("b", [1, 2], [2, 3]), topic("a", [3, 1])])
+    state = cluster(brokers(3), [replace(topic("b", [1, 2], [2, 3]), topic_id="of b"), topic("a", [3, 1])])
     point = point_of(state, 1_700_000_000.25)
     folder = HistoryFolder(tmp_path, state.cluster_id)
     folder.record(point)
     (again,) = folder.read(folder.times_s())
-    assert (again.cluster_id, again.at_s, again.topics) == (point.cluster_id, point.at_s, point.topics)
+    for name in ("cluster_id", "at_s", "topics", "topic_ids"):
+        assert getattr(again, name) == getattr(point, name)
     for name in ("topic", "number", "size_bytes", "end_offset"):
         np.testing.assert_array_equal(getattr(again, name), getattr(point, name))
     assert again.used_bytes == point.used_bytes

@@ -158,6 +158,17 @@ def test_a_topic_that_was_created_or_recreated_counts_from_then() -> None:
     assert growth.mean[0] == pytest.approx(100 * MB / HOUR_S)
 
 
+def test_a_topic_that_was_recreated_with_more_records_counts_from_then() -> None:
+    """Its id shows that the offsets before belong to another topic, although none decreases."""
+    state = a_cluster(100 * MB, {"retention.ms": "-1"})
+    state = state.replace(topics=replace(state.topics, topic_id=("new",)))
+    points = [past(state, hours * HOUR_S, end, 50 * MB) for hours, end in ((3, 100), (2, 200), (1, 500))]
+    for ids, mb_per_hour in ((("old", "old", "new"), 50), (("old", "old", "old"), 100), (("", "", ""), 30)):
+        named = [replace(point, topic_ids=(of,)) for point, of in zip(points, ids, strict=True)]
+        growth = measure_growth(named, state, NOW_S, np.array([False]))
+        assert growth.mean[0] == pytest.approx(mb_per_hour * MB / HOUR_S), ids
+
+
 def test_a_topic_that_was_recreated_while_its_offset_was_unknown_counts_from_then() -> None:
     """The offset before the gap belongs to another topic, although no two consecutive ones decrease."""
     state = a_cluster(100 * MB, {"retention.ms": "-1"})
