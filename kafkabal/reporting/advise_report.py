@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
-from kafkabal.advice import BrokerAdvice, Relief, ReliefAdvice
+from kafkabal.advice import BrokerAdvice, Relief, ReliefAdvice, ReliefKind
 from kafkabal.reporting.report import Chart, Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.units import format_bytes, format_duration, format_percent, percent_as_option
 from kafkabal.wording import counted_noun, first_of, plural
@@ -195,7 +195,7 @@ def _notes(
             f"{counted_noun(relief.young_topics, 'topic')} on it: all records are younger than half the retention (7d "
             f"if unlimited), so halving it frees nothing for {format_duration(relief.first_expires_s)}"
         )
-    if any(way.config for way in relief.ways):
+    if any(way.config and way.kind is not ReliefKind.LOCAL_RETENTION for way in relief.ways):
         yield "data that retention deletes cannot be restored: make sure that no consumer needs it"
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.model import BrokerRow, LogDirRow
-from kafkabal.testing.cluster_builders import GB, cluster, topic
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 LOPSIDED = str(SNAPSHOTS / "lopsided.jsonl")
@@ -167,3 +168,20 @@ def test_invalid_arguments(run_cli: Callable[..., Any], words: list[str], messag
     refused = run_cli("advise", "--snapshot", LOPSIDED, *words)
     assert refused.code in (1, 2)
     assert message in refused.err
+
+
+@pytest.mark.parametrize(
+    ("tiered", "way", "is_lost"), [("true", "local-retention", False), ("false", "retention", True)]
+)
+def test_data_that_the_remote_store_keeps_is_not_called_lost(
+    run_cli: Callable[..., Any], tmp_path: Path, tiered: str, way: str, is_lost: bool
+) -> None:
+    """A shorter local retention deletes what is in the remote store, too; a shorter retention deletes it everywhere."""
+    configs = {"remote.storage.enable": tiered, "retention.ms": "172800000", "segment.bytes": "1048576"}
+    kept = tmp_path / "kept.jsonl"
+    write_snapshot(cluster(brokers(1), [replace(topic("t", [1]), configs=configs)]), kept)
+
+    found = json.loads(run_cli("advise", "--snapshot", str(kept), "-o", "json").out)
+
+    assert [row["way"] for row in found["relief"]] == [way]
+    assert any("cannot be restored" in note for note in found["notes"]) == is_lost
