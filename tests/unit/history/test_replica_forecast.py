@@ -27,7 +27,7 @@ def a_cluster(
 ) -> ClusterState:
     """One broker with one log dir of 1000 MB, and one partition of records of ``size / end`` bytes."""
     row = partition(0, [1], size)
-    row = replace_struct(row, start_offset=0, end_offset=end)
+    row = replace_struct(row, start_offset=0, end_offset=end, remote_bytes=0)
     (broker,) = brokers(1, dir_bytes=TOTAL)
     free = TOTAL - size if usable is None else usable
     broker = replace_struct(broker, log_dirs=[LogDirRow(path="/d0", total_bytes=TOTAL, usable_bytes=free, volume="v")])
@@ -105,6 +105,16 @@ def test_local_retention_counts_with_tiered_storage() -> None:
     assert np.isinf(forecast_of(state, [past(state, HOUR_S, 0, 0)]).steady_bytes()[0])
     state = a_cluster(100 * MB, {**tiered, "remote.storage.enable": "false", "local.retention.ms": "1000"})
     assert np.isinf(forecast_of(state, [past(state, HOUR_S, 0, 0)]).steady_bytes()[0])
+
+
+def test_records_in_remote_storage_of_unknown_size_give_no_rate() -> None:
+    """The local bytes of 1000 records, most of which are elsewhere, are not the size of a record."""
+    state = a_cluster(100 * MB, {"remote.storage.enable": "true", "local.retention.ms": "3600000"})
+    for remote, is_known in ((900 * MB, True), (-1, False)):
+        there = state.replace(partitions=replace(state.partitions, remote_bytes=np.array([remote])))
+        growth = measure_growth([past(state, HOUR_S, 500, 0)], there, NOW_S, np.array([False]))
+        assert growth.is_known.tolist() == [is_known]
+        assert growth.mean[0] == pytest.approx(500 * MB / HOUR_S if is_known else 0)
 
 
 def test_a_steady_topic_keeps_its_size() -> None:
