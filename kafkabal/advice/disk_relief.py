@@ -6,7 +6,7 @@ retention.
     retention        whole segments of records older than half the retention; if ages are unknown, what is kept
                      above the steady state of half the retention
     local retention  the same for tiered topics, whose older segments are already in the remote store
-    idle             all of a topic of which no end offset advanced in the window
+    idle             all of a topic of which no end offset advanced in the window, unless it is compacted
     segments         half the difference of the segment sizes, which is how much a log keeps longer than needed
 """
 
@@ -100,7 +100,7 @@ def relief_of(
     freed[(retention.keep_s <= least_kept_s)[state.replicas.partition]] = 0.0
     found = [
         *_by_retention(state, on_holder, freed, retention),
-        *_idle(state, on_holder, growth),
+        *_idle(state, on_holder, growth, retention),
         *_by_segments(state, on_holder, rate, is_known, retention),
     ]
     return sorted((each for each in found if each.freed_bytes > 0), key=lambda r: (-r.freed_bytes, r.topic, r.kind))
@@ -145,13 +145,16 @@ def _by_retention(state: ClusterState, on_holder: Bools, freed: F64, retention: 
         )
 
 
-def _idle(state: ClusterState, on_holder: Bools, growth: PartitionGrowth | None) -> Iterator[Relief]:
+def _idle(
+    state: ClusterState, on_holder: Bools, growth: PartitionGrowth | None, retention: Retention
+) -> Iterator[Relief]:
     if growth is None or growth.over_s < _IDLE_AFTER_S:
         return
     topic = state.partitions.topic
-    # not by rates: that of a compacted topic may be 0 while its records are replaced, and that of a re-created one
-    # covers only the time since then
-    idle = (np.bincount(topic, ~growth.is_idle, len(state.topics)) == 0) & ~state.topics.internal
+    # not by rates: that of a re-created topic covers only the time since then. A compacted one keeps what is valid,
+    # such as schemas, which may be read for years after it was written
+    is_used = ~growth.is_idle | retention.is_compacted
+    idle = (np.bincount(topic, is_used, len(state.topics)) == 0) & ~state.topics.internal
     freed = np.where(idle[topic][state.replicas.partition], replica_bytes(state), 0.0)
     for row, here, everywhere in _by_topic(state, on_holder, freed):
         yield Relief(
