@@ -25,17 +25,29 @@ _BEYOND_FULL: Final = 1.25
 
 
 def growth_charts(growth: MeasuredGrowth) -> Sequence[LineChart]:
-    """One chart for each of the disks that are full first, or else for the fullest ones."""
+    """One chart for each of the disks that are full first, or else for the fullest ones.
+
+    Log dirs on one volume share its room, and so a chart.
+    """
     state = growth.state
-    dirs, used = state.log_dirs, dir_figures(state).bytes.astype(np.float64)
+    dirs = state.log_dirs
+    used = _on_volumes(growth, dir_figures(state).bytes.astype(np.float64))
     full_s = forecast_cluster(state, growth.partitions, growth.retention).full_after_s()
     limit = np.where((dirs.usable_bytes >= 0) & ~np.isnan(full_s), used + dirs.usable_bytes, np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         fullness = np.nan_to_num(used / limit)
-    shown = np.lexsort((-fullness, np.where(np.isnan(full_s), np.inf, full_s)))[:_MOST_CHARTS]
+    order = np.lexsort((-fullness, np.where(np.isnan(full_s), np.inf, full_s)))
+    _, first = np.unique(dirs.volume[order], return_index=True)
+    shown = order[np.sort(first)][:_MOST_CHARTS]
     after_s = np.linspace(0.0, _horizon_s(growth, full_s[shown]), _MOMENTS)
     forecast = forecast_log_dirs(state, growth.partitions, growth.retention, after_s)
     return [_chart(growth, int(row), used, limit, full_s, after_s, forecast) for row in shown.tolist()]
+
+
+def _on_volumes(growth: MeasuredGrowth, values: F64) -> F64:
+    """The sum of the values of all dirs on the volume of each."""
+    volume = growth.state.log_dirs.volume
+    return np.asarray(np.bincount(volume, values)[volume] if len(volume) else values, np.float64)
 
 
 def _horizon_s(growth: MeasuredGrowth, full_s: F64) -> float:
@@ -50,14 +62,20 @@ def _chart(
     growth: MeasuredGrowth, row: int, used: F64, limit: F64, full_s: F64, after_s: F64, forecast: LogDirForecast
 ) -> LineChart:
     dirs = growth.state.log_dirs
-    broker, path = int(growth.state.brokers.id[dirs.broker[row]]), dirs.path[row]
-    recorded = ((point.at_s, point.used_bytes.get((broker, path))) for point in growth.past)
-    lines = zip(after_s.tolist(), forecast.bytes[row], forecast.low[row], forecast.high[row], strict=True)
+    on_it = np.flatnonzero(dirs.volume == dirs.volume[row]).tolist()
+    broker, paths = int(growth.state.brokers.id[dirs.broker[row]]), [dirs.path[each] for each in on_it]
+    recorded = ((point.at_s, [point.used_bytes.get((broker, path)) for path in paths]) for point in growth.past)
+    futures = (each[on_it].sum(axis=0) for each in (forecast.bytes, forecast.low, forecast.high))
+    lines = zip(after_s.tolist(), *futures, strict=True)
     return LineChart(
-        title=f"{path} of broker {broker}",
+        title=f"{', '.join(paths)} of broker {broker}",
         note=_note(float(full_s[row])),
         past=[
-            *((at_s, float(held)) for at_s, held in recorded if held is not None and at_s < growth.now_s),
+            *(
+                (at_s, float(sum(filter(None, held))))
+                for at_s, held in recorded
+                if None not in held and at_s < growth.now_s
+            ),
             (growth.now_s, float(used[row])),
         ],
         future=[(growth.now_s + t, float(middle), float(low), float(high)) for t, middle, low, high in lines],
