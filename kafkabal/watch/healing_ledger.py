@@ -22,6 +22,7 @@ from kafkabal.units import DAY_S
 from kafkabal.watch.repeated_absences import BrokerPresence
 
 _VERSION: Final = 1
+_DEMOTE: Final = "demote"
 _REPAIR: Final = "repair"
 _FOLDER: Final = "watch"
 
@@ -219,6 +220,15 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
     def with_usual(self, broker: int, usual_s: float) -> HealingLedger:
         """With the usual response time of a slow broker."""
         return msgspec.structs.replace(self, usual_s={**self.usual_s, broker: usual_s})
+
+    def with_demotion_by(self, entry: HealingEntry) -> HealingLedger:
+        """With the brokers whose leadership a healing has taken away, if it did, to give it back later."""
+        if entry.kind != _DEMOTE or entry.plan is None:
+            return self
+        ledger = self
+        for broker in entry.plan.options["demote"]:
+            ledger = ledger.with_demotion(broker, entry.plan)
+        return ledger
 
     def without_demotion(self, brokers: Collection[int]) -> HealingLedger:
         """Without brokers that have their leadership back."""

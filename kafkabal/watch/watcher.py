@@ -16,14 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from kafkabal.clusters import Clock, Cluster
-from kafkabal.errors import InputFileError, KafkabalError
+from kafkabal.errors import KafkabalError
 from kafkabal.executor import FoundRun, Phase, RunOutcome
 from kafkabal.model import ClusterState
 from kafkabal.plan import Plan
@@ -33,7 +32,8 @@ from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, 
 from kafkabal.watch.finding_changes import changes_between
 from kafkabal.watch.heal import Healer, plan_of
 from kafkabal.watch.heal_policy import HealLevel
-from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger, read_ledger, write_ledger
+from kafkabal.watch.healing_ledger import HealingEntry
+from kafkabal.watch.kept_ledger import KeptLedger
 from kafkabal.watch.one_observation import WatchSummary, read_state, sample_brokers
 from kafkabal.watch.repeated_absences import RepeatedAbsences
 from kafkabal.watch.state_findings import NOTHING_FOUND, find
@@ -44,8 +44,6 @@ from kafkabal.watch.watch_options import WatchOptions
 _NOT_THERE = frozenset({BrokerHealth.UNREACHABLE, BrokerHealth.DEAD})
 _NAP_S = 0.5
 """A signal takes effect within this time."""
-_CLOCK_SET_S = 60.0
-"""A clock that is only adjusted changes by less between two observations."""
 _LAST_WAIT_S = 300.0
 """Longest wait for a run that is cancelled when the watch ends; the service manager is told to wait a little longer."""
 
@@ -79,12 +77,10 @@ class Watcher:
     ) -> None:
         self._cluster, self._options, self._clock = cluster, options, clock
         self._events, self._healer, self._completed = WatchEventSender(clock, listener), healer, completed
-        self._ledger_path, self._may_heal = ledger_path, may_heal
+        self._may_heal = may_heal
         self._cluster_id, self._successor = cluster_id, ""
         self._heals = options.policy.level is not HealLevel.NONE
-        self._ledger = HealingLedger()
-        # a watch that only reports needs no budgets
-        self._is_loaded, self._is_saved = not self._heals, True
+        self._kept = KeptLedger(ledger_path, clock, self._events, is_needed=self._heals)
         self._monitor = HealthMonitor(options.rules)
         self._absences = RepeatedAbsences(options.policy.dead_after_s)
         self._are_absences_kept = True
@@ -94,8 +90,6 @@ class Watcher:
         self._state_at_s = float("-inf")
         self._read_at_s: float | None = None
         self._imbalanced_readings = 0
-        self._epoch_s = clock.utc_now().timestamp() - clock.monotonic()
-        """Time of day at the monotonic time 0."""
         self._begun_at_s = 0.0
         self._begun_kind = ""
         """What the healing in progress does; of one that is resumed, what it was begun for."""
@@ -158,7 +152,7 @@ class Watcher:
     @property
     def demoted(self) -> frozenset[int]:
         """Brokers whose leadership was taken away and not yet given back."""
-        return frozenset(int(b) for b in self._ledger.demoted)
+        return frozenset(int(b) for b in self._kept.ledger.demoted)
 
     @property
     def successor(self) -> str:
@@ -210,7 +204,7 @@ class Watcher:
             self._events.blind(error)
             return
         self._events.seeing()
-        if not self._is_loaded:
+        if not self._kept.is_loaded:
             self._load()
         if not self._monitor.in_health(*_NOT_THERE):
             # a watch that was suspended for too long reports beside the one that took over, until it asks; but where a
@@ -225,8 +219,8 @@ class Watcher:
         self._findings = found
         counts = found.imbalanced and not self._situation().may_return(self._options.policy.dead_after_s)
         self._imbalanced_readings = self._imbalanced_readings + 1 if counts else 0
-        if self._is_loaded and not self._is_saved:
-            self._save()
+        if self._kept.is_loaded and not self._kept.is_saved:
+            self._kept.save()
 
     def _is_state_current(self) -> bool:
         """Whether the last due reading succeeded: nothing is planned on an older state."""
@@ -243,17 +237,17 @@ class Watcher:
             self._events.removed(broker)
 
     def _decide(self) -> Decision:
-        at_s, policy = self._now_s(), self._options.policy
-        return decide(self._situation(), policy, self._ledger, at_s=at_s, local=self._clock.utc_now().astimezone())
+        at_s, policy = self._kept.now_s(), self._options.policy
+        return decide(self._situation(), policy, self._kept.ledger, at_s=at_s, local=self._clock.utc_now().astimezone())
 
     def _heal_next(self, state: ClusterState) -> None:
-        if not self._is_loaded:
+        if not self._kept.is_loaded:
             return
-        at_s = self._now_s()
-        self._ledger = self._ledger.not_after(at_s)
+        at_s = self._kept.now_s()
+        self._kept.ledger = self._kept.ledger.not_after(at_s)
         if self._may_be_unfinished and self._resume_unfinished(at_s):
             return
-        if not self._is_saved:
+        if not self._kept.is_saved:
             return  # a plan that cannot be recorded is not applied; after each reading the ledger is written again
         decision = self._decide()
         if decision.healing is None:
@@ -274,17 +268,14 @@ class Watcher:
         if self._may_heal():
             self._keep_absences()
             return True
-        if self._is_loaded and self._is_saved:
-            # one that cannot be read adds nothing to what is known
-            with suppress(InputFileError):
-                self._ledger = read_ledger(self._ledger_path)
+        self._kept.read_again()
         # a run of that watch, if it was killed
         self._may_be_unfinished, self._asked_at_s = self._heals, float("-inf")
         return False
 
     def _heal(self, decision: Decision, healing: Healing, state: ClusterState, at_s: float) -> None:
         try:
-            plan, problem = plan_of(healing, state, self._options.policy, self._ledger, at_s), ""
+            plan, problem = plan_of(healing, state, self._options.policy, self._kept.ledger, at_s), ""
         except KafkabalError as error:
             plan, problem = Plan(partitions=()), error.message
         if plan.partitions and (what := self._healer.obstacle_to(healing, plan)) is not None:
@@ -305,12 +296,12 @@ class Watcher:
             continues=is_continued,
         )
         if problem:
-            self._note(entry)
+            self._kept.add(entry)
             self._events.failed(healing.kind, problem)
             return
         if not plan.partitions:
             # nothing can be done now: recorded, so that it is not planned again every five seconds
-            self._note(entry)
+            self._kept.add(entry)
             self._forget_demotion(healing)
             if not is_continued and healing.kind is not HealKind.PROMOTE:
                 self._events.unmet(healing, plan.warnings or ("no move helps now",))
@@ -318,7 +309,7 @@ class Watcher:
         if healing.kind is HealKind.DEMOTE:
             self._remember_usual(healing)
         # recorded before it begins: a watch that is killed meanwhile knows later what it was about to move
-        if not self._note(replace(entry, moved_bytes=plan.moved_bytes, plan=plan)):
+        if not self._kept.add(replace(entry, moved_bytes=plan.moved_bytes, plan=plan)):
             return
         self._events.begun(healing, plan)
         self._events.unmet(healing, plan.warnings)
@@ -328,7 +319,7 @@ class Watcher:
 
     def _resume_unfinished(self, at_s: float) -> bool:
         """Finish a run that this watch began; returns False if there is none, or if others may begin before it."""
-        if at_s < self._ledger.backs_off_until_s(HealKind.RESUME, "", self._options.policy.back_off_s):
+        if at_s < self._kept.ledger.backs_off_until_s(HealKind.RESUME, "", self._options.policy.back_off_s):
             return False
         if self._asked_at_s == self._state_at_s:
             return False  # already asked since the state was read
@@ -339,7 +330,7 @@ class Watcher:
         self._asked_at_s = self._state_at_s
         try:
             found = self._healer.latest_run()
-            entry = self._ledger.entry_of(found.record.plan_id) if found is not None else None
+            entry = self._kept.ledger.entry_of(found.record.plan_id) if found is not None else None
             if found is None or not found.is_open or entry is None:
                 self._may_be_unfinished = False
                 self._settle_entries(found, at_s)
@@ -385,28 +376,28 @@ class Watcher:
 
     def _settle_entries(self, latest: FoundRun | None, at_s: float) -> None:
         """Complete what a killed watch recorded: a healing that never began moved nothing, the latest one has ended."""
-        before, plan_id, began_at_s = self._ledger, "", -math.inf
+        plan_id, began_at_s = "", -math.inf
         if latest is not None:
             plan_id, began_at_s = latest.record.plan_id, datetime.fromisoformat(latest.record.started_at).timestamp()
-        self._ledger = self._ledger.without_never_begun(plan_id, began_at_s)
-        for hidden in self._ledger.hidden_by(plan_id):
+        ledger = self._kept.ledger.without_never_begun(plan_id, began_at_s)
+        for hidden in ledger.hidden_by(plan_id):
             # its run, if it began, had ended when the latest one began; what it has done is unknown
             ended_at_s = min(began_at_s, at_s)
-            self._ledger = self._ledger.with_end(hidden, at_s=ended_at_s, moved_bytes=None, succeeded=False)
-            self._remember_demotion(hidden)
-        entry = self._ledger.entry_of(plan_id)
+            ledger = ledger.with_end(hidden, at_s=ended_at_s, moved_bytes=None, succeeded=False)
+            ledger = ledger.with_demotion_by(hidden)
+        entry = ledger.entry_of(plan_id)
         if latest is not None and latest.state.has_begun and entry is not None and entry.ended_at_s is None:
-            self._ledger = self._ledger.with_end(
+            ledger = ledger.with_end(
                 entry,
                 at_s=at_s,
                 moved_bytes=None,
                 succeeded=latest.state.outcome is RunOutcome.COMPLETE,
                 was_cancelled=latest.state.outcome is RunOutcome.STOPPED,
-            )
-            self._remember_demotion(entry)
-        self._ledger = self._ledger.without_demotion(self._ledger.usual_s.keys() - self._ledger.demoted.keys())
-        if self._ledger != before:
-            self._save()
+            ).with_demotion_by(entry)
+        ledger = ledger.without_demotion(ledger.usual_s.keys() - ledger.demoted.keys())
+        if ledger != self._kept.ledger:
+            self._kept.ledger = ledger
+            self._kept.save()
 
     def _finish_healing(self) -> None:
         result = self._healer.poll()
@@ -414,32 +405,33 @@ class Watcher:
             return
         self._state_at_s = float("-inf")  # read the result of the change before the next decision
         self._is_alone()
-        at_s, kind = self._now_s(), result.healing.kind
+        at_s, kind = self._kept.now_s(), result.healing.kind
         # otherwise what an operator has cancelled would begin again at once
         is_cancelled = result.was_stopped and not self._why_stopped
         has_failed = is_cancelled or (bool(result.problem) and not (result.is_busy or result.was_stopped))
         moved_bytes = None if result.may_have_moved_more else result.moved_bytes
         never_began = result.is_busy and not result.may_have_moved_more
-        entry = self._ledger.entry_of(result.plan_id)
+        ledger = self._kept.ledger
+        entry = ledger.entry_of(result.plan_id)
         if entry is not None and not result.is_busy:
-            self._ledger = self._ledger.with_end(
+            ledger = ledger.with_end(
                 entry, at_s=at_s, moved_bytes=moved_bytes, succeeded=not has_failed, was_cancelled=is_cancelled
             )
         elif never_began:
-            self._ledger = self._ledger.without_latest(result.plan_id)
+            ledger = ledger.without_latest(result.plan_id)
         # the entry of a run that another process has taken over stays: that process records its end, or this one later
         self._may_be_unfinished |= bool(result.problem or result.left) and not never_began
-        if kind is HealKind.RESUME and not result.is_busy and (has_failed or self._ledger.has_failed(kind)):
-            resumed = HealingEntry(at_s=at_s, kind=kind, moved_bytes=0, succeeded=not has_failed)
-            self._ledger = self._ledger.with_entry(resumed)
+        if kind is HealKind.RESUME and not result.is_busy and (has_failed or ledger.has_failed(kind)):
+            ledger = ledger.with_entry(HealingEntry(at_s=at_s, kind=kind, moved_bytes=0, succeeded=not has_failed))
         if kind is HealKind.PROMOTE and not (result.problem or result.was_stopped):
-            self._ledger = self._ledger.without_demotion(result.healing.brokers)
+            ledger = ledger.without_demotion(result.healing.brokers)
         elif entry is not None and result.done:
             # even if it was stopped, failed in part, or an earlier process began it
-            self._remember_demotion(entry)
+            ledger = ledger.with_demotion_by(entry)
         if kind is HealKind.DEMOTE:
-            self._ledger = self._ledger.without_demotion(result.healing.brokers - self._ledger.demoted.keys())
-        self._save()
+            ledger = ledger.without_demotion(result.healing.brokers - ledger.demoted.keys())
+        self._kept.ledger = ledger
+        self._kept.save()
         if not (has_failed or result.is_busy):
             # otherwise the imbalance is still there, and its failure is not over
             self._imbalanced_readings = 0
@@ -453,19 +445,13 @@ class Watcher:
         for broker in healing.brokers:
             usual_s = self._monitor.median_s(broker)
             if usual_s is not None:
-                self._ledger = self._ledger.with_usual(broker, usual_s)
-
-    def _remember_demotion(self, entry: HealingEntry) -> None:
-        """Remember whose leadership a healing has taken away, if it did, to give it back later."""
-        if entry.kind == HealKind.DEMOTE and entry.plan is not None:
-            for broker in entry.plan.options["demote"]:
-                self._ledger = self._ledger.with_demotion(broker, entry.plan)
+                self._kept.ledger = self._kept.ledger.with_usual(broker, usual_s)
 
     def _forget_demotion(self, healing: Healing) -> None:
         """Forget a demoted broker whose leadership others have changed since: nothing is to be given back."""
         if healing.kind is HealKind.PROMOTE:
-            self._ledger = self._ledger.without_demotion(healing.brokers)
-            self._save()
+            self._kept.ledger = self._kept.ledger.without_demotion(healing.brokers)
+            self._kept.save()
 
     def _tend_healing(self) -> None:
         """Stop a healing in progress if something takes precedence, or if it is no longer up to date."""
@@ -500,15 +486,6 @@ class Watcher:
         self._why_stopped = why
         self._healer.stop(gently=gently)
 
-    def _now_s(self) -> float:
-        """Seconds since the epoch; if the clock was set, the ledger follows, or a day of rest and budgets would end."""
-        now_s = self._clock.utc_now().timestamp()
-        before_s, self._epoch_s = self._epoch_s, now_s - self._clock.monotonic()
-        step_s = self._epoch_s - before_s
-        if abs(step_s) > _CLOCK_SET_S:
-            self._ledger = self._ledger.shifted(step_s)
-        return now_s
-
     def _situation(self) -> Situation:
         now_s, found = self._clock.monotonic(), self._findings
         durations = {
@@ -542,7 +519,7 @@ class Watcher:
         """Whether a demotion would take any leadership from a slow broker now."""
         if self._state is None:
             return False
-        demotion = demotion_of(broker, slow, self._ledger)
+        demotion = demotion_of(broker, slow, self._kept.ledger)
         # asked at every observation; a plan takes seconds on a large cluster
         if demotion not in self._demotions:
             self._demotions[demotion] = self._takes_leadership(demotion, self._state)
@@ -550,55 +527,24 @@ class Watcher:
 
     def _takes_leadership(self, demotion: Healing, state: ClusterState) -> bool:
         try:
-            return bool(plan_of(demotion, state, self._options.policy, self._ledger, at_s=0.0).partitions)
+            return bool(plan_of(demotion, state, self._options.policy, self._kept.ledger, at_s=0.0).partitions)
         except KafkabalError:
             return True  # the healing will report it
 
-    def _note(self, entry: HealingEntry) -> bool:
-        """Add an entry to the ledger; if it cannot be written, drops the entry and returns False."""
-        before, self._ledger = self._ledger, self._ledger.with_entry(entry)
-        if entry.plan is not None and not self._save():
-            self._ledger = before
-        return self._is_saved
-
     def _load(self) -> None:
-        """Read the ledger; if it is damaged, reports it and suspends healing, but not watching."""
-        try:
-            self._ledger = read_ledger(self._ledger_path)
-        except InputFileError as error:
-            hint = f"; {error.hint}" if error.hint else ""
-            self._note_saved(f"nothing is healed until this can be read: {error.message}{hint}")
+        """Read what earlier watches have done and seen."""
+        if not self._kept.load():
             return
-        self._is_loaded, self._were_slow = True, self._ledger.usual_s
-        ago_s = self._now_s() - self._ledger.presence_at_s
+        self._were_slow = self._kept.ledger.usual_s
+        ago_s = self._kept.now_s() - self._kept.ledger.presence_at_s
         # if the clock was set back meanwhile, it counts from now
-        self._absences.restore(self._ledger.presence, max(ago_s, 0.0), self._clock.monotonic())
-        self._note_saved("")
+        self._absences.restore(self._kept.ledger.presence, max(ago_s, 0.0), self._clock.monotonic())
 
     def _keep_absences(self) -> None:
         """Record which brokers come and go, for a watch that is started again."""
-        if self._are_absences_kept or not (self._heals and self._is_loaded):
+        if self._are_absences_kept or not (self._heals and self._kept.is_loaded):
             return
-        kept, at_s = self._absences.kept(self._clock.monotonic()), self._now_s()
-        self._ledger = replace(self._ledger, presence=kept, presence_at_s=at_s)
+        kept, at_s = self._absences.kept(self._clock.monotonic()), self._kept.now_s()
+        self._kept.ledger = replace(self._kept.ledger, presence=kept, presence_at_s=at_s)
         self._are_absences_kept = True
-        self._save()
-
-    def _save(self) -> bool:
-        """Write the ledger; if the disk is full, reports it and suspends healing, but not watching."""
-        try:
-            write_ledger(self._ledger, self._ledger_path)
-        except (KafkabalError, OSError) as error:
-            reason = error.message if isinstance(error, KafkabalError) else str(error)
-            self._note_saved(f"nothing is healed until this can be written: {reason}")
-        else:
-            self._note_saved("")
-        return self._is_saved
-
-    def _note_saved(self, fault: str) -> None:
-        """Report the first fault of the ledger, and that there is none any more."""
-        if fault and self._is_saved:
-            self._events.report(EventKind.NOT_SAVED, fault)
-        elif not fault and not self._is_saved:
-            self._events.report(EventKind.SAVED, f"{self._ledger_path} can be used again")
-        self._is_saved = not fault
+        self._kept.save()
