@@ -25,11 +25,11 @@ from kafkabal.history import PartitionGrowth, Retention
 from kafkabal.model import (
     F64,
     LOCAL_RETENTION_MS,
-    REMOTE_STORAGE_ENABLE,
     RETENTION_MS,
     SEGMENT_BYTES,
     Bools,
     ClusterState,
+    is_tiered,
     replica_bytes,
 )
 from kafkabal.units import DAY_S
@@ -128,15 +128,14 @@ def _rates(
 
 
 def _by_retention(state: ClusterState, on_holder: Bools, freed: F64, retention: Retention) -> Iterator[Relief]:
-    is_limited, halved = np.isfinite(retention.keep_s), halved_retention_s(retention)
+    is_limited, halved, tiered = np.isfinite(retention.keep_s), halved_retention_s(retention), is_tiered(state)
     first = np.searchsorted(state.partitions.topic, np.arange(len(state.topics)))
     for topic, here, everywhere in _by_topic(state, on_holder, freed):
         p = int(first[topic])
-        tiered = (state.topics.configs[topic] or {}).get(REMOTE_STORAGE_ENABLE) == "true"
         yield Relief(
-            kind=ReliefKind.LOCAL_RETENTION if tiered else ReliefKind.RETENTION,
+            kind=ReliefKind.LOCAL_RETENTION if tiered[topic] else ReliefKind.RETENTION,
             topic=state.topics.name[topic],
-            config=LOCAL_RETENTION_MS if tiered else RETENTION_MS,
+            config=LOCAL_RETENTION_MS if tiered[topic] else RETENTION_MS,
             before=round(float(retention.keep_s[p]) * _MS) if is_limited[p] else None,
             after=round(float(halved[p]) * _MS),
             freed_bytes=here,

@@ -28,13 +28,13 @@ from kafkabal.model import (
     F64,
     LOCAL_RETENTION_BYTES,
     LOCAL_RETENTION_MS,
-    REMOTE_STORAGE_ENABLE,
     RETENTION_BYTES,
     RETENTION_MS,
     SEGMENT_BYTES,
     SEGMENT_MS,
     Bools,
     ClusterState,
+    is_tiered,
 )
 from kafkabal.units import DAY_S
 
@@ -137,7 +137,7 @@ def retention_of(state: ClusterState, defaults: RetentionDefaults) -> Retention:
         default = defaults.values[key]
         return np.fromiter((_number(config.get(key), default) for config in configs), np.float64, len(configs))
 
-    tiered = np.fromiter((config.get(REMOTE_STORAGE_ENABLE) == "true" for config in configs), np.bool_, len(configs))
+    tiered = is_tiered(state)
     policy = [config.get(CLEANUP_POLICY, defaults.cleanup_policy).replace(" ", "").split(",") for config in configs]
     deletes = np.fromiter(("delete" in words for words in policy), np.bool_, len(configs))
     compacts = np.fromiter(("compact" in words for words in policy), np.bool_, len(configs))

@@ -83,5 +83,7 @@ from .state_to_rows import broker_rows as broker_rows
 from .state_to_rows import header_row as header_row
 from .state_to_rows import topic_rows as topic_rows
 from .topic_partition import TopicPartition as TopicPartition
+from .topic_storage import is_diskless as is_diskless
+from .topic_storage import is_tiered as is_tiered
 from .volumes import log_bytes as log_bytes
 from .volumes import with_volumes as with_volumes

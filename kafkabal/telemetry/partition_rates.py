@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model import F64, I32, I64, REMOTE_STORAGE_ENABLE, ClusterState, freeze, move_bytes
+from kafkabal.model import F64, I32, I64, ClusterState, freeze, is_tiered, move_bytes
 
 _NUMBER_BITS = 32
 """Partition numbers are 32 bits wide in Kafka's protocol, so topic and number fit into one sortable key."""
@@ -60,9 +60,8 @@ def with_rates(before: ClusterState, after: ClusterState, elapsed_s: float, *, g
 def bytes_per_record(state: ClusterState) -> F64:
     """float64, shape (n_partitions,): mean bytes of a record as stored in the log; NaN if that is empty, or its local
     or remote bytes are unknown."""
-    p, configs = state.partitions, state.topics.configs
-    tiered = [config is not None and config.get(REMOTE_STORAGE_ENABLE) == "true" for config in configs]
-    lacks_remote = np.array(tiered, np.bool_)[p.topic] & (p.remote_bytes < 0)
+    p = state.partitions
+    lacks_remote = is_tiered(state)[p.topic] & (p.remote_bytes < 0)
     local = move_bytes(state)
     size = (local + np.maximum(p.remote_bytes, 0)).astype(np.float64)
     records = (p.end_offset - p.start_offset).astype(np.float64)

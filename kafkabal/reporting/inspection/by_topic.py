@@ -6,13 +6,13 @@ import numpy as np
 
 from kafkabal.inspection import Inspection, partition_figures, rate_by, sum_by
 from kafkabal.model import (
-    DISKLESS,
     F64,
     I64,
-    REMOTE_STORAGE_ENABLE,
     Bools,
     ClusterState,
     broker_capacity_bytes,
+    is_diskless,
+    is_tiered,
     replica_bytes,
 )
 from kafkabal.reporting.inspection import shared_columns
@@ -85,22 +85,6 @@ def uneven_bytes(state: ClusterState) -> F64:
     part = weight[kind[topic_of], broker_of] / np.maximum(weight.sum(1), 1e-9)[kind[topic_of]]
     fair = np.bincount(topic_of, held, n_topics)[topic_of] * part
     return np.asarray(np.bincount(topic_of, np.maximum(held - fair, 0), n_topics), np.float64)
-
-
-def is_tiered(state: ClusterState) -> Bools:
-    """bool, shape (n_topics,): has remote segments, which local sizes do not include (KIP-405)."""
-    return _has_set(state, REMOTE_STORAGE_ENABLE)
-
-
-def is_diskless(state: ClusterState) -> Bools:
-    """bool, shape (n_topics,): all of its bytes are in an object store (KIP-1150)."""
-    return _has_set(state, *DISKLESS)
-
-
-def _has_set(state: ClusterState, *keys: str) -> Bools:
-    """Topics with at least one of these configs set to true."""
-    configs = (c or {} for c in state.topics.configs)
-    return np.fromiter((any(c.get(key) == "true" for key in keys) for c in configs), np.bool_, len(state.topics))
 
 
 def remote_bytes_of_topics(state: ClusterState) -> I64:

@@ -24,12 +24,20 @@ from kafkabal.inspection import (
     with_rack_level,
     worst_group,
 )
-from kafkabal.model import ClusterState, LogDirState, is_estimated, is_reassigned, reports_no_log_dir
+from kafkabal.model import (
+    ClusterState,
+    LogDirState,
+    is_diskless,
+    is_estimated,
+    is_reassigned,
+    is_tiered,
+    reports_no_log_dir,
+)
 from kafkabal.reporting.inspection.by_broker import broker_table
 from kafkabal.reporting.inspection.by_log_dir import log_dir_table
 from kafkabal.reporting.inspection.by_partition import partition_table
 from kafkabal.reporting.inspection.by_rack import no_traffic, rack_table, traffic_table
-from kafkabal.reporting.inspection.by_topic import is_diskless, is_tiered, topic_table
+from kafkabal.reporting.inspection.by_topic import topic_table
 from kafkabal.reporting.inspection.consumer_group_table import consumer_group_table
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.inspection.share_charts import inspection_charts
