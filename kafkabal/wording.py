@@ -31,6 +31,11 @@ def first_of(names: Sequence[object], most: int = _MOST, *, separator: str = ", 
     return f"{shown} and {len(names) - most:,} more" if len(names) > most else shown
 
 
+def first_brokers(ids: Sequence[int], most: int = _MOST) -> str:
+    """The first few brokers: ``broker 3``, ``brokers 1, 2, 3, 4, 5 and 12 more``."""
+    return f"{plural(len(ids), 'broker')} {first_of(ids, most)}"
+
+
 def choice_hint(name: str, known: Collection[str], *, likeness: float = 0.5) -> str:
     """The hint for an unknown name: ``did you mean: disk``, or ``choose from:`` all names if none is like it.
 

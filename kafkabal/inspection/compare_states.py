@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.inspection.partition_and_holder_figures import HolderFigures, broker_figures, partition_figures
+from kafkabal.inspection.partition_and_holder_figures import HolderFigures, broker_figures, partition_figures, sum_by
 from kafkabal.model import I64, Bools, ClusterState
 from kafkabal.telemetry import matching_partitions
 
@@ -116,7 +116,7 @@ def _by_topic(state: ClusterState) -> dict[str, tuple[int, int, bool]]:
     count = np.bincount(topic, minlength=len(state.topics))
     size = np.zeros(len(state.topics), np.int64)
     np.add.at(size, topic, figures.bytes)
-    estimated = np.bincount(topic, figures.estimated, len(state.topics)) > 0
+    estimated = sum_by(topic, figures.estimated, len(state.topics)) > 0
     columns = zip(count.tolist(), size.tolist(), estimated.tolist(), strict=True)
     return dict(zip(state.topics.name, columns, strict=True))
 

@@ -18,7 +18,7 @@ from kafkabal.planner.search.band_violation import CONVEXITY, Violation
 from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring import fair_shares, shares_by_group
 from kafkabal.units import format_bytes, percent_as_option
-from kafkabal.wording import brokers_by_id, counted_noun, first_of, plural
+from kafkabal.wording import brokers_by_id, counted_noun, first_brokers, plural
 
 _NAMED = 10
 """A screenful; the rest are counted."""
@@ -200,7 +200,7 @@ def _filled_by_others(solution: Solution) -> Iterator[str]:
     full = np.flatnonzero(problem.weighed & (foreign > below * problem.capacity))
     if full.size:
         ids = problem.state.brokers.id[full].tolist()
-        which = f"{plural(len(ids), 'broker')} {first_of(ids, _NAMED)}"
+        which = first_brokers(ids, _NAMED)
         yield f"other files alone occupy more than {percent_as_option(below)} of the disks of {which}: remove them"
 
 

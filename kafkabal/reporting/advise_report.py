@@ -8,7 +8,7 @@ from typing import TypeAlias
 from kafkabal.advice import BrokerAdvice, Relief, ReliefAdvice, ReliefKind
 from kafkabal.reporting.report import Chart, Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.units import format_bytes, format_duration, format_percent, percent_as_option
-from kafkabal.wording import counted_noun, first_of, plural
+from kafkabal.wording import counted_noun, first_brokers
 
 _SHOWN = 15
 """Rows: with headline and header they fill a terminal of 24 lines."""
@@ -168,7 +168,7 @@ def _notes(
     brokers: BrokerAdvice, relief: ReliefAdvice, target: float, limit: float, rebalance: str, cluster_options: str
 ) -> Iterator[str]:
     if brokers.filled_by_others:
-        which = f"{plural(len(brokers.filled_by_others), 'broker')} {first_of(brokers.filled_by_others)}"
+        which = first_brokers(brokers.filled_by_others)
         yield f"other programs alone exceed {percent_as_option(target)} on {which}, which moving data cannot change"
     if brokers.drain:
         ids = ",".join(map(str, brokers.drain))
@@ -202,13 +202,10 @@ def _notes(
 def _what_moves(brokers: BrokerAdvice) -> str:
     """What the plan behind the number of brokers does."""
     if brokers.drain:
-        aim = f"draining {plural(len(brokers.drain), 'broker')} {first_of(brokers.drain)}"
+        aim = f"draining {first_brokers(brokers.drain)}"
     else:
         aim = "filling the new brokers" if brokers.add else "balancing the brokers"
-    if not brokers.dead:
-        return aim
-    dead = f"{plural(len(brokers.dead), 'broker')} {first_of(brokers.dead)}"
-    return f"{aim} and replacing replicas of dead {dead}"
+    return f"{aim} and replacing replicas of dead {first_brokers(brokers.dead)}" if brokers.dead else aim
 
 
 def _share(value: float | None) -> str:

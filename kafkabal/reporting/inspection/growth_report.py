@@ -20,7 +20,7 @@ from kafkabal.history import (
     dir_growth,
     topic_growth,
 )
-from kafkabal.inspection import broker_figures, dir_figures, partition_figures
+from kafkabal.inspection import broker_figures, dir_figures, partition_figures, sum_by
 from kafkabal.model import (
     F64,
     I64,
@@ -33,7 +33,7 @@ from kafkabal.reporting.inspection.disk_charts import growth_charts
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone, ValueKind, known
 from kafkabal.units import DAY_S, format_bytes, format_duration
-from kafkabal.wording import counted_noun, first_of, plural
+from kafkabal.wording import counted_noun, first_brokers, first_of
 
 GROWTH_GROUPINGS: Final = (Grouping.BROKER, Grouping.LOG_DIR, Grouping.TOPIC)
 _SHOWN_TOPICS: Final = 20
@@ -191,7 +191,7 @@ def _topic_table(growth: MeasuredGrowth, found: TopicGrowth, shown_rows: int | N
     state = growth.state
     order = np.lexsort((np.arange(len(found.written)), -found.bytes, -found.written))
     seconds = found.steady_s[order].tolist()
-    estimated = np.bincount(state.partitions.topic, partition_figures(state).estimated, len(state.topics)) > 0
+    estimated = sum_by(state.partitions.topic, partition_figures(state).estimated, len(state.topics)) > 0
     limits = [found.limit[row] for row in order.tolist()]
     return Table(
         key="topics",
@@ -235,7 +235,7 @@ def _headline(growth: MeasuredGrowth, brokers: HolderGrowth) -> str:
     if _outlook(seconds) == "never":
         unknown = growth.state.brokers.id[np.isnan(brokers.full_s)].tolist()
         if unknown:
-            which = f"{plural(len(unknown), 'broker')} {first_of(unknown)}"
+            which = first_brokers(unknown)
             return f"No disk of known size will be full; those of {which} are unknown. {a_day} ({measured})."
         steady = float(brokers.steady_bytes.sum())
         reached = f": retention limits the cluster to {format_bytes(steady)}" if math.isfinite(steady) else ""
