@@ -39,6 +39,10 @@ class DaemonExecutor(Executor):
         self._calls.put((done, partial(call, *args, **kwargs)))
         return done
 
+    def __exit__(self, *_: object) -> None:
+        """Drop queued calls, and wait for none, as an interrupted run has to end."""
+        self.shutdown(wait=False, cancel_futures=True)
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """End each thread once the queued calls are done, or dropped."""
         if cancel_futures:

@@ -189,8 +189,7 @@ class FolderSource:
             return
         pending: deque[tuple[int, Future[Iterable[Block]]]] = deque()
         held_bytes = 0
-        pool = DaemonExecutor("kafkabal-reader", self._read_ahead)
-        try:
+        with DaemonExecutor("kafkabal-reader", self._read_ahead) as pool:
             for group in groups:
                 group_bytes = min(sum(wanted.part.size_bytes for wanted in group), _WHOLE_BYTES)
                 while pending and (len(pending) > 2 * self._read_ahead or held_bytes + group_bytes > _AHEAD_BYTES):
@@ -201,8 +200,6 @@ class FolderSource:
                 held_bytes += group_bytes
             for _, future in pending:
                 yield future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)  # a run that is interrupted has to end
 
     def _group_blocks(self, group: list[WantedRecords]) -> Iterable[Block]:
         """All blocks of a group; those of a file too large for memory are made as they are consumed."""

@@ -177,16 +177,13 @@ def mapped(function: Callable[[Any], Any], items: Iterator[Any], threads: int) -
         yield from map(function, items)
         return
     pending: deque[Future[Any]] = deque()
-    pool = DaemonExecutor("kafkabal-list", threads)
-    try:
+    with DaemonExecutor("kafkabal-list", threads) as pool:
         for item in items:
             if len(pending) == _PENDING_A_THREAD * threads:
                 yield pending.popleft().result()
             pending.append(pool.submit(function, item))
         while pending:
             yield pending.popleft().result()
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)  # a run that is interrupted has to end
 
 
 def _kind_of(entry: os.DirEntry[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, Any, Final, NamedTuple, TypeAlias
+from typing import IO, Any, Final, NamedTuple, TypeAlias, TypeGuard
 
 from kafkabal.sources.source_protocol import Headers
 
@@ -79,7 +79,7 @@ class BadRowError(Exception):
         self.hint = hint
 
 
-def is_read_error(error: BaseException) -> bool:
+def is_read_error(error: BaseException) -> TypeGuard[OSError]:
     """Whether a file could not be read; libraries that unpack or parse one raise OSError for damage too."""
     return isinstance(error, OSError) and error.errno is not None
 

@@ -77,7 +77,7 @@ def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> I
             sample = next(samples, None)
         except _DAMAGE as error:
             damage = BadRowError(first + len(texts), f"is not a tar archive, or cut off: {error}")
-            fault = error if isinstance(error, OSError) and is_read_error(error) else damage
+            fault = error if is_read_error(error) else damage
             break
         except BadRowError as error:
             fault = BadRowError(first + len(texts), error.message, error.hint)

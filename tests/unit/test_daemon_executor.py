@@ -30,16 +30,16 @@ def test_calls_run_in_order_in_one_thread() -> None:
 
 
 def test_calls_run_at_once_and_those_in_the_queue_can_be_dropped() -> None:
-    """With two threads two calls run; a shutdown that cancels drops the third, and does not wait for the two."""
-    executor, go_on, both = DaemonExecutor("calls", threads=2), Event(), Barrier(3)
+    """With two threads two calls run; the end of the block drops the third, and does not wait for the two."""
+    go_on, both = Event(), Barrier(3)
 
     def work() -> bool:
         both.wait(20)
         return go_on.wait(20)
 
-    running, queued = [executor.submit(work) for _ in range(2)], executor.submit(pytest.fail, "it ran")
-    both.wait(20)
-    executor.shutdown(wait=False, cancel_futures=True)
+    with DaemonExecutor("calls", threads=2) as executor:
+        running, queued = [executor.submit(work) for _ in range(2)], executor.submit(pytest.fail, "it ran")
+        both.wait(20)
     assert queued.cancelled()
     go_on.set()
     assert all(done.result(20) for done in running)
