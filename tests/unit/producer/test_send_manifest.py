@@ -60,6 +60,16 @@ def test_a_checkpoint_that_failed_is_written_by_the_next(path: Path, monkeypatch
         assert (manifest.through, manifest.offsets) == (3, {0: 7, 1: 0})
 
 
+def test_a_checksum_is_written_once(path: Path) -> None:
+    """All chunks of a file have its checksum, so that every checkpoint amid them would repeat it."""
+    with SendManifest.open(path, HEADER) as manifest:
+        for through in (1, 2, 3):
+            manifest.checkpoint(through, {0: 5 + through}, {0: "9f"})
+    assert path.read_text().count('"9f"') == 1
+    with SendManifest.open(path, HEADER) as manifest:
+        assert (manifest.through, manifest.checksums) == (3, {0: "9f"})
+
+
 @pytest.mark.parametrize("room_bytes", [0, 1, 30])
 def test_a_full_disk_is_reported_once_and_leaves_no_torn_manifest(tmp_path: Path, room_bytes: int) -> None:
     """A manifest on a full disk is reported once, with the error of the write, and can be reused once there is room."""
