@@ -50,7 +50,7 @@ def cancel(
 
         try:
             with command.stopping_on_signals():
-                result = go(command.environment, journal=journal, lock=command.lock.take())
+                result = go(command.environment, journal=journal, lock=command.take_lock())
         except RunClosedError as closed:
             context.say(closed.message)
             return ExitCode.DONE

@@ -69,7 +69,7 @@ class ApplyCommand:
         command.context.say(f"run {found.record.run_id} is unfinished (phase: {found.state.phase}); resuming it first")
         with command.stopping_on_signals():
             options = self._with_given_rate(found.record.options)
-            result = resume(command.environment, options=options, lock=command.lock.take())
+            result = resume(command.environment, options=options, lock=command.take_lock())
         if result.is_complete:
             command.context.say(summary(result))
         else:
@@ -147,7 +147,7 @@ class ApplyCommand:
                 options,
                 rollback_file=begin.rollback_file,
                 skip_drifted=self.skip_drifted,
-                lock=command.lock.take(),
+                lock=command.take_lock(),
             )
         if result is None:
             self._nothing_to_do("nothing to do: all partitions are as planned", plan)
@@ -222,7 +222,7 @@ class ApplyCommand:
         except UnsafeError:
             if not self.begin.dry_run:
                 # what a process that was suspended takes for unsafe may be the run of whoever has its lock since: busy
-                self.command.lock.take()
+                self.command.take_lock()
             raise
 
     def _recently_dead(self, plan: Plan, state: ClusterState) -> frozenset[int]:

@@ -56,7 +56,7 @@ def repair(
         from kafkabal.executor import find_leftover_throttles, remove_leftover_throttles, repair_run
 
         if found is not None and found.is_open:
-            command.end(repair_run(environment, journal=journal, lock=command.lock.take()), only_restores=True)
+            command.end(repair_run(environment, journal=journal, lock=command.take_lock()), only_restores=True)
         leftovers = find_leftover_throttles(command.cluster)
         _list(leftovers, context)
         if leftovers and not remove:
@@ -65,7 +65,7 @@ def repair(
         if leftovers and not command.confirm(f"remove {counted_noun(len(leftovers), 'throttle')}?", yes=yes):
             return ExitCode.FAILED
         if leftovers:
-            kept = remove_leftover_throttles(environment, leftovers, lock=command.lock.take())
+            kept = remove_leftover_throttles(environment, leftovers, lock=command.take_lock())
             context.say(f"removed {counted_noun(len(leftovers) - len(kept), 'throttle')}")
             if kept:
                 context.say(f"kept {counted_noun(len(kept), 'throttle')}, changed meanwhile by another tool")

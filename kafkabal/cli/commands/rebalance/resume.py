@@ -71,7 +71,7 @@ def resume(
         options = command.options_of_reopened_run(command_options, partitions, goal)
         try:
             with command.stopping_on_signals():
-                result = go(command.environment, journal=journal, options=options, lock=command.lock.take())
+                result = go(command.environment, journal=journal, options=options, lock=command.take_lock())
         except RunClosedError as closed:
             context.say("; ".join(filter(None, (closed.message, closed.hint))))
             return ExitCode.DONE

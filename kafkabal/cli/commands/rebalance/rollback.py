@@ -93,7 +93,7 @@ def rollback(
         path = journal if found.journal is None else found.journal.path
         options = command.options_of_reopened_run(command_options, found.record.partitions, Goal.ROLL_BACK)
         with command.stopping_on_signals():
-            result = go(command.environment, journal=path, options=options, lock=command.lock.take())
+            result = go(command.environment, journal=path, options=options, lock=command.take_lock())
         return command.end(result)
 
 
