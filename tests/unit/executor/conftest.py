@@ -273,15 +273,12 @@ def scene(make_scene: Callable[[], Scene]) -> Scene:
     return make_scene()
 
 
-def found_run(*planned: RunPartition, state: RunState, options: RunOptions | None = None) -> FoundRun:
+def run_record(*planned: RunPartition, **changes: Any) -> RunRecord:
+    """The record of a run of these partitions."""
+    given = {"run_id": "r", "plan_id": "p", "cluster_id": "simulated", "started_at": "", "host": "h", **changes}
+    return RunRecord(partitions=planned, **{"options": RunOptions(), **given})
+
+
+def found_run(*planned: RunPartition, state: RunState, **changes: Any) -> FoundRun:
     """A run of these partitions in a state, as the cluster's record of it is found without a journal."""
-    record = RunRecord(
-        run_id="r",
-        plan_id="p",
-        cluster_id="simulated",
-        started_at="",
-        host="h",
-        options=options or RunOptions(),
-        partitions=planned,
-    )
-    return FoundRun(record, state, None)
+    return FoundRun(run_record(*planned, **changes), state, None)

@@ -21,11 +21,19 @@ from kafkabal.executor.safety.lock_across_runs import lock_cluster
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.read_journal import read_journal
-from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
+from kafkabal.executor.state.run_record import Original, RunPartition
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 from kafkabal.model import TopicPartition
 from kafkabal.plan import Plan, read_plan
-from tests.unit.executor.conftest import FOLLOWER_RATE, LEADER_RATE, LEADER_REPLICAS, MB, change, planned_partition
+from tests.unit.executor.conftest import (
+    FOLLOWER_RATE,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    MB,
+    change,
+    planned_partition,
+    run_record,
+)
 
 _B0 = TopicPartition("b", 0)
 
@@ -368,14 +376,11 @@ _OF_TOPICS = tuple(Original(kind=ResourceKind.TOPIC, resource=t, key=LEADER_REPL
 def _earlier(scene: Any, pending: str) -> RunPartition:
     """Record a closed run that has left something; returns its only partition."""
     moved = msgspec.structs.replace(planned_partition((1, 2), (4, 5)), topic="b")
-    record = RunRecord(
+    record = run_record(
+        moved,
         run_id="20200101T000000-e",
-        plan_id="p",
-        cluster_id="simulated",
         started_at="2020-01-01T00:00:00+00:00",
         host="two",
-        options=RunOptions(),
-        partitions=(moved,),
         originals=(_OF_BROKER_4, _OF_BROKER_1, *_OF_TOPICS),
     )
     state = RunState(phase=Phase.CLOSED, outcome=RunOutcome.PARTIAL, pending=[pending], rates={"5"})

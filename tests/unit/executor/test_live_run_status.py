@@ -124,8 +124,8 @@ def test_status_after_another_tool_moved_a_partition(scene: Any) -> None:
     assert [p.name for p in status.differing] == ["b-1"]
 
 
-def _found(*planned: RunPartition, goal: Goal = Goal.APPLY, options: RunOptions | None = None) -> FoundRun:
-    return found_run(*planned, state=RunState(goal=goal, phase=Phase.MOVING), options=options)
+def _found(*planned: RunPartition, goal: Goal = Goal.APPLY, **changes: Any) -> FoundRun:
+    return found_run(*planned, state=RunState(goal=goal, phase=Phase.MOVING), **changes)
 
 
 def _memory(*replicas: tuple[int, ...]) -> InMemoryCluster:

@@ -20,8 +20,8 @@ from tests.unit.executor.conftest import found_run, planned_partition
 _T0 = TopicPartition("t", 0)
 
 
-def _found(*planned: RunPartition, options: RunOptions | None = None) -> FoundRun:
-    return found_run(*planned, state=RunState(), options=options)
+def _found(*planned: RunPartition, **changes: Any) -> FoundRun:
+    return found_run(*planned, state=RunState(), **changes)
 
 
 def _cluster(*replicas: int, size: int = 100) -> InMemoryCluster:

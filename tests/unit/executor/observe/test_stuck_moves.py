@@ -9,15 +9,13 @@ import pytest
 from kafkabal.clusters import PartitionStatus, Reassignment
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.executor.observe.stuck_moves import can_any_end
-from kafkabal.executor.run_options import RunOptions
-from kafkabal.executor.state.find_run import FoundRun
-from kafkabal.executor.state.run_record import RunPartition, RunRecord
+from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import Plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
-from tests.unit.executor.conftest import change, planned_partition
+from tests.unit.executor.conftest import change, found_run, planned_partition
 
 _NAME = TopicPartition("t", 0)
 _PENDING = "the throttle of t-0, still in flight"
@@ -94,16 +92,7 @@ def test_which_runs_are_taken_over(state: RunState, is_taken: bool) -> None:
     """Only a closed run that was to be applied, that has nothing but such moves left, and that no plan touches."""
     memory, planned = _moving((1,), (3,))
     memory.kafka.kill(1)
-    record = RunRecord(
-        run_id="r",
-        plan_id="p",
-        cluster_id="simulated",
-        started_at="",
-        host="h",
-        options=RunOptions(),
-        partitions=(planned, planned_partition((1, 2), (4, 2), number=1)),
-    )
-    found = FoundRun(record, state, None)
+    found = found_run(planned, planned_partition((1, 2), (4, 2), number=1), state=state)
     assert found.moves_to_carry(memory) == ((planned,) if is_taken else ())
     assert found.has_only_dead_left(memory) is is_taken
     assert found.moves_to_carry(memory, Plan(partitions=(change("t-1", (3,), (2,)),))) == found.moves_to_carry(memory)

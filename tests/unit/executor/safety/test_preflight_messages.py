@@ -17,11 +17,12 @@ from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle
 from kafkabal.executor.safety.overridable_check_names import Overridable
 from kafkabal.executor.safety.preflight import CheckVerdict, PreflightCheck, enforce, preflight
 from kafkabal.executor.state.find_run import FoundRun
-from kafkabal.executor.state.run_record import Original, RunRecord
+from kafkabal.executor.state.run_record import Original
 from kafkabal.executor.state.run_states import Phase, RunOutcome, RunState
 from kafkabal.model import BrokerRow, ClusterState, PartitionRow, TopicPartition, TopicRow
 from kafkabal.plan import ANY_DIR, Action, PartitionChange, Placement, Plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
+from tests.unit.executor.conftest import found_run
 
 OK, WARNING, OVERRIDABLE, REFUSED = CheckVerdict
 NO_OTHER = [Capability.LOCK, Capability.RECORDS]
@@ -169,17 +170,8 @@ def test_missing_needs_of_the_plan(
 def _run(phase: Phase, *pending: str, outcome: RunOutcome | None = None) -> FoundRun:
     original = Original(kind=ResourceKind.BROKER, resource="4", key="leader.replication.throttled.rate")
     other = Original(kind=ResourceKind.BROKER, resource="3", key="leader.replication.throttled.rate")
-    record = RunRecord(
-        run_id="r7",
-        plan_id="p",
-        cluster_id="simulated",
-        started_at="",
-        host="h1",
-        options=RunOptions(),
-        partitions=(),
-        originals=(original, other),
-    )
-    return FoundRun(record, RunState(phase=phase, pending=list(pending), outcome=outcome), None)
+    state = RunState(phase=phase, pending=list(pending), outcome=outcome)
+    return found_run(state=state, run_id="r7", host="h1", originals=(original, other))
 
 
 _ADVICE = "finish it with 'kafkabal rebalance resume', 'rollback' or 'cancel'"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from kafkabal.clusters.config_items import ConfigChange, ConfigOperation, ConfigResource, ConfigSource, ResourceKind
-from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.safety.run_invariants import BrokenInvariantError, RunInvariants
-from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
+from kafkabal.executor.state.run_record import Original, RunPartition
 from kafkabal.executor.state.run_states import Phase, RunState
 from kafkabal.model.kafka_configs import FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import ANY_DIR, Placement
+from tests.unit.executor.conftest import run_record
 
 NAME = TopicPartition("t", 0)
 BROKER = ConfigResource(ResourceKind.BROKER, "1")
@@ -28,17 +28,7 @@ def _invariants(phase: Phase = Phase.MOVING) -> RunInvariants:
         copy_bytes=1,
     )
     original = Original(kind=ResourceKind.BROKER, resource="1", key=LEADER_RATE, value="900", source=ConfigSource.OWN)
-    record = RunRecord(
-        run_id="r",
-        plan_id="p",
-        cluster_id="c",
-        started_at="",
-        host="h",
-        options=RunOptions(),
-        partitions=(planned,),
-        originals=(original,),
-    )
-    return RunInvariants(record, RunState(phase=phase, rates={"100"}))
+    return RunInvariants(run_record(planned, originals=(original,)), RunState(phase=phase, rates={"100"}))
 
 
 @pytest.mark.parametrize("target", [(3, 2), (2, 1), (1, 2, 3)])

@@ -20,13 +20,13 @@ from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.target_placement import target_of
-from kafkabal.executor.run_options import RunOptions, Throttle
-from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
+from kafkabal.executor.run_options import Throttle
+from kafkabal.executor.state.run_record import Original, RunPartition
 from kafkabal.executor.state.run_states import Goal, RunState
 from kafkabal.executor.throttle.run_throttles import RunThrottles, read_originals
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
 from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
-from tests.unit.executor.conftest import planned_partition
+from tests.unit.executor.conftest import planned_partition, run_record
 
 TOPIC = ConfigResource(ResourceKind.TOPIC, "t")
 RATE = "1000"
@@ -130,16 +130,7 @@ class _Kafka:
         if originals is None:
             originals, _ = read_originals(some, planned)
             self.new()
-        self.record = RunRecord(
-            run_id="r",
-            plan_id="p",
-            cluster_id="c",
-            started_at="",
-            host="",
-            options=RunOptions(),
-            partitions=planned,
-            originals=originals,
-        )
+        self.record = run_record(*planned, originals=originals)
         return RunThrottles(some, some, some, Throttle(bytes_per_s=bytes_per_s, **more), some)
 
 
