@@ -372,7 +372,7 @@ class TopicReader:
         return self._position, running.progress, running.taken
 
     def _give_back(self, number: int, position: Checkpoint, progress: EpochProgress, taken: int) -> None:
-        """Return to where an iterator was before it took samples that nobody got."""
+        """Return to where an iterator was before it took samples that it could not return."""
         if number != self._iterators or isinstance(self._sequence, WorkStealingIterator):  # that has reserved them
             return
         self._position = replace(position, progress=progress, taken=taken)

@@ -140,26 +140,27 @@ def test_a_profile_with_a_wrong_value_is_a_row_too(run_cli: Callable[..., Any], 
     assert "ambiguous percentage" in rows[0]["problem"]
 
 
-def test_a_profile_whose_snapshot_is_gone_is_a_row_too(run_cli: Callable[..., Any], profiles: Path) -> None:
-    """The others are shown as without it, and the exit code says that one is missing."""
+def _row_of_added(run_cli: Callable[..., Any], profiles: Path, name: str, settings: str) -> dict[str, Any]:
+    """The row of a profile that is added and cannot be read; checks that the others are shown as without it."""
     before = json.loads(run_cli("inspect", "--all-profiles", "-o", "json").out)["clusters"]
-    profiles.write_text(f"{profiles.read_text()}  gone:\n    snapshot: none.jsonl\n")
+    profiles.write_text(f"{profiles.read_text()}  {name}:\n    {settings}\n")
     shown = run_cli("inspect", "--all-profiles", "-o", "json")
     first, *others = json.loads(shown.out)["clusters"]
-    assert (shown.code, first["cluster"], first["state"]) == (1, "gone", "no-response")
-    assert first["problem"] == f"{profiles.parent / 'none.jsonl'}: cannot read: No such file or directory"
+    assert (shown.code, first["cluster"], first["state"]) == (1, name, "no-response")
     assert others == before
+    return dict(first)
+
+
+def test_a_profile_whose_snapshot_is_gone_is_a_row_too(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """The others are shown as without it, and the exit code says that one is missing."""
+    row = _row_of_added(run_cli, profiles, "gone", "snapshot: none.jsonl")
+    assert row["problem"] == f"{profiles.parent / 'none.jsonl'}: cannot read: No such file or directory"
 
 
 def test_a_profile_with_an_unknown_key_is_a_row_too(run_cli: Callable[..., Any], profiles: Path) -> None:
     """A misspelt key in one profile is reported in its row in every format, exit 1; the others are unaffected."""
-    before = json.loads(run_cli("inspect", "--all-profiles", "-o", "json").out)["clusters"]
-    profiles.write_text(f"{profiles.read_text()}  bad:\n    snapshot: x.jsonl\n    tolerence: 10%\n")
-    shown = run_cli("inspect", "--all-profiles", "-o", "json")
-    first, *others = json.loads(shown.out)["clusters"]
-    assert (shown.code, first["cluster"], first["state"]) == (1, "bad", "no-response")
-    assert first["problem"] == f"{profiles}, line 10: unknown key in profile 'bad': 'tolerence'"
-    assert others == before
+    row = _row_of_added(run_cli, profiles, "bad", "snapshot: x.jsonl\n    tolerence: 10%")
+    assert row["problem"] == f"{profiles}, line 10: unknown key in profile 'bad': 'tolerence'"
     assert run_cli("inspect", "--profile", "prod-*", "--profile", "bad").code == 1
     nagios = run_cli("inspect", "--all-profiles", "--nagios")
     assert (nagios.code, "bad: " in nagios.out) == (2, True)

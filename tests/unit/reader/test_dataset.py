@@ -252,7 +252,7 @@ def test_a_reader_is_not_shared_by_threads(read: Any, topic: MemoryTopic, monkey
 def test_a_cancelled_wait_for_a_sample_loses_none(
     read: Any, topic: MemoryTopic, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread that waited takes a sample that nobody gets: the next iteration gives it."""
+    """A sample that arrives after the wait for it was cancelled comes first in the next iteration."""
     held_up, data = _HeldUp(topic, monkeypatch), read()
 
     async def cancel() -> None:
