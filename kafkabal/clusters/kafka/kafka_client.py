@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -124,7 +125,12 @@ class KafkaClient:
                 return link.call(request, _share(deadline))
             except UnreachableError:
                 continue
-        return self._first_seed(deadline).call(request, deadline)
+        seed = self._first_seed(deadline)
+        if len(self._seeds) > 1:
+            with suppress(NoResponseError):  # it may have hung just after it was connected to
+                return seed.call(request, _share(deadline))
+            seed = self._first_seed(deadline)
+        return seed.call(request, deadline)
 
     def call_broker(
         self, broker: int, request: Any, deadline: Deadline | None = None, in_place: ResponseInPlace | None = None

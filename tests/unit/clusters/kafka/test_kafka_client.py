@@ -72,6 +72,21 @@ def test_a_bootstrap_server_that_hangs_does_not_matter(
     assert cluster.brokers[2].asked("Metadata")
 
 
+def test_a_bootstrap_server_that_hangs_once_it_is_connected_does_not_matter(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], silence: object
+) -> None:
+    """One that was paused between both responses costs its share of the time; with the rest another one is asked."""
+    cluster = fake_cluster(2)
+
+    def hang(_: Any) -> object:
+        cluster.brokers[1].answers["ApiVersions"] = lambda _: silence
+        return silence
+
+    cluster.brokers[1].answers["Metadata"] = hang
+    assert make_client(cluster.settings(1, 2, request_timeout_s=1.5)).nodes().by_id
+    assert (len(cluster.brokers[1].asked("Metadata")), len(cluster.brokers[2].asked("Metadata"))) == (1, 1)
+
+
 def test_no_bootstrap_server_is_reported_with_every_reason(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], nobody: str
 ) -> None:
