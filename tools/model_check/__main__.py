@@ -3,8 +3,9 @@
 Two partitions move on three brokers while, at every call of the tool, anything possible may happen: copies complete,
 brokers die and return, others move partitions and set throttles, responses are lost, the tool crashes, stalls while
 another host takes over, is interrupted, or cannot write its journal or its output. Exits with 1, and prints the
-sequence of events, if an invariant is violated. Two disturbances take hours: ``--checkpoint FILE --minutes 5`` runs
-the search in pieces.
+sequence of events, if an invariant is violated. Two disturbances take hours, many more if the tool may also be
+suspended while another host resumes its run: ``--without-suspensions`` leaves that out, and ``--checkpoint FILE
+--minutes 5`` runs the search in pieces.
 """
 
 from __future__ import annotations
@@ -31,15 +32,18 @@ def main() -> int:
     """Search; returns 1 on a violation."""
     parser = argparse.ArgumentParser(prog="python -m tools.model_check", description=__doc__)
     parser.add_argument("--disturbances", type=int, default=2, help="how many may happen on one path")
+    parser.add_argument("--without-suspensions", action="store_true", help="the tool is never suspended")
     parser.add_argument("--states", type=int, help="end at this number of states, complete or not")
     parser.add_argument("--minutes", type=float, default=math.inf, help="end after this time, complete or not")
     parser.add_argument("--checkpoint", type=Path, help="continue the search that this file holds, and keep it there")
     options = parser.parse_args()
-    return _search(options.disturbances, options.states, options.minutes * 60.0, options.checkpoint)
+    progress = Progress.at_first(options.disturbances, has_suspensions=not options.without_suspensions)
+    if options.checkpoint is not None:
+        progress = load(options.checkpoint, progress)
+    return _search(progress, options.states, options.minutes * 60.0, options.checkpoint)
 
 
-def _search(disturbances: int, most_states: int | None, most_seconds: float, path: Path | None) -> int:
-    progress = load(path, disturbances) if path is not None else Progress.at_first(disturbances)
+def _search(progress: Progress, most_states: int | None, most_seconds: float, path: Path | None) -> int:
     gc.freeze()
     gc.set_threshold(_GARBAGE)  # pending branches are no garbage, and visiting them takes long
     where = _IN_MEMORY if _IN_MEMORY.is_dir() else None
@@ -55,7 +59,7 @@ def _search(disturbances: int, most_states: int | None, most_seconds: float, pat
             print("\n".join([*search.trail, f"a fault of the search: {fault}"]))
             return 1
     if path is not None:
-        save(path, disturbances, progress)
+        save(path, progress)
     _tell(figures)
     print(f"{figures.states} states, 0 violations{'' if figures.is_complete else ', not complete'}")
     return 0

@@ -18,30 +18,32 @@ class OtherCodeError(Exception):
     """The search was started with other code, whose states cannot be compared with the current ones."""
 
 
-def load(path: Path, budget: int) -> Progress:
-    """Load the search from a file, or start a new one.
+def load(path: Path, new: Progress) -> Progress:
+    """Load the search from a file, or start this one.
 
     Raises
     ------
     OtherCodeError
-        If the code has changed since, or the number of disturbances differs.
+        If the code has changed since, or the number or kinds of disturbances differ.
     """
     if not path.exists():
-        return Progress.at_first(budget)
+        return new
     with path.open("rb") as file:
-        code, known, progress = pickle.load(file)
-    if (code, known) != (_code(), budget):
-        raise OtherCodeError(
-            f"{path}: begun with other code or another number of disturbances; delete it to begin again"
-        )
-    found: Progress = progress
+        code, saved = pickle.load(file)
+    if (code, _disturbances(saved)) != (_code(), _disturbances(new)):
+        raise OtherCodeError(f"{path}: begun with other code or other disturbances; delete it to begin again")
+    found: Progress = saved
     return found
 
 
-def save(path: Path, budget: int, progress: Progress) -> None:
+def save(path: Path, progress: Progress) -> None:
     """Save the progress of a search."""
     with replacing(path) as file:
-        pickle.dump((_code(), budget, progress), file, pickle.HIGHEST_PROTOCOL)
+        pickle.dump((_code(), progress), file, pickle.HIGHEST_PROTOCOL)
+
+
+def _disturbances(progress: Progress) -> tuple[int, bool]:
+    return len(progress.waiting) - 1, progress.has_suspensions
 
 
 def _code() -> str:

@@ -106,7 +106,7 @@ def possible(
     yield from _to_brokers(world)
     yield from _by_others(world, may_set_configs=not is_between_read_and_write)
     yield from _to_the_call(method)
-    yield from _to_the_tool(world, method, may_be_taken_over=may_be_taken_over)
+    yield from _to_the_tool(world, method, may_be_taken_over=may_be_taken_over and world.has_suspensions)
 
 
 def _to_brokers(world: World) -> Iterator[Disturbance]:

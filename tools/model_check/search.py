@@ -63,6 +63,8 @@ class Progress:
 
     waiting: list[list[tuple[Start, bytes]]]
     """Pending branches by remaining budget, each with the choices that lead to it."""
+    has_suspensions: bool
+    """Whether the tool may be suspended for longer than its session."""
     met: dict[bytes, int] = field(default_factory=dict)
     """The largest remaining budget with which each state was visited."""
     left: dict[bytes, int] = field(default_factory=dict)
@@ -71,10 +73,10 @@ class Progress:
     figures: Figures = field(default_factory=Figures)
 
     @classmethod
-    def at_first(cls, budget: int) -> Progress:
-        """A new search: the first run, with this many disturbances."""
-        first = Start(first_world(budget).pack(), Command.APPLY, "one", ())
-        return cls([*([] for _ in range(budget)), [(first, b"")]])
+    def at_first(cls, budget: int, *, has_suspensions: bool = True) -> Progress:
+        """A new search: the first run, with this many disturbances, which may include suspensions of the tool."""
+        first = Start(first_world(budget, has_suspensions=has_suspensions).pack(), Command.APPLY, "one", ())
+        return cls([*([] for _ in range(budget)), [(first, b"")]], has_suspensions)
 
 
 class _Before(NamedTuple):

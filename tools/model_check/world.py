@@ -82,6 +82,8 @@ class World:
     """The rate that an operator sets on a broker during a run."""
     flows: bool = False
     """Whether replication takes time; if not, copies complete on command."""
+    has_suspensions: bool = True
+    """Whether the tool may stand still for longer than its session."""
     has_late_requests: bool = True
     """Whether a request may be sent, and a run be rolled back by another host, while the tool stands still."""
     is_disk_full: bool = False
@@ -143,7 +145,7 @@ class World:
         self.kafka.parts.locks.clear()
 
 
-def first_world(budget: int) -> World:
+def first_world(budget: int, *, has_suspensions: bool = True) -> World:
     """The initial world: all replicas in sync, and operators' throttles of every kind."""
     clock = FakeClock()
     clock.sleep(CLOCK_STARTS_S)
@@ -156,7 +158,8 @@ def first_world(budget: int) -> World:
     own[1][LEADER_RATE] = "50"  # below the run's throttle: kept
     own[2][LEADER_RATE] = "900"  # above it: replaced during the run
     kafka.parts.default_configs[FOLLOWER_RATE] = "800"
-    return World(kafka, PLAN, OPTIONS, FOREIGN, configs_of(kafka), budget, dict.fromkeys(STARTS, 2))
+    factors = dict.fromkeys(STARTS, 2)
+    return World(kafka, PLAN, OPTIONS, FOREIGN, configs_of(kafka), budget, factors, has_suspensions=has_suspensions)
 
 
 def configs_of(kafka: SimulatedKafka) -> Configs:

@@ -182,9 +182,9 @@ def test_search_is_continued_from_a_file(tmp_path: Path) -> None:
     """A search in several parts visits the same states as one without interruption."""
     at_once, path = Progress.at_first(0), tmp_path / "search"
     Search(at_once, tmp_path / "one").run()
-    while not (progress := load(path, 0)).figures.is_complete:
+    while not (progress := load(path, Progress.at_first(0))).figures.is_complete:
         Search(progress, tmp_path / "two", most_states=len(progress.met) + 1).run()
-        save(path, 0, progress)
+        save(path, progress)
     assert progress.met == at_once.met
     assert progress.figures.states == at_once.figures.states
 
@@ -194,16 +194,17 @@ def test_processes_of_the_search_meet_the_same_states(tmp_path: Path) -> None:
     for name in ("one", "two"):
         command = [sys.executable, "-m", "tools.model_check", "--disturbances", "1", "--states", "800"]
         subprocess.run([*command, "--checkpoint", str(tmp_path / name)], check=True, capture_output=True)
-    one, two = (load(tmp_path / name, 1) for name in ("one", "two"))
+    one, two = (load(tmp_path / name, Progress.at_first(1)) for name in ("one", "two"))
     assert one.met.keys() == two.met.keys()
 
 
 def test_search_of_other_code_is_not_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A saved search is refused after a change of the executor, or with another number of disturbances."""
+    """A saved search is refused after a change of the executor, or with other disturbances."""
     path = tmp_path / "search"
-    save(path, 0, Progress.at_first(0))
-    with pytest.raises(OtherCodeError):
-        load(path, 1)
+    save(path, Progress.at_first(0))
+    for other in (Progress.at_first(1), Progress.at_first(0, has_suspensions=False)):
+        with pytest.raises(OtherCodeError):
+            load(path, other)
     monkeypatch.setattr(checkpoint, "_CODE", ("tools/seeds",))
     with pytest.raises(OtherCodeError):
-        load(path, 0)
+        load(path, Progress.at_first(0))
