@@ -3,9 +3,8 @@
 Two partitions move on three brokers while, at every call of the tool, anything possible may happen: copies complete,
 brokers die and return, others move partitions and set throttles, responses are lost, the tool crashes, stalls while
 another host takes over, is interrupted, or cannot write its journal or its output. Exits with 1, and prints the
-sequence of events, if an invariant is violated. Two disturbances take hours, many more if the tool may also be
-suspended while another host resumes its run: ``--without-suspensions`` leaves that out, and ``--checkpoint FILE
---minutes 5`` runs the search in pieces.
+sequence of events, if an invariant is violated. Two disturbances take many hours; ``--ordinary`` leaves out the rarer
+kinds, and ``--checkpoint FILE --minutes 5`` runs the search in pieces.
 """
 
 from __future__ import annotations
@@ -32,12 +31,16 @@ def main() -> int:
     """Search; returns 1 on a violation."""
     parser = argparse.ArgumentParser(prog="python -m tools.model_check", description=__doc__)
     parser.add_argument("--disturbances", type=int, default=2, help="how many may happen on one path")
-    parser.add_argument("--without-suspensions", action="store_true", help="the tool is never suspended")
+    parser.add_argument(
+        "--ordinary",
+        action="store_true",
+        help="only deaths and returns of brokers, stalled copies, moves by others, lost responses and output, crashes",
+    )
     parser.add_argument("--states", type=int, help="end at this number of states, complete or not")
     parser.add_argument("--minutes", type=float, default=math.inf, help="end after this time, complete or not")
     parser.add_argument("--checkpoint", type=Path, help="continue the search that this file holds, and keep it there")
     options = parser.parse_args()
-    progress = Progress.at_first(options.disturbances, has_suspensions=not options.without_suspensions)
+    progress = Progress.at_first(options.disturbances, is_ordinary=options.ordinary)
     if options.checkpoint is not None:
         progress = load(options.checkpoint, progress)
     return _search(progress, options.states, options.minutes * 60.0, options.checkpoint)

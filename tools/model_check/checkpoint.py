@@ -43,7 +43,7 @@ def save(path: Path, progress: Progress) -> None:
 
 
 def _disturbances(progress: Progress) -> tuple[int, bool]:
-    return len(progress.waiting) - 1, progress.has_suspensions
+    return len(progress.waiting) - 1, progress.is_ordinary
 
 
 def _code() -> str:

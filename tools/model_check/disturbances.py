@@ -68,6 +68,9 @@ STALLS_TOOL = frozenset({Kind.TAKEN_OVER, Kind.TAKEN_OVER_HERE, Kind.ROLLED_BACK
 LAST = frozenset({Kind.LATE, Kind.LATE_BACK})
 """Nothing else may go wrong after these: a process that dies first cannot report what it changed."""
 _FREE = frozenset({Kind.NOTHING, Kind.ARRIVES})
+_ORDINARY_FAILURES = frozenset({Kind.STALLS, Kind.LOST, Kind.CRASH, Kind.CRASH_AFTER, Kind.OUTPUT_GONE})
+ORDINARY = _FREE | _OF_BROKERS | _OF_PARTITIONS | _ORDINARY_FAILURES
+"""What any cluster and any process meet sooner or later; few enough kinds for two of them on every path."""
 SLEEP = "sleep"
 _READS = frozenset({"broker_ids", "reassignments", "partition_status", "replica_logs"})
 _QUIET = frozenset({"cluster_id", "lock.release"})
@@ -83,6 +86,8 @@ def possible(
 ) -> Iterator[Disturbance]:
     """Everything that can happen at a call, or during a sleep, within the budget; first of all, nothing.
 
+    In an ordinary world, only what is in :data:`ORDINARY`.
+
     Parameters
     ----------
     may_be_taken_over
@@ -91,6 +96,16 @@ def possible(
         The tool has read configs that it may be about to write. Kafka has no compare-and-set: what an operator sets at
         that moment is overwritten, a documented limit.
     """
+    for it in _of_all_kinds(
+        world, method, may_be_taken_over=may_be_taken_over, is_between_read_and_write=is_between_read_and_write
+    ):
+        if it.kind in ORDINARY or not world.is_ordinary:
+            yield it
+
+
+def _of_all_kinds(
+    world: World, method: str, *, may_be_taken_over: bool, is_between_read_and_write: bool
+) -> Iterator[Disturbance]:
     yield NOTHING
     arriving = world.arriving()
     if method == SLEEP:
@@ -106,7 +121,7 @@ def possible(
     yield from _to_brokers(world)
     yield from _by_others(world, may_set_configs=not is_between_read_and_write)
     yield from _to_the_call(method)
-    yield from _to_the_tool(world, method, may_be_taken_over=may_be_taken_over and world.has_suspensions)
+    yield from _to_the_tool(world, method, may_be_taken_over=may_be_taken_over)
 
 
 def _to_brokers(world: World) -> Iterator[Disturbance]:

@@ -63,8 +63,8 @@ class Progress:
 
     waiting: list[list[tuple[Start, bytes]]]
     """Pending branches by remaining budget, each with the choices that lead to it."""
-    has_suspensions: bool
-    """Whether the tool may be suspended for longer than its session."""
+    is_ordinary: bool
+    """Whether only ordinary disturbances happen."""
     met: dict[bytes, int] = field(default_factory=dict)
     """The largest remaining budget with which each state was visited."""
     left: dict[bytes, int] = field(default_factory=dict)
@@ -73,10 +73,10 @@ class Progress:
     figures: Figures = field(default_factory=Figures)
 
     @classmethod
-    def at_first(cls, budget: int, *, has_suspensions: bool = True) -> Progress:
-        """A new search: the first run, with this many disturbances, which may include suspensions of the tool."""
-        first = Start(first_world(budget, has_suspensions=has_suspensions).pack(), Command.APPLY, "one", ())
-        return cls([*([] for _ in range(budget)), [(first, b"")]], has_suspensions)
+    def at_first(cls, budget: int, *, is_ordinary: bool = False) -> Progress:
+        """A new search: the first run, with this many disturbances, of all kinds or only ordinary ones."""
+        first = Start(first_world(budget, is_ordinary=is_ordinary).pack(), Command.APPLY, "one", ())
+        return cls([*([] for _ in range(budget)), [(first, b"")]], is_ordinary)
 
 
 class _Before(NamedTuple):

@@ -82,8 +82,8 @@ class World:
     """The rate that an operator sets on a broker during a run."""
     flows: bool = False
     """Whether replication takes time; if not, copies complete on command."""
-    has_suspensions: bool = True
-    """Whether the tool may stand still for longer than its session."""
+    is_ordinary: bool = False
+    """Whether only the disturbances in ``disturbances.ORDINARY`` happen."""
     has_late_requests: bool = True
     """Whether a request may be sent, and a run be rolled back by another host, while the tool stands still."""
     is_disk_full: bool = False
@@ -145,7 +145,7 @@ class World:
         self.kafka.parts.locks.clear()
 
 
-def first_world(budget: int, *, has_suspensions: bool = True) -> World:
+def first_world(budget: int, *, is_ordinary: bool = False) -> World:
     """The initial world: all replicas in sync, and operators' throttles of every kind."""
     clock = FakeClock()
     clock.sleep(CLOCK_STARTS_S)
@@ -159,7 +159,7 @@ def first_world(budget: int, *, has_suspensions: bool = True) -> World:
     own[2][LEADER_RATE] = "900"  # above it: replaced during the run
     kafka.parts.default_configs[FOLLOWER_RATE] = "800"
     factors = dict.fromkeys(STARTS, 2)
-    return World(kafka, PLAN, OPTIONS, FOREIGN, configs_of(kafka), budget, factors, has_suspensions=has_suspensions)
+    return World(kafka, PLAN, OPTIONS, FOREIGN, configs_of(kafka), budget, factors, is_ordinary=is_ordinary)
 
 
 def configs_of(kafka: SimulatedKafka) -> Configs:

@@ -202,7 +202,7 @@ def test_search_of_other_code_is_not_continued(tmp_path: Path, monkeypatch: pyte
     """A saved search is refused after a change of the executor, or with other disturbances."""
     path = tmp_path / "search"
     save(path, Progress.at_first(0))
-    for other in (Progress.at_first(1), Progress.at_first(0, has_suspensions=False)):
+    for other in (Progress.at_first(1), Progress.at_first(0, is_ordinary=True)):
         with pytest.raises(OtherCodeError):
             load(path, other)
     monkeypatch.setattr(checkpoint, "_CODE", ("tools/seeds",))
