@@ -18,7 +18,8 @@ class KeyOrderRisk:
     """
 
     def __init__(self, n_keys: int) -> None:
-        self._last = np.full(n_keys, -1, np.int32)
+        # the last item is of records without a key, whose -1 would otherwise be the last key
+        self._last = np.full(n_keys + 1, -1, np.int32)
         # numpy radix-sorts 16-bit numbers, which is faster
         self._sortable = np.uint16 if n_keys <= _ROWS_OF_16_BITS else np.int32
         self.violations = 0

@@ -275,6 +275,19 @@ def test_order_violations_equal_a_count_by_hand(n_keys: int) -> None:
     assert order.violations == by_hand
 
 
+def test_records_without_a_key_are_no_records_of_the_last_key() -> None:
+    """A record without a key between two of the last key does not put their order at risk; nor does one among no
+    keys."""
+    order = KeyOrderRisk(2)
+    for key, partition in ((1, 0), (-1, 5), (1, 0)):
+        order.add(np.array([key], np.int32), np.array([partition], np.int32))
+    assert order.violations == 0
+
+    none = KeyOrderRisk(0)
+    none.add(np.array([-1, -1], np.int32), np.array([0, 1], np.int32))
+    assert none.violations == 0
+
+
 def test_policies_that_keep_order_show_no_violation(uneven_view: RoutingView) -> None:
     """Keyed records stay in order with key-hash and adaptive, but not with score."""
     workload = Workload(records=5000, keys=ZipfKeys(100, 1.0), producers=2)
