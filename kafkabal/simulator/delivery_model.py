@@ -27,7 +27,6 @@ from kafkabal.simulator.delivery_state import (
     FREE_RECORDS,
     NONE,
     OLDEST,
-    REFUSED,
     TO_COME,
     YOUNGEST,
     DeliveryState,
@@ -79,7 +78,6 @@ def deliver(
             partition = pick_kernel(states[producer], size_bytes[i], hashes[i], uniforms[i], now_s[0])
             picks[i] = partition
         if leader[partition] < 0:
-            counts[REFUSED] += 1
             learn(states[producer], partition, size_bytes[i], math.nan, now_s[0])
         else:
             offer(sim, producer * len(leader) + partition, size_bytes[i], at_s[i])

@@ -27,7 +27,6 @@ from kafkabal.simulator.brokers_under_workload import SimulatedBrokers
 from kafkabal.simulator.delivery_model import advance, deliver, pick_none
 from kafkabal.simulator.delivery_state import (
     FREE_RECORDS,
-    REFUSED,
     Agenda,
     Batches,
     DeliveryLimits,
@@ -75,11 +74,6 @@ class DeliveryRunner:
     def batches_sent(self) -> I64:
         """int64, shape (n_partitions,): batches sent so far."""
         return np.array(self._sim.sent, np.int64)
-
-    @property
-    def refused(self) -> int:
-        """Number of records whose partition had no leader."""
-        return int(self._sim.counts[REFUSED])
 
     def brokers_changed(self, view: RoutingView) -> None:
         """Update leaders, live followers and rates."""
@@ -224,7 +218,7 @@ def empty_delivery(producers: int, view: RoutingView, transport: Transport) -> D
         ),
         open_batch=[-1] * (producers * view.n_partitions),
         sent=[0] * view.n_partitions,
-        counts=[n_batches, n_records, 0, -1, -1, 0],
+        counts=[n_batches, n_records, 0, -1, -1],
         now_s=[0.0],
     )
 

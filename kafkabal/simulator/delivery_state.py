@@ -106,9 +106,9 @@ class DeliveryState(NamedTuple):
     sent: list[int]
     """By partition: batches sent."""
     counts: list[int]
-    """Free batches, free records, pending acknowledgements, first and last lingering batch, refused records."""
+    """Free batches, free records, pending acknowledgements, first and last lingering batch."""
     now_s: list[float]
 
 
 # indexes into ``counts``
-FREE_BATCHES, FREE_RECORDS, TO_COME, OLDEST, YOUNGEST, REFUSED = range(6)
+FREE_BATCHES, FREE_RECORDS, TO_COME, OLDEST, YOUNGEST = range(5)

@@ -38,7 +38,7 @@ class PolicyOutcome:
     live: Bools
     """bool, shape (n_brokers,): live at the end; the balance figures cover only these."""
     broker_records: I64
-    """int64, shape (n_brokers,): records of the partitions that each broker led at the end."""
+    """int64, shape (n_brokers,): records that were not refused, of the partitions that each broker led at the end."""
     added_bytes: F64
     """float64, shape (n_brokers,): growth of its log dirs in bytes, as leader or follower."""
     used_bytes: F64
@@ -55,6 +55,8 @@ class PolicyOutcome:
     order_violations: int
     refused: int
     """Records whose partition had no leader."""
+    refused_bytes: int
+    """Their part of :attr:`written_bytes`."""
     batches: int | None
     """None without delivery."""
     latency: LatencyFigures | None
@@ -95,13 +97,17 @@ class PolicyOutcome:
 
     @property
     def batches_per_mb(self) -> float:
-        """Batches per 10^6 bytes; NaN without delivery."""
-        return self.batches / (self.written_bytes / 1e6) if self.batches is not None else math.nan
+        """Batches per 10^6 bytes that were not refused; NaN without delivery."""
+        return self.batches / (self._sent_bytes / 1e6) if self.batches and self._sent_bytes else math.nan
 
     @property
     def bytes_per_s(self) -> float:
-        """Bytes per second that were written and, with delivery, acknowledged."""
-        return self.written_bytes / self.duration_s if self.duration_s > 0 else math.nan
+        """Bytes per second that were not refused and, with delivery, acknowledged."""
+        return self._sent_bytes / self.duration_s if self.duration_s > 0 else math.nan
+
+    @property
+    def _sent_bytes(self) -> int:
+        return self.written_bytes - self.refused_bytes
 
     @property
     def full_after_s(self) -> float:

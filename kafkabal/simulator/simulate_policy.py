@@ -111,9 +111,9 @@ class _Simulation:
         self._keys = workload.key_table(options.seed)
         self._key_order = None if self._keys is None else KeyOrderRisk(len(self._keys))
         self._logs = LogBytes(workload, view.n_partitions)
-        self._written_bytes = 0
+        self._written_bytes = self._refused_bytes = 0
         self._partition_records = np.zeros(view.n_partitions, np.int64)
-        self._leaderless_records = 0
+        self._refused_records = 0
         self._delivery: DeliveryRunner | None = None
         if options.delivery or choice.about.feedback is Feedback.ACKS or Input.LATENCY in choice.about.inputs:
             self._delivery = DeliveryRunner(
@@ -216,9 +216,12 @@ class _Simulation:
         led = self._brokers.leader >= 0
         counts = np.bincount(picks, minlength=len(led))
         self._brokers.write(self._logs.append(records, picks, counts * led))
-        self._partition_records += counts
-        self._leaderless_records += int(counts[~led].sum())
+        self._partition_records += counts * led
         self._written_bytes += int(records.size_bytes.sum())
+        if not led.all():
+            refused = ~led[picks]
+            self._refused_records += int(refused.sum())
+            self._refused_bytes += int(records.size_bytes[refused].sum())
         if self._key_order is not None and records.key is not None:
             self._key_order.add(records.key, picks)
         self._records_done += len(records)
@@ -271,7 +274,8 @@ class _Simulation:
             capacity_known=bool((view.capacity_bytes != 1).any()),
             partition_bytes=brokers.partition_bytes,
             order_violations=0 if self._key_order is None else self._key_order.violations,
-            refused=self._leaderless_records if delivery is None else delivery.refused,
+            refused=self._refused_records,
+            refused_bytes=self._refused_bytes,
             batches=None if delivery is None else int(delivery.batches_sent.sum()),
             latency=None if delivery is None else _latency_figures(delivery),
         )

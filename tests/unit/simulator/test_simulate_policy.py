@@ -221,6 +221,19 @@ def test_keyed_records_for_a_lost_partition_are_refused_and_counted(view_over: V
     outcome = run("key-hash", view_over(brokers=4), workload, delivery=delivery)
 
     assert outcome.refused == pytest.approx(500, rel=0.2)
+    assert outcome.refused_bytes == 1000 * outcome.refused
+    assert outcome.bytes_per_s == pytest.approx((2_000_000 - outcome.refused_bytes) / outcome.duration_s)
+    if outcome.batches is not None:
+        assert outcome.batches_per_mb == pytest.approx(outcome.batches / (2 - outcome.refused_bytes / 1e6))
+
+
+def test_records_refused_before_a_broker_came_are_not_its_own(view_over: ViewMaker) -> None:
+    """Every record is counted as refused, or as one of the broker that got it, never as both."""
+    event = BrokerEvent(at_s=0.02, broker=1, becomes=BrokerEventKind.ADDED)
+    outcome = run("key-hash", view_over(brokers=4), Workload(records=2000, keys=UniformKeys(500), events=(event,)))
+
+    assert 100 < outcome.refused < 400
+    assert outcome.broker_records.sum() + outcome.refused == 2000
 
 
 def test_added_broker_is_filled_by_score(view_over: ViewMaker) -> None:
