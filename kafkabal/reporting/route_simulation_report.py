@@ -115,7 +115,7 @@ def _policy_table(simulated: PolicyComparison) -> Table:
             ),
             *_figure(policies, "variation", "CV", ValueKind.PERCENT, lambda run: run.variation, dispensable=4),
             *_figure(policies, "jain", "", ValueKind.NUMBER, lambda run: run.jain),
-            *_latency_figures(policies),
+            *_latency_figures(simulated),
             *_figure(policies, "bytes_per_s", "rate", ValueKind.RATE, lambda run: run.bytes_per_s, dispensable=6),
             *_figure(
                 policies,
@@ -183,16 +183,15 @@ def _finite(values: F64) -> list[float | None]:
     return known(np.where(np.isfinite(values), values, np.nan))
 
 
-def _latency_figures(policies: Sequence[PolicyRuns]) -> Iterator[Column]:
+def _latency_figures(simulated: PolicyComparison) -> Iterator[Column]:
     def quantile(name: str) -> Callable[[PolicyOutcome], float]:
         return lambda run: math.nan if run.latency is None else float(getattr(run.latency, name))
 
-    is_modelled = any(run.latency is not None for runs in policies for run in runs.runs)
     for name, title, dispensable in (("p50_s", "p50", 0), ("p99_s", "p99", 0), ("p999_s", "p99.9", 3)):
         yield from _figure(
-            policies,
+            simulated.policies,
             f"latency_{name}",
-            title if is_modelled else "",
+            title if simulated.has_latencies else "",
             ValueKind.DURATION,
             quantile(name),
             dispensable=dispensable,
@@ -277,7 +276,7 @@ def _notes(simulated: PolicyComparison) -> Iterator[str]:
     fed = [runs.label for runs in simulated.policies if Input.LATENCY in runs.about.inputs]
     if fed and not simulated.workload.metrics_interval_s < first.duration_s:
         yield f"the workload ended before the first metrics arrived, which these policies use: {', '.join(fed)}"
-    if first.latency is not None:
+    if simulated.has_latencies:
         yield "latencies are modelled (batches, connections, queues): use for comparison only"
 
 

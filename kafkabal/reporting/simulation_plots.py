@@ -7,6 +7,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kafkabal.atomic_files import replacing
 from kafkabal.errors import UsageError
 from kafkabal.printable import printable
@@ -55,7 +57,7 @@ def _draw(simulated: PolicyComparison, form: str) -> bytes:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    timed = simulated.policies[0].runs[0].latency is not None
+    timed = simulated.has_latencies
     # a figure created without pyplot has no global state and needs no display
     with mpl.rc_context({"svg.hashsalt": "kafkabal", "svg.fonttype": "none"}):
         height = 1.5 + 0.45 * len(simulated.policies)
@@ -70,9 +72,9 @@ def _draw(simulated: PolicyComparison, form: str) -> bytes:
 
 
 def _draw_ratios(simulated: PolicyComparison, axes: Any) -> None:
-    """A dot for each live broker, at its share."""
+    """A dot for each live broker and seed, at its share."""
     for row, runs in enumerate(simulated.policies):
-        shares = runs.column(lambda run: run.shares)[runs.runs[0].live]
+        shares = np.concatenate([run.shares[run.live] for run in runs.runs])
         axes.plot(shares, [row] * len(shares), "o", alpha=0.6, color="tab:blue")
     axes.axvline(1.0, color="grey", linewidth=0.8)
     # names may hold dollar signs, between which matplotlib reads formulas
@@ -84,9 +86,11 @@ def _draw_ratios(simulated: PolicyComparison, axes: Any) -> None:
 
 
 def _draw_latency(simulated: PolicyComparison, axes: Any) -> None:
-    """A line from the median to the 99.9th percentile, with the 99th marked."""
+    """A line from the median to the 99.9th percentile, with the 99th marked, where delivery is simulated."""
     for row, runs in enumerate(simulated.policies):
         latencies = [run.latency for run in runs.runs if run.latency is not None]
+        if not latencies:
+            continue
         p50, p99, p999 = (
             1000 * sum(values) / len(values)
             for values in ([x.p50_s for x in latencies], [x.p99_s for x in latencies], [x.p999_s for x in latencies])

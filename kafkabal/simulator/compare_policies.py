@@ -51,6 +51,11 @@ class PolicyComparison:
     training: Mapping[str, TrainingSetup] = field(default_factory=dict)
     """By the storage from which each broker is read."""
 
+    @property
+    def has_latencies(self) -> bool:
+        """Whether delivery was simulated for some policy: for those that depend on it, it always is."""
+        return any(run.latency is not None for runs in self.policies for run in runs.runs)
+
     @classmethod
     def ranked(
         cls,

@@ -253,6 +253,31 @@ def test_plot_is_written(run_cli: Callable[..., Any], tmp_path: Path, ending: st
     assert b"score" in plots[0].read_bytes() or ending == "png"
 
 
+@pytest.mark.parametrize("other", ["least-loaded", "round-robin"])
+def test_latencies_of_only_some_policies_are_shown(run_cli: Callable[..., Any], tmp_path: Path, other: str) -> None:
+    """Without latencies, a policy that depends on acknowledgements still has them, be it the best or the worst."""
+    pytest.importorskip("matplotlib")
+    workload, plot = tmp_path / "w.yaml", tmp_path / "plot.svg"
+    workload.write_text("records: 3000\ncluster: {brokers: 3}\n")
+    words = ("--workload", str(workload), "--policy", "join-idle-queue", "--policy", other, "--no-latency")
+    found = run_cli("route-simulate", *words, "--plot", str(plot))
+
+    assert found.code == ExitCode.DONE, found.err
+    assert "p99" in found.out
+    assert "latencies are modelled" in found.out
+    assert "latency in ms" in plot.read_text()
+
+
+def test_a_plot_has_a_dot_for_each_broker_and_seed(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Unequal brokers of single seeds are not averaged into equal ones."""
+    pytest.importorskip("matplotlib")
+    plot = tmp_path / "plot.svg"
+    words = ("--workload", "uneven", "--records", "200", "--policy", "random", "--no-latency", "--seeds", "3")
+    run_cli("route-simulate", *words, "--plot", str(plot))
+
+    assert plot.read_text().count("fill-opacity: 0.6") == 3 * 6
+
+
 def test_a_plot_shows_names_as_they_are(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """Dollar signs in the name of a workload are no formula, and what steers a terminal is escaped."""
     pytest.importorskip("matplotlib")
