@@ -50,7 +50,15 @@ def training_tables(simulated: PolicyComparison) -> Iterator[Table]:
 
 
 def _training(simulated: PolicyComparison, runs: PolicyRuns, setup: TrainingSetup) -> TrainingTime:
-    """Training from all live brokers that lead partitions, one shard each."""
-    live = runs.runs[0].live
-    led = runs.column(lambda run: run.led_bytes)[live]
-    return training_time(led, setup.job, setup.profile, setup.rates(simulated.view.broker_id[live]))
+    """Mean over the seeds of training from all live brokers, one shard each."""
+    return TrainingTime.mean(
+        [
+            training_time(
+                run.led_bytes[run.live],
+                setup.job_on(run.record_log_bytes),
+                setup.profile,
+                setup.rates(simulated.view.broker_id[run.live]),
+            )
+            for run in runs.runs
+        ]
+    )

@@ -110,6 +110,11 @@ class PolicyOutcome:
         return self.written_bytes - self.refused_bytes
 
     @property
+    def record_log_bytes(self) -> float:
+        """Mean bytes of a written record in a log; 0 if all were refused."""
+        return float(self.partition_bytes.sum()) / max(1, self.records - self.refused)
+
+    @property
     def full_after_s(self) -> float:
         """Seconds until the first live broker is full at this rate; NaN if capacities are unknown."""
         if not self.capacity_known or not self.duration_s > 0:

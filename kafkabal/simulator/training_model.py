@@ -21,7 +21,9 @@ Synchronous data parallelism waits for the slowest worker: Chen et al., *Revisit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from statistics import fmean
 
 import numpy as np
 
@@ -57,7 +59,7 @@ class TrainingTime:
     train_s: float
     inference_s: float
     even_train_s: float
-    """Training if every shard had its fair part for its rate."""
+    """Training if reading every shard took the same time."""
     compute_s: float
     """The part of the training spent on computing."""
 
@@ -69,7 +71,13 @@ class TrainingTime:
     @property
     def loss(self) -> float:
         """Fraction of the speed lost to unequal shards, 0 to 1."""
-        return 1 - self.even_train_s / self.train_s if self.train_s else 0.0
+        # with a cache, shards that are balanced for the first epoch need not be so for the others
+        return max(0.0, 1 - self.even_train_s / self.train_s) if self.train_s else 0.0
+
+    @classmethod
+    def mean(cls, times: Sequence[TrainingTime]) -> TrainingTime:
+        """Mean of several trainings, at least one."""
+        return cls(**{field.name: fmean(getattr(time, field.name) for time in times) for field in fields(cls)})
 
 
 def training_time(
@@ -94,7 +102,8 @@ def training_time(
     if not total > 0:
         raise UsageError("nothing to train on: the topic is empty")
     rates = np.full(len(shard_bytes), profile.bytes_per_s) if rates_bytes_per_s is None else rates_bytes_per_s
-    even = total * rates / rates.sum()
+    per_byte_s = 1 / rates + profile.latency_s / job.record_bytes
+    even = total / per_byte_s / (1 / per_byte_s).sum()
     return TrainingTime(
         load_s=float((shard_bytes / rates).max()),
         train_s=_train_s(shard_bytes, rates, job, profile),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,14 @@ class TrainingSetup:
     job: TrainingJob = field(default_factory=TrainingJob)
     own_bytes_per_s: Mapping[int, float] = field(default_factory=dict)
     """By broker id, > 0; all other brokers are read at the profile's rate."""
+    gives_record_size: bool = True
+    """Whether the size of a record is that of the job, and not that of the data."""
+
+    def job_on(self, record_bytes: float) -> TrainingJob:
+        """The job on data with records of this mean size in the log; 0 if it is unknown."""
+        if self.gives_record_size or not record_bytes:
+            return self.job
+        return replace(self.job, record_bytes=record_bytes)
 
     def rates(self, broker_id: I32) -> F64:
         """float64, shape (n_brokers,): bytes per second at which each of these brokers is read."""
@@ -57,6 +66,8 @@ class TrainingSetup:
 def load_trainings(named: Sequence[str], path: Path | None = None) -> Mapping[str, TrainingSetup]:
     """Profiles by name, or ``all`` of them: built-in ones, and those of a YAML file, which may also describe the job.
 
+    Without ``record``, records are as long as those of the data.
+
     ::
 
         profiles: {nas: {rate: 300MB/s, latency: 1ms}}
@@ -73,8 +84,11 @@ def load_trainings(named: Sequence[str], path: Path | None = None) -> Mapping[st
     return {name: _setup(name, profiles, job, rates) for name in names}
 
 
-def _read_training(path: Path | None) -> tuple[dict[str, StorageProfile], TrainingJob, value_parsers.PerBroker[float]]:
-    profiles, job = dict(PROFILES), TrainingJob()
+def _read_training(
+    path: Path | None,
+) -> tuple[dict[str, StorageProfile], dict[str, Any], value_parsers.PerBroker[float]]:
+    """Profiles, what is said about the job, and the rates of brokers."""
+    profiles, job = dict(PROFILES), dict[str, Any]()
     rates: value_parsers.PerBroker[float] = {}
     if path is not None:
         entries = value_parsers.check_keys(read_yaml(path), ("profiles", "job", "read_rate"), "a training file")
@@ -82,7 +96,7 @@ def _read_training(path: Path | None) -> tuple[dict[str, StorageProfile], Traini
             own = value_parsers.mapping(entries["profiles"])
             profiles |= {name: _profile(node) for name, node in own.items()}
         if "job" in entries:
-            job = TrainingJob(**read_fields(entries["job"], _JOB, "job"))
+            job = read_fields(entries["job"], _JOB, "job")
         if "read_rate" in entries:
             rates = value_parsers.per_broker(positive_rate)(entries["read_rate"])
     return profiles, job, rates
@@ -91,14 +105,19 @@ def _read_training(path: Path | None) -> tuple[dict[str, StorageProfile], Traini
 def _setup(
     name: str,
     profiles: Mapping[str, StorageProfile],
-    job: TrainingJob,
+    job: Mapping[str, Any],
     rates: value_parsers.PerBroker[float],
 ) -> TrainingSetup:
     if name not in profiles:
         raise UsageError(f"unknown storage profile: {name!r}", hint=f"choose from: {', '.join(sorted(profiles))}")
     profile = profiles[name]
     own_rates = {broker: rate for broker, rate in rates.items() if broker != "default"}
-    return TrainingSetup(replace(profile, bytes_per_s=rates.get("default", profile.bytes_per_s)), job, own_rates)
+    return TrainingSetup(
+        replace(profile, bytes_per_s=rates.get("default", profile.bytes_per_s)),
+        TrainingJob(**job),
+        own_rates,
+        gives_record_size="record_bytes" in job,
+    )
 
 
 def _profile(node: YamlNode) -> StorageProfile:

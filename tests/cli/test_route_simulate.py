@@ -86,6 +86,19 @@ def test_storages_are_compared(run_cli: Callable[..., Any], snapshot: str) -> No
     )
 
 
+def test_every_seed_waits_for_its_own_largest_shard(run_cli: Callable[..., Any]) -> None:
+    """Training takes the mean time of the seeds, not the time of mean shards; records are as long as in the log."""
+    words = ("--workload", "slow-broker", "--records", "100", "--policy", "random", "--no-latency", "--storage", "nfs")
+    document = json.loads(run_cli("route-simulate", *words, "--seeds", "5", "-o", "json").out)
+    (policy,), (training,) = document["policies"], document["training"]
+    largest = policy["max_over_mean"] * policy["log_dir_bytes"] / 4
+
+    assert policy["max_over_mean"] > 1.02 * max(row["share"] for row in document["brokers"])
+    assert training["load_s"] == pytest.approx(largest / 250e6, rel=1e-3)
+    waiting_s = largest / 250e6 + 0.0003 * policy["max_over_mean"] * 100 / 4
+    assert training["train_s"] == pytest.approx(2 * (waiting_s + 0.0009 * 100 / 4), rel=1e-3)
+
+
 def test_a_broker_that_is_read_slowly_costs_training_time(
     run_cli: Callable[..., Any], snapshot: str, tmp_path: Path
 ) -> None:

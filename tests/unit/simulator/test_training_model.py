@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kafkabal.errors import UsageError
-from kafkabal.simulator.storage_profiles import PROFILES
+from kafkabal.simulator.storage_profiles import PROFILES, StorageProfile
 from kafkabal.simulator.training_model import TrainingJob, training_time
 from kafkabal.simulator.training_setup import TrainingSetup, load_trainings
 
@@ -87,6 +87,39 @@ def test_slow_shards_take_their_own_rate() -> None:
     assert wait.load_s == 20
     assert wait.loss > 0.2
     assert fair.load_s == 10
+
+
+def test_balanced_shards_take_equally_long() -> None:
+    """A faster broker is not due so many records that the latency of each makes it the slowest."""
+    job, nas = TrainingJob(compute_s=0.0, epochs=1, record_bytes=1000), StorageProfile(bytes_per_s=1e8, latency_s=0.001)
+    rates = np.array([1e8, 9e8])
+    # 1000 bytes take 10 us and 1 ms, or 1.11 us and 1 ms
+    shards = 1e9 / np.array([1010, 1000 + 10 / 9])
+
+    assert training_time(shards, job, nas, rates).loss == pytest.approx(0, abs=1e-9)
+    assert training_time(np.array([1e9, 1e9]), job, nas, rates).loss == pytest.approx(1 - 1005.54 / 1010, abs=1e-5)
+    assert training_time(np.array([1e9, 9e9]), job, nas, rates).loss > 0.4
+
+
+def test_a_cache_never_turns_a_loss_into_a_gain() -> None:
+    """Shards that suit the later epochs better than balanced ones lose nothing."""
+    job = TrainingJob(compute_s=0.0, epochs=100, cache_bytes=1e9)
+    time = training_time(np.array([1.4e9, 1.9e9]), job, StorageProfile(bytes_per_s=1e8), np.array([1e8, 2e8]))
+
+    assert time.even_train_s > time.train_s
+    assert time.loss == 0
+
+
+def test_a_record_is_as_long_as_in_the_data_unless_the_file_says_so(tmp_path: Path) -> None:
+    """Without a record size, that of the simulated records counts, and a default only if there are none."""
+    (tmp_path / "t.yaml").write_text("job: {epochs: 3}")
+    (tmp_path / "own.yaml").write_text("job: {record: 110kB}")
+    setup = _load("nfs", tmp_path / "t.yaml")
+
+    assert _load("nfs").job_on(1009.0) == TrainingJob(record_bytes=1009.0)
+    assert setup.job_on(1009.0) == TrainingJob(epochs=3, record_bytes=1009.0)
+    assert setup.job_on(0.0) == TrainingJob(epochs=3)
+    assert _load("nfs", tmp_path / "own.yaml").job_on(1009.0).record_bytes == 110_000
 
 
 def test_profiles_and_job_come_from_a_file(tmp_path: Path) -> None:
