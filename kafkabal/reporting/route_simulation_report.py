@@ -214,7 +214,7 @@ def _broker_table(simulated: PolicyComparison) -> Table:
     """One row per policy and broker."""
     policies = simulated.policies
     few = len(policies) <= _FEW
-    used = [runs.column(lambda run: run.used_ratio) for runs in policies]
+    used = known(np.concatenate([runs.column(lambda run: run.used_ratio) for runs in policies]))
     shares = known(np.concatenate([runs.column(lambda run: run.shares) for runs in policies]))
     ids = simulated.view.broker_id.tolist()
 
@@ -249,9 +249,9 @@ def _broker_table(simulated: PolicyComparison) -> Table:
             ),
             Column(
                 key="used_ratio",
-                title=title("of capacity"),
+                title=title("of capacity") if policies[0].runs[0].capacity_known else "",
                 kind=ValueKind.PERCENT,
-                values=np.concatenate(used).tolist(),
+                values=used,
             ),
             Column(key="share", title=title("vs mean"), kind=ValueKind.FAIR, values=shares),
             Column(

@@ -63,11 +63,9 @@ class PolicyOutcome:
 
     @property
     def used_ratio(self) -> F64:
-        """float64, shape (n_brokers,): used bytes over capacity; if capacities are unknown, over the bytes of the
-        fullest broker."""
-        if self.capacity_known:
-            return self.used_bytes / self.capacity_bytes
-        return self.used_bytes / max(float(self.used_bytes.max()), 1.0)
+        """float64, shape (n_brokers,): used bytes over capacity, NaN if that is unknown."""
+        # a view has a 1 for each capacity that is unknown
+        return np.where(self.capacity_bytes == 1, np.nan, self.used_bytes / self.capacity_bytes)
 
     @property
     def shares(self) -> F64:
@@ -87,13 +85,13 @@ class PolicyOutcome:
 
     @property
     def variation(self) -> float:
-        """Coefficient of variation of the used ratios."""
-        return variation(self.used_ratio[self.live])
+        """Coefficient of variation of the live brokers' used bytes by capacity."""
+        return variation(self.used_bytes[self.live] / self.capacity_bytes[self.live])
 
     @property
     def jain(self) -> float:
-        """Jain's index of the used ratios."""
-        return jain(self.used_ratio[self.live])
+        """Jain's index of the live brokers' used bytes by capacity."""
+        return jain(self.used_bytes[self.live] / self.capacity_bytes[self.live])
 
     @property
     def batches_per_mb(self) -> float:

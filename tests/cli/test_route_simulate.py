@@ -44,6 +44,30 @@ def test_policies_are_compared_on_a_snapshot(run_cli: Callable[..., Any], snapsh
     assert document["policies"][0]["log_dir_bytes"] == pytest.approx(on_disk, abs=4)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_an_unknown_capacity_has_no_used_ratio(run_cli: Callable[..., Any], tmp_path: Path, known: bool) -> None:
+    """Used bytes are no fraction of the placeholder for a dead broker's capacity, nor of the fullest broker."""
+    disk = f'[{{"path":"/d","total_bytes":{10**9 if known else "null"},"usable_bytes":null}}]'
+    partitions = [
+        {"partition": p, "leader": 1 + p % 2, "replicas": [1 + p % 2, 3], "isr": [1 + p % 2], "sizes": [10**6, 10**6]}
+        for p in range(4)
+    ]
+    lines = [
+        '{"kafkabal_snapshot":1,"cluster_id":"c","taken_at":"2026-01-01T00:00:00Z","source":"kafka"}',
+        *(f'{{"broker":{broker},"rack":null,"host":"h","port":1,"log_dirs":{disk}}}' for broker in (1, 2)),
+        json.dumps({"topic": "t", "partitions": partitions}),
+    ]
+    (tmp_path / "c.jsonl").write_text("\n".join(lines))
+    words = ("route-simulate", "--snapshot", str(tmp_path / "c.jsonl"), "--policy", "random", "--records", "100")
+    document = json.loads(run_cli(*words, "-o", "json").out)
+
+    ratios = [row["used_ratio"] for row in document["brokers"]]
+    assert document["capacity_known"] == known
+    assert ratios == ([pytest.approx(0.002, rel=0.1)] * 2 + [None] if known else [None] * 3)
+    assert document["policies"][0]["variation"] < 0.1
+    assert ("of capacity" in run_cli(*words).out) == known
+
+
 def test_same_command_same_answer(run_cli: Callable[..., Any]) -> None:
     """Two runs with the same seeds print the same."""
     words = ("route-simulate", "--workload", "uneven", "--records", "3000", "--policy", "adaptive", "-o", "json")
