@@ -22,7 +22,7 @@ _ANY_PARTITION = -1
 class Astraea(PolicyBase):
     """Smooth weighted round-robin over brokers by cost, 400 turns; a broker's records all go to its smallest partition.
 
-    A broker that leads no partition of the topic gets turns all the same; their records go to random partitions.
+    A live broker that leads no partition of the topic gets turns all the same; their records go to random partitions.
 
     Parameters
     ----------
@@ -63,7 +63,9 @@ class Astraea(PolicyBase):
             return
         self._leased_s = view.at_s
         self._available = view.available
-        turns = smooth_weighted(turn_weights(self._costs(view)), _RING_LENGTH)
+        weights = np.zeros(view.n_brokers)
+        weights[view.live] = turn_weights(self._costs(view))
+        turns = smooth_weighted(weights, _RING_LENGTH)
         self._ring = _smallest_partitions(view)[turns]
         self._turns = self._ring.tolist()
         self._count = 0
@@ -87,8 +89,8 @@ class Astraea(PolicyBase):
         out[anywhere] = available[(self._uniforms.take(len(anywhere)) * len(available)).astype(np.int64)]
 
     def _costs(self, view: RoutingView) -> F64:
-        """Costs of all brokers of the cluster; lower is better."""
-        costs = view.used_bytes if self._by_size else view.latency_s
+        """Costs of all live brokers of the cluster; lower is better."""
+        costs = (view.used_bytes if self._by_size else view.latency_s)[view.live]
         known = costs[~np.isnan(costs)]
         costs = np.where(np.isnan(costs), known.max() if known.size else 1.0, costs)
         # the published code normalises the weighted sum of costs, like every single cost

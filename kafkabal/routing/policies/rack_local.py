@@ -52,8 +52,8 @@ class RackLocal(CyclicSequencePolicy):
         UsageError
             If no broker is in the reader's rack.
         """
-        near, available = self._near_brokers(view), view.available
-        mean = view.used_bytes.sum() / view.capacity_bytes.sum()
+        near, available, live = self._near_brokers(view), view.available, view.live
+        mean = view.used_bytes[live].sum() / view.capacity_bytes[live].sum()
         has_room = view.used_ratio <= (1 + self._max_skew) * mean
         roomy = available[has_room[view.leader[available]]]
         led_near = roomy[near[view.leader[roomy]]]

@@ -241,6 +241,35 @@ def test_rack_local_stays_in_the_rack_until_it_is_full(uneven_view: RoutingView)
     assert {uneven_view.leader[policy.pick(None, 1)] for _ in range(50)} == set(range(6)) - set(near.tolist())
 
 
+def _with_last_broker_dead(view: RoutingView, used_bytes: list[float]) -> RoutingView:
+    """Four brokers of 1000 bytes, one partition each; nothing is known of the last one's disk."""
+    from dataclasses import replace
+
+    return replace(
+        view,
+        live=np.array([True, True, True, False]),
+        leader=np.array([0, 1, 2, -1], np.int32),
+        used_bytes=np.array(used_bytes),
+        capacity_bytes=np.array([1000.0, 1000, 1000, 1]),
+    )
+
+
+def test_rack_local_compares_a_broker_with_live_ones(view_over: Callable[..., RoutingView]) -> None:
+    """The first broker is half as full again as the live ones in the mean, whatever is on the dead one."""
+    policy = load_policy("rack-local:rack=rack-0").create(Context())
+    policy.refresh(_with_last_broker_dead(view_over(brokers=4, racks=2), [210, 100, 100, 100]))
+
+    assert {policy.pick(None, 1) for _ in range(20)} == {2}
+
+
+def test_astraea_gives_a_dead_broker_no_turns(view_over: Callable[..., RoutingView]) -> None:
+    """Its turns would go to random partitions, also to the one that is to get a tenth of the others."""
+    policy = load_policy("astraea:cost=size,t-score=false").create(Context())
+    policy.refresh(_with_last_broker_dead(view_over(brokers=4), [1000, 100, 100, 0]))
+
+    assert [policy.pick(None, 1) for _ in range(400)].count(0) == pytest.approx(400 / 21, abs=1)
+
+
 @pytest.mark.parametrize(
     ("racks_written_from", "least_local"), [(("rack-0", "rack-1", "rack-2"), 0.95), (("rack-1",), 0.0)]
 )
