@@ -18,7 +18,7 @@ _SETTINGS: Final = ("linger.ms", "queue.buffering.max.ms")
 def client_policy(choice: PolicyChoice, client: Mapping[str, Any]) -> PolicyChoice:
     """The policy, set up for producers with this configuration."""
     given = next((client[name] for name in _SETTINGS if name in client), LINGER_MS)
-    return choice.with_client_settings(linger_ms=_linger_ms(given))
+    return choice.with_client_linger(_linger_ms(given))
 
 
 def _linger_ms(given: Any) -> float:

@@ -9,6 +9,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeAlias
 
+from kafkabal.config import LINGER_MS
 from kafkabal.errors import UsageError, described, import_hint
 from kafkabal.routing.plugin_policy import check_about, naming_policy_faults, plugin_policy
 from kafkabal.routing.policy_protocol import About, Context, Input, Policy
@@ -71,6 +72,12 @@ class PolicyChoice:
         known = options_of(self.make) if self.plug_in is None else {}
         missing = {name: value for name, value in settings.items() if name.replace("_", "-") in known}
         return replace(self, options={**missing, **self.options})
+
+    def with_client_linger(self, linger_ms: float) -> PolicyChoice:
+        """The same policy for clients with this linger time, 0 or more."""
+        # librdkafka stays with a partition for twice its linger time, unless that is set too
+        sticky_linger_ms = min(2.0 * linger_ms, LINGER_MS.high)
+        return self.with_client_settings(linger_ms=linger_ms, sticky_linger_ms=sticky_linger_ms)
 
     def checked(self) -> PolicyChoice:
         """The same, after creating and discarding an instance, so that a wrong option is refused before there are

@@ -234,7 +234,7 @@ class _Simulation:
 
         producers = self._workload.producers
         # the clients' linger time, unless the policy was given another one
-        made = choice.with_client_settings(linger_ms=self._workload.transport.linger_s * 1000)
+        made = choice.with_client_linger(self._workload.transport.linger_s * 1000)
         policies = [
             made.create(
                 Context(

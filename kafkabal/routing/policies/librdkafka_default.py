@@ -27,8 +27,8 @@ class Default(KeylessPolicy):
 
     Parameters
     ----------
-    linger_ms
-        ``sticky.partitioning.linger.ms``, 0 to 900,000; 0 draws for every record.
+    sticky_linger_ms
+        ``sticky.partitioning.linger.ms``, 0 to 900,000: by default twice the linger time; 0 draws for every record.
     """
 
     about: ClassVar = About(
@@ -37,13 +37,13 @@ class Default(KeylessPolicy):
         source="librdkafka 'consistent_random' with sticky.partitioning.linger.ms",
         inputs=frozenset({Input.KEYS}),
         keeps_key_order=True,
-        ranges={"linger-ms": LINGER_MS},
+        ranges={"sticky-linger-ms": LINGER_MS},
     )
 
-    def __init__(self, context: Context, *, linger_ms: float = 10.0) -> None:
-        self.about.expect(linger_ms=linger_ms)
+    def __init__(self, context: Context, *, sticky_linger_ms: float = 10.0) -> None:
+        self.about.expect(sticky_linger_ms=sticky_linger_ms)
         super().__init__(context)
-        self._linger_s = linger_ms / 1000
+        self._linger_s = sticky_linger_ms / 1000
         self._opened_s = -np.inf
         self._uniforms = RandomStream(context.seed)
         self._current = -1

@@ -63,7 +63,7 @@ def test_wrong_names_are_refused_in_one_line(text: str, message: str, hint: str 
         "adaptive:batch-size=0",
         "sticky:linger-ms=-1",
         "uniform-sticky:batch-size=0",
-        "default:linger-ms=-5",
+        "default:sticky-linger-ms=-5",
         "bounded-load:c=1",
         "c3:clients=0",
         "prequal:quantile=2",
@@ -105,7 +105,7 @@ def test_options_that_are_numbers_have_a_limit(name: str, option: str, value: st
     [
         ("score:horizon=inf", "score: horizon must be above 0 and at most 1,000, not inf"),
         ("score:batch-size=999999999999", "score: batch-size must be 1 to 2,147,483,647, not 999999999999"),
-        ("default:linger-ms=nan", "default: linger-ms must be 0 to 900,000, not nan"),
+        ("default:sticky-linger-ms=nan", "default: sticky-linger-ms must be 0 to 900,000, not nan"),
         ("power-of-d:d=200000", "power-of-d: d must be 1 to 100, not 200000"),
     ],
 )
@@ -140,6 +140,14 @@ def test_own_policy_takes_options() -> None:
 
 def test_settings_of_clients_are_options_where_none_was_given() -> None:
     """A policy that knows the option takes it; what was asked for stays, and other policies are not bothered."""
-    assert load_policy("sticky").with_client_settings(linger_ms=0.0).options == {"linger_ms": 0.0}
-    assert load_policy("sticky:linger-ms=7").with_client_settings(linger_ms=0.0).options == {"linger_ms": 7.0}
-    assert load_policy("random").with_client_settings(linger_ms=0.0).options == {}
+    assert load_policy("sticky").with_client_linger(0.0).options == {"linger_ms": 0.0}
+    assert load_policy("sticky:linger-ms=7").with_client_linger(0.0).options == {"linger_ms": 7.0}
+    assert load_policy("random").with_client_linger(0.0).options == {}
+
+
+def test_librdkafkas_default_stays_for_twice_the_linger_time() -> None:
+    """It sets sticky.partitioning.linger.ms to that, up to its limit, unless it is given."""
+    stays = {linger_ms: load_policy("default").with_client_linger(linger_ms).options for linger_ms in (5.0, 0.0, 9e5)}
+
+    assert [options["sticky_linger_ms"] for options in stays.values()] == [10.0, 0.0, 9e5]
+    assert load_policy("default:sticky-linger-ms=3").with_client_linger(5.0).options == {"sticky_linger_ms": 3.0}

@@ -24,7 +24,7 @@ VARIANTS = (
     "least-loaded:own=true",
     "power-of-d:d=1",
     "power-of-d:d=4",
-    "default:linger-ms=0",
+    "default:sticky-linger-ms=0",
     "smooth-weighted:weight=free",
     "astraea:cost=size,t-score=false",
     "rack-local:rack=rack-1",

@@ -297,7 +297,7 @@ def test_rack_local_bounds_the_skew_that_it_causes(
 
 def test_default_takes_an_empty_key_for_none(view_over: Callable[..., RoutingView]) -> None:
     """As librdkafka's consistent_random: records with an empty key are distributed like those without a key."""
-    policy = load_policy("default:linger-ms=0").create(Context(seed=1))
+    policy = load_policy("default:sticky-linger-ms=0").create(Context(seed=1))
     policy.refresh(view_over(brokers=4))
     records = RecordBatch(size_bytes=np.ones(200, np.int64), key=np.zeros(200, np.int32), keys=KeyTable.of([b"", b"a"]))
     out = np.empty(200, np.int32)
