@@ -99,8 +99,8 @@ WITHOUT = [
     (("rebalance", "apply", PLAN_FILE, *ON_SNAPSHOT), "--dry-run", ("--exit-code",)),
     (("route", "t", *LIVE), "--publish", ("--once", "--refresh 5s", "--valid-for 1m")),
     (
-        ("route-simulate", *ON_SNAPSHOT, "--topic", "images", "--policy", "sticky"),
-        "--storage, or a policy that uses it",
+        ("route-simulate", *ON_SNAPSHOT, "--topic", "images", "--policy", "sticky", "--storage", "nfs"),
+        "a policy that uses it",
         ("--rack r0",),
     ),
     (("rebalance", "explain", PLAN_FILE, "images-0"), "--why-not", (*COPIES, "--snapshot x", "--drain 3")),

@@ -182,7 +182,7 @@ def test_order_at_risk_is_reported(run_cli: Callable[..., Any], snapshot: str) -
         (("--storage", "floppy"), "unknown storage profile: 'floppy'"),
         (("--training", "t.yaml"), "--training requires --storage"),
         (("--rack", "r9", "--policy", "rack-local"), "unknown rack: 'r9'"),
-        (("--rack", "r9", "--policy", "score", "--storage", "nfs"), "unknown rack: 'r9'"),
+        (("--rack", "r0", "--policy", "score", "--storage", "nfs"), "--rack requires a policy that uses it"),
         (("--score", "dis"), "unknown score: 'dis'"),
         (("--seeds", "0"), "--seeds: must be between 1 and 1,000: '0'"),
         (("--seeds", "1001"), "--seeds: must be between 1 and 1,000: '1001'"),
@@ -199,6 +199,48 @@ def test_mistakes_end_with_one_line_and_exit_2(
     assert found.code == ExitCode.USAGE
     assert message in found.err
     assert "Traceback" not in found.err
+
+
+def test_a_cluster_without_topics_is_no_cluster_with_several(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """The error does not ask to choose one of no topics."""
+    (tmp_path / "c.jsonl").write_text(
+        '{"kafkabal_snapshot":1,"cluster_id":"c","taken_at":"2026-01-01T00:00:00Z","source":"kafka"}\n'
+        '{"broker":1,"rack":null,"host":"h","port":1,"log_dirs":[]}\n'
+    )
+    found = run_cli("route-simulate", "--snapshot", str(tmp_path / "c.jsonl"), "--policy", "random")
+
+    assert found.code == ExitCode.USAGE
+    assert "error: the cluster has no topic to write to" in found.err
+
+
+@pytest.mark.parametrize(
+    ("workload", "data", "has_keys"),
+    [
+        ("events", "rows.jsonl", True),
+        ("events", "folder", True),
+        ("records", "rows.jsonl", False),
+        ("records", "rows.jsonl --key k", True),
+    ],
+)
+def test_data_without_a_key_leave_the_keys_of_the_workload(
+    run_cli: Callable[..., Any],
+    snapshot: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    workload: str,
+    data: str,
+    *,
+    has_keys: bool,
+) -> None:
+    """Sizes of files and of rows replace those of the workload, and nothing else; --key replaces its keys too."""
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    for name in ("rows.jsonl", "folder/a"):
+        Path(name).write_text('{"k": "a"}\n{"k": "b"}\n')
+    asked = ("--snapshot", snapshot, "--workload", workload, "--policy", "random", "--records", "300")
+    found = run_cli("route-simulate", *asked, "--data", *data.split())
+
+    assert ("order at risk" in found.out) == has_keys
 
 
 @pytest.mark.parametrize(

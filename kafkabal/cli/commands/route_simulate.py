@@ -93,7 +93,9 @@ class WorkloadOptions:
             workload = replace(workload, sizes=sizes, records=len(sizes.size_bytes), total_bytes=None)
         elif self.data is not None:
             sizes, keys = row_records(self.data, self.key)
-            workload = replace(workload, sizes=sizes, keys=keys, records=len(sizes.size_bytes), total_bytes=None)
+            workload = replace(
+                workload, sizes=sizes, keys=keys or workload.keys, records=len(sizes.size_bytes), total_bytes=None
+            )
         if self.records is not None:
             workload = replace(workload, records=self.records, total_bytes=None)
         if self.total_bytes is not None:
@@ -214,8 +216,8 @@ def route_simulate(
     choices = [load_policy(text) for text in policy or policy_names()]
     _expect_once([choice.label for choice in choices])
     check_scores_route(choices, context)
-    if not (training_options.storage or any(choice.may_use(Input.RACKS) for choice in choices)):
-        refuse_without("--storage, or a policy that uses it", ["--rack"], context, hint="add --policy rack-local")
+    if not any(choice.may_use(Input.RACKS) for choice in choices):
+        refuse_without("a policy that uses it", ["--rack"], context, hint="add --policy rack-local")
     workload_file, training = workload_options.load(), training_options.load()
     if topic is None and workload_file.cluster is not None:
         hint = "it describes its own cluster: add --topic NAME for a topic of yours"
@@ -279,4 +281,6 @@ def _only_topic(state: "ClusterState") -> str:
     own = [name for name, internal in zip(state.topics.name, state.topics.internal, strict=True) if not internal]
     if len(own) == 1:
         return own[0]
+    if not own:
+        raise UsageError("the cluster has no topic to write to", hint="create one, or name a --workload with a cluster")
     raise UsageError("no topic given and the cluster has several", hint="add --topic NAME")
