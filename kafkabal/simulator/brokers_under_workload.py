@@ -3,6 +3,7 @@ get."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -39,10 +40,10 @@ class SimulatedBrokers:
         for broker, bytes_per_s in transport.own_bytes_per_s.items():
             self.bytes_per_s[self._row(broker)] = bytes_per_s
         self._healthy_bytes_per_s = self.bytes_per_s.copy()
-        self.live = start.live.copy()
-        for event in workload.events:
-            if event.becomes is BrokerEventKind.ADDED:
-                self.live[self._row(event.broker)] = False
+        self.live = self._live_before(workload.events)
+        # an offline partition stays so: none of its live replicas was in sync
+        self._may_lead = (start.leader >= 0)[start.replica_partition] | ~start.live[start.replica_broker]
+        self._missed_bytes = np.zeros(len(start.replica_broker))
         self.partition_bytes = np.zeros(start.n_partitions)
         """Bytes written, counting one replica."""
         self.added_bytes = np.zeros(start.n_brokers)
@@ -67,13 +68,16 @@ class SimulatedBrokers:
         else:
             self.live[row] = event.becomes is BrokerEventKind.ADDED
             self.leader = self._leaders()
+            if self.live[row]:
+                self._catch_up(row)
 
     def write(self, partition_bytes: F64) -> None:
         """Add bytes to the logs of partitions, on every live replica: float64, shape (n_partitions,)."""
         start = self._start
-        copies = self.is_replica_live
-        added = partition_bytes[start.replica_partition[copies]]
-        self.added_bytes += np.bincount(start.replica_broker[copies], added, start.n_brokers)
+        added = partition_bytes[start.replica_partition]
+        is_live = self.is_replica_live
+        self.added_bytes += np.bincount(start.replica_broker, added * is_live, start.n_brokers)
+        self._missed_bytes += added * ~is_live
         self.partition_bytes += partition_bytes
         self.marginal_loads = tuple(p.after(partition_bytes, start.replica_partition) for p in self.marginal_loads)
 
@@ -100,6 +104,21 @@ class SimulatedBrokers:
         marginal_loads = tuple(self._at_latency(marginal, latency_s) for marginal in view.marginal_loads)
         return replace(view, latency_s=latency_s, marginal_loads=marginal_loads)
 
+    def _live_before(self, events: Sequence[BrokerEvent]) -> Bools:
+        """Which brokers are live before the first event: one that is added later is not, unless it dies first."""
+        live = self._start.live.copy()
+        for event in sorted(events, key=lambda event: event.at_s)[::-1]:
+            if event.becomes is not BrokerEventKind.SLOW:
+                row = self._row(event.broker)
+                live[row] = self._start.live[row] and event.becomes is BrokerEventKind.DEAD
+        return live
+
+    def _catch_up(self, row: int) -> None:
+        """Followers fetch what was written while their broker was not there."""
+        own = self._start.replica_broker == row
+        self.added_bytes[row] += self._missed_bytes[own].sum()
+        self._missed_bytes[own] = 0.0
+
     def _at_latency(self, marginal: MarginalLoad, latency_s: F64) -> MarginalLoad:
         counted = marginal.counted & self.live if len(marginal.counted) == len(self.live) else marginal.counted
         if marginal.name != _LATENCY:
@@ -111,7 +130,7 @@ class SimulatedBrokers:
         """The initial leader if it is live, else the first live replica, else -1."""
         start = self._start
         leader = np.full(start.n_partitions, -1, np.int32)
-        rows = np.flatnonzero(self.is_replica_live)[::-1]
+        rows = np.flatnonzero(self.is_replica_live & self._may_lead)[::-1]
         leader[start.replica_partition[rows]] = start.replica_broker[rows]
         kept = (start.leader >= 0) & self.live[start.leader]
         leader[kept] = start.leader[kept]

@@ -119,7 +119,7 @@ class _Simulation:
             self._delivery = DeliveryRunner(
                 self._policies, view, self._brokers, workload.transport, compile_it=compile_it
             )
-        self._events = sorted(workload.events, key=lambda event: event.at_s, reverse=True)
+        self._events = sorted(workload.events, key=lambda event: event.at_s)[::-1]
         """In reverse order: the next event is the last item."""
         self._views = Ticks(workload.metrics_interval_s)
         follows = self._delivery is not None and self._brokers.needs_latency

@@ -247,6 +247,40 @@ def test_added_broker_is_filled_by_score(view_over: ViewMaker) -> None:
     assert outcome.added_bytes[3] == pytest.approx(outcome.added_bytes.mean(), rel=0.05)
 
 
+@pytest.mark.parametrize("copies", [1, 2])
+def test_a_broker_that_dies_and_comes_back_catches_up(view_over: ViewMaker, copies: int) -> None:
+    """It was there before; afterwards its followers have all that was written, and it leads again."""
+    events = tuple(
+        BrokerEvent(at_s=at_s, broker=2, becomes=becomes)
+        for at_s, becomes in ((0.1, BrokerEventKind.DEAD), (0.3, BrokerEventKind.ADDED))
+    )
+    workload = Workload(records=8000, sizes=FixedSize(1000), bytes_per_s=20e6, events=events, metrics_interval_s=9)
+    outcome = run("random", view_over(brokers=4, replication_factor=copies), workload)
+
+    assert outcome.live.all()
+    logs = outcome.partition_bytes
+    assert outcome.added_bytes[1] == pytest.approx(logs[1] if copies == 1 else logs[0] + logs[1])
+    assert logs[1] == pytest.approx(logs[0], rel=0.1 if copies == 2 else 0.6)
+    assert copies == 2 or logs[1] < 0.7 * logs[0]
+    assert outcome.broker_records[1] > 0
+
+
+def test_events_of_one_moment_happen_in_their_order(view_over: ViewMaker) -> None:
+    """The last of them decides."""
+    events = tuple(BrokerEvent(at_s=0.01, broker=2, becomes=kind) for kind in (BrokerEventKind.DEAD, BrokerEventKind.ADDED))
+    assert run("random", view_over(brokers=2), Workload(records=2000, events=events)).live.all()
+
+
+def test_an_offline_partition_stays_offline(view_over: ViewMaker) -> None:
+    """Its live replica is no leader: it was not in sync when the leader died."""
+    view = view_over(brokers=3, replication_factor=2)
+    offline = replace(view, live=np.array([False, True, True]), leader=np.array([-1, 1, 2], np.int32))
+    outcome = run("key-hash", offline, Workload(records=900, keys=UniformKeys(300)))
+
+    assert 200 < outcome.refused < 400
+    assert outcome.partition_bytes[0] == 0
+
+
 def test_unknown_broker_in_an_event_is_named(view_over: ViewMaker) -> None:
     """An event for an unknown broker is refused, and the error lists the known ones."""
     workload = Workload(events=(BrokerEvent(at_s=0.0, broker=9, becomes=BrokerEventKind.DEAD),))
