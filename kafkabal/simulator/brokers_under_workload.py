@@ -120,7 +120,9 @@ class SimulatedBrokers:
         self._missed_bytes[own] = 0.0
 
     def _at_latency(self, marginal: MarginalLoad, latency_s: F64) -> MarginalLoad:
-        counted = marginal.counted & self.live if len(marginal.counted) == len(self.live) else marginal.counted
+        # brokers or log dirs; those without a replica of the topic do not matter
+        counted = marginal.counted.copy()
+        counted[marginal.holder[~self.is_replica_live & (marginal.holder >= 0)]] = False
         if marginal.name != _LATENCY:
             return replace(marginal, counted=counted)
         known = self.live & ~np.isnan(latency_s)

@@ -19,6 +19,7 @@ from kafkabal.routing.routing_view import RoutingView, view_of
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.registry import load_score, load_scores
 from kafkabal.scoring.score_protocol import Need
+from kafkabal.simulator.brokers_under_workload import SimulatedBrokers
 from kafkabal.simulator.compare_policies import compare
 from kafkabal.simulator.delivery_runner import DeliveryRunner, empty_delivery
 from kafkabal.simulator.key_order_risk import KeyOrderRisk
@@ -265,9 +266,28 @@ def test_a_broker_that_dies_and_comes_back_catches_up(view_over: ViewMaker, copi
     assert outcome.broker_records[1] > 0
 
 
+@pytest.mark.parametrize(
+    ("score", "dirs", "counted"), [("disk", 2, "101"), ("log-dir", 1, "101"), ("log-dir", 2, "110111")]
+)
+def test_disks_of_a_dead_broker_are_due_nothing(score: str, dirs: int, counted: str) -> None:
+    """Scores of brokers and of log dirs leave out what no live replica is on."""
+    rows = cluster_builders.brokers(3, dirs=dirs)
+    view = view_of(
+        cluster_builders.cluster(rows, [cluster_builders.topic(TOPIC, [1], [2], [3])]), TOPIC, load_scores([score])
+    )
+    event = BrokerEvent(at_s=1, broker=2, becomes=BrokerEventKind.DEAD)
+    brokers = SimulatedBrokers(view, Workload(events=(event,)))
+    brokers.apply(event)
+    (marginal,) = brokers.view(1, np.full(3, np.nan)).marginal_loads
+
+    assert "".join(str(int(one)) for one in marginal.counted) == counted
+
+
 def test_events_of_one_moment_happen_in_their_order(view_over: ViewMaker) -> None:
     """The last of them decides."""
-    events = tuple(BrokerEvent(at_s=0.01, broker=2, becomes=kind) for kind in (BrokerEventKind.DEAD, BrokerEventKind.ADDED))
+    events = tuple(
+        BrokerEvent(at_s=0.01, broker=2, becomes=kind) for kind in (BrokerEventKind.DEAD, BrokerEventKind.ADDED)
+    )
     assert run("random", view_over(brokers=2), Workload(records=2000, events=events)).live.all()
 
 
