@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import socket
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import command_settings
+from kafkabal.errors import UsageError
 from kafkabal.sandbox import Node, Role, SandboxSpec
 from kafkabal.sandbox.sandbox_profile import write_profile
 from kafkabal.sandbox.sandbox_record import SandboxRecord, write_record
@@ -40,3 +43,38 @@ def test_the_newest_sandbox_is_taken(tmp_path: Path, names: list[str], warns: bo
     other = home / "old" / "profile.yaml"
     expected = f"several sandboxes are up; using the newest, new (choose with --profile {other})"
     assert reported.getvalue() == (f"kafkabal: warning: {expected}\n" if warns else "")
+
+
+@pytest.mark.parametrize(
+    ("words", "named", "warns"),
+    [
+        (("--workload", "uneven"), "", False),
+        (("--topic", "t"), "", True),
+        (("--topic", "t", "--profile"), "new", False),
+    ],
+)
+def test_only_a_command_that_needs_a_cluster_says_which_sandbox_it_is(
+    run_cli: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    named: str,
+    *,
+    warns: bool,
+) -> None:
+    """route-simulate with a cluster of its own uses none of several sandboxes; a named one is no news."""
+
+    def refuse(*_: object) -> None:
+        raise UsageError("not now")
+
+    monkeypatch.setattr("kafkabal.cli.commands.route_simulate.open_cluster", refuse)
+    home = tmp_path / "state" / "sandboxes"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        for created_at_s, name in enumerate(("old", "new")):
+            _recorded(home, name, server.getsockname()[1], created_at_s)
+        asked = ("route-simulate", "--policy", "random", "--records", "10", *words)
+        profile = [str(home / named / "profile.yaml")] if named else []
+        found = run_cli(*asked, *profile)
+
+    assert ("not now" in found.err) == ("--topic" in words)
+    assert ("several sandboxes are up" in found.err) == warns

@@ -9,6 +9,7 @@ import typer
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_settings import report_chosen_sandbox
 from kafkabal.cli.framework.options_without_effect import OF_CLUSTER, refuse_beside, refuse_without
 from kafkabal.cli.framework.selected_scores import check_scores_route, unchecked_scores
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
@@ -152,7 +153,7 @@ class TrainingOptions:
 
 def route_simulate(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*CLUSTER, "scores")],
+    settings: Annotated[Settings, Uses(*CLUSTER, "scores", may_need_no_cluster=True)],
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "html")],
     workload_options: WorkloadOptions,
     training_options: TrainingOptions,
@@ -241,6 +242,7 @@ def route_simulate(
 
 
 def _read_state(settings: Settings, context: CommandContext) -> "ClusterState":
+    report_chosen_sandbox(settings, context)
     with open_cluster(settings, context) as cluster:
         return read_cluster(cluster, settings, context).state
 

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from io import StringIO
 from typing import TYPE_CHECKING, Any
@@ -91,7 +92,8 @@ def _call(
         raise UsageError("--quiet and --verbose cannot be combined")
     context = context.adjusted(quiet=common.quiet, verbosity=common.verbose, colour=common.chosen_colour)
     direct_logs(context.stderr, everything=common.verbose > 1)
-    choose = choose_clusters if signature.takes_several else command_settings
+    settings_of = partial(command_settings, may_need_no_cluster=signature.may_need_no_cluster)
+    choose = choose_clusters if signature.takes_several else settings_of
     arguments = signature.arguments(given, lambda flags: choose(flags, context), from_environment)
     files = signature.files(arguments)
     files.expect_different()

@@ -7,7 +7,7 @@ import shlex
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from kafkabal.cli.framework.command_context import CommandContext
@@ -23,11 +23,18 @@ _CLUSTER_FLAGS: Final = {
 }
 
 
-def command_settings(flags: Mapping[str, Any], context: CommandContext) -> Settings:
+def command_settings(
+    flags: Mapping[str, Any], context: CommandContext, *, may_need_no_cluster: bool = False
+) -> Settings:
     """Combine flags, environment and profile.
 
     A command that needs a cluster but is given none, not even a profile, uses the profile of the most recently created
     sandbox that is up, and says so if there are several.
+
+    Parameters
+    ----------
+    may_need_no_cluster
+        The command calls :func:`report_chosen_sandbox` itself once it needs a cluster.
 
     Raises
     ------
@@ -43,12 +50,20 @@ def command_settings(flags: Mapping[str, Any], context: CommandContext) -> Setti
     sandboxes = _sandbox_profiles(context)
     if not sandboxes:
         return settings
-    newest, *others = sandboxes
-    if others:
-        context.warn(
-            f"several sandboxes are up; using the newest, {newest.parent.name} (choose with --profile {others[0]})"
-        )
-    return resolve({**flags, "profile": str(newest)}, environ=context.environ, profiles_file=profiles_file)
+    if not may_need_no_cluster:
+        _report_chosen(sandboxes, context)
+    return resolve({**flags, "profile": str(sandboxes[0])}, environ=context.environ, profiles_file=profiles_file)
+
+
+def report_chosen_sandbox(settings: Settings, context: CommandContext) -> None:
+    """Say which of several sandboxes is used if nothing names a cluster."""
+    from kafkabal.config import PROFILE_VARIABLE
+
+    if settings.profile is None or "--profile" in context.given or context.environ.get(PROFILE_VARIABLE):
+        return
+    sandboxes = _sandbox_profiles(context)
+    if settings.profile.path in sandboxes[:1]:
+        _report_chosen(sandboxes, context)
 
 
 def cluster_options(settings: Settings, context: CommandContext) -> str:
@@ -90,6 +105,14 @@ def runs_folder(settings: Settings, context: CommandContext) -> Path:
 def names_cluster(settings: Settings) -> bool:
     """Whether flags, environment or profile name a cluster."""
     return bool(settings.bootstrap_servers or settings.command_config or settings.zookeeper or settings.snapshot)
+
+
+def _report_chosen(sandboxes: Sequence[Path], context: CommandContext) -> None:
+    newest, *others = sandboxes
+    if others:
+        context.warn(
+            f"several sandboxes are up; using the newest, {newest.parent.name} (choose with --profile {others[0]})"
+        )
 
 
 def _sandbox_profiles(context: CommandContext) -> list[Path]:

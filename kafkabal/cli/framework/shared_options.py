@@ -140,10 +140,17 @@ _PLACES: Final = {key: place for place, key in enumerate(SETTINGS)}
 
 
 class Uses:
-    """The settings that a command takes as options, by their keys in a profile; help lists them in a fixed order."""
+    """The settings that a command takes as options, by their keys in a profile; help lists them in a fixed order.
 
-    def __init__(self, *keys: str) -> None:
+    Parameters
+    ----------
+    may_need_no_cluster
+        See :func:`~kafkabal.cli.framework.command_settings.command_settings`.
+    """
+
+    def __init__(self, *keys: str, may_need_no_cluster: bool = False) -> None:
         self.keys = tuple(sorted(keys, key=_PLACES.__getitem__))
+        self.may_need_no_cluster = may_need_no_cluster
 
 
 class Format(StrEnum):

@@ -136,6 +136,8 @@ class Signature:
     own: tuple[Leaf, ...]
     takes_several: bool = False
     """It takes a :class:`~kafkabal.cli.framework.chosen_clusters.ChosenClusters` instead of settings."""
+    may_need_no_cluster: bool = False
+    """See :class:`~kafkabal.cli.framework.shared_options.Uses`."""
 
     def leaves(self) -> Iterator[Leaf]:
         """All options and arguments in the order of the help: arguments, own options, settings, groups."""
@@ -197,7 +199,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
     hints = get_type_hints(function, include_extras=True)
     context_name = settings_name = ""
     settings: tuple[Leaf, ...] = ()
-    takes_several = False
+    takes_several = may_need_no_cluster = False
     groups: dict[str, tuple[type[Any], tuple[Leaf, ...]]] = {}
     own: list[Leaf] = []
     for name, parameter in inspect.signature(function).parameters.items():
@@ -207,12 +209,12 @@ def read_signature(function: Callable[..., Any]) -> Signature:
             context_name = name
         elif uses:
             settings_name, settings = name, tuple(_setting(key) for key in uses.keys)
-            takes_several = bare is ChosenClusters
+            takes_several, may_need_no_cluster = bare is ChosenClusters, uses.may_need_no_cluster
         elif isinstance(bare, type) and is_dataclass(bare):
             groups[name] = (bare, tuple(_group_leaves(bare, extras)))
         else:
             own.append(_leaf(name, hints[name], parameter.default))
-    return Signature(context_name, settings_name, settings, groups, tuple(own), takes_several)
+    return Signature(context_name, settings_name, settings, groups, tuple(own), takes_several, may_need_no_cluster)
 
 
 def common_leaves() -> tuple[Leaf, ...]:
