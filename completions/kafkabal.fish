@@ -904,7 +904,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l data -r -F -d
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l key -r -f -d 'Take record keys from this field of the rows of --data.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l storage -r -f -a 'local-ssd nfs lustre all' -d 'Predict training time with local-ssd, nfs, lustre, a profile of --training, or all. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l training -r -F -d 'YAML file with storage profiles, the training job and read rates of brokers.'
-complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l rack -r -f -d 'Rack of the training readers.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l rack -r -f -d 'Rack of the readers, for rack-local.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'

@@ -8,6 +8,7 @@ import numpy as np
 
 from kafkabal.producer import WeighedTopic
 from kafkabal.reporting.report import Column, Fact, Report, Table, ValueKind
+from kafkabal.wording import first_of
 
 
 def route_report(weighed: Sequence[WeighedTopic], *, published: bool) -> Report:
@@ -18,7 +19,7 @@ def route_report(weighed: Sequence[WeighedTopic], *, published: bool) -> Report:
     published
         Whether clients follow these weights.
     """
-    names = ", ".join(each.record.topic for each in weighed)
+    names = first_of([each.record.topic for each in weighed])
     return Report(
         command="route",
         headline=f"weights of {names}: {'published' if published else 'as --publish would publish them'}",

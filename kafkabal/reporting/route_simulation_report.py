@@ -21,7 +21,7 @@ from kafkabal.simulator import (
     max_over_mean,
 )
 from kafkabal.units import format_bytes
-from kafkabal.wording import counted_noun
+from kafkabal.wording import counted_noun, first_of
 
 # with more policies, people only see them side by side
 _FEW = 3
@@ -272,10 +272,10 @@ def _notes(simulated: PolicyComparison) -> Iterator[str]:
     yield _bytes_note(simulated.workload)
     breaking = [runs.label for runs in simulated.policies if not runs.about.keeps_key_order]
     if simulated.workload.keys is not None and breaking:
-        yield f"policies that do not keep key order: {', '.join(breaking)}"
+        yield f"policies that do not keep key order: {first_of(breaking)}"
     fed = [runs.label for runs in simulated.policies if Input.LATENCY in runs.about.inputs]
     if fed and not simulated.workload.metrics_interval_s < first.duration_s:
-        yield f"the workload ended before the first metrics arrived, which these policies use: {', '.join(fed)}"
+        yield f"the workload ended before the first metrics arrived, which these policies use: {first_of(fed)}"
     if simulated.has_latencies:
         yield "latencies are modelled (batches, connections, queues): use for comparison only"
 

@@ -12,6 +12,7 @@ from kafkabal.errors import UsageError
 from kafkabal.model import F64, I32, Bools
 from kafkabal.routing import MarginalLoad, RoutingView
 from kafkabal.simulator.workload import BrokerEvent, BrokerEventKind, Workload
+from kafkabal.wording import first_of
 
 _LATENCY = "latency"
 
@@ -146,5 +147,5 @@ class SimulatedBrokers:
         if unknown:
             raise UsageError(
                 f"unknown broker in the workload: {unknown[0]}",
-                hint=f"choose from: {', '.join(map(str, self._start.broker_id.tolist()))}",
+                hint=f"choose from: {first_of(self._start.broker_id.tolist())}",
             )

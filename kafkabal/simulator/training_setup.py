@@ -23,6 +23,7 @@ from kafkabal.errors import UsageError
 from kafkabal.model import F64, I32
 from kafkabal.simulator.storage_profiles import PROFILES, StorageProfile
 from kafkabal.simulator.training_model import TrainingJob
+from kafkabal.wording import first_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class TrainingSetup:
         if unknown:
             raise UsageError(
                 f"unknown broker in read_rate: {unknown[0]}",
-                hint=f"choose from: {', '.join(map(str, broker_id.tolist()))}",
+                hint=f"choose from: {first_of(broker_id.tolist())}",
             )
 
 

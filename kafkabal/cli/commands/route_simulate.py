@@ -17,6 +17,7 @@ from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import DEFAULT_ROUTED_SCORES, Settings
 from kafkabal.errors import UsageError
 from kafkabal.units import parse_positive_bytes
+from kafkabal.wording import first_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -128,7 +129,7 @@ class TrainingOptions:
     ] = None
     rack: Annotated[
         str | None,
-        typer.Option("--rack", metavar="RACK", help="Rack of the training readers.", rich_help_panel=_TRAINING),
+        typer.Option("--rack", metavar="RACK", help="Rack of the readers, for rack-local.", rich_help_panel=_TRAINING),
     ] = None
 
     def load(self) -> "Mapping[str, TrainingSetup]":
@@ -275,7 +276,7 @@ def _expect_once(labels: "Sequence[str]") -> None:
 
 def _expect_rack(rack: str | None, view: "RoutingView") -> None:
     if rack is not None and rack not in view.racks:
-        listed = ", ".join(view.racks) or "none"
+        listed = first_of(view.racks) or "none"
         raise UsageError(f"--rack: unknown rack: {rack!r}", hint=f"racks of this cluster: {listed}")
 
 

@@ -12,6 +12,7 @@ from kafkabal.model import Bools
 from kafkabal.routing.cyclic_sequences import CyclicSequencePolicy
 from kafkabal.routing.policy_protocol import About, Context, Input
 from kafkabal.routing.routing_view import RoutingView
+from kafkabal.wording import first_of
 
 
 class RackLocal(CyclicSequencePolicy):
@@ -64,6 +65,6 @@ class RackLocal(CyclicSequencePolicy):
         if self._rack is None:
             return np.ones(view.n_brokers, np.bool_)
         if self._rack not in view.racks:
-            listed = ", ".join(view.racks) or "none"
+            listed = first_of(view.racks) or "none"
             raise UsageError(f"unknown rack: {self._rack!r}", hint=f"racks of this cluster: {listed}")
         return np.asarray((view.rack == view.racks.index(self._rack)) & view.live)
