@@ -28,6 +28,7 @@ from pathlib import Path
 
 from kafkabal.config import (
     BATCH_BYTES,
+    LINGER_MS,
     Range,
     Schema,
     YamlNode,
@@ -62,6 +63,7 @@ from kafkabal.simulator.workload import (
     ZipfKeys,
 )
 from kafkabal.simulator.workload_cluster import Leaders, WorkloadCluster
+from kafkabal.units import format_duration
 from kafkabal.wording import choice_hint
 
 _ENDINGS = (".yaml", ".yml")
@@ -74,6 +76,7 @@ _SIGMA = Range(0, 5, above=True)
 _EXPONENT = Range(0, 10, above=True)
 _PRODUCERS = Range(1, 10_000)
 _FACTOR = Range(0, 1_000_000, above=True)
+_LINGER = Range(0, LINGER_MS.high / 1000)
 _IN_FLIGHT = Range(1, 1_000_000)
 _BUFFER = Range(1, 2**40)
 _BUFFER_RECORDS = Range(1, 1_000_000)
@@ -248,7 +251,7 @@ _ZIPF: Schema = {
 }
 _TRANSPORT: Schema = {
     "batch": ("batch_bytes", within("batch", value_parsers.size, BATCH_BYTES)),
-    "linger": ("linger_s", value_parsers.duration),
+    "linger": ("linger_s", within("linger", value_parsers.duration, _LINGER, format_duration)),
     "in_flight": ("in_flight", within("in_flight", value_parsers.whole_number, _IN_FLIGHT)),
     "buffer": ("buffer_bytes", within("buffer", value_parsers.size, _BUFFER)),
     "buffer_records": ("buffer_records", within("buffer_records", value_parsers.whole_number, _BUFFER_RECORDS)),

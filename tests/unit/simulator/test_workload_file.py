@@ -106,6 +106,7 @@ def test_unknown_workload_lists_near_ones() -> None:
         ("events: {at: 1s}", "expected a list of events"),
         ("events: [{at: 1s, broker: 2, becomes: tired}]", "unknown value: 'tired'"),
         ("records: 5\ntransport: {acks: 2}", "unknown value: '2'"),
+        ("transport: {linger: 16m}", "to 15 min, not 16m"),
         ("events: [{at: 1s, broker: 2, becomes: slow}]", "needs 'factor', how many times slower"),
         (
             "events: [{at: 1s, broker: 2, becomes: dead, factor: 2}]",
