@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,7 @@ RESULT = RunResult(
 )
 REPORTS = [
     result_report(RESULT, "rebalance rollback"),
+    *(result_report(replace(RESULT, stop_reason=reason), "rebalance resume") for reason in StopReason),
     nothing_report("rebalance"),
     nothing_report("rebalance apply"),
     run_status_report(None),
