@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Final
 
-from kafkabal.errors import KafkabalError
+from kafkabal.errors import BusyError, KafkabalError
 from kafkabal.executor import Event, Finished, RunOutcome, Started, Warned
 from kafkabal.reporting.notifications.notifier import Notification, Notifier
 from kafkabal.units import DAY_S, format_bytes, format_duration
@@ -31,20 +31,22 @@ class RunNotifications:
         self._notifier = notifier
         self._command = command
         self._wall_clock = wall_clock
-        self._has_told_the_end = False
+        self._is_active = False
+        """A run has started and not ended."""
+        self._has_told_failure = False
 
     def on_event(self, event: Event) -> None:
         """Post the event, if it is one of these."""
         match event:
             case Started():
-                self._has_told_the_end = False
+                self._is_active, self._has_told_failure = True, False
                 moved = f"{counted_noun(event.partitions, 'partition')}, {format_bytes(event.copy_bytes)}"
                 what = f"run {event.run_id} started: {moved}"
                 self._post("run-started", what, event.run_id)
             case Warned():
                 self._post("run-warning", event.message)
             case Finished():
-                self._has_told_the_end = True
+                self._is_active = False
                 self._finish(event)
             case _:
                 return
@@ -60,6 +62,7 @@ class RunNotifications:
         if event.outcome is RunOutcome.COMPLETE and not event.pending:
             self._post("run-completed", done, event.run_id, ends=(_FAILED,))
         else:
+            self._has_told_failure = True
             self._post(_FAILED, done, event.run_id, begins=(_FAILED,))
 
     def _post(
@@ -82,7 +85,13 @@ class RunNotifications:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # a run that never started, such as a refused one, has no event of its own
-        if isinstance(error, KafkabalError) and not self._has_told_the_end:
+        if isinstance(error, KafkabalError) and self._is_news(error):
             self._post(_FAILED, f"{self._command}: {error.message}", begins=(_FAILED,))
         self._notifier.close()
+
+    def _is_news(self, error: KafkabalError) -> bool:
+        """Whether nothing else tells of an error: of a refused run there is no event, nor of what a run cannot repair.
+
+        The process that holds the lock tells of its own run: to be kept out by it is no failure.
+        """
+        return not self._has_told_failure and (self._is_active or not isinstance(error, BusyError))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.errors import DriftError, UsageError
+from kafkabal.errors import BusyError, DriftError, FindingsError, KafkabalError, UsageError
 from kafkabal.executor import Event, Finished, Goal, RunOutcome, Started, Warned
 from kafkabal.reporting.notifications.notifier import Notification, NotificationForm, Notifier, body_of, form_of
 from kafkabal.reporting.notifications.run_notifications import RunNotifications
@@ -244,19 +244,22 @@ def test_a_message_that_is_no_text_is_posted(receiver: Receiver) -> None:
     assert messages == ["plan-\\udcff.json: cannot read", "one replica is out of sync"]
 
 
+def _run(receiver: Receiver, error: KafkabalError, *events: Event) -> None:
+    """A command that reports events and ends with an error."""
+    with RunNotifications(Notifier(receiver.url, "prod", print), "rebalance", lambda: 0.0) as notifications:
+        for event in events:
+            notifications.on_event(event)
+        raise error
+
+
 def test_a_refusal_is_posted_once(receiver: Receiver) -> None:
     """An error before a run has started is posted; one that only repeats how the run ended is not."""
 
-    def run(*events: Event) -> None:
-        with RunNotifications(Notifier(receiver.url, "prod", print), "rebalance", lambda: 0.0) as notifications:
-            for event in events:
-                notifications.on_event(event)
-            raise DriftError("the cluster has changed")
-
+    refusal = DriftError("the cluster has changed")
     with pytest.raises(DriftError):
-        run()
+        _run(receiver, refusal)
     with pytest.raises(DriftError):
-        run(_started(), _finished(RunOutcome.PARTIAL))
+        _run(receiver, refusal, _started(), _finished(RunOutcome.PARTIAL))
     assert [(body["event"], body["message"]) for body in receiver.bodies] == [
         ("run-failed", "rebalance: the cluster has changed"),
         ("run-started", "run r started: 2 partitions, 4.88 KiB"),
@@ -315,3 +318,20 @@ def test_a_failing_receiver_is_named_in_one_line_without_its_secret(receiver: Re
     notifier.close()
     host = receiver.url.removesuffix("/hook")
     assert warnings == [f"notifications to {host} fail: HTTP status 500 Internal Server Error"]
+
+
+def test_what_a_complete_run_could_not_repair_is_posted(receiver: Receiver) -> None:
+    """The run completes, and its command ends with 3 since a broken partition is left: only that error tells so."""
+    left = FindingsError("not repaired: no in-sync replica of t-0 is online")
+    with pytest.raises(FindingsError):
+        _run(receiver, left, _started(), _finished(RunOutcome.COMPLETE))
+    assert [body["event"] for body in receiver.bodies] == ["run-started", "run-completed", "run-failed"]
+    assert receiver.bodies[2]["message"] == "rebalance: not repaired: no in-sync replica of t-0 is online"
+
+
+def test_a_command_that_finds_the_cluster_locked_posts_no_failure(receiver: Receiver) -> None:
+    """It ends with 75, which cron counts as success; a run that loses the lock to another one is a failure."""
+    for events in ((), (_started(),)):
+        with pytest.raises(BusyError):
+            _run(receiver, BusyError("cluster locked by another"), *events)
+    assert [body["event"] for body in receiver.bodies] == ["run-started", "run-failed"]
