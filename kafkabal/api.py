@@ -27,7 +27,20 @@ from kafkabal.config import (
     settings_of,
     with_profile_disks,
 )
-from kafkabal.executor import NullListener, RunEnvironment, RunListener, RunOptions, RunResult, apply, measured_throttle
+from kafkabal.executor import (
+    LockAcrossRuns,
+    NullListener,
+    Overridable,
+    RunEnvironment,
+    RunListener,
+    RunOptions,
+    RunResult,
+    apply,
+    enforce,
+    find_run,
+    measured_throttle,
+    preflight,
+)
 from kafkabal.inspection import Inspection, Verdict, judge
 from kafkabal.inspection import inspect_cluster as _inspect
 from kafkabal.model import ClusterState
@@ -89,7 +102,7 @@ def connect(
 ) -> ClusterConnection:
     """Open a live cluster, or a snapshot saved with ``kafkabal inspect --save``.
 
-    Whatever is not given comes from the environment (``KAFKABAL_BOOTSTRAP_SERVERS``, ...), as it does for the commands.
+    Whatever is not given comes from the environment (``KAFKABAL_BOOTSTRAP_SERVER``, ...), as it does for the commands.
 
     Parameters
     ----------
@@ -199,6 +212,7 @@ def apply_plan(
     *,
     throttle_bytes_per_s: int | Literal["auto"] | None = "auto",
     options: RunOptions | None = None,
+    allow: Collection[Overridable] = (),
     listener: RunListener | None = None,
     state_dir: Path | None = None,
     clock: Clock | None = None,
@@ -212,6 +226,8 @@ def apply_plan(
         throttle. Ignored on a snapshot.
     options
         All other options of the run; its throttle is replaced.
+    allow
+        Preflight checks that do not stop the run, as with ``--allow``.
     listener
         Receives the events of the run; an exception it raises never changes the run.
     state_dir
@@ -243,8 +259,18 @@ def apply_plan(
         completed=lambda state: with_profile_disks(state, settings),
     )
     wanted = None if settings.snapshot else throttle_bytes_per_s
+    if not plan.partitions:
+        return None
     throttle = measured_throttle(environment, plan.partitions, wanted)
-    return apply(environment, plan, replace_field(options or RunOptions(), throttle=throttle))
+    options = replace_field(options or RunOptions(), throttle=throttle)
+    lock = LockAcrossRuns(environment)
+    try:
+        # before the checks: they would take the run of another process that is alive for one that crashed
+        held = lock.take()
+        enforce(preflight(environment, plan, options, find_run(environment)), allow)
+        return apply(environment, plan, options, lock=held)
+    finally:
+        lock.release()
 
 
 def place_topics(

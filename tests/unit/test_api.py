@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 import kafkabal
 from kafkabal.api import ClusterConnection
@@ -15,7 +16,8 @@ from kafkabal.clusters.clock import Clock
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.config.settings import Settings
-from kafkabal.errors import ConfigError, UsageError
+from kafkabal.errors import ConfigError, UnsafeError, UsageError
+from kafkabal.executor.safety.overridable_check_names import Overridable
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 
@@ -93,3 +95,22 @@ def test_a_run_on_a_snapshot_is_no_run_of_the_cluster(
         kafkabal.apply_plan(cluster, kafkabal.make_plan(cluster.read()))
 
     assert [path.parents[1].name for path in tmp_path.rglob("*/*/*.jsonl")] == ["snapshot-runs"]
+
+
+def test_a_plan_is_checked_before_it_is_applied(state: ClusterState, tmp_path: Path) -> None:
+    """As with the command, reassignments of another tool stop a run unless that check is allowed by its name."""
+    clock = FakeClock()
+    live = InMemoryCluster.of(state, clock)
+    whole = kafkabal.make_plan(state)
+    plan = structs.replace(whole, partitions=whole.partitions[:1])
+    names = map(state.topic_partition, range(len(state.partitions)))
+    live.alter_reassignments({next(name for name in names if name != plan.partitions[0].name): (4, 5, 6)})
+    applied = partial(
+        kafkabal.apply_plan, ClusterConnection(live, Settings()), plan, clock=_as_clock(clock), state_dir=tmp_path
+    )
+    with pytest.raises(UnsafeError, match="1 other reassignment in flight"):
+        applied()
+    assert live.lock_holders() == ()
+    result = applied(allow=[Overridable.OTHER_REASSIGNMENTS])
+    assert result is not None
+    assert result.is_complete
