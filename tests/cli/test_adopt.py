@@ -81,7 +81,7 @@ def test_throttles_of_the_other_tool_are_named(simulation: Simulation, word: str
     assert done.code == 0, done.err
     assert set(simulation.replicas().values()) == {replicas}
     assert "8 throttles that kafkabal did not set remain on broker 1, broker 2, broker 3, topic img" in done.err
-    assert "'kafkabal rebalance repair --remove' deletes them" in done.err
+    assert "'kafkabal rebalance repair --remove --bootstrap-server simulated:9092' deletes them" in done.err
     assert simulation.run("rebalance", "repair", "--remove", "--yes").code == 0
     assert _configs(simulation) == before
 
@@ -157,7 +157,8 @@ def test_one_that_was_interrupted_is_listed_as_a_run(simulation: Simulation) -> 
     assert simulation.memory.reassignments()  # the session of its lock has expired, but the copies go on
     listed = simulation.run("rebalance", "adopt")
     assert "no reassignment of another tool in flight" in listed.out
-    assert ", which is open, are not listed: 'kafkabal rebalance status' shows them" in listed.out
+    status = "kafkabal rebalance status --bootstrap-server simulated:9092"
+    assert f", which is open, are not listed: '{status}' shows them" in listed.out
     assert "0 B" not in listed.out
     asked = simulation.run("rebalance", "resume")
     assert "img-0: 1,2 to 1,3, " in asked.err

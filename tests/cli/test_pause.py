@@ -40,7 +40,9 @@ def test_who_meets_a_paused_run_is_told_so(simulation: Simulation, words: tuple[
     run_id = resumed.err.split()[1]
     assert error.startswith(f"kafkabal: error: run {run_id} is paused, since 2026-01-01T00:00:13Z or earlier: cluster ")
     assert "locked by " in error
-    assert hint.endswith("continue with 'kafkabal rebalance resume', or end it with 'kafkabal rebalance cancel'")
+    there = "--bootstrap-server simulated:9092"
+    commands = [f"'kafkabal rebalance {word} {there}'" for word in ("resume", "cancel")]
+    assert hint.endswith(f"continue with {commands[0]}, or end it with {commands[1]}")
 
 
 def test_a_run_that_moves_is_waited_for(simulation: Simulation) -> None:

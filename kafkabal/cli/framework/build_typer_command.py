@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from kafkabal.cli.framework.chosen_clusters import choose_clusters
-from kafkabal.cli.framework.command_settings import command_settings
+from kafkabal.cli.framework.command_settings import command_settings, naming_cluster
 from kafkabal.cli.framework.library_logs import direct_logs
 from kafkabal.cli.framework.shared_options import CommonOptions
 from kafkabal.cli.framework.typer_commands import Command, Group
 from kafkabal.cli.framework.typer_parameters import Signature, common_leaves, read_signature
-from kafkabal.errors import ExitCode, UsageError
+from kafkabal.errors import ExitCode, KafkabalError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -102,8 +102,24 @@ def _call(
     from kafkabal.config import Settings
 
     settings = arguments.get(signature.settings_name)
-    with settings.naming_options() if isinstance(settings, Settings) else nullcontext():
+    if not isinstance(settings, Settings):
         return function(**arguments)
+    completed = partial(naming_cluster, settings=settings, context=context)
+    if signature.context_name:
+        arguments[signature.context_name] = replace(arguments[signature.context_name], completed=completed)
+    with settings.naming_options(), _proposing(completed):
+        return function(**arguments)
+
+
+@contextmanager
+def _proposing(completed: Callable[[str], str]) -> Iterator[None]:
+    """Complete the commands that an error proposes."""
+    try:
+        yield
+    except KafkabalError as error:
+        error.message = completed(error.message)
+        error.hint = completed(error.hint) if error.hint is not None else None
+        raise
 
 
 def _report_on_stderr(context: CommandContext) -> CommandContext:

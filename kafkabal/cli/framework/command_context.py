@@ -66,6 +66,8 @@ class CommandContext:
     colour: Colour = Colour.AUTO
     given: frozenset[str] = frozenset()
     """Options on the command line, by their long form, such as ``--once``."""
+    completed: Callable[[str], str] = str
+    """Completes commands that a message proposes with the options of this command that select the cluster."""
     held: deque[str] = field(default_factory=lambda: deque(maxlen=_MOST_HELD))
     """Warnings held back by ``-q``: they are shown only if the command fails."""
 
@@ -122,7 +124,7 @@ class CommandContext:
     def warn(self, text: str) -> None:
         """Warn; with ``-q`` only if the command fails."""
         if self.quiet:
-            self.held.append(text)
+            self.held.append(self.completed(text))
         else:
             self.alert(text)
 
@@ -220,7 +222,7 @@ class CommandContext:
     def _write_line(self, text: str) -> None:
         # every write to a closed terminal fails; the command must not depend on it
         with suppress(OSError, ValueError):
-            print(printable(text, keep="\n\t"), file=self.stderr, flush=True)
+            print(printable(self.completed(text), keep="\n\t"), file=self.stderr, flush=True)
 
     def _folder(self, kind: str) -> Path:
         if kind in self.folders:

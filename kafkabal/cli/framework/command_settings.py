@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
+
+from kafkabal.errors import KafkabalError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +25,7 @@ _CLUSTER_FLAGS: Final = {
     "zookeeper": "--zookeeper",
     "snapshot": "--snapshot",
 }
+_PROPOSED: Final = re.compile(r"'(kafkabal (?:rebalance|inspect)\b[^'\n]*)'")
 
 
 def command_settings(
@@ -68,7 +73,7 @@ def report_chosen_sandbox(settings: Settings, context: CommandContext) -> None:
 
 def cluster_options(settings: Settings, context: CommandContext) -> str:
     """Options with which another command finds the same cluster; empty if it needs none."""
-    from kafkabal.config import DEFAULT_PROFILE
+    from kafkabal.config import DEFAULT_PROFILE, PROFILE_VARIABLE, profile_in_use
 
     flags = []
     for field, flag in _CLUSTER_FLAGS.items():
@@ -78,9 +83,28 @@ def cluster_options(settings: Settings, context: CommandContext) -> str:
     profile = settings.profile
     if profile is not None and profile.path not in _sandbox_profiles(context)[:1]:
         own = profile.path == context.config_dir / PROFILES_FILE
-        name = profile.name if own else str(profile.path)
-        flags += [f"--profile {shlex.quote(name)}"] if not own or name != DEFAULT_PROFILE else []
+        is_default = profile.name == DEFAULT_PROFILE
+        if not own:
+            name = str(profile.path) if is_default else f"{profile.path}#{profile.name}"
+            flags.append(f"--profile {shlex.quote(name)}")
+        elif not is_default or PROFILE_VARIABLE in context.environ or profile_in_use(profile.path) != profile.name:
+            flags.append(f"--profile {shlex.quote(profile.name)}")
     return " ".join(flags)
+
+
+def naming_cluster(text: str, settings: Settings, context: CommandContext) -> str:
+    """Add the options that select this cluster to commands in quotes, as in ``continue with 'kafkabal rebalance ...'``.
+
+    What runs on a cluster does not know how it was named. Typed without its options, the command would act on another
+    cluster: that of the default profile.
+    """
+    if not _PROPOSED.search(text):
+        return text
+    options = ""
+    # a message must reach the user even if the profiles file was damaged meanwhile
+    with suppress(KafkabalError, OSError):
+        options = cluster_options(settings, context)
+    return _PROPOSED.sub(lambda found: f"'{found[1]} {options}'", text) if options else text
 
 
 def rebalance_command(settings: Settings) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ def show_report(report: Report, options: OutputOptions, context: CommandContext)
     from kafkabal.reporting.output_capabilities import PLAIN
     from kafkabal.reporting.output_formats import render
 
+    report = replace(report, notes=tuple(map(context.completed, report.notes)))
     if options.output_file in (None, STDOUT):
         context.stdout.write(render(report, options.output.value, context.out))
         return

@@ -38,7 +38,7 @@ def test_throttles_of_kafkas_tool_are_named_and_removed(stage: Stage) -> None:
     assert adopted.returncode == 0, adopted.stderr
     assert not stage.in_flight()
     assert "that kafkabal did not set remain on broker 1, broker 2, broker 3, broker 4" in adopted.stderr
-    assert "'kafkabal rebalance repair --remove' deletes them" in adopted.stderr
+    assert "'kafkabal rebalance repair --remove" in adopted.stderr
     removed = stage.command("repair", "--remove", "--yes")
     assert removed.returncode == 0, removed.stderr
     stage.soon(stage.assert_no_throttle)

@@ -75,7 +75,7 @@ def test_a_request_that_arrives_after_a_rollback(stage: Stage, request_kind: str
     assert (code, said) == (_BUSY, said)
     assert f"was resumed by another process; changed by a request that arrived late: {what}" in said
     status = stage.command("status", host="two")
-    assert (status.returncode, "continue with 'kafkabal rebalance resume'" in status.stdout) == (_FINDINGS, True)
+    assert (status.returncode, "continue with 'kafkabal rebalance resume" in status.stdout) == (_FINDINGS, True)
     stage.finish("resume", host="two")
     stage.assert_as_at_start()
 

@@ -163,7 +163,10 @@ def _show_plan(
         for warning in made.warnings:
             context.warn(warning)
     if plan_file not in (None, STDOUT):
-        command = f"kafkabal rebalance apply {quote(str(plan_file))} {cluster_options(settings, context)}".strip()
+        options = cluster_options(settings, context)
+        # nothing is ever written to a snapshot
+        trial = " --dry-run" if settings.snapshot is not None else ""
+        command = f"kafkabal rebalance apply {quote(str(plan_file))} {options}".strip() + trial
         then = f"; next: {command}" if made.partitions else ""
         context.say(f"wrote plan {made.plan_id} to {plan_file}{then}")
 
