@@ -845,3 +845,16 @@ def test_throttles_can_be_removed_though_the_run_record_is_damaged(simulation: S
     done = simulation.run("rebalance", "repair", "--remove", "--yes")
     assert (done.code, parts.brokers[2].own_configs) == (0, {})
     assert "is incomplete" in done.err
+
+
+def test_a_file_of_dead_brokers_that_cannot_be_written_is_reported(simulation: Simulation, tmp_path: Path) -> None:
+    """With an old file, too: else every night would count the grace from zero and replace nothing, without a word."""
+    simulation.run("inspect", "-q")
+    (path,) = (tmp_path / "state" / "brokers").iterdir()
+    simulation.memory.kafka.kill(4)
+    recorded = simulation.run("rebalance", "--yes", "-q", *_AT_ONCE)
+    assert "cannot be written" not in recorded.err
+    path.unlink()
+    path.mkdir()  # the tests may run as root, who can write everywhere
+    done = simulation.run("rebalance", "--yes", "-q", *_AT_ONCE)
+    assert (done.code, f"{path}: cannot be written" in done.err) == (ExitCode.FINDINGS, True), done.err

@@ -12,6 +12,8 @@ from kafkabal.errors import FindingsError
 from kafkabal.units import format_duration
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kafkabal.cli.commands.rebalance.run_session import RunSession
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.clusters import Clock, Cluster
@@ -122,17 +124,27 @@ def recently_dead(
     dead = set(state.brokers.id[~state.brokers.is_live].tolist())
     if settings.snapshot or not dead:
         return {}
-    found = known_to_cluster(cluster, note_brokers(state, context), before)
+    ours = note_brokers(state, context)
+    found = known_to_cluster(cluster, ours, before)
     now = datetime.fromtimestamp(context.wall_clock(), UTC)
     if shares:
         record_on_cluster(cluster, found, now)
     limit_s = _limit_s(settings)
     ages = {b: (now - at).total_seconds() for b, at in found.dead_since.items()}
     waiting = {b: age_s for b, age_s in ages.items() if age_s < limit_s and b not in drained}
-    path = sightings_file(state.cluster_id, context)
-    if waiting and not path.exists():
-        context.alert(f"{path}: cannot be written, so this host cannot record since when brokers have been dead")
+    if waiting:
+        _warn_if_unrecorded(ours, sightings_file(state.cluster_id, context), context)
     return waiting
+
+
+def _warn_if_unrecorded(ours: Sightings, path: Path, context: CommandContext) -> None:
+    """Warn if the file of this host does not have what was just seen: each command would count the grace from zero."""
+    from kafkabal.executor import read_sightings
+
+    kept = read_sightings(path)
+    # another command may have written a later observation meanwhile
+    if kept is None or kept.checked_at < ours.checked_at:
+        context.alert(f"{path}: cannot be written, so this host cannot record since when brokers have been dead")
 
 
 def gone_brokers(
