@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -52,3 +53,56 @@ def test_a_run_that_moves_is_waited_for(simulation: Simulation) -> None:
     assert simulation.run(*_SLOWLY).code == ExitCode.DONE
     assert (met[0].code, "paused" in met[0].err) == (ExitCode.BUSY, False)
     assert met[0].err.startswith("kafkabal: error: cluster locked by ")
+
+
+def _while_paused(simulation: Simulation, *commands: tuple[str, ...]) -> list[Any]:
+    """Results of commands, and how long each took, while a run is paused; the last one must resume it."""
+    clock, found = simulation.memory.kafka.clock, []
+
+    def run_all() -> None:
+        for words in commands:
+            began_s = clock.monotonic()
+            found.append((simulation.run("rebalance", *words), clock.monotonic() - began_s))
+
+    began_s = clock.monotonic()
+    clock.at(began_s + 10, lambda: simulation.run("rebalance", "pause", "--wait", "1s"))
+    clock.at(began_s + 60, run_all)
+    assert simulation.run(*_SLOWLY).code == ExitCode.DONE
+    return found
+
+
+def test_a_paused_run_is_not_waited_for_before_it_is_resumed(simulation: Simulation) -> None:
+    """It keeps the lock for as long as it is paused; the JSON of the command that ends the pause is one document."""
+    ((resumed, took_s),) = _while_paused(simulation, ("resume", "--yes", "--wait", "2h", "-o", "json"))
+    assert (resumed.code, took_s < 60) == (ExitCode.DONE, True), resumed.err
+    assert "was paused: asked it to resume" in json.loads(resumed.out)["headline"]
+
+
+@pytest.mark.parametrize("options", [("--throttle", "1MB"), ("--throttle", "1MB", "--max-runtime", "2s")])
+def test_options_for_a_run_that_resumes_in_its_own_process_are_refused(
+    simulation: Simulation, options: tuple[str, ...]
+) -> None:
+    """That process keeps its options: the pause goes on until the command is given without them."""
+    (refused, _), (still, _), (resumed, _) = _while_paused(
+        simulation, ("resume", "--yes", *options), ("--yes", "-q"), ("resume", "--yes")
+    )
+    assert (refused.code, still.code, resumed.code) == (ExitCode.USAGE, ExitCode.BUSY, ExitCode.DONE)
+    assert "--throttle would have no effect" in refused.err
+    assert "is paused" in still.err
+
+
+@pytest.mark.parametrize(("answer", "code"), [({"stdin": "n\n"}, ExitCode.FAILED), ({}, ExitCode.USAGE)])
+def test_a_resume_that_is_not_confirmed_does_not_end_the_pause(
+    simulation: Simulation, answer: dict[str, str], code: ExitCode
+) -> None:
+    """Nothing has changed, as the command says: the next cron job still leaves the paused run alone."""
+    clock = simulation.memory.kafka.clock
+    began_s = clock.monotonic()
+    clock.at(began_s + 10, lambda: simulation.run("rebalance", "pause", "--wait", "1s"))
+    with simulation.crashing_when(lambda: clock.monotonic() > began_s + 60):
+        simulation.run(*_SLOWLY)
+    assert simulation.run("rebalance", "resume", **answer).code == code
+    cron = simulation.run("rebalance", "--yes", "-q")
+    assert (cron.code, "is paused, and its process has ended" in cron.err) == (ExitCode.BUSY, True), cron.err
+    assert simulation.run("rebalance", "resume", "--yes").code == ExitCode.DONE
+    assert simulation.run("rebalance", "--yes", "-q").code == ExitCode.DONE

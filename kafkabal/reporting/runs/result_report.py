@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kafkabal.executor import Goal, RunOutcome, RunResult
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
@@ -41,30 +41,46 @@ def _done(result: RunResult) -> str:
     )
 
 
-def nothing_report(command: str) -> Report:
-    """The report for programs if there was nothing to do: the same keys, without a run."""
+def nothing_report(
+    command: str, headline: str = "nothing to do", *, goal: Goal = Goal.APPLY, left_throttles: Sequence[str] = ()
+) -> Report:
+    """The report for programs if the command worked on no run: the same keys, without a run.
+
+    Parameters
+    ----------
+    left_throttles
+        Throttles that are still set, of whatever origin.
+    """
     return Report(
         command=command,
-        headline="nothing to do",
-        tone=Tone.GOOD,
+        headline=headline,
+        tone=Tone.WARNING if left_throttles else Tone.GOOD,
         facts=(
             Fact(key="run_id", value=None),
-            Fact(key="goal", value=Goal.APPLY.value),
+            Fact(key="goal", value=goal.value),
             Fact(key="outcome", value=RunOutcome.COMPLETE.value),
             Fact(key="stop_reason", value=None),
             Fact(key="done_partitions", value=0),
             Fact(key="planned_partitions", value=0),
             Fact(key="copied_bytes", value=0, kind=ValueKind.BYTES),
             Fact(key="elapsed_s", value=0.0, kind=ValueKind.DURATION),
-            Fact(key="left_throttles", value=[]),
+            Fact(key="left_throttles", value=list(left_throttles)),
             Fact(key="journal", value=None),
         ),
         tables=(problems_table({}),),
     )
 
 
-def result_report(result: RunResult, command: str, *, only_restores: bool = False) -> Report:
-    """The report of a finished run."""
+def result_report(
+    result: RunResult, command: str, *, only_restores: bool = False, left_throttles: Sequence[str] = ()
+) -> Report:
+    """The report of a finished run.
+
+    Parameters
+    ----------
+    left_throttles
+        Throttles of unknown origin that are still set, besides those of the run.
+    """
     return Report(
         command=command,
         headline=summary(result, only_restores=only_restores),
@@ -78,7 +94,7 @@ def result_report(result: RunResult, command: str, *, only_restores: bool = Fals
             Fact(key="planned_partitions", value=result.total),
             Fact(key="copied_bytes", value=result.copied_bytes, kind=ValueKind.BYTES),
             Fact(key="elapsed_s", value=result.elapsed_s, kind=ValueKind.DURATION),
-            Fact(key="left_throttles", value=list(result.pending)),
+            Fact(key="left_throttles", value=[*result.pending, *left_throttles]),
             Fact(key="journal", value=str(result.journal)),
         ),
         tables=(problems_table(result.problems),),

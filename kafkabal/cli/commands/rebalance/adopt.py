@@ -83,6 +83,7 @@ def adopt(
                 report = adopt_report(foreign, open_run, acts=bool(acts))
                 show_report(report, OutputOptions(output=form), context)
         if not acts:
+            command.end_textfile(succeeded=True)
             return ExitCode.DONE
         what = "cancel" if cancel else "take over"
         if not command.confirm(f"{what} {counted_noun(len(foreign), 'reassignment')}?", yes=yes):

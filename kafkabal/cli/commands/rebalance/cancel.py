@@ -4,7 +4,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from kafkabal.cli.commands.rebalance.poll_run import LONGEST_ANSWER_S, announcement, poll_run, unanswered
-from kafkabal.cli.commands.rebalance.run_command_options import RUN_CLUSTER, AnswerOption, JournalOption, RunOutput
+from kafkabal.cli.commands.rebalance.run_command_options import (
+    HOW_TO_RESTORE,
+    RUN_CLUSTER,
+    AnswerOption,
+    JournalOption,
+    RunOutput,
+)
 from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import OverwriteOption, SaveOptions, Uses
@@ -13,6 +19,7 @@ from kafkabal.errors import BusyError, ExitCode, KafkabalError, OperationError, 
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_session import RunSession
+    from kafkabal.executor import FoundRun
 
 
 def cancel(
@@ -45,7 +52,7 @@ def cancel(
             command.lock.take()
         except (BusyError, UnreachableError) as kept_out:
             return _cancel_elsewhere(command, journal, LONGEST_ANSWER_S if wait_s is None else wait_s, kept_out)
-        from kafkabal.executor import RunClosedError
+        from kafkabal.executor import Goal, RunClosedError
         from kafkabal.executor import cancel as go
 
         try:
@@ -53,6 +60,7 @@ def cancel(
                 result = go(command.environment, journal=journal, lock=command.take_lock())
         except RunClosedError as closed:
             context.say(closed.message)
+            command.report_nothing(closed.message, Goal.CANCEL)
             return ExitCode.DONE
         return command.end(result)
 
@@ -64,8 +72,11 @@ def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float
     ------
     BusyError, UnreachableError
         If it has not by then; the request stays.
+    OperationError
+        If it has left something on the cluster.
     """
-    from kafkabal.executor import request_cancel
+    from kafkabal.executor import Goal, find_run, request_cancel
+    from kafkabal.reporting.runs.result_report import nothing_report
 
     environment, context = command.environment, command.context
     try:
@@ -77,7 +88,28 @@ def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float
         hint = f"{kept_out.message}: SIGTERM stops it on its host; {error.hint}"
         raise OperationError(error.message, hint=hint) from error
     context.say(announcement(run_id, kept_out, "cancel", wait_s))
-    if None in poll_run(environment, run_id, wait_s, journal):
-        context.say(f"run {run_id} has ended: its reassignments are cancelled and its throttles restored")
-        return ExitCode.DONE
-    raise unanswered(f"run {run_id} has not ended yet; it cancels as soon as it reads the request", kept_out)
+    if None not in poll_run(environment, run_id, wait_s, journal):
+        raise unanswered(f"run {run_id} has not ended yet; it cancels as soon as it reads the request", kept_out)
+    found = find_run(environment, journal)
+    ended = found if found is not None and found.record.run_id == run_id else None
+    said, left = _end_in_words(run_id, ended), ended.state.pending if ended is not None else []
+    # no textfile: that process may have written the same one
+    command.show_json(nothing_report(command.name, said, goal=Goal.CANCEL, left_throttles=left))
+    if left:
+        raise OperationError(said, hint=HOW_TO_RESTORE)
+    context.say(said)
+    return ExitCode.DONE
+
+
+def _end_in_words(run_id: str, ended: "FoundRun | None") -> str:
+    """How a run ended that was asked to cancel; None if another run has replaced it since."""
+    from kafkabal.executor import RunOutcome
+
+    if ended is None:
+        return f"run {run_id} has ended"
+    state = ended.state
+    # a request may come too late
+    is_done = state.outcome in (RunOutcome.COMPLETE, RunOutcome.PARTIAL)
+    how = f"{state.outcome} before it read the request" if is_done else "its reassignments are cancelled"
+    left = f"still set: {', '.join(state.pending)}" if state.pending else "all throttles restored"
+    return f"run {run_id} has ended: {how}; {left}"

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from kafkabal.executor import ClusterLoad, RunEnvironment, RunOptions
     from kafkabal.model import ClusterState
     from kafkabal.plan import Plan
-    from kafkabal.reporting.report import Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,8 @@ class ApplyCommand:
 
         command, begin = self.command, self.begin
         if not plan.partitions:
-            self._nothing_to_do("nothing to do", plan)
+            command.context.say("nothing to do")
+            self.report_nothing(plan)
             return ExitCode.DONE
         moves = moves_of_plan(plan.partitions)
         load = command.measured_load(moves)
@@ -150,7 +150,8 @@ class ApplyCommand:
                 lock=command.take_lock(),
             )
         if result is None:
-            self._nothing_to_do("nothing to do: all partitions are as planned", plan)
+            command.context.say("nothing to do: all partitions are as planned")
+            command.report_nothing()
             return ExitCode.DONE
         return command.end(result)
 
@@ -232,23 +233,21 @@ class ApplyCommand:
         before = known_before(cluster, settings, context)
         return frozenset(recently_dead(cluster, state, settings, context, drained=plan.drained, before=before))
 
-    def _nothing_to_do(self, text: str, plan: Plan) -> None:
-        """Report, in the chosen format, why no run starts."""
-        from kafkabal.reporting.runs.dry_run_report import DryRun, dry_run_report
+    def report_nothing(self, plan: Plan | None = None) -> None:
+        """Write the JSON and the textfile of a command that starts no run, if requested.
 
-        self.command.context.say(text)
+        Parameters
+        ----------
+        plan
+            None if none was made.
+        """
         if not self.begin.dry_run:
-            self.report_nothing()
+            self.command.report_nothing()
         elif self._in_json:
-            self._show_as_json(dry_run_report(plan, DryRun()))
+            from kafkabal.plan import Plan
+            from kafkabal.reporting.runs.dry_run_report import DryRun, dry_run_report
 
-    def report_nothing(self) -> None:
-        """Write the JSON and the textfile of a command that started no run, if requested."""
-        from kafkabal.reporting.runs.result_report import nothing_report
-
-        if self._in_json:
-            self._show_as_json(nothing_report(self.command.name))
-        self.command.end_textfile(succeeded=True)
+            self.command.show_json(dry_run_report(plan or Plan(partitions=()), DryRun()))
 
     def _show_dry_run(self, plan: Plan, options: RunOptions) -> None:
         from kafkabal.cli.commands.rebalance.dry_run import simulate_run
@@ -258,7 +257,7 @@ class ApplyCommand:
         context = self.command.context
         dry_run = simulate_run(plan, self._environment.read_state(), options)
         if self._in_json:
-            self._show_as_json(dry_run_report(plan, dry_run))
+            self.command.show_json(dry_run_report(plan, dry_run))
         elif not context.quiet:
             context.stdout.writelines(printable(str(request)) + "\n" for request in dry_run.requests)
         took = format_duration(dry_run.elapsed_s)
@@ -277,9 +276,3 @@ class ApplyCommand:
         from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
 
         return self.command.output.output is RunFormat.JSON
-
-    def _show_as_json(self, report: Report) -> None:
-        from kafkabal.cli.framework.shared_options import Format, OutputOptions
-        from kafkabal.cli.framework.show_report import show_report
-
-        show_report(report, OutputOptions(output=Format.JSON), self.command.context)

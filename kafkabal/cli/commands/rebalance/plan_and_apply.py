@@ -97,8 +97,7 @@ def rebalance(
         stay_s = longest_stay_s(is_unattended=begin.yes, max_runtime_s=command_options.max_runtime_s)
         state, waiting = _read(command, drained, None if begin.dry_run else stay_s)
         if waiting:
-            if not begin.dry_run:
-                applying.report_nothing()
+            applying.report_nothing()
             raise waiting_for(waiting, settings)
         gone = gone_brokers(cluster, state, settings, context, {*drained, *settings.exclude_brokers})
         from kafkabal.planner import make_plan  # after reading: planning needs numpy

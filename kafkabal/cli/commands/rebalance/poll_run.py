@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from kafkabal.errors import BusyError, KafkabalError, OperationError, UnreachableError
+from kafkabal.units import format_duration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,9 +22,10 @@ _POLL_S: Final = 1.0
 
 def announcement(run_id: str, kept_out: KafkabalError, request: str, wait_s: float) -> str:
     """A request to a run whose lock could not be taken: another process has it, or it cannot be reached."""
+    limit = format_duration(wait_s)
     if isinstance(kept_out, BusyError):
-        return f"run {run_id} is active in another process: asked it to {request}, waiting up to {wait_s:g} s"
-    return f"{kept_out.message}: asked run {run_id} to {request}, if a process works on it, waiting up to {wait_s:g} s"
+        return f"run {run_id} is active in another process: asked it to {request}, waiting up to {limit}"
+    return f"{kept_out.message}: asked run {run_id} to {request}, if a process works on it, waiting up to {limit}"
 
 
 def unanswered(message: str, kept_out: KafkabalError) -> KafkabalError:
@@ -45,8 +47,16 @@ def poll_run(
         # the request is stored: not seeing the run while brokers are replaced ends nothing
         with suppress(OperationError):
             found = find_run(environment, journal)
-            if found is None or found.record.run_id != run_id or found.state.is_clean:
+            if found is None or found.record.run_id != run_id or _has_ended(environment, found):
                 yield None
                 return
             yield found
         environment.clock.sleep(_POLL_S)
+
+
+def _has_ended(environment: RunEnvironment, found: FoundRun) -> bool:
+    """Whether a run has ended, perhaps with throttles left, and is not just about to be continued."""
+    from kafkabal.executor import Phase, current_holder
+
+    state = found.state
+    return state.is_clean or (state.phase is Phase.CLOSED and current_holder(environment.cluster) == (None, ""))

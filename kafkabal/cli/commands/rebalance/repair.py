@@ -4,7 +4,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.cli.commands.rebalance.run_command_options import LIVE_RUN_CLUSTER, JournalOption, RunOutput, WaitOption
+from kafkabal.cli.commands.rebalance.run_command_options import (
+    LIVE_RUN_CLUSTER,
+    JournalOption,
+    RunFormat,
+    RunOutput,
+    WaitOption,
+)
 from kafkabal.cli.framework.cluster_access import expect_live_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import Uses, YesOption
@@ -16,6 +22,7 @@ from kafkabal.wording import counted_noun
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kafkabal.cli.commands.rebalance.run_session import RunSession
     from kafkabal.executor import LeftoverThrottle
 
 
@@ -53,29 +60,55 @@ def repair(
             # its throttles are of unknown origin then, but can be listed and removed
             context.warn(damaged.message)
             found = None
-        from kafkabal.executor import find_leftover_throttles, remove_leftover_throttles, repair_run
-
+        restored = None
         if found is not None and found.is_open:
-            command.end(repair_run(environment, journal=journal, lock=command.take_lock()), only_restores=True)
-        leftovers = find_leftover_throttles(command.cluster)
-        _list(leftovers, context)
-        if leftovers and not remove:
-            context.say("not set by kafkabal, so kept; delete them with --remove")
-            return ExitCode.FINDINGS
-        if leftovers and not command.confirm(f"remove {counted_noun(len(leftovers), 'throttle')}?", yes=yes):
-            return ExitCode.FAILED
-        if leftovers:
-            kept = remove_leftover_throttles(environment, leftovers, lock=command.take_lock())
-            context.say(f"removed {counted_noun(len(leftovers) - len(kept), 'throttle')}")
-            if kept:
-                context.say(f"kept {counted_noun(len(kept), 'throttle')}, changed meanwhile by another tool")
-                return ExitCode.FINDINGS
-    return ExitCode.DONE
+            from kafkabal.executor import repair_run
+
+            restored = repair_run(environment, journal=journal, lock=command.take_lock())
+            if restored.pending:
+                return command.end(restored, only_restores=True)
+        code, left = _remove_or_list(command, remove=remove, yes=yes)
+        in_words = [_in_words(throttle) for throttle in left]
+        if restored is not None:
+            command.end(restored, only_restores=True, left_throttles=in_words)
+        else:
+            command.report_nothing("no run to repair", left_throttles=in_words)
+        return code
 
 
-def _list(leftovers: "Sequence[LeftoverThrottle]", context: CommandContext) -> None:
-    lines = [printable(f"{leftover.key} of {leftover.resource}: {leftover.value}") + "\n" for leftover in leftovers]
-    # a closed pipe or a full disk must not keep the throttles on the cluster
-    context.show_result("".join(lines))
+def _remove_or_list(command: "RunSession", *, remove: bool, yes: bool) -> "tuple[ExitCode, Sequence[LeftoverThrottle]]":
+    """List the throttles that no known run has set, and delete them if requested; returns those that are left."""
+    from kafkabal.executor import find_leftover_throttles, remove_leftover_throttles
+
+    context = command.context
+    leftovers = find_leftover_throttles(command.cluster)
+    _list(leftovers, command)
     if not leftovers:
-        context.say("no leftover throttles")
+        return ExitCode.DONE, ()
+    if not remove:
+        context.say("not set by kafkabal, so kept; delete them with --remove")
+        return ExitCode.FINDINGS, leftovers
+    if not command.confirm(f"remove {counted_noun(len(leftovers), 'throttle')}?", yes=yes):
+        return ExitCode.FAILED, leftovers
+    kept = remove_leftover_throttles(command.environment, leftovers, lock=command.take_lock())
+    context.say(f"removed {counted_noun(len(leftovers) - len(kept), 'throttle')}")
+    if kept:
+        context.say(f"kept {counted_noun(len(kept), 'throttle')}, changed meanwhile by another tool")
+        return ExitCode.FINDINGS, kept
+    return ExitCode.DONE, ()
+
+
+def _list(leftovers: "Sequence[LeftoverThrottle]", command: "RunSession") -> None:
+    lines = [printable(_in_words(leftover)) for leftover in leftovers]
+    if command.output.output is RunFormat.TABLE:
+        # a closed pipe or a full disk must not keep the throttles on the cluster
+        command.context.show_result("".join(f"{line}\n" for line in lines))
+    else:
+        for line in lines:
+            command.context.say(line)
+    if not leftovers:
+        command.context.say("no leftover throttles")
+
+
+def _in_words(throttle: "LeftoverThrottle") -> str:
+    return f"{throttle.key} of {throttle.resource}: {throttle.value}"

@@ -1,8 +1,9 @@
 """``kafkabal rebalance resume``."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from kafkabal.cli.commands.rebalance.run_command_options import (
+    OF_RUNS,
     REOPENED_RUN_SETTINGS,
     RUN_CLUSTER,
     JournalOption,
@@ -15,7 +16,10 @@ from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import SaveOptions, Uses, YesOption
 from kafkabal.config import Settings
-from kafkabal.errors import BusyError, ExitCode
+from kafkabal.errors import BusyError, ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from kafkabal.cli.commands.rebalance.run_session import RunSession
 
 
 def resume(
@@ -33,7 +37,7 @@ def resume(
     Finished moves are not repeated. A run that was being rolled back or cancelled continues to do so. With --throttle,
     the other speed and safety options are also taken from this command instead of the original one. Shows what will
     move and prompts; --yes answers yes. A complete run has nothing to resume. A paused run whose process is alive, on
-    any host, resumes in that process.
+    any host, resumes in that process, with its own options.
 
     Examples:
 
@@ -50,18 +54,16 @@ def resume(
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_session("rebalance resume", settings, context, output, cluster, wait_s) as command:
         context = command.context
+        # a paused run keeps the lock: whoever waited for it would wait in vain
+        if wait_s is not None and _is_held(command) and is_pause_requested(command.environment):
+            return _resume_elsewhere(command)
         try:
             command.lock.take()
         except BusyError:
             if not is_pause_requested(command.environment):
                 raise
-            run_id = request_pause(command.environment, is_paused=False)
-            context.say(f"run {run_id} was paused: asked it to resume")
-            return ExitCode.DONE
+            return _resume_elsewhere(command)
         found = find_run(command.environment, journal)
-        if found is not None and found.is_open and is_pause_requested(command.environment):
-            # otherwise cron would take the run for paused if this process dies too
-            request_pause(command.environment, is_paused=False)
         if found is not None and found.is_resumable and not command.confirm_run(found, found.state.goal, yes=yes):
             return ExitCode.FAILED
         from kafkabal.executor import Goal, RunClosedError
@@ -71,8 +73,46 @@ def resume(
         options = command.options_of_reopened_run(command_options, partitions, goal)
         try:
             with command.stopping_on_signals():
-                result = go(command.environment, journal=journal, options=options, lock=command.take_lock())
+                lock = command.take_lock()
+                if found is not None and found.is_open and is_pause_requested(command.environment):
+                    # otherwise cron would take the run for paused if this process dies too
+                    request_pause(command.environment, is_paused=False)
+                result = go(command.environment, journal=journal, options=options, lock=lock)
         except RunClosedError as closed:
             context.say("; ".join(filter(None, (closed.message, closed.hint))))
+            command.report_nothing(closed.message, goal)
             return ExitCode.DONE
         return command.end(result)
+
+
+def _is_held(command: "RunSession") -> bool:
+    """Whether a process is known to hold the lock of the cluster."""
+    from kafkabal.executor import current_holder
+
+    holder, _ = current_holder(command.cluster)
+    return holder is not None
+
+
+def _resume_elsewhere(command: "RunSession") -> ExitCode:
+    """Ask the process that has paused its run to continue.
+
+    Raises
+    ------
+    UsageError
+        If this command has options for the run, which that process would not use.
+    """
+    from kafkabal.executor import request_pause
+    from kafkabal.reporting.runs.result_report import nothing_report
+
+    context = command.context
+    unused = [option for option in ("--throttle", *OF_RUNS) if option in context.given]
+    if unused:
+        raise UsageError(
+            f"{unused[0]} would have no effect: the process of the paused run is alive, and keeps its options",
+            hint="leave it out; 'kafkabal rebalance throttle' changes the rate, also of a paused run",
+        )
+    said = f"run {request_pause(command.environment, is_paused=False)} was paused: asked it to resume"
+    context.say(said)
+    # no textfile: that process may be writing the same one
+    command.show_json(nothing_report(command.name, said))
+    return ExitCode.DONE

@@ -74,14 +74,17 @@ def rollback(
         found = find_run_by_id(command.environment, run, journal)
         run_id = found.record.run_id
         if _is_undone(command, found):
+            said = f"run {run_id} is already rolled back: nothing to do"
             if dry_run:
                 command.show_preview(found, Goal.ROLL_BACK)
-            command.context.say(f"run {run_id} is already rolled back: nothing to do")
+            else:
+                command.report_nothing(said, Goal.ROLL_BACK)
+            command.context.say(said)
             return ExitCode.DONE
         if run is None and journal is None and not found.is_resumable:
             raise UsageError(
                 f"run {run_id} is complete: name it to roll it back",
-                hint=f"kafkabal rebalance rollback {run_id}",
+                hint=f"type 'kafkabal rebalance rollback {run_id}'",
             )
         if dry_run:
             command.show_preview(found, Goal.ROLL_BACK)

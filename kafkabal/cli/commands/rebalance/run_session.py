@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     )
     from kafkabal.isolated_listeners import BackgroundListener, Reporters
     from kafkabal.reporting.notifications.run_notifications import RunNotifications
+    from kafkabal.reporting.report import Report
     from kafkabal.reporting.runs.run_textfile import RunTextfile
 
 _NO_WAIT_S = 0.01
@@ -253,25 +254,55 @@ class RunSession:
         left = 0 if before is None else len(before.state.pending)
         self.textfile.end_without_run(succeeded=succeeded, left_throttles=left)
 
-    def end(self, result: RunResult, *, only_restores: bool = False) -> ExitCode:
+    def report_nothing(
+        self, headline: str = "nothing to do", goal: Goal | None = None, left_throttles: Sequence[str] = ()
+    ) -> None:
+        """Write the JSON and the textfile of a command that worked on no run, if requested.
+
+        Parameters
+        ----------
+        goal
+            What the command aimed at; None to apply a plan.
+        left_throttles
+            Throttles that are still set, of whatever origin.
+        """
+        from kafkabal.executor import Goal
+        from kafkabal.reporting.runs.result_report import nothing_report
+
+        goal = goal or Goal.APPLY
+        self.show_json(nothing_report(self.name, headline, goal=goal, left_throttles=left_throttles))
+        self.end_textfile(succeeded=True)
+
+    def show_json(self, report: Report) -> None:
+        """Write a report if the output is JSON."""
+        from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
+        from kafkabal.cli.framework.shared_options import Format, OutputOptions
+        from kafkabal.cli.framework.show_report import show_report
+
+        if self.output.output is RunFormat.JSON:
+            show_report(report, OutputOptions(output=Format.JSON), self.context)
+
+    def end(self, result: RunResult, *, only_restores: bool = False, left_throttles: Sequence[str] = ()) -> ExitCode:
         """Report how a run ended and return its exit code.
 
         Parameters
         ----------
         only_restores
             The command restored throttles, and was not to move anything.
+        left_throttles
+            Throttles of unknown origin that are still set.
 
         Raises
         ------
         KafkabalError
             With the exit code of the contract, where it did not do all that it was to do.
         """
-        from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
+        from kafkabal.cli.commands.rebalance.run_command_options import HOW_TO_RESTORE, RunFormat
         from kafkabal.executor import RunOutcome, StopReason
         from kafkabal.reporting.runs.result_report import summary
 
         self.lock.release()
-        self._show(result, only_restores=only_restores)
+        self._show(result, only_restores=only_restores, left_throttles=left_throttles)
         said = summary(result, only_restores=only_restores)
         resume = "continue with 'kafkabal rebalance resume'"
         match result.stop_reason:
@@ -285,7 +316,7 @@ class RunSession:
         if result.outcome is RunOutcome.PARTIAL or result.problems:
             raise PartialFailureError(said, list(result.problems.items()), hint=resume)
         if result.pending:
-            raise OperationError(said, hint="restore them with 'kafkabal rebalance repair' once the brokers respond")
+            raise OperationError(said, hint=HOW_TO_RESTORE)
         if self.output.output is RunFormat.TABLE and not self.context.quiet:
             self.context.show_result(printable(said) + "\n")
         return ExitCode.DONE
@@ -392,14 +423,14 @@ class RunSession:
         moves = moves_of_run(partitions, goal)
         return self.run_options(command_options, self.measured_load(moves), moves)
 
-    def _show(self, result: RunResult, *, only_restores: bool) -> None:
+    def _show(self, result: RunResult, *, only_restores: bool, left_throttles: Sequence[str]) -> None:
         from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
         from kafkabal.reporting.output_formats import render
         from kafkabal.reporting.runs.result_report import result_report
 
         if self.output.output is RunFormat.JSON:
             # a full disk or a closed pipe does not make a complete run a failed one
-            report = result_report(result, self.name, only_restores=only_restores)
+            report = result_report(result, self.name, only_restores=only_restores, left_throttles=left_throttles)
             self.context.show_result(render(report, "json", self.context.out))
         elif self.output.output is RunFormat.JSONL:
             # what the event lines could not write is already lost, and a warning has said so
