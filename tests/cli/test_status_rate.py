@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from kafkabal.cli.commands.rebalance import status as status_command
 from kafkabal.clusters.simulated.fake_clock import FakeClock
+from kafkabal.errors import UnreachableError
 from kafkabal.executor.live_run_status import RunStatus
 from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.run_options import RunOptions
@@ -78,3 +80,35 @@ def test_watching_shows_the_mean_of_half_a_minute(session: Any, monkeypatch: pyt
 
     rates = [re.findall(r", (\d+) B/s", line) for line in session.said]
     assert rates == [[], ["100"], ["50"], ["67"], ["50"]]
+
+
+def test_watching_survives_a_broker_that_is_replaced(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a failed read nor a lock that cannot be read means that the run has ended."""
+    unknown = replace(_status(500, holder=None), why_holder_unknown="coordinator not available")
+    looks = iter([UnreachableError("no broker responds"), unknown, _status(1000), _status(1000, holder=None)])
+
+    def read(*_: Any) -> RunStatus:
+        found = next(looks)
+        if isinstance(found, UnreachableError):
+            raise found
+        return found
+
+    monkeypatch.setattr(status_command, "_read_status", read)
+    ended = status_command._watch(session, None, _status(0))
+
+    assert ended is not None
+    assert ended.done_bytes == 1000
+    assert session.said[1:3] == ["no broker responds; trying again", "coordinator not available; trying again"]
+    assert re.findall(r", (\d+) B/s", session.said[3]) == ["67"]
+
+
+def test_watching_ends_if_nothing_can_be_read_for_minutes(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error is that of the last attempt."""
+
+    def fail(*_: Any) -> RunStatus:
+        raise UnreachableError("no broker responds")
+
+    monkeypatch.setattr(status_command, "_read_status", fail)
+    with pytest.raises(UnreachableError, match="no broker responds"):
+        status_command._watch(session, None, _status(0))
+    assert session.environment.clock.monotonic() >= 300.0

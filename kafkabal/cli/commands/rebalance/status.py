@@ -11,7 +11,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
-from kafkabal.errors import ExitCode, NotAuthorizedError, UsageError
+from kafkabal.errors import ExitCode, NotAuthorizedError, OperationError, UsageError
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_session import RunSession
@@ -23,6 +23,8 @@ _LONGEST_SAMPLE_S: Final = 10.0
 """Pause if nothing arrived: at 1 MB/s a throttled follower gets several MB at once, then nothing for some seconds."""
 _WATCH_EVERY_S: Final = 5.0
 """As often as a run observes the cluster: more often would show the same figures."""
+_GIVE_UP_S: Final = 300.0
+"""A run, too, continues after 5 minutes without an answer."""
 _WATCHED_TOGETHER: Final = 6
 """Observations in the mean of a rate: half a minute smooths bytes that arrive at once."""
 
@@ -111,7 +113,13 @@ def _read_status_twice(command: "RunSession", journal: Path | None) -> "RunStatu
 
 
 def _watch(command: "RunSession", journal: Path | None, known: "RunStatus | None") -> "RunStatus | None":
-    """Show the progress until no process works on the run any more."""
+    """Show the progress until no process works on the run any more.
+
+    Raises
+    ------
+    OperationError
+        If the cluster cannot be read for minutes.
+    """
     from kafkabal.reporting.runs.status_report import progress_line
 
     clock = command.environment.clock
@@ -119,8 +127,27 @@ def _watch(command: "RunSession", journal: Path | None, known: "RunStatus | None
     while known is not None and known.is_live:
         command.context.say(progress_line(known))
         earlier.append((known, clock.monotonic()))
-        clock.sleep(_WATCH_EVERY_S)
-        now = _read_status(command, journal)
+        now = _read_status_later(command, journal)
         first, at_s = earlier[0]
         known = now.since(first, clock.monotonic() - at_s) if now is not None else None
     return known
+
+
+def _read_status_later(command: "RunSession", journal: Path | None) -> "RunStatus | None":
+    """The next observation; while brokers are replaced, a run goes on that cannot be read, or whose lock cannot."""
+    clock = command.environment.clock
+    give_up_at_s = clock.monotonic() + _GIVE_UP_S
+    while True:
+        clock.sleep(_WATCH_EVERY_S)
+        is_last = clock.monotonic() >= give_up_at_s
+        try:
+            found = _read_status(command, journal)
+        except OperationError as error:
+            if is_last:
+                raise
+            unknown = error.message
+        else:
+            if is_last or found is None or not found.why_holder_unknown:
+                return found
+            unknown = found.why_holder_unknown
+        command.context.say(f"{unknown}; trying again")
