@@ -81,6 +81,7 @@ WITHOUT = [
     (("read", "t", *LIVE), "--cache", ("--cache-bytes 1GB",)),
     (("read", "t", *LIVE), "--follow", ("--from-start",)),
     ((*PLAN, "--frontier"), "--max-duration", ("--throttle 5MB",)),
+    (("rebalance", "explain", "--why-not", "images-0", "4", *ON_SNAPSHOT), "--max-duration", ("--throttle 5MB",)),
     (("rebalance", *ON_SNAPSHOT), "--yes", ("--on-unfinished refuse",)),
     (("rebalance", "apply", PLAN_FILE, *ON_SNAPSHOT), "--yes", ("--on-unfinished refuse",)),
     (("rebalance", "resume", *LIVE), "--throttle", RUNS),
@@ -118,13 +119,13 @@ IN_FORCE = {
         "--tolerance --topics"
     ),
     "rebalance plan": (
-        "--dead-after --drain --exclude-topics --include-internal --only-to-new --out --plan-for --prometheus "
+        "--drain --exclude-topics --include-internal --only-to-new --out --plan-for --prometheus "
         "--prometheus-label --prometheus-query --replication-factor --score --telemetry --topics --what-if"
     ),
     "rebalance show": "--all",
     "rebalance diff": "--all",
     "rebalance explain": (
-        "--count-capacity --dead-after --exclude-brokers --exclude-topics --include-internal --leaders-only "
+        "--count-capacity --exclude-brokers --exclude-topics --include-internal --leaders-only "
         "--log-dirs-only --max-leader-changes --only-to-new --replication-factor --score --tolerance --topics"
     ),
     "rebalance apply": (
@@ -280,6 +281,22 @@ def test_a_cluster_beside_a_workload_that_describes_one(run_cli: Callable[..., A
     """The workload's own cluster would be simulated."""
     shown = _refused(run_cli, ("route-simulate", "--workload", "uneven", "--policy", "sticky"), option)
     assert f"--workload uneven and {_long(option)} cannot be combined" in shown
+
+
+@pytest.mark.parametrize("words", [PLAN, ("rebalance", "explain", "--why-not", "images-0", "4", *ON_SNAPSHOT)])
+def test_a_grace_of_dead_brokers_is_an_option_of_what_moves_data(
+    run_cli: Callable[..., Any], words: tuple[str, ...]
+) -> None:
+    """A plan is made for the brokers that are alive, whenever the others died; whoever applies it waits for them."""
+    assert "no such option: --dead-after" in _refused(run_cli, words, "--dead-after 1h")
+    assert run_cli(*words, environ={"KAFKABAL_DEAD_AFTER": "1h"}).code == 0
+
+
+def test_the_rate_that_a_hint_of_explain_asks_for_is_an_option(run_cli: Callable[..., Any]) -> None:
+    """A plan of a limited duration depends on the throttle."""
+    words = ("rebalance", "explain", "--why-not", "images-0", "4", *ON_SNAPSHOT, "--max-duration", "1h")
+    assert "as in --throttle 50MB" in _refused(run_cli, words, "")
+    assert run_cli(*words, "--throttle", "50MB").code == 0
 
 
 def test_a_measurement_that_no_score_uses(run_cli: Callable[..., Any]) -> None:

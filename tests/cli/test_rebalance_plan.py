@@ -123,7 +123,7 @@ def test_a_drain_that_something_broken_blocks_ends_with_3(
     rows = [*brokers(3), replace(brokers(4)[3], state="dead")]
     path, file = tmp_path / "broken.jsonl", tmp_path / "plan.json"
     write_snapshot(cluster(rows, [lost, topic("t", [1, 3], [2, 3])]), path)
-    words = ("--snapshot", str(path), "--drain", drain, "--dead-after", "0", "-q")
+    words = ("--snapshot", str(path), "--drain", drain, "-q")
 
     planned = run_cli("rebalance", "plan", *words, "--out", str(file))
     assert (planned.code, "not drained: no in-sync replica of lost-0 is online" in planned.err) == (code, blocked)

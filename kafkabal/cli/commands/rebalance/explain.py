@@ -8,7 +8,7 @@ import typer
 from kafkabal.cli.commands.rebalance.plan_command_options import PLAN_SETTINGS, PlanCommandOptions
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.options_without_effect import refuse_all_without
+from kafkabal.cli.framework.options_without_effect import refuse_all_without, refuse_without
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def explain(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*CLUSTER, *PLAN_SETTINGS, "count_capacity")],
+    settings: Annotated[Settings, Uses(*CLUSTER, *PLAN_SETTINGS, "count_capacity", "predicted_throttle")],
     command_options: PlanCommandOptions,
     output: Annotated[OutputOptions, Forms("table", "json", "yaml")],
     first: Annotated[str, typer.Argument(metavar="PLAN", help="Plan file; with --why-not a partition, such as img-3.")],
@@ -45,6 +45,8 @@ def explain(
     """
     if why_not:
         command_options.check(context)
+        if settings.max_duration_s is None:
+            refuse_without("--max-duration", ["--throttle"], context)
         _explain_why_not(first, second, settings, command_options, output, context)
     else:
         refuse_all_without("--why-not", (), context, hint="a plan file is explained without them")

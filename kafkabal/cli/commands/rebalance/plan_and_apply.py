@@ -37,7 +37,7 @@ _OF_DRAIN_CHECK: Final = ("--check", "--drain", "--exclude-brokers", "--throttle
 
 def rebalance(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *PLAN_SETTINGS, *RUN_SETTINGS, "count_capacity")],
+    settings: Annotated[Settings, Uses(*RUN_CLUSTER, *PLAN_SETTINGS, *RUN_SETTINGS, "count_capacity", "dead_after")],
     planning: PlanCommandOptions,
     begin: StartCommandOptions,
     command_options: RunCommandOptions,

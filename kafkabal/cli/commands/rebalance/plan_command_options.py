@@ -50,7 +50,6 @@ PLAN_SETTINGS: Final = (
     "exclude_topics",
     "exclude_brokers",
     "include_internal",
-    "dead_after",
 )
 """Settings that shape a plan."""
 
