@@ -84,3 +84,9 @@ def test_the_command_proposed_after_a_plan_runs_as_printed(run_cli: Callable[...
     proposed = re.search(r"next: kafkabal (.*)", made.err)
     assert proposed is not None
     assert run_cli(*shlex.split(proposed[1])).code == 0
+
+
+def test_a_command_that_may_read_several_clusters_names_its_one(run_cli: Callable[..., Any]) -> None:
+    """The growth of a cluster needs its own history."""
+    refused = run_cli("inspect", "--growth", "--snapshot", SNAPSHOT)
+    assert f"'kafkabal inspect --record --snapshot {SNAPSHOT}'" in refused.err

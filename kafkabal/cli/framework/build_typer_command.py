@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from kafkabal.cli.framework.chosen_clusters import choose_clusters
+from kafkabal.cli.framework.chosen_clusters import ChosenClusters, choose_clusters
 from kafkabal.cli.framework.command_settings import command_settings, naming_cluster
 from kafkabal.cli.framework.library_logs import direct_logs
 from kafkabal.cli.framework.shared_options import CommonOptions
@@ -102,6 +102,7 @@ def _call(
     from kafkabal.config import Settings
 
     settings = arguments.get(signature.settings_name)
+    settings = settings.one if isinstance(settings, ChosenClusters) else settings
     if not isinstance(settings, Settings):
         return function(**arguments)
     completed = partial(naming_cluster, settings=settings, context=context)
