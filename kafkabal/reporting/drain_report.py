@@ -57,7 +57,7 @@ def drain_report(
 def _headline(found: DrainCheck) -> str:
     which = brokers_by_id(found.brokers)
     if not found.replicas:
-        return f"{which}: holds no replicas"
+        return f"{which}: {'holds' if len(found.brokers) == 1 else 'hold'} no replicas"
     if found.can_drain:
         return f"{which}: can be drained"
     reasons = [f"blocked by {counted_noun(len({b.topic for b in found.blockers}), 'topic')}"] if found.blockers else []
