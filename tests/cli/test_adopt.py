@@ -166,3 +166,23 @@ def test_one_that_was_interrupted_is_listed_as_a_run(simulation: Simulation) -> 
     assert simulation.run("rebalance", "resume", "--yes").code == 0
     assert simulation.run("rebalance", "status").code == 0
     assert _configs(simulation) == _OPERATORS  # as the interrupted run was asked to
+
+
+@pytest.mark.parametrize("words", [("--finish", "--yes"), ("--cancel", "--yes")])
+def test_a_run_that_takes_them_over_is_reported_as_a_run(simulation: Simulation, words: tuple[str, ...]) -> None:
+    """With -o json the document has one shape, whether or not there was a reassignment; -o jsonl has only JSON."""
+    for has_run in (True, False):
+        done = simulation.run("rebalance", "adopt", *words, "-o", "json")
+        document = json.loads(done.out)
+        assert (done.code, document["run_id"] is not None) == (0, has_run)
+        assert document["kafkabal"]["command"] == f"rebalance adopt {words[0]}"
+    lines = simulation.run("rebalance", "adopt", *words, "-o", "jsonl").out.splitlines()
+    documents = [json.loads(line) for line in lines]
+    assert documents[0]["kafkabal"]["command"] == f"rebalance adopt {words[0]}"
+
+
+def test_a_list_has_no_events(simulation: Simulation) -> None:
+    """It was a table among JSON Lines."""
+    refused = simulation.run("rebalance", "adopt", "-o", "jsonl")
+    assert (refused.code, refused.out) == (2, "")
+    assert "-o jsonl requires --finish or --cancel" in refused.err

@@ -95,6 +95,8 @@ def test_every_command_that_writes_json_has_a_schema() -> None:
         "rebalance-check",
         "rebalance-dry-run",
         "rebalance-rollback-dry-run",
+        "rebalance-adopt-finish",
+        "rebalance-adopt-cancel",
     }
     views |= {"read-to", "inspect-all-profiles", "inspect-topics", "inspect-growth"}
     assert published - views - {"rebalance-events", "weights-record"} == offering

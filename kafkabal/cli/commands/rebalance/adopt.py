@@ -63,27 +63,30 @@ def adopt(
     if not (finish or cancel):
         unused = ("--remove-throttles", "--throttle", *OF_RUNS, "--textfile", "--notify", "--yes")
         refuse_without("--finish or --cancel", unused, context, hint="without them, reassignments are only listed")
+        if output.output is RunFormat.JSONL:
+            raise UsageError("-o jsonl requires --finish or --cancel: a list has no events", hint="use -o json")
     expect_live_cluster(settings, "rebalance adopt")
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
 
     # the other tool chose their speed: only --throttle changes it
     settings = settings if settings.throttle is not None else replace(settings, throttle="none")
-    with open_run_session("rebalance adopt", settings, context, output) as command:
+    taken_over = " --finish" if finish else " --cancel" if cancel else ""
+    with open_run_session(f"rebalance adopt{taken_over}", settings, context, output) as command:
         context = command.context
         open_run = _open_run(command)
+        from kafkabal.executor import Goal, find_foreign, throttles_left
         from kafkabal.executor import adopt as take_over
-        from kafkabal.executor import find_foreign, throttles_left
         from kafkabal.reporting.runs.adopt_report import adopt_report
 
         foreign = find_foreign(command.environment)
-        acts = foreign and (finish or cancel)
-        if not acts or (output.output is RunFormat.TABLE and not context.quiet):
-            form = Format.TABLE if acts or output.output is RunFormat.JSONL else Format(output.output.value)
-            if form is not Format.TABLE or not context.quiet:
-                report = adopt_report(foreign, open_run, acts=bool(acts))
-                show_report(report, OutputOptions(output=form), context)
+        acts = bool(foreign and taken_over)
+        report = adopt_report(foreign, open_run, acts=acts)
+        is_table = output.output is RunFormat.TABLE
+        if (is_table and not context.quiet) or not (is_table or taken_over):
+            show_report(report, OutputOptions(output=Format(output.output.value)), context)
         if not acts:
-            command.end_textfile(succeeded=True)
+            if taken_over:
+                command.report_nothing(report.headline, Goal.CANCEL if cancel else Goal.APPLY)
             return ExitCode.DONE
         what = "cancel" if cancel else "take over"
         if not command.confirm(f"{what} {counted_noun(len(foreign), 'reassignment')}?", yes=yes):
