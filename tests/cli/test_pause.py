@@ -71,11 +71,37 @@ def _while_paused(simulation: Simulation, *commands: tuple[str, ...]) -> list[An
     return found
 
 
-def test_a_paused_run_is_not_waited_for_before_it_is_resumed(simulation: Simulation) -> None:
-    """It keeps the lock for as long as it is paused; the JSON of the command that ends the pause is one document."""
-    ((resumed, took_s),) = _while_paused(simulation, ("resume", "--yes", "--wait", "2h", "-o", "json"))
-    assert (resumed.code, took_s < 60) == (ExitCode.DONE, True), resumed.err
+def test_a_paused_run_is_asked_to_resume_before_it_is_waited_for(simulation: Simulation) -> None:
+    """It keeps its lock as long as it is paused. With --wait the command ends with 75 unless the run has resumed."""
+    (waiting, _), (cron, _), (resumed, _) = _while_paused(
+        simulation, ("resume", "--yes", "--wait", "5s"), ("--yes", "-q"), ("resume", "--yes", "-o", "json")
+    )
+    assert (waiting.code, "is still paused; it resumes as soon as" in waiting.err) == (ExitCode.BUSY, True)
+    assert (cron.code, "is paused" in cron.err) == (ExitCode.BUSY, False)  # the pause is over, the run not yet
+    assert (resumed.code, resumed.out) == (ExitCode.BUSY, "")
+
+
+def test_json_of_a_resume_that_another_process_follows(simulation: Simulation) -> None:
+    """It is a document that says so."""
+    ((resumed, _),) = _while_paused(simulation, ("resume", "--yes", "-o", "json"))
+    assert resumed.code == ExitCode.DONE, resumed.err
     assert "was paused: asked it to resume" in json.loads(resumed.out)["headline"]
+
+
+def test_a_paused_run_whose_process_has_just_died_is_resumed_here(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lock outlives it by a session: a command that may wait asks in vain, and then takes the lock over."""
+    clock = simulation.memory.kafka.clock
+    began_s = clock.monotonic()
+    clock.at(began_s + 10, lambda: simulation.run("rebalance", "pause", "--wait", "1s"))
+    with simulation.crashing_when(lambda: clock.monotonic() > began_s + 60):
+        simulation.run(*_SLOWLY)
+    session = iter([True, True, False])
+    monkeypatch.setattr("kafkabal.cli.commands.rebalance.resume._is_held", lambda _: next(session))
+    resumed = simulation.run("rebalance", "resume", "--yes", "--wait", "2m")
+    assert (resumed.code, "asked it to resume" in resumed.err) == (ExitCode.DONE, True), resumed.err
+    assert "partitions moved" in resumed.out
 
 
 @pytest.mark.parametrize("options", [("--throttle", "1MB"), ("--throttle", "1MB", "--max-runtime", "2s")])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 LONGEST_ANSWER_S: Final = 60.0
 """A run reads requests every 5 s, and has followed one when the brokers have cancelled what is in flight."""
+WAIT_LONGER: Final = "see 'kafkabal rebalance status', or wait longer with --wait"
 _POLL_S: Final = 1.0
 """Reads a file or a small record; people wait for it."""
 
@@ -31,7 +32,7 @@ def announcement(run_id: str, kept_out: KafkabalError, request: str, wait_s: flo
 def unanswered(message: str, kept_out: KafkabalError) -> KafkabalError:
     """The error for a request that was not followed in time; it stays, and may be followed later."""
     if isinstance(kept_out, BusyError):
-        return BusyError(message, hint="see 'kafkabal rebalance status', or wait longer with --wait")
+        return BusyError(message, hint=WAIT_LONGER)
     hint = "'kafkabal inspect' shows which brokers are dead; try again once they are back"
     return UnreachableError(f"{message}, if a process works on it: {kept_out.message}", hint=hint)
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Annotated
 
+from kafkabal.cli.commands.rebalance.poll_run import WAIT_LONGER, poll_run
 from kafkabal.cli.commands.rebalance.run_command_options import (
     OF_RUNS,
     REOPENED_RUN_SETTINGS,
@@ -56,13 +57,15 @@ def resume(
         context = command.context
         # a paused run keeps the lock: whoever waited for it would wait in vain
         if wait_s is not None and _is_held(command) and is_pause_requested(command.environment):
-            return _resume_elsewhere(command)
+            run_id = _ask_to_resume(command)
+            if _has_resumed(command, run_id, wait_s):
+                return _report_asked(command, run_id)
         try:
             command.lock.take()
         except BusyError:
             if not is_pause_requested(command.environment):
                 raise
-            return _resume_elsewhere(command)
+            return _report_asked(command, _ask_to_resume(command))
         found = find_run(command.environment, journal)
         if found is not None and found.is_resumable and not command.confirm_run(found, found.state.goal, yes=yes):
             return ExitCode.FAILED
@@ -93,8 +96,8 @@ def _is_held(command: "RunSession") -> bool:
     return holder is not None
 
 
-def _resume_elsewhere(command: "RunSession") -> ExitCode:
-    """Ask the process that has paused its run to continue.
+def _ask_to_resume(command: "RunSession") -> str:
+    """Ask the process that has paused its run to continue; returns the id of the run.
 
     Raises
     ------
@@ -102,7 +105,6 @@ def _resume_elsewhere(command: "RunSession") -> ExitCode:
         If this command has options for the run, which that process would not use.
     """
     from kafkabal.executor import request_pause
-    from kafkabal.reporting.runs.result_report import nothing_report
 
     context = command.context
     unused = [option for option in ("--throttle", *OF_RUNS) if option in context.given]
@@ -111,8 +113,36 @@ def _resume_elsewhere(command: "RunSession") -> ExitCode:
             f"{unused[0]} would have no effect: the process of the paused run is alive, and keeps its options",
             hint="leave it out; 'kafkabal rebalance throttle' changes the rate, also of a paused run",
         )
-    said = f"run {request_pause(command.environment, is_paused=False)} was paused: asked it to resume"
-    context.say(said)
-    # no textfile: that process may be writing the same one
-    command.show_json(nothing_report(command.name, said))
+    run_id = request_pause(command.environment, is_paused=False)
+    context.say(_asked(run_id))
+    return run_id
+
+
+def _has_resumed(command: "RunSession", run_id: str, wait_s: float) -> bool:
+    """Wait until a run continues in its process; False once the lock is free, since that process has died.
+
+    Raises
+    ------
+    BusyError
+        If neither happens in time; the request stays.
+    """
+    from kafkabal.executor import Phase
+
+    for found in poll_run(command.environment, run_id, wait_s):
+        if found is None or found.state.phase is not Phase.PAUSED:
+            return True
+        if not _is_held(command):
+            return False
+    raise BusyError(f"run {run_id} is still paused; it resumes as soon as it reads the request", hint=WAIT_LONGER)
+
+
+def _report_asked(command: "RunSession", run_id: str) -> ExitCode:
+    """Write the JSON, if requested; no textfile, since the process of the run may be writing the same one."""
+    from kafkabal.reporting.runs.result_report import nothing_report
+
+    command.show_json(nothing_report(command.name, _asked(run_id)))
     return ExitCode.DONE
+
+
+def _asked(run_id: str) -> str:
+    return f"run {run_id} was paused: asked it to resume"
