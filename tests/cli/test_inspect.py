@@ -9,16 +9,20 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 import kafkabal.clusters as clusters_room
+from kafkabal.cli.framework.nagios_output import time_limit
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.config.connection_settings import SnapshotAddress
+from kafkabal.errors import KafkabalError, UnreachableError
 from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
 
@@ -288,6 +292,12 @@ def test_a_monitor_reports_a_broker_that_never_responds(run_cli: Callable[..., A
 
     assert (outcome.code, outcome.out) == (2, "KAFKABAL CRITICAL - no result within 1 s\n")
     assert run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "-t", "1s").code == 2
+
+
+def test_a_time_limit_is_no_reason_to_try_another_broker() -> None:
+    """Code that goes on after a broker that does not respond ends too when the time of the plugin is up."""
+    with pytest.raises(UnreachableError, match=r"no result within 0\.05 s"), time_limit(0.05), suppress(KafkabalError):
+        Event().wait(10)
 
 
 def test_the_help_of_inspect_points_to_top(run_cli: Callable[..., Any]) -> None:

@@ -79,6 +79,10 @@ def status_line(status: NagiosStatus, text: str, figures: str = "") -> str:
     return f"{line} | {figures}" if figures else line
 
 
+class _TimeUp(BaseException):
+    """The time is up; no code that tries another broker after an error handles this."""
+
+
 @contextmanager
 def time_limit(limit_s: float | None) -> Iterator[None]:
     """Abort the block after that many seconds; None sets no limit. Works on the main thread only.
@@ -93,12 +97,15 @@ def time_limit(limit_s: float | None) -> Iterator[None]:
         return
 
     def stop(*_: object) -> None:
-        raise UnreachableError(f"no result within {limit_s:g} s", hint="raise --timeout, or see 'kafkabal inspect -v'")
+        raise _TimeUp
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, limit_s)
     try:
         yield
+    except _TimeUp:
+        hint = "raise --timeout, or see 'kafkabal inspect -v'"
+        raise UnreachableError(f"no result within {limit_s:g} s", hint=hint) from None
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
