@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from kafkabal.cli.framework.cluster_access import read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.config import Settings
+from kafkabal.errors import NotAuthorizedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +50,8 @@ def reading_with_rates(
 
     groups = sample_s is not None and Capability.GROUP_OFFSETS in cluster.capabilities
     request = ReadRequest(configs=detailed, offsets=detailed or sample_s is not None, group_offsets=groups)
-    before, started_s = read(request), context.monotonic()
+    before, request = _first_reading(read, request, context)
+    started_s = context.monotonic()
     if sample_s is None:
         return before
     from kafkabal.telemetry import with_rates
@@ -57,4 +59,21 @@ def reading_with_rates(
     context.sleep(sample_s)
     after = read(request)
     elapsed_s = context.monotonic() - started_s
-    return Reading(with_rates(before.state, after.state, elapsed_s, group_offsets=groups), after.problems)
+    return Reading(
+        with_rates(before.state, after.state, elapsed_s, group_offsets=request.group_offsets), after.problems
+    )
+
+
+def _first_reading(
+    read: "Callable[[ReadRequest], Reading]", request: "ReadRequest", context: CommandContext
+) -> "tuple[Reading, ReadRequest]":
+    """The first reading, and what to request again: no offsets of groups that may not be described."""
+    try:
+        return read(request), request
+    except NotAuthorizedError as error:
+        if not request.group_offsets:
+            raise
+        without = replace(request, group_offsets=False)
+        found = read(without)  # raises again if anything else is refused
+        context.warn(f"{error.message}; what consumers read is unknown")
+        return found, without
