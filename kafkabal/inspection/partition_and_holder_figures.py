@@ -136,7 +136,7 @@ def _holder_figures(state: ClusterState, holder: I32, n: int) -> HolderFigures:
     return HolderFigures(
         bytes=sum_by(holder, size, n),
         occupied_bytes=sum_by(holder, np.where(in_offline_dir(state), 0, size), n),
-        estimated=sum_by(holder, is_estimated(state) & (size > 0), n) > 0,
+        estimated=sum_by(holder, is_estimated(state), n) > 0,
         replicas=sum_by(holder, ones, n),
         leaders=sum_by(leads_from, np.ones(len(p), np.int64), n),
         out_of_sync=sum_by(holder, ~r.in_sync, n),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kafkabal.printable import printable
-from kafkabal.reporting.report import ValueKind
+from kafkabal.reporting.report import Column, ValueKind
 from kafkabal.units import format_bytes, format_duration, format_moment, format_percent, format_rate
 
 UNKNOWN = "-"
@@ -39,6 +39,25 @@ def show_value(value: Any, kind: ValueKind) -> str:
             return _show_number(value)
         case _:
             return _show_text(value)
+
+
+def shown_cells(column: Column, rows: int | None, arrows: Sequence[str]) -> list[str]:
+    """Texts of the first ``rows`` values of a column, None for all: a ``~`` before an estimate, an arrow after a value
+    outside its band.
+
+    Parameters
+    ----------
+    arrows
+        What follows a value within its band, above it, and below it, if any value of the column is outside.
+    """
+    has_arrows = any(column.outside)
+    return [
+        ("~" if column.estimated is not None and column.estimated[i] else "")
+        + show_value(value, column.kind)
+        # index -1 is the last
+        + (arrows[column.outside[i]] if has_arrows else "")
+        for i, value in enumerate(column.values[:rows])
+    ]
 
 
 def bars(values: Sequence[float | None], *, length: int, fair_mark: bool, unicode: bool) -> list[str]:

@@ -9,12 +9,13 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kafkabal.printable import printable
-from kafkabal.reporting.cell_formats import show_value
+from kafkabal.reporting.cell_formats import show_value, shown_cells
 from kafkabal.reporting.line_chart_svg import drawn_line_chart
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import BARS, Chart, Column, HeatMap, LineChart, Report, ShareChart, Table, ValueKind
 
 _TEMPLATE: Final = "report.html.j2"
+_ARROWS: Final = ("", " ▲", " ▼")
 _LEFT: Final = frozenset({ValueKind.TEXT, ValueKind.MAP}) | BARS
 # a page with more rows opens slowly; the other formats have all rows for programs
 _MOST_ROWS: Final = 1000
@@ -72,21 +73,16 @@ def _head_class(column: Column) -> str:
 
 
 def _cells(column: Column) -> list[Cell]:
-    values = column.values[:_MOST_ROWS]
     if column.kind in BARS:
-        return list(_bars(values, has_fair=column.kind is ValueKind.FAIR_BAR))
-    arrows = ("", " ▲", " ▼")
-    has_arrows = any(column.outside)
+        return list(_bars(column.values[:_MOST_ROWS], has_fair=column.kind is ValueKind.FAIR_BAR))
     return [
         Cell(
-            text=("~" if column.estimated is not None and column.estimated[i] else "")
-            + show_value(value, column.kind)
-            + (arrows[column.outside[i]] if has_arrows else ""),
+            text=text,
             classes=" ".join(
                 (column.tones[i].value if column.tones else "", "" if column.kind in _LEFT else "number")
             ).strip(),
         )
-        for i, value in enumerate(values)
+        for i, text in enumerate(shown_cells(column, _MOST_ROWS, _ARROWS))
     ]
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from kafkabal.printable import printable
-from kafkabal.reporting.cell_formats import show_value
+from kafkabal.reporting.cell_formats import show_value, shown_cells
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import BARS, Column, Report, Table, ValueKind
 
@@ -14,6 +14,7 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<#|~&])")
 _AT_BEGINNING = re.compile(r"^(\d*)(>|[-+=](?!\w)|[.)](?!\S))")
 """What would begin a quotation, a list or a rule; elsewhere ``1,2 -> 4,2`` stays readable as it is."""
 _TEXT = frozenset({ValueKind.TEXT})
+_ARROWS = ("", " ▲", " ▼")
 
 
 def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001
@@ -38,7 +39,7 @@ def _parts(report: Report) -> Iterator[list[str]]:
 def _table(table: Table, columns: list[Column]) -> Iterator[str]:
     yield _row([_escaped(column.title) for column in columns])
     yield _row(["---" if column.kind in _TEXT else "---:" for column in columns])
-    shown = [[_escaped(show_value(v, c.kind)) for v in c.values[: table.shown_rows]] for c in columns]
+    shown = [[_escaped(text) for text in shown_cells(c, table.shown_rows, _ARROWS)] for c in columns]
     yield from (_row(list(cells)) for cells in zip(*shown, strict=True))
 
 

@@ -11,7 +11,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from kafkabal.printable import printable
-from kafkabal.reporting.cell_formats import bars, show_value
+from kafkabal.reporting.cell_formats import bars, show_value, shown_cells
 from kafkabal.reporting.fit_columns import GAP, LEAST_PROSE, DrawnColumn, fitting
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import BARS, Column, Report, Table, Tone, ValueKind
@@ -24,7 +24,7 @@ STYLES: Final[Mapping[Tone, str]] = {
     Tone.FAINT: "dim",
 }
 _LEFT: Final = BARS | {ValueKind.TEXT}
-# by the position of a value relative to its band; index -1 is the last
+# by the position of a value relative to its band
 _ARROWS: Final = ("  ", " ▲", " ▼")
 _ASCII_ARROWS: Final = ("  ", " ^", " v")
 _BAR_CELLS: Final = 16
@@ -128,20 +128,9 @@ def _drawn_columns(table: Table, surface: OutputCapabilities) -> list[DrawnColum
 
 
 def _cells(column: Column, rows: int | None, surface: OutputCapabilities, bar_cells: int) -> list[Text]:
-    values = column.values[:rows]
     if column.kind in BARS:
         fair = column.kind is ValueKind.FAIR_BAR
-        texts = bars(values, length=bar_cells, fair_mark=fair, unicode=surface.unicode)
+        texts = bars(column.values[:rows], length=bar_cells, fair_mark=fair, unicode=surface.unicode)
     else:
-        texts = [show_value(value, column.kind) for value in values]
-    arrows = _ARROWS if surface.unicode else _ASCII_ARROWS
-    has_arrows = any(column.outside)
-    return [
-        Text(
-            ("~" if column.estimated is not None and column.estimated[i] else "")
-            + text
-            + (arrows[column.outside[i]] if has_arrows else ""),
-            STYLES[column.tones[i]] if column.tones else "",
-        )
-        for i, text in enumerate(texts)
-    ]
+        texts = shown_cells(column, rows, _ARROWS if surface.unicode else _ASCII_ARROWS)
+    return [Text(text, STYLES[column.tones[i]] if column.tones else "") for i, text in enumerate(texts)]

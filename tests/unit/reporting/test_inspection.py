@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
@@ -318,6 +319,14 @@ def test_replicas_in_an_offline_dir_are_found_without_being_reported() -> None:
     state = cluster([BrokerRow(broker=1, log_dirs=dirs)], [TopicRow(topic="t", partitions=parts)])
 
     assert offline_replicas(state).tolist() == [False, True]
+
+
+def test_bytes_of_unknown_sizes_are_marked_as_estimates() -> None:
+    """Counted as 0, they are no fact, neither of a broker nor of a topic."""
+    unknown = msgspec.structs.replace(partition(0, [1]), sizes=[None])
+    state = cluster(brokers(2), [TopicRow(topic="t", partitions=[unknown])])
+    assert broker_figures(state).estimated.tolist() == [True, False]
+    assert partition_figures(state).estimated.tolist() == [True]
 
 
 def test_brokers_that_cannot_be_reached_are_marked_as_bad() -> None:

@@ -10,7 +10,7 @@ from markdown_it.token import Token
 from kafkabal.printable import printable
 from kafkabal.reporting.output_capabilities import PLAIN
 from kafkabal.reporting.output_formats import render
-from kafkabal.reporting.report import Column, Report, Table
+from kafkabal.reporting.report import Column, Report, Table, ValueKind
 
 MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 # what Markdown is made of, so that it is met often
@@ -64,3 +64,11 @@ def test_arrows_and_numbers_are_read_as_they_are_written() -> None:
     assert "| 1,2 -> 4,2 |" in render(report_of("1,2 -> 4,2"), "markdown", PLAIN)
     assert "| 1.59x |" in render(report_of("1.59x"), "markdown", PLAIN)
     assert "* \\> 5" in render(report_of("> 5"), "markdown", PLAIN)
+
+
+def test_estimates_and_arrows_are_marked_as_in_the_table() -> None:
+    """A size that nobody reported has a ~ in front, and a value outside its band an arrow behind."""
+    used = Column(key="used", title="used", kind=ValueKind.BYTES, values=[5, 7, 9], estimated=[True, False, False])
+    share = Column(key="share", title="share", kind=ValueKind.FAIR, values=[1.5, 0.5, 1.0], outside=[1, -1, 0])
+    text = render(Report(command="probe", tables=(Table(key="t", columns=(used, share)),)), "markdown", PLAIN)
+    assert text.splitlines()[2:] == ["| \\~5 B | 1.50x ▲ |", "| 7 B | 0.50x ▼ |", "| 9 B | 1.00x |"]
