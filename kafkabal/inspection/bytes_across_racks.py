@@ -44,13 +44,15 @@ def rack_traffic(state: ClusterState) -> RackTraffic:
     n, rack = len(state.racks), state.brokers.rack
     p, r = state.partitions, state.replicas
     led_in = np.where(p.leader >= 0, rack[p.leader], -1) if len(p) else np.empty(0, np.int32)
-    rate, sender, target = p.in_bytes_per_s[r.partition], led_in[r.partition], rack[r.broker]
+    sender, target = led_in[r.partition], rack[r.broker]
     crosses = (sender >= 0) & (target >= 0) & (sender != target) & ~r.removing
+    # a known rate of which nothing crosses is zero, not unknown
+    rate = p.in_bytes_per_s[r.partition] * crosses
     produced, read = rate_by(led_in, p.in_bytes_per_s, n), rate_by(led_in, p.out_bytes_per_s, n)
     return RackTraffic(
         produced=produced,
-        replicated_in=rate_by(np.where(crosses, target, -1), rate, n),
-        replicated_out=rate_by(np.where(crosses, sender, -1), rate, n),
+        replicated_in=rate_by(target, rate, n),
+        replicated_out=rate_by(sender, rate, n),
         read=read,
         clients_across=(produced + read) * (1 - 1 / max(n, 1)),
     )

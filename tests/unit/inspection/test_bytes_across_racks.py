@@ -39,6 +39,13 @@ def test_without_rates_traffic_is_unknown() -> None:
     assert (found.replicated_out.tolist(), np.isnan(found.clients_across).tolist()) == ([100, 0], [True, True])
 
 
+def test_what_never_crosses_racks_is_zero() -> None:
+    """Without followers in other racks nothing crosses, which is known if the rates are."""
+    state = cluster(brokers(2, racks=2), [topic("t", [1], [2])])
+    found = rack_traffic(sampled(state, [100.0, 10.0]))
+    assert (found.replicated_in.tolist(), found.replicated_out.tolist()) == ([0, 0], [0, 0])
+
+
 def test_paths_are_grouped_by_their_first_parts() -> None:
     """Rows of one data centre are one at level 1; what stays within it no longer crosses."""
     names = ("dc1/row1/r1", "dc1/row2/r1", "dc2/row1/r1")
