@@ -1284,7 +1284,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l out -r -F -d
 complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l topics -r -F -d 'Output of \'kafka-topics --describe\'.'
 complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l assignment -r -F -d 'JSON of kafka-reassign-partitions, instead of --topics.'
 complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l log-dirs -r -F -d 'Output of \'kafka-log-dirs --describe\'.'
-complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l cluster-id -r -f -a '(__kafkabal_names brokers)' -d 'Cluster id, which these files do not contain. [default: imported]'
+complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l cluster-id -r -f -a '(__kafkabal_names brokers)' -d 'Cluster id, which these files do not contain; a history needs it. [default: imported]'
 complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'

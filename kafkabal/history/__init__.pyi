@@ -5,6 +5,7 @@ from .growth_figures import broker_growth as broker_growth
 from .growth_figures import dir_growth as dir_growth
 from .growth_figures import soonest_full_s as soonest_full_s
 from .growth_figures import topic_growth as topic_growth
+from .history_files import UNKNOWN_CLUSTER as UNKNOWN_CLUSTER
 from .history_files import HistoryFolder as HistoryFolder
 from .history_point import HistoryPoint as HistoryPoint
 from .history_point import point_of as point_of

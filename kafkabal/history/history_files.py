@@ -23,6 +23,7 @@ import msgspec
 import numpy as np
 
 from kafkabal.atomic_files import replacing
+from kafkabal.clusters.unknown_cluster_id import is_cluster_known
 from kafkabal.errors import InputFileError, OutputError
 from kafkabal.history.history_point import HistoryPoint, point_from_rows
 from kafkabal.history.history_thinning import kept_within
@@ -36,6 +37,7 @@ _GZIP_LEVEL: Final = 1
 _NAME: Final = re.compile(r"(\d{10,16})\.jsonl\.gz")
 _FROM_MS: Final = 1000
 """File names contain milliseconds."""
+UNKNOWN_CLUSTER: Final = "a snapshot without a cluster id has no history: import it with --cluster-id ID"
 _Count = Annotated[int, msgspec.Meta(ge=-1, le=2**60)]
 
 
@@ -55,7 +57,7 @@ class _Topic(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
 
 class HistoryFolder:
-    """The history of one cluster.
+    """The history of one cluster; there is none of clusters without a known id, which would share it.
 
     Parameters
     ----------
@@ -78,8 +80,10 @@ class HistoryFolder:
         Raises
         ------
         OutputError
-            If it cannot be written.
+            If it cannot be written, or the id of the cluster is unknown.
         """
+        if not is_cluster_known(self._cluster_id):
+            raise OutputError(UNKNOWN_CLUSTER)
         path = self.path / _name_of(point.at_s)
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -101,6 +105,8 @@ class HistoryFolder:
         return [point for point in found if point is not None]
 
     def _files(self) -> list[tuple[float, Path]]:
+        if not is_cluster_known(self._cluster_id):
+            return []
         try:
             names = sorted(self.path.iterdir())
         except OSError:

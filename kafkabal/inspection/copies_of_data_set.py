@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from kafkabal.clusters.unknown_cluster_id import is_cluster_known
 from kafkabal.inspection.partition_and_holder_figures import partition_figures
 from kafkabal.model import ClusterState
 
@@ -45,7 +46,8 @@ def data_set_copies(
 ) -> tuple[TopicCopy, ...]:
     """All copies of the topics that match a pattern, by data set, the original of each first.
 
-    A cluster that appears under several names counts once, under the first of them.
+    A cluster that appears under several names counts once, under the first of them; those without a known id are
+    different ones.
 
     Parameters
     ----------
@@ -57,8 +59,12 @@ def data_set_copies(
         Names of clusters that did not respond: others may have mirrors of their topics.
     """
     # two profiles of one cluster: its topics are not mirrors of each other
-    once = {clusters[name].cluster_id: name for name in sorted(clusters, reverse=True)}
-    names = {**{name: name for name in silent}, **{name: once[state.cluster_id] for name, state in clusters.items()}}
+    ids = {
+        name: ("id", state.cluster_id) if is_cluster_known(state.cluster_id) else ("name", name)
+        for name, state in clusters.items()
+    }
+    once = {ids[name]: name for name in sorted(clusters, reverse=True)}
+    names = {**{name: name for name in silent}, **{name: once[ids[name]] for name in clusters}}
     copies = [copy for name in once.values() for copy in _copies_on(name, clusters[name], patterns, names)]
     by_set: dict[str, list[TopicCopy]] = {}
     for copy in copies:

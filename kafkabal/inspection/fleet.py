@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from kafkabal.clusters.unknown_cluster_id import is_cluster_known
 from kafkabal.inspection.inspection import Inspection, Scored
 from kafkabal.inspection.partition_and_holder_figures import broker_figures, partition_figures
 from kafkabal.inspection.verdict import Severity, Verdict, judge
@@ -75,11 +76,12 @@ def worst_members_first(members: Iterable[Member]) -> tuple[Member, ...]:
 
 
 def profiles_of_one_cluster(members: Iterable[Member]) -> tuple[tuple[str, ...], ...]:
-    """Names of members that are the same cluster, by its id; each group has at least two."""
+    """Names of members that are the same cluster, by its id if that is known; each group has at least two."""
     names: dict[str, list[str]] = {}
     for member in members:
-        if member.inspection is not None:
-            names.setdefault(member.inspection.state.cluster_id, []).append(member.name)
+        cluster_id = "" if member.inspection is None else member.inspection.state.cluster_id
+        if is_cluster_known(cluster_id):
+            names.setdefault(cluster_id, []).append(member.name)
     return tuple(sorted(tuple(sorted(group)) for group in names.values() if len(group) > 1))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from kafkabal.clusters.unknown_cluster_id import is_cluster_known
 from kafkabal.inspection import Comparison, Inspection, compare, partition_figures
 from kafkabal.model import I64, ClusterState
 from kafkabal.reporting.plan_moves import FIRST_MOVES
@@ -43,7 +44,8 @@ def snapshot_diff_report(first: Inspection, second: Inspection, shown_rows: int 
 
 
 def _are_of_two_clusters(first: ClusterState, second: ClusterState) -> bool:
-    return bool(first.cluster_id and second.cluster_id and first.cluster_id != second.cluster_id)
+    known = [state.cluster_id for state in (first, second) if is_cluster_known(state.cluster_id)]
+    return len({*known}) == 2
 
 
 def _headline(found: Comparison) -> str:

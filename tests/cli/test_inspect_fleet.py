@@ -236,6 +236,22 @@ def test_data_sets_over_clusters(run_cli: Callable[..., Any], profiles: Path) ->
     assert (nothing.code, nothing.out.splitlines()[0]) == (0, "No topic matches no-such.")
 
 
+def test_imported_snapshots_are_different_clusters(run_cli: Callable[..., Any], profiles: Path, tmp_path: Path) -> None:
+    """Two without a known id are not taken for one, of which only the first would be shown."""
+    added = ""
+    for name in ("one", "two"):
+        text = tmp_path / f"{name}.txt"
+        text.write_text("Topic: images\tConfigs:\n\tTopic: images\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n")
+        out = str(tmp_path / f"{name}.jsonl")
+        assert run_cli("snapshot", "import", "--topics", str(text), "--out", out).code == 0
+        added += f"  {name}:\n    snapshot: {out}\n"
+    profiles.write_text(f"profiles:\n{added}")
+    for words in (["--topics", "images"], []):
+        assert "the same cluster" not in run_cli("inspect", "--all-profiles", *words).out
+    copies = json.loads(run_cli("inspect", "--all-profiles", "--topics", "images", "-o", "json").out)["copies"]
+    assert [copy["cluster"] for copy in copies] == ["one", "two"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -208,6 +208,21 @@ def test_incompatible_options_are_refused(
     assert message in refused.err + refused.out
 
 
+@pytest.mark.parametrize("cluster_id", ["imported", ""])
+def test_clusters_of_unknown_id_share_no_history(run_cli: Callable[..., Any], tmp_path: Path, cluster_id: str) -> None:
+    """The growth from one cluster to another would be nonsense: recording is refused, and what to do is said."""
+    for hour in (1, 5):
+        path = Path(snapshot(tmp_path, hour))
+        path.write_text(path.read_text().replace('"growing"', f'"{cluster_id}"'))
+        shown = run_cli("inspect", "--record", "--snapshot", str(path))
+        assert (shown.code, bool(shown.out)) == (1, True)
+        says = "a snapshot without a cluster id has no history: import it with --cluster-id ID"
+        assert f"history not recorded: {says}" in shown.err
+    assert not (tmp_path / "state" / "history").exists()
+    growth = run_cli("inspect", "--growth", "--snapshot", str(path))
+    assert (growth.code, says in growth.err) == (1, True)
+
+
 def test_a_page_plots_recorded_and_forecast_sizes(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """Each disk has a chart with both lines, the interval and the limit; 'advise' shows the same charts."""
     for hour in (1, 2, 3, 4):

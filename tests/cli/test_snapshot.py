@@ -60,6 +60,13 @@ def test_import_of_topics_and_log_dirs(run_cli: Callable[..., Any], texts: Path)
     assert state.replicas.size_bytes.tolist() == [7, -1, -1, -1]
 
 
+def test_a_snapshot_of_an_unknown_cluster_is_not_of_another_one(run_cli: Callable[..., Any], texts: Path) -> None:
+    """Without an id, it may be of the same cluster as a snapshot that has one."""
+    out = str(texts / "c.jsonl")
+    assert run_cli("snapshot", "import", "--topics", str(texts / "topics.txt"), "--out", out).code == 0
+    assert json.loads(run_cli("inspect", "diff", out, LOPSIDED, "-o", "json").out)["notes"] == []
+
+
 def test_import_of_an_assignment(run_cli: Callable[..., Any], texts: Path) -> None:
     """Of the output of --generate the current assignment is used; its brokers count as live."""
     out = texts / "c.jsonl"

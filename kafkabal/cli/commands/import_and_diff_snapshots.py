@@ -10,14 +10,13 @@ from kafkabal.atomic_files import STDOUT, check_replaceable
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import OUTPUT_SECTION, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
+from kafkabal.clusters.unknown_cluster_id import UNKNOWN_CLUSTER_ID
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
     from kafkabal.inspection import Inspection
-
-_IMPORTED = "imported"
 
 
 def diff(
@@ -70,8 +69,11 @@ def import_snapshot(
         Path | None, typer.Option("--log-dirs", metavar="FILE", help="Output of 'kafka-log-dirs --describe'.")
     ] = None,
     cluster_id: Annotated[
-        str, typer.Option("--cluster-id", metavar="ID", help="Cluster id, which these files do not contain.")
-    ] = _IMPORTED,
+        str,
+        typer.Option(
+            "--cluster-id", metavar="ID", help="Cluster id, which these files do not contain; a history needs it."
+        ),
+    ] = UNKNOWN_CLUSTER_ID,
 ) -> None:
     """Import a snapshot from the output of Kafka's own tools.
 

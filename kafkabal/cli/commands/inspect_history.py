@@ -145,8 +145,11 @@ def soonest_full(growth: "MeasuredGrowth") -> float | None:
 
 def no_history(state: "ClusterState", over_s: float, now_s: float, context: CommandContext) -> OperationError:
     """The error for a cluster without enough history in a period: none at all, only older, or only just begun."""
-    from kafkabal.history import HistoryFolder
+    from kafkabal.clusters.unknown_cluster_id import is_cluster_known
+    from kafkabal.history import UNKNOWN_CLUSTER, HistoryFolder
 
+    if not is_cluster_known(state.cluster_id):
+        return OperationError(UNKNOWN_CLUSTER)
     times = HistoryFolder(context.state_dir, state.cluster_id).times_s()
     what = f"no history of this cluster in the last {format_duration(over_s)}"
     again = "run 'kafkabal inspect --record' regularly, for example from cron every hour"
