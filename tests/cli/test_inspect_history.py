@@ -223,6 +223,13 @@ def test_clusters_of_unknown_id_share_no_history(run_cli: Callable[..., Any], tm
     assert (growth.code, says in growth.err) == (1, True)
 
 
+def test_growth_by_a_wrong_grouping_is_refused_at_once(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """A mistake on the command line is reported before the cluster is read, and records nothing."""
+    refused = run_cli("inspect", "--record", "--growth", "--by", "rack", "--snapshot", snapshot(tmp_path, 1))
+    assert (refused.code, "--growth cannot be combined with --by rack" in refused.err) == (2, True)
+    assert not (tmp_path / "state" / "history").exists()
+
+
 def test_a_page_plots_recorded_and_forecast_sizes(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """Each disk has a chart with both lines, the interval and the limit; 'advise' shows the same charts."""
     for hour in (1, 2, 3, 4):

@@ -268,7 +268,7 @@ def test_an_option_that_requires_another(
         assert f"error: {_long(option)} requires {mode}" in _refused(run_cli, words, option), option
 
 
-@pytest.mark.parametrize("option", ["--by rack", "--top 5"])
+@pytest.mark.parametrize("option", ["--by rack", "--top 5", "--topics images"])
 def test_options_of_rows_beside_nagios(run_cli: Callable[..., Any], option: str) -> None:
     """A monitoring plugin prints one line."""
     outcome = run_cli("inspect", *ON_SNAPSHOT, "--nagios", *option.split())

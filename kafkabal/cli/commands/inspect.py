@@ -65,7 +65,7 @@ _OF_SCORES: Final = (
     "--prometheus-query",
     "--prometheus-label",
 )
-"""What a forecast of disks does not ask for."""
+"""What forecasts of disks and copies of data sets do not ask for."""
 
 
 def inspect(
@@ -188,6 +188,8 @@ class _InspectOptions:
             raise UsageError("--save and --growth take one cluster", hint="choose it with --profile NAME")
         if self.measurements != MeasurementOptions():
             raise UsageError("--telemetry and --prometheus take one cluster", hint="choose it with --profile NAME")
+        if self.racks != RackOptions():
+            raise UsageError("--rack-level and --price-per-gb take one cluster", hint="choose it with --profile NAME")
         return FleetOptions(
             by=self.by,
             shown_rows=self.top,
@@ -204,14 +206,16 @@ def _checked(
     """Check that the options can be combined; returns the timeout of ``--nagios`` in seconds."""
     checks.check_effect(context)
     checks.thresholds()
-    options.history.check(context, nagios=checks.nagios)
+    options.history.check(options.by, context, nagios=checks.nagios)
     options.racks.check(options.by, context)
     if checks.nagios and checks.check:
         raise UsageError("--nagios and --check cannot be combined", hint="--nagios has exit codes of its own")
     if checks.nagios and (output.output is not Format.TABLE or output.output_file is not None):
         raise UsageError("--nagios has its own output format", hint="remove -o and --output-file")
     if checks.nagios:
-        refuse_beside("--nagios", _OF_ROWS, context)
+        refuse_beside("--nagios", (*_OF_ROWS, "--topics"), context)
+    if "--topics" in context.given:
+        refuse_beside("--topics", _OF_ROWS if checks.check else (*_OF_ROWS, *_OF_SCORES, "--sample"), context)
     if options.history.growth and not checks.check:
         refuse_beside("--growth", _OF_SCORES if options.save is not None else (*_OF_SCORES, "--sample"), context)
     return checks.limit_s(options.sample_s)

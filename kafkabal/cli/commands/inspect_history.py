@@ -8,6 +8,7 @@ import typer
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.options_without_effect import refuse_without
 from kafkabal.errors import ExitCode, OperationError, OutputError, UsageError
+from kafkabal.reporting.inspection.grouping import GROWTH_GROUPINGS, Grouping
 from kafkabal.units import format_duration, parse_positive_duration
 from kafkabal.wording import first_of
 
@@ -64,18 +65,21 @@ class HistoryOptions:
         ),
     ] = None
 
-    def check(self, context: CommandContext, *, nagios: bool) -> None:
+    def check(self, by: Grouping | None, context: CommandContext, *, nagios: bool) -> None:
         """Check that the options can be combined.
 
         Raises
         ------
         UsageError
-            If one has no effect.
+            If one has no effect, or growth is not measured by that grouping.
         """
         if not self.growth:
             refuse_without("--growth", ["--over", "--full-within"], context)
         if self.growth and nagios:
             raise UsageError("--growth and --nagios cannot be combined", hint="--full-within TIME sets the exit code")
+        if self.growth and by is not None and by not in GROWTH_GROUPINGS:
+            hint = f"choose from: {', '.join(GROWTH_GROUPINGS)}"
+            raise UsageError(f"--growth cannot be combined with --by {by}", hint=hint)
 
     @property
     def is_wanted(self) -> bool:

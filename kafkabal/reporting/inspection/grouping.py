@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 
 class Grouping(StrEnum):
@@ -13,3 +14,7 @@ class Grouping(StrEnum):
     RACK = "rack"
     TOPIC = "topic"
     PARTITION = "partition"
+
+
+GROWTH_GROUPINGS: Final = (Grouping.BROKER, Grouping.LOG_DIR, Grouping.TOPIC)
+"""Those that growth is measured by."""

@@ -10,7 +10,6 @@ from typing import Final
 
 import numpy as np
 
-from kafkabal.errors import UsageError
 from kafkabal.history import (
     FARTHEST_FULL_S,
     HolderGrowth,
@@ -35,7 +34,6 @@ from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone,
 from kafkabal.units import DAY_S, format_bytes, format_duration
 from kafkabal.wording import counted_noun, first_brokers, first_of
 
-GROWTH_GROUPINGS: Final = (Grouping.BROKER, Grouping.LOG_DIR, Grouping.TOPIC)
 _SHOWN_TOPICS: Final = 20
 """Rows: with headline and header they fill a terminal of 24 lines."""
 
@@ -53,19 +51,10 @@ def growth_report(
     Parameters
     ----------
     by
-        One of :data:`GROWTH_GROUPINGS`.
+        One of :data:`~kafkabal.reporting.inspection.grouping.GROWTH_GROUPINGS`.
     full_within_s
         A disk that is full sooner is highlighted.
-
-    Raises
-    ------
-    UsageError
-        If growth does not support that grouping.
     """
-    if by not in GROWTH_GROUPINGS:
-        raise UsageError(
-            f"--growth cannot be combined with --by {by}", hint=f"choose from: {', '.join(GROWTH_GROUPINGS)}"
-        )
     dirs = _dirs(growth)
     brokers = broker_growth(growth.state, dirs, growth.partitions)
     if by is Grouping.TOPIC:
