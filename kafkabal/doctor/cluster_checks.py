@@ -13,7 +13,7 @@ from kafkabal.config import ConnectionSettings
 from kafkabal.doctor.check_result import CheckResult, CheckStatus, failed
 from kafkabal.doctor.permission_checks import check_permissions
 from kafkabal.doctor.purpose import Purpose
-from kafkabal.errors import KafkabalError, UnreachableError
+from kafkabal.errors import KafkabalError, UnreachableError, UsageError
 from kafkabal.units import format_duration
 from kafkabal.wording import first_of
 
@@ -56,6 +56,25 @@ def check_kafka(
         yield from _guarded(_CLUSTER, "clock", lambda: [_check_clock(cluster, clock)])
         yield from _guarded(_CLUSTER, "lock", lambda: [_check_lock(cluster)])
         yield from check_permissions(cluster, purposes)
+
+
+def check_back_end(open_it: Callable[[], Cluster], deadline_s: float) -> Iterator[CheckResult]:
+    """Check a cluster that is not found through bootstrap servers: whether it opens, and what it offers.
+
+    Raises
+    ------
+    UsageError
+        If its address is malformed.
+    """
+    try:
+        cluster = open_it()
+    except UsageError:
+        raise
+    except KafkabalError as error:
+        yield failed(_NETWORK, "open the cluster", error)
+        return
+    with cluster:
+        yield from check_cluster(cluster, deadline_s)
 
 
 def check_cluster(cluster: Cluster, deadline_s: float) -> Iterator[CheckResult]:

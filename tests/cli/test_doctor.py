@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from kafkabal.errors import ExitCode
+import kafkabal.clusters as clusters_room
+from kafkabal.errors import ExitCode, UnreachableError
 
 
 def test_without_a_cluster_only_the_host_is_checked(run_cli: Callable[..., Any]) -> None:
@@ -33,6 +34,20 @@ def test_a_cluster_that_does_not_answer(run_cli: Callable[..., Any]) -> None:
     ]
     assert all("connection refused" in check["detail"] and check["hint"] for check in servers)
     assert document["checks"][-1]["status"] == "not checked"
+
+
+def test_a_zookeeper_that_does_not_answer(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a finding beside those of this host, not the end of all checks."""
+
+    def silent(*_: Any) -> None:
+        raise UnreachableError("ZooKeeper at zk:1 did not respond", hint="check the address")
+
+    monkeypatch.setattr(clusters_room, "connect", silent)
+    found = run_cli("doctor", "--zookeeper", "zk:1", "-o", "json")
+    assert found.code == ExitCode.FINDINGS
+    first, *others = json.loads(found.out)["checks"]
+    assert (first["area"], first["detail"]) == ("network", "ZooKeeper at zk:1 did not respond")
+    assert {check["area"] for check in others} == {"host"}
 
 
 def test_hints_are_printed_below_the_table(run_cli: Callable[..., Any]) -> None:

@@ -56,9 +56,11 @@ def doctor(
 
 
 def _checks(context: CommandContext, settings: Settings, purposes: "Collection[Purpose]") -> "Iterator[CheckResult]":
+    from functools import partial
+
     from kafkabal.clusters import ReadRequest, SystemClock, connect
     from kafkabal.config import ConnectionSettings, cluster_address
-    from kafkabal.doctor import check_cluster, check_extras, check_folders, check_kafka
+    from kafkabal.doctor import check_back_end, check_extras, check_folders, check_kafka
 
     folders = {"state": context.state_dir, "cache": context.cache_dir, "config": context.config_dir}
     yield from check_folders(folders, may_be_read_only={"config"})
@@ -71,5 +73,4 @@ def _checks(context: CommandContext, settings: Settings, purposes: "Collection[P
     if isinstance(address, ConnectionSettings):
         yield from check_kafka(address, purposes, clock, deadline_s)
         return
-    with connect(address, clock) as cluster:
-        yield from check_cluster(cluster, deadline_s)
+    yield from check_back_end(partial(connect, address, clock), deadline_s)
