@@ -31,9 +31,9 @@ from .librdkafka_config import connection_of as connection_of
 from .librdkafka_config import librdkafka_settings as librdkafka_settings
 from .profile_disks import with_profile_disks as with_profile_disks
 from .profiles import DEFAULT_PROFILE as DEFAULT_PROFILE
+from .profiles import ProfilesFile as ProfilesFile
 from .profiles import find_profile as find_profile
 from .profiles import load_profile as load_profile
-from .profiles import profile_in_use as profile_in_use
 from .profiles import profile_names as profile_names
 from .profiles import read_profiles as read_profiles
 from .redacted_properties import properties_without_secrets as properties_without_secrets

@@ -50,7 +50,7 @@ def add_profile(profiles_file: Path, name: str, settings: Mapping[str, str]) -> 
     """
     _check_name(name)
     _check_settings(settings)
-    known = read_profiles(profiles_file)
+    known = read_profiles(profiles_file).profiles
     if name in known:
         raise UsageError(f"profile already exists: {name!r}", hint=f"edit {profiles_file}, or choose another name")
     text = read_text(profiles_file) if profiles_file.exists() else ""
@@ -74,7 +74,7 @@ def use_profile(profiles_file: Path, name: str) -> None:
     OutputError
         If the file cannot be written.
     """
-    known = read_profiles(profiles_file)
+    known = read_profiles(profiles_file).profiles
     if name not in known:
         raise ConfigError(
             f"{profiles_file}: unknown profile: {name!r}",

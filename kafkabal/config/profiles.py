@@ -11,6 +11,7 @@ other clusters.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from kafkabal.config.settings import KEYS, Profile
@@ -26,6 +27,52 @@ _SEVERAL = "profiles"
 _USE = "use"
 
 
+@dataclass(frozen=True, slots=True)
+class ProfilesFile:
+    """The user's profiles file, read once: parsing that of a thousand clusters takes a twentieth of a second."""
+
+    path: Path
+    profiles: Mapping[str, Profile]
+    """By name, in file order; an invalid one is included, with its problem."""
+    use: YamlNode | None
+    """The name of the default profile, as written; None if it is not named."""
+    is_there: bool
+    """Whether the file exists."""
+
+    @property
+    def in_use(self) -> str:
+        """Name of the default profile; if it is ``default``, there may be no such profile.
+
+        Raises
+        ------
+        InputFileError
+            If ``use`` names no profile.
+        """
+        if self.use is None:
+            return DEFAULT_PROFILE
+        name = text(self.use)
+        if name not in self.profiles:
+            raise self.use.error(f"unknown profile: {name!r}", hint="choose one with 'kafkabal profiles use NAME'")
+        return name
+
+    def find(self, chosen: str | None) -> Profile | None:
+        """The profile of this name, perhaps with a problem; for None the default one, if there is any.
+
+        Raises
+        ------
+        ConfigError
+            If the profile is unknown.
+        """
+        if chosen is None:
+            return self.profiles.get(self.in_use)
+        if not self.is_there:
+            raise ConfigError(
+                f"unknown profile: {chosen!r} ({self.path} does not exist)",
+                hint="add one: kafkabal profiles add NAME -b HOST:PORT",
+            )
+        return _pick(self.profiles, chosen, str(self.path))
+
+
 def default_profiles_file() -> Path:
     """Path of the user's profiles file on this system."""
     from platformdirs import user_config_path
@@ -33,14 +80,16 @@ def default_profiles_file() -> Path:
     return user_config_path("kafkabal") / "profiles.yaml"
 
 
-def load_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
+def load_profile(chosen: str | None, profiles_file: Path | ProfilesFile) -> Profile | None:
     """Read the chosen profile.
 
     Parameters
     ----------
     chosen
         A name in ``profiles_file``, or another file as ``FILE`` or ``FILE#NAME``. None takes the default one, see
-        :func:`profile_in_use`.
+        :attr:`ProfilesFile.in_use`.
+    profiles_file
+        Its path, or what was read of it.
 
     Raises
     ------
@@ -55,19 +104,14 @@ def load_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
     return profile
 
 
-def find_profile(chosen: str | None, profiles_file: Path) -> Profile | None:
+def find_profile(chosen: str | None, profiles_file: Path | ProfilesFile) -> Profile | None:
     """Like :func:`load_profile`, but an invalid profile is returned with its problem."""
-    if chosen is None:
-        return read_profiles(profiles_file).get(profile_in_use(profiles_file))
-    if _is_file(chosen):
+    if chosen is not None and _is_file(chosen):
         file, _, name = chosen.partition("#")
-        return _pick(_profiles(expand_home(Path(file))), name or None, file)
-    if not _is_there(profiles_file):
-        raise ConfigError(
-            f"unknown profile: {chosen!r} ({profiles_file} does not exist)",
-            hint="add one: kafkabal profiles add NAME -b HOST:PORT",
-        )
-    return _pick(_profiles(profiles_file), chosen, str(profiles_file))
+        path = expand_home(Path(file))
+        return _pick(_profiles_of(_checked(read_yaml(path)), path), name or None, file)
+    known = read_profiles(profiles_file) if isinstance(profiles_file, Path) else profiles_file
+    return known.find(chosen)
 
 
 def profile_names(profiles_file: Path) -> tuple[str, ...]:
@@ -78,39 +122,21 @@ def profile_names(profiles_file: Path) -> tuple[str, ...]:
     InputFileError
         If the file cannot be read or is malformed.
     """
-    return tuple(sorted(read_profiles(profiles_file)))
+    return tuple(sorted(read_profiles(profiles_file).profiles))
 
 
-def read_profiles(profiles_file: Path) -> Mapping[str, Profile]:
-    """The profiles in the user's profiles file by name, in file order; none if the file does not exist.
-
-    An invalid profile is included, with its problem.
+def read_profiles(profiles_file: Path) -> ProfilesFile:
+    """The user's profiles file; without profiles if it does not exist.
 
     Raises
     ------
     InputFileError
         If the file cannot be read or is malformed.
     """
-    return _profiles(profiles_file) if _is_there(profiles_file) else {}
-
-
-def profile_in_use(profiles_file: Path) -> str:
-    """Name of the default profile; if it is ``default``, there may be no such profile.
-
-    Raises
-    ------
-    InputFileError
-        If the file cannot be read or is malformed, or ``use`` names no profile in it.
-    """
-    if not _is_there(profiles_file):
-        return DEFAULT_PROFILE
-    used = _top(profiles_file).get(_USE)
-    if used is None:
-        return DEFAULT_PROFILE
-    name = text(used)
-    if name not in _profiles(profiles_file):
-        raise used.error(f"unknown profile: {name!r}", hint="choose one with 'kafkabal profiles use NAME'")
-    return name
+    if not exists(profiles_file, hint="set HOME or XDG_CONFIG_HOME to a folder of this user"):
+        return ProfilesFile(profiles_file, {}, use=None, is_there=False)
+    top = _checked(read_yaml(profiles_file))
+    return ProfilesFile(profiles_file, _profiles_of(top, profiles_file), use=top.get(_USE), is_there=True)
 
 
 def parse_profiles(text: str, path: Path) -> Mapping[str, Profile]:
@@ -124,20 +150,12 @@ def parse_profiles(text: str, path: Path) -> Mapping[str, Profile]:
     return _profiles_of(_checked(parse_yaml(text, str(path))), path)
 
 
-def _is_there(profiles_file: Path) -> bool:
-    return exists(profiles_file, hint="set HOME or XDG_CONFIG_HOME to a folder of this user")
-
-
 def _is_file(chosen: str) -> bool:
     return "/" in chosen or chosen.partition("#")[0].endswith(_FILE_ENDINGS)
 
 
-def _profiles(path: Path) -> Mapping[str, Profile]:
-    """Profiles of a file by name; a single unnamed one is called ``default``."""
-    return _profiles_of(_top(path), path)
-
-
 def _profiles_of(top: Mapping[str, YamlNode], path: Path) -> Mapping[str, Profile]:
+    """Profiles of a file by name; a single unnamed one is called ``default``."""
     if not top:
         return {}
     if _SEVERAL not in top:
@@ -149,12 +167,8 @@ def _profiles_of(top: Mapping[str, YamlNode], path: Path) -> Mapping[str, Profil
     return {name: _profile(name, path, node) for name, node in several.items()}
 
 
-def _top(path: Path) -> Mapping[str, YamlNode]:
-    """The top-level entries of a profiles file, by key."""
-    return _checked(read_yaml(path))
-
-
 def _checked(root: YamlNode) -> Mapping[str, YamlNode]:
+    """The top-level entries of a profiles file, by key."""
     return check_keys(root, {_SEVERAL, _USE} | {key.name for key in KEYS}, "a profile")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from kafkabal.config.profiles import load_profile
+from kafkabal.config.profiles import ProfilesFile, load_profile
 from kafkabal.config.settings import KEYS, Key, Profile, Settings
 from kafkabal.config.yaml_document import Place, YamlNode
 from kafkabal.errors import UsageError
@@ -18,7 +18,7 @@ _LIVE_KEYS = ("bootstrap_servers", "zookeeper")
 _CONNECTION_KEYS = ("command_config", "bootstrap_controllers", "broker_timeout")
 
 
-def resolve(flags: Mapping[str, Given], *, environ: Mapping[str, str], profiles_file: Path) -> Settings:
+def resolve(flags: Mapping[str, Given], *, environ: Mapping[str, str], profiles_file: Path | ProfilesFile) -> Settings:
     """Merge flags, environment variables and profile.
 
     Parameters
@@ -29,7 +29,7 @@ def resolve(flags: Mapping[str, Given], *, environ: Mapping[str, str], profiles_
     environ
         Environment variables; an empty one of ours is refused.
     profiles_file
-        The user's profiles file, see :func:`~kafkabal.config.profiles.default_profiles_file`.
+        The user's profiles file, see :func:`~kafkabal.config.profiles.default_profiles_file`, or what was read of it.
 
     Raises
     ------

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kafkabal.config import KEYS, Profile, Settings, YamlNode
+from kafkabal.config import KEYS, Profile, ProfilesFile, Settings, YamlNode
 from kafkabal.errors import UsageError
 from kafkabal.reporting.config_report import setting_text, shown_setting
 from kafkabal.reporting.report import Column, Report, Table, Tone, ValueKind
-from kafkabal.wording import counted_noun
+from kafkabal.wording import counted_noun, first_of
 
 _CLUSTER_KEYS = ("bootstrap_servers", "zookeeper", "snapshot", "command_config")
 _HIDDEN = "(hidden)"
@@ -28,8 +28,9 @@ class ProfileCheck:
     problem: str | None = None
 
 
-def profiles_report(profiles: Mapping[str, Profile], in_use: str, path: Path) -> Report:
+def profiles_report(file: ProfilesFile) -> Report:
     """One row per profile, in file order."""
+    profiles, in_use, path = file.profiles, file.in_use, file.path
     names = list(profiles)
     clusters = [_cluster(profile) for profile in profiles.values()]
     problems = {
@@ -38,7 +39,7 @@ def profiles_report(profiles: Mapping[str, Profile], in_use: str, path: Path) ->
     count = f"{counted_noun(len(names), 'profile')} in {path}"
     return Report(
         command="profiles list",
-        headline=count if names else f"No profiles: {path} {'is empty' if path.exists() else 'does not exist'}.",
+        headline=count if names else f"No profiles: {path} {'is empty' if file.is_there else 'does not exist'}.",
         tables=(
             Table(
                 key="profiles",
@@ -106,7 +107,7 @@ def check_report(checks: Sequence[ProfileCheck], in_use: str) -> Report:
     counted = counted_noun(len(rows), "profile")
     return Report(
         command="profiles check",
-        headline=f"{counted}: {len(failed)} failed ({', '.join(failed)})."
+        headline=f"{counted}: {len(failed)} failed ({first_of(failed)})."
         if failed
         else f"{counted}: all clusters respond.",
         tone=Tone.BAD if failed else Tone.GOOD,

@@ -9,7 +9,11 @@ from typing import Any
 
 import pytest
 
+from kafkabal.config import profiles as profiles_module
+from kafkabal.config.yaml_document import read_yaml
+
 SNAPSHOTS = Path(__file__).parent / "snapshots"
+EVEN = str(SNAPSHOTS / "even.jsonl")
 
 
 @pytest.fixture
@@ -103,6 +107,29 @@ def test_long_lists_of_names_are_cut(run_cli: Callable[..., Any], profiles: Path
     profiles.write_text("profiles:\n" + "".join(f"  p{n:02}: {{tolerance: 5%}}\n" for n in range(20)))
     for words in (["inspect", "--profile", "zzz*"], ["profiles", "use", "zzz"], ["profiles", "show", "zzz"]):
         assert "p00, p01, p02, p03, p04 and 15 more" in run_cli(*words).err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["inspect", "--all-profiles"], ["inspect", "--snapshot", EVEN], ["profiles", "list"], ["profiles", "check"]],
+)
+def test_a_file_of_many_clusters_is_read_once(
+    run_cli: Callable[..., Any], profiles: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    """Read again for each of a thousand clusters, it takes longer than all of them may take to respond."""
+    profiles.write_text("profiles:\n" + "".join(f"  p{n}: {{snapshot: {EVEN}}}\n" for n in range(3)))
+    read: list[Path] = []
+    monkeypatch.setattr(profiles_module, "read_yaml", lambda path: read.append(path) or read_yaml(path))
+    assert run_cli(*words).code == 0
+    assert read == [profiles]
+
+
+def test_the_headline_of_check_names_the_first_few(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """Twenty names of clusters that failed are not one sentence; the notes have all with their reasons."""
+    profiles.write_text("profiles:\n" + "".join(f"  p{n:02}: {{snapshot: none}}\n" for n in range(20)))
+    shown = run_cli("profiles", "check").out
+    assert shown.startswith("20 profiles: 20 failed (p00, p01, p02, p03, p04 and 15 more).\n")
+    assert "p19: " in shown
 
 
 def test_values_that_look_like_yaml_survive(run_cli: Callable[..., Any], tmp_path: Path) -> None:

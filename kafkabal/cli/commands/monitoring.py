@@ -168,12 +168,14 @@ def _steps(out: Path, textfiles: str, profiles: tuple[str, ...], profiles_file: 
 
 
 def _profiles(given: list[str] | None, context: CommandContext) -> tuple[str, ...]:
-    path = context.config_dir / PROFILES_FILE
-    known = all_profile_names(path)
-    chosen = matching_profile_names(given, known, path) if given else known
+    from kafkabal.config import read_profiles
+
+    known = read_profiles(context.config_dir / PROFILES_FILE)
+    every = all_profile_names(known)
+    chosen = matching_profile_names(given, known) if given else every
     for name in chosen:
-        if name not in known:  # a file: units are named by profiles
-            raise UsageError(f"--profile: unknown profile: {name!r}", hint=f"choose from: {first_of(sorted(known))}")
+        if name not in every:  # a file: units are named by profiles
+            raise UsageError(f"--profile: unknown profile: {name!r}", hint=f"choose from: {first_of(every)}")
     return chosen
 
 

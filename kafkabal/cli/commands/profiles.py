@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.cli.framework.chosen_clusters import ChosenClusters, run_on_each
+from kafkabal.cli.framework.chosen_clusters import ChosenClusters, all_profile_names, run_on_each
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import PROFILES_FILE
 from kafkabal.cli.framework.repeated_options import each_key_once
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions
 from kafkabal.cli.framework.show_report import show_report
-from kafkabal.errors import ConfigError, ExitCode, KafkabalError, UsageError
+from kafkabal.errors import ExitCode, KafkabalError, UsageError
 from kafkabal.units import parse_positive_duration
 
 if TYPE_CHECKING:
@@ -36,11 +36,10 @@ def list_profiles(context: CommandContext, output: Output) -> None:
 
       kafkabal profiles list -o json
     """
-    from kafkabal.config import profile_in_use, read_profiles
+    from kafkabal.config import read_profiles
     from kafkabal.reporting.profiles_report import profiles_report
 
-    path = _file(context)
-    show_report(profiles_report(read_profiles(path), profile_in_use(path), path), output, context)
+    show_report(profiles_report(read_profiles(_file(context))), output, context)
 
 
 def show(context: CommandContext, name: NameArgument, output: Output) -> None:
@@ -106,18 +105,20 @@ def check(
     """
     from functools import partial
 
-    from kafkabal.config import find_profile, profile_in_use
+    from kafkabal.config import find_profile, read_profiles
     from kafkabal.reporting.profiles_report import ProfileCheck, check_report
 
-    wanted = tuple(dict.fromkeys(names or ())) or _all_names(context)
+    known = read_profiles(_file(context))
+    wanted = tuple(dict.fromkeys(names or ())) or all_profile_names(known)
     for name in wanted:
-        find_profile(name, _file(context))  # an unknown name is a typing error on the command line, not in the file
-    found = run_on_each(wanted, partial(_try_cluster, context=context), timeout_s)
+        find_profile(name, known)  # an unknown name is a typing error on the command line, not in the file
+    chosen = ChosenClusters(flags={}, known=known)
+    found = run_on_each(wanted, partial(_try_cluster, chosen=chosen, context=context), timeout_s)
     checks = [
         ProfileCheck(name=name, problem=outcome.message) if isinstance(outcome, KafkabalError) else outcome
         for name, outcome in found.items()
     ]
-    show_report(check_report(checks, profile_in_use(_file(context))), output, context)
+    show_report(check_report(checks, known.in_use), output, context)
     return ExitCode.FINDINGS if any(each.problem for each in checks) else ExitCode.DONE
 
 
@@ -187,15 +188,6 @@ def _file(context: CommandContext) -> Path:
     return context.config_dir / PROFILES_FILE
 
 
-def _all_names(context: CommandContext) -> tuple[str, ...]:
-    from kafkabal.config import profile_names
-
-    names = profile_names(_file(context))
-    if not names:
-        raise ConfigError(f"no profiles: {_file(context)}", hint="add one: kafkabal profiles add NAME -b HOST:PORT")
-    return names
-
-
 def _profile(name: str, context: CommandContext) -> "Profile":
     from kafkabal.config import load_profile
 
@@ -204,7 +196,7 @@ def _profile(name: str, context: CommandContext) -> "Profile":
     return profile
 
 
-def _try_cluster(name: str, context: CommandContext) -> "ProfileCheck":
+def _try_cluster(name: str, chosen: ChosenClusters, context: CommandContext) -> "ProfileCheck":
     """Ask the cluster of a profile for its id and its brokers, and look up the profile's scores."""
     from dataclasses import replace
 
@@ -213,7 +205,7 @@ def _try_cluster(name: str, context: CommandContext) -> "ProfileCheck":
     from kafkabal.config import cluster_address
     from kafkabal.reporting.profiles_report import ProfileCheck
 
-    settings = ChosenClusters(flags={}).settings_of(name, replace(context, quiet=True))
+    settings = chosen.settings_of(name, replace(context, quiet=True))
     started_s = context.monotonic()
     with connect(cluster_address(settings)) as cluster:
         cluster_id, brokers = cluster.cluster_id(), len(cluster.broker_ids())

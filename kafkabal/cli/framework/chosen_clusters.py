@@ -12,10 +12,8 @@ from kafkabal.errors import ConfigError, UsageError
 from kafkabal.wording import first_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kafkabal.cli.framework.command_context import CommandContext
-    from kafkabal.config import Settings
+    from kafkabal.config import ProfilesFile, Settings
     from kafkabal.errors import KafkabalError
 
 T = TypeVar("T")
@@ -34,6 +32,8 @@ class ChosenClusters:
     profiles: tuple[str, ...] = ()
     flags: Mapping[str, Any]
     """Values from the command line, by key."""
+    known: ProfilesFile | None = None
+    """The user's profiles file, read once for all clusters."""
 
     def settings_of(self, profile: str, context: CommandContext) -> Settings:
         """The settings of one of several profiles.
@@ -46,7 +46,7 @@ class ChosenClusters:
         from dataclasses import replace
 
         environ = {name: text for name, text in context.environ.items() if name not in _naming_variables()}
-        return command_settings({**self.flags, "profile": profile}, replace(context, environ=environ))
+        return command_settings({**self.flags, "profile": profile}, replace(context, environ=environ), self.known)
 
 
 def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> ChosenClusters:
@@ -57,7 +57,7 @@ def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> Chosen
     UsageError
         If a pattern matches nothing, or several profiles are combined with a setting that names one cluster.
     """
-    from kafkabal.config import PROFILE_VARIABLE, profile_names
+    from kafkabal.config import PROFILE_VARIABLE, read_profiles
 
     profiles_file = context.config_dir / PROFILES_FILE
     given = tuple(flags.get("profiles") or ())
@@ -65,7 +65,8 @@ def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> Chosen
     if flags.get("all_profiles"):
         if given:
             raise UsageError("--all-profiles and --profile cannot be combined")
-        names = all_profile_names(profiles_file)
+        known = read_profiles(profiles_file)
+        names = all_profile_names(known)
     else:
         pattern = context.environ.get(PROFILE_VARIABLE, "")
         if not given and _is_pattern(pattern):
@@ -74,7 +75,8 @@ def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> Chosen
             return ChosenClusters(
                 one=command_settings({**rest, "profile": given[0] if given else None}, context), flags=rest
             )
-        names = matching_profile_names(given, profile_names(profiles_file), profiles_file)
+        known = read_profiles(profiles_file)
+        names = matching_profile_names(given, known)
     named = next((key for key in _NAMING if rest.get(key)), None)
     if named is not None:
         flag = "--bootstrap-server" if named == "bootstrap_servers" else f"--{named.replace('_', '-')}"
@@ -82,7 +84,7 @@ def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> Chosen
     ignored = [name for name in _naming_variables() if name in context.environ]
     if ignored:
         context.warn(f"{', '.join(ignored)} ignored: each profile names its cluster")
-    return ChosenClusters(profiles=names, flags=rest)
+    return ChosenClusters(profiles=names, flags=rest, known=known)
 
 
 def run_on_each(names: Sequence[str], task: Callable[[str], T], limit_s: float) -> dict[str, T | KafkabalError]:
@@ -94,23 +96,20 @@ def run_on_each(names: Sequence[str], task: Callable[[str], T], limit_s: float) 
     return run_all({name: partial(task, name) for name in names}, Deadline(limit_s, SystemClock()))
 
 
-def all_profile_names(profiles_file: Path) -> tuple[str, ...]:
-    """Names of all profiles.
+def all_profile_names(known: ProfilesFile) -> tuple[str, ...]:
+    """Names of all profiles, sorted.
 
     Raises
     ------
     ConfigError
         If there are none.
     """
-    from kafkabal.config import profile_names
-
-    names = profile_names(profiles_file)
-    if not names:
-        raise ConfigError(f"no profiles: {profiles_file}", hint="add one: kafkabal profiles add NAME -b HOST:PORT")
-    return names
+    if not known.profiles:
+        raise ConfigError(f"no profiles: {known.path}", hint="add one: kafkabal profiles add NAME -b HOST:PORT")
+    return tuple(sorted(known.profiles))
 
 
-def matching_profile_names(given: Sequence[str], known: Sequence[str], profiles_file: Path) -> tuple[str, ...]:
+def matching_profile_names(given: Sequence[str], known: ProfilesFile) -> tuple[str, ...]:
     """All known profile names that match, without duplicates, in the given order; paths of other files stay unchanged.
 
     Raises
@@ -119,17 +118,18 @@ def matching_profile_names(given: Sequence[str], known: Sequence[str], profiles_
         If a name is unknown, or a pattern matches none.
     """
     found: dict[str, None] = {}
+    every = sorted(known.profiles)
     for text in given:
         if not text.strip():
             raise UsageError("--profile: empty value", hint="leave it out, or see whether a variable in it is set")
         if _is_file(text):
             found[text] = None
             continue
-        names = [name for name in known if fnmatchcase(name, text)] if _is_pattern(text) else [text]
-        if not names or (not _is_pattern(text) and text not in known):
+        names = [name for name in every if fnmatchcase(name, text)] if _is_pattern(text) else [text]
+        if not names or (not _is_pattern(text) and text not in known.profiles):
             raise UsageError(
                 f"--profile: {'no profile matches' if _is_pattern(text) else 'unknown profile:'} {text!r}",
-                hint=f"choose from: {first_of(sorted(known))}" if known else f"{profiles_file} has none",
+                hint=f"choose from: {first_of(every)}" if every else f"{known.path} has none",
             )
         found |= dict.fromkeys(names)
     return tuple(found)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kafkabal.cli.framework.command_context import CommandContext
-    from kafkabal.config import Settings
+    from kafkabal.config import ProfilesFile, Settings
 
 
 PROFILES_FILE: Final = "profiles.yaml"
@@ -29,7 +29,11 @@ _PROPOSED: Final = re.compile(r"'(kafkabal (?:rebalance|inspect)\b[^'\n]*)'")
 
 
 def command_settings(
-    flags: Mapping[str, Any], context: CommandContext, *, may_need_no_cluster: bool = False
+    flags: Mapping[str, Any],
+    context: CommandContext,
+    profiles: ProfilesFile | None = None,
+    *,
+    may_need_no_cluster: bool = False,
 ) -> Settings:
     """Combine flags, environment and profile.
 
@@ -38,6 +42,8 @@ def command_settings(
 
     Parameters
     ----------
+    profiles
+        The user's profiles file, for a command that has read it already.
     may_need_no_cluster
         The command calls :func:`report_chosen_sandbox` itself once it needs a cluster.
 
@@ -48,7 +54,7 @@ def command_settings(
     """
     from kafkabal.config import resolve
 
-    profiles_file = context.config_dir / PROFILES_FILE
+    profiles_file = profiles or context.config_dir / PROFILES_FILE
     settings = resolve(flags, environ=context.environ, profiles_file=profiles_file)
     if "bootstrap_servers" not in flags or names_cluster(settings) or settings.profile is not None:
         return settings
@@ -73,7 +79,7 @@ def report_chosen_sandbox(settings: Settings, context: CommandContext) -> None:
 
 def cluster_options(settings: Settings, context: CommandContext) -> str:
     """Options with which another command finds the same cluster; empty if it needs none."""
-    from kafkabal.config import DEFAULT_PROFILE, PROFILE_VARIABLE, profile_in_use
+    from kafkabal.config import DEFAULT_PROFILE, PROFILE_VARIABLE, read_profiles
 
     flags = []
     for field, flag in _CLUSTER_FLAGS.items():
@@ -87,7 +93,9 @@ def cluster_options(settings: Settings, context: CommandContext) -> str:
         if not own:
             name = str(profile.path) if is_default else f"{profile.path}#{profile.name}"
             flags.append(f"--profile {shlex.quote(name)}")
-        elif not is_default or PROFILE_VARIABLE in context.environ or profile_in_use(profile.path) != profile.name:
+        elif (
+            not is_default or PROFILE_VARIABLE in context.environ or read_profiles(profile.path).in_use != profile.name
+        ):
             flags.append(f"--profile {shlex.quote(profile.name)}")
     return " ".join(flags)
 
