@@ -75,9 +75,9 @@ def advise_relief(
     Raises
     ------
     UsageError
-        If the broker is unknown.
+        If the broker is unknown or dead.
     ConfigError
-        If no volume's size of a live broker is known.
+        If no volume's size of the broker, or of any live one, is known.
     """
     dirs = state.log_dirs
     capacity, logs, used = dir_capacity_bytes(state), _logs(state), _used(state)
@@ -86,9 +86,12 @@ def advise_relief(
         row = state.brokers.index_of(broker)
         if row < 0:
             raise UsageError(f"--broker: unknown broker: {broker}", hint="see 'kafkabal inspect'")
+        if not state.brokers.is_live[row]:
+            raise UsageError(f"--broker: broker {broker} is dead", hint="choose a live one, see 'kafkabal inspect'")
         may &= dirs.broker == row
     if not may.any():
-        raise ConfigError("no live broker has a disk of known size", hint="set 'capacity' in the profile")
+        whose = "no live broker has a disk" if broker is None else f"broker {broker} has no disk"
+        raise ConfigError(f"{whose} of known size", hint="set 'capacity' in the profile")
     fullest = int(np.flatnonzero(may)[np.argmax(used[may] / capacity[may])])
     on_volume = dirs.volume == dirs.volume[fullest]
     held = state.replicas.log_dir

@@ -131,6 +131,21 @@ def test_disks_of_dead_brokers_are_not_relieved(run_cli: Callable[..., Any], tmp
     assert "no live broker has a disk of known size" in refused.err
 
 
+def test_a_broker_that_cannot_be_relieved_is_named(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """The error is about the requested broker: other disks may be known."""
+    disk = LogDirRow(path="/d", total_bytes=GB, usable_bytes=0)
+    rows = [
+        BrokerRow(broker=1, log_dirs=[disk]),
+        BrokerRow(broker=2, state="dead", log_dirs=[disk]),
+        BrokerRow(broker=3, log_dirs=[LogDirRow(path="/d")]),
+    ]
+    path = tmp_path / "mixed.jsonl"
+    write_snapshot(cluster(rows, [topic("t", [1])]), path)
+    for broker, says in (("2", "--broker: broker 2 is dead"), ("3", "broker 3 has no disk of known size")):
+        refused = run_cli("advise", "--broker", broker, "--snapshot", str(path))
+        assert (refused.code, says in refused.err) == (2, True), refused.err
+
+
 def test_the_bytes_to_move_are_explained(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """A cluster that needs all its brokers names the dead one whose replicas are replaced; one with too many, whom to
     drain."""
