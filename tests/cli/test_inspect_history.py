@@ -9,7 +9,11 @@ from typing import Any
 
 import pytest
 
+import kafkabal.clusters as clusters_room
 from kafkabal.cli.commands.inspect_history import seconds_of
+from kafkabal.clusters import Reading, ReadRequest
+from kafkabal.clusters.snapshot import SnapshotCluster
+from kafkabal.errors import NotAuthorizedError
 
 TOTAL = 1000
 
@@ -187,6 +191,26 @@ def test_many_clusters_show_when_the_first_disk_is_full(run_cli: Callable[..., A
     assert run_cli("profiles", "add", "q", "--snapshot", snapshot(tmp_path, 5)).code == 0
     rows = json.loads(run_cli("inspect", "--all-profiles", "-o", "json").out)["clusters"]
     assert {row["cluster"]: row["full_s"] for row in rows}["q"] == pytest.approx(15 * 3600, rel=0.001)
+
+
+def test_a_history_takes_no_permission_that_is_not_needed_without_it(
+    run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where only 'watch' records, configs may not be read: the cluster is shown, without when its disks are full."""
+
+    class WithoutConfigs(SnapshotCluster):
+        def read(self, request: ReadRequest) -> Reading:
+            if request.configs:
+                raise NotAuthorizedError("not authorized to describe the configs of topic t")
+            return super().read(request)
+
+    assert run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 1)).code == 0
+    assert run_cli("profiles", "add", "p", "--snapshot", snapshot(tmp_path, 5)).code == 0
+    monkeypatch.setattr(clusters_room, "connect", lambda address: WithoutConfigs(address.path))
+    shown = run_cli("inspect", "--all-profiles", "-o", "json")
+    (row,) = json.loads(shown.out)["clusters"]
+    assert (shown.code, row["state"], row["full_s"]) == (0, "balanced", None)
+    assert run_cli("inspect", "--all-profiles", "--record").code == 1
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ from kafkabal.cli.framework.selected_scores import inspection_of, options_to_reb
 from kafkabal.cli.framework.shared_options import SEVERAL_CLUSTERS, Format, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
-from kafkabal.errors import ExitCode, UsageError
+from kafkabal.errors import ExitCode, NotAuthorizedError, UsageError
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.units import parse_positive_duration
 
@@ -284,12 +284,22 @@ def _inspect_fleet(
 ) -> ExitCode | int:
     quiet = replace(context, quiet=True)
     problems: list[str] = []
+    without_growth: set[str] = set()
 
     def read(cluster: "Cluster", settings: Settings) -> "Reading":
-        detailed = options.needs_details or has_history(cluster.cluster_id(), context)
         plainly = partial(read_plainly, cluster, settings)
         sample_s = options.sample_s if settings.snapshot is None else None
-        return reading_with_rates(plainly, cluster, quiet, sample_s=sample_s, detailed=detailed)
+        sampled = partial(reading_with_rates, plainly, cluster, quiet, sample_s=sample_s)
+        cluster_id = cluster.cluster_id()
+        detailed = options.needs_details or has_history(cluster_id, context)
+        try:
+            return sampled(detailed=detailed)
+        except NotAuthorizedError:
+            if options.needs_details or not detailed:
+                raise
+            # 'watch' records without these permissions, and may have done so on this host
+            without_growth.add(cluster_id)
+            return sampled(detailed=False)
 
     def inspect_one(name: str, reading: "Reading", cluster: "Cluster", settings: Settings) -> "Member":
         from kafkabal.inspection import member_of
@@ -297,7 +307,8 @@ def _inspect_fleet(
         state = reading.state
         now_s = read_at_s(state, context)
         has_offsets = options.needs_details or has_history(state.cluster_id, context)
-        growth = measured_growth(cluster, state, DEFAULT_OVER_S, now_s, quiet) if has_offsets else None
+        is_measured = has_offsets and state.cluster_id not in without_growth
+        growth = measured_growth(cluster, state, DEFAULT_OVER_S, now_s, quiet) if is_measured else None
         if options.record and (problem := record(state, now_s, quiet)):
             problems.append(f"{name}: {problem}")
         full_s = None if growth is None else soonest_full(growth)
