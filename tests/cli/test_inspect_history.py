@@ -53,9 +53,12 @@ def test_growth_needs_something_recorded(run_cli: Callable[..., Any], tmp_path: 
     assert "--record" in shown.err
 
 
-@pytest.mark.parametrize("taken_at", ["0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "a time", ""])
+@pytest.mark.parametrize(
+    "taken_at", ["0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59Z", "a time", ""]
+)
 def test_a_snapshot_without_a_valid_time_was_taken_now(taken_at: str) -> None:
-    """A time before the epoch would give a file of history that no reader finds and no thinning removes."""
+    """A time before the epoch would give a file of history that no reader finds and no thinning removes; a forecast
+    from the end of all dates would have none."""
     assert seconds_of(taken_at) == 0.0
 
 

@@ -25,6 +25,8 @@ _SHORTEST_S = 300.0
 """Half the interval at which ``watch`` records. Over seconds, one batch of a producer looks like a day's load."""
 _CLOCK_SKEW_S = 60.0
 """Clocks of hosts that share a state folder differ by less, and a reading is recorded within it."""
+_LAST_YEAR = 9900
+"""Python knows no dates after the year 9999, and forecasts reach decades ahead of a snapshot."""
 _SECTION = "History"
 
 
@@ -88,12 +90,14 @@ class HistoryOptions:
 
 
 def seconds_of(taken_at: str) -> float:
-    """Seconds since the epoch; 0 if a snapshot has no valid time, or one before it."""
+    """Seconds since the epoch; 0 if a snapshot has no valid time, one before it, or one in a far future."""
     from datetime import UTC, datetime
 
     try:
         time = datetime.fromisoformat(taken_at)
     except ValueError:
+        return 0.0
+    if time.year > _LAST_YEAR:
         return 0.0
     return max(0.0, (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())
 
