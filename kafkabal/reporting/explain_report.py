@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from kafkabal.plan import ANY_DIR, Action, PartitionChange
 from kafkabal.planner import WhyNot
+from kafkabal.reporting.plan_moves import BYTES_UNKNOWN, known_bytes
 from kafkabal.reporting.report import Fact, Report, ValueKind
 from kafkabal.units import format_bytes
 from kafkabal.wording import plural
@@ -21,7 +22,7 @@ def explanation_report(change: PartitionChange) -> Report:
             Fact(key="action", value=change.action.value),
             Fact(key="previous_replicas", value=list(change.previous.replicas) if change.previous else None),
             Fact(key="replicas", value=list(change.replicas)),
-            Fact(key="bytes", value=change.bytes, kind=ValueKind.BYTES),
+            Fact(key="bytes", value=known_bytes(change), kind=ValueKind.BYTES),
             Fact(key="log_dir_bytes", value=change.log_dir_bytes, kind=ValueKind.BYTES),
             Fact(key="reason", value=change.reason),
         ),
@@ -49,7 +50,9 @@ def why_not_report(found: WhyNot) -> Report:
 
 
 def _sentences(change: PartitionChange) -> Iterator[str]:
-    if change.action is Action.MOVE:
+    if change.previous is None:
+        yield f"{change.name} ends on {_brokers(change.replicas)}; {BYTES_UNKNOWN}."
+    elif change.action is Action.MOVE:
         yield f"{change.name}: {_moves(change)}."
     elif change.action is Action.LOG_DIR:
         yield f"{change.name} changes its log dir ({format_bytes(change.log_dir_bytes)} copied): {_dirs(change)}."

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from kafkabal.clusters.unknown_cluster_id import is_cluster_known
 from kafkabal.plan import PartitionChange, Plan
-from kafkabal.reporting.plan_moves import FIRST_MOVES, change_in_words
+from kafkabal.reporting.plan_moves import (
+    BYTES_UNKNOWN,
+    FIRST_MOVES,
+    change_in_words,
+    known_bytes,
+    known_moved_bytes,
+)
 from kafkabal.reporting.report import Column, Fact, Report, Table, ValueKind
 from kafkabal.units import format_bytes
 from kafkabal.wording import counted_noun
@@ -21,8 +28,8 @@ def plan_diff_report(first: Plan, second: Plan, shown_rows: int | None = FIRST_M
         facts=(
             Fact(key="first_plan_id", value=first.plan_id, title="first"),
             Fact(key="second_plan_id", value=second.plan_id, title="second"),
-            Fact(key="first_moved_bytes", value=first.moved_bytes),
-            Fact(key="second_moved_bytes", value=second.moved_bytes),
+            Fact(key="first_moved_bytes", value=known_moved_bytes(first)),
+            Fact(key="second_moved_bytes", value=known_moved_bytes(second)),
         ),
         tables=(
             Table(
@@ -48,16 +55,20 @@ def plan_diff_report(first: Plan, second: Plan, shown_rows: int | None = FIRST_M
 
 
 def _are_of_two_clusters(first: Plan, second: Plan) -> bool:
-    return bool(first.cluster_id and second.cluster_id and first.cluster_id != second.cluster_id)
+    known = [plan.cluster_id for plan in (first, second) if is_cluster_known(plan.cluster_id or "")]
+    return len({*known}) == 2
 
 
 def _headline(first: Plan, second: Plan, differing: int) -> str:
     if not differing:
         return "both plans do the same"
-    more = second.moved_bytes - first.moved_bytes
+    what = f"{counted_noun(differing, 'partition')} {'differs' if differing == 1 else 'differ'}"
+    before, after = known_moved_bytes(first), known_moved_bytes(second)
+    if before is None or after is None:
+        return f"{what}; {BYTES_UNKNOWN}"
+    more = after - before
     change = "as many bytes" if not more else f"{format_bytes(abs(more))} {'more' if more > 0 else 'less'}"
-    verb = "differs" if differing == 1 else "differ"
-    return f"{counted_noun(differing, 'partition')} {verb}; the second plan moves {change}"
+    return f"{what}; the second plan moves {change}"
 
 
 def _target(change: PartitionChange | None) -> object:
@@ -66,6 +77,11 @@ def _target(change: PartitionChange | None) -> object:
 
 def _bytes(change: PartitionChange | None) -> int:
     return 0 if change is None else change.bytes + change.log_dir_bytes
+
+
+def _shown_bytes(change: PartitionChange | None) -> int | None:
+    is_known = change is None or known_bytes(change) is not None
+    return _bytes(change) if is_known else None
 
 
 def _words(change: PartitionChange | None) -> str:
@@ -78,5 +94,5 @@ def _replicas(change: PartitionChange | None) -> list[int] | None:
 
 def _bytes_column(which: str, changes: list[PartitionChange | None]) -> Column:
     return Column(
-        key=f"{which}_bytes", title=f"{which} bytes", kind=ValueKind.BYTES, values=[_bytes(c) for c in changes]
+        key=f"{which}_bytes", title=f"{which} bytes", kind=ValueKind.BYTES, values=[_shown_bytes(c) for c in changes]
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from posixpath import commonpath
 
-from kafkabal.plan import ANY_DIR, Action, PartitionChange, Placement
+from kafkabal.plan import ANY_DIR, Action, PartitionChange, Placement, Plan
 from kafkabal.reporting.report import Column, Table, ValueKind
 
 FIRST_MOVES = 20
 """Default number of lines in a table."""
+BYTES_UNKNOWN = "bytes unknown: the plan of another tool does not say where replicas were"
 
 
 def moves_table(changes: Sequence[PartitionChange], shown_rows: int | None = FIRST_MOVES) -> Table:
@@ -42,7 +43,7 @@ def moves_table(changes: Sequence[PartitionChange], shown_rows: int | None = FIR
                 key="bytes",
                 title="bytes",
                 kind=ValueKind.BYTES,
-                values=[c.bytes if c.previous is not None else None for c in ordered],
+                values=[known_bytes(c) for c in ordered],
             ),
             Column(
                 key="log_dir_bytes",
@@ -55,6 +56,16 @@ def moves_table(changes: Sequence[PartitionChange], shown_rows: int | None = FIR
             Column(key="reason", title="why", values=[c.reason or None for c in ordered], wraps=True, dispensable=2),
         ),
     )
+
+
+def known_bytes(change: PartitionChange) -> int | None:
+    """Bytes copied to brokers without a previous copy; None if the plan does not say where replicas were."""
+    return None if change.previous is None else change.bytes
+
+
+def known_moved_bytes(plan: Plan) -> int | None:
+    """The same of all partitions of a plan; None if they are unknown for one of them."""
+    return None if any(change.previous is None for change in plan.partitions) else plan.moved_bytes
 
 
 def change_in_words(change: PartitionChange) -> str:

@@ -10,7 +10,7 @@ from kafkabal.config import DEFAULT_PLAN_TOLERANCE
 from kafkabal.model import I64
 from kafkabal.plan import NO_BROKER, Plan, Traffic, plan_copy_s
 from kafkabal.planner import BUDGETS
-from kafkabal.reporting.plan_moves import FIRST_MOVES, moves_table
+from kafkabal.reporting.plan_moves import BYTES_UNKNOWN, FIRST_MOVES, known_moved_bytes, moves_table
 from kafkabal.reporting.report import Column, Fact, Report, ShareChart, Table, ValueKind
 from kafkabal.reporting.tolerance_notes import rounding_note
 from kafkabal.units import format_bytes, format_stated_rate
@@ -40,7 +40,7 @@ def plan_report(
         facts=(
             Fact(key="plan_id", value=plan.plan_id, title="plan"),
             Fact(key="partitions", value=len(plan.partitions)),
-            Fact(key="moved_bytes", value=plan.moved_bytes if _is_complete(plan) else None),
+            Fact(key="moved_bytes", value=known_moved_bytes(plan)),
             Fact(key="log_dir_bytes", value=plan.log_dir_bytes),
             Fact(
                 key="bound_bytes",
@@ -73,14 +73,10 @@ def _headline(plan: Plan) -> str:
     within = f", {format_bytes(plan.log_dir_bytes)} between log dirs" if plan.log_dir_bytes else ""
     count = len(plan.partitions)
     change = f"{counted_noun(count, 'partition')} {'changes' if count == 1 else 'change'}"
-    if not _is_complete(plan):
-        return f"{change}; bytes unknown: the plan of another tool does not say where replicas were"
-    return f"{change}, {format_bytes(plan.moved_bytes)} between brokers{within}"
-
-
-def _is_complete(plan: Plan) -> bool:
-    """Whether the plan says where replicas were, which those of other tools do not."""
-    return all(change.previous is not None for change in plan.partitions)
+    moved_bytes = known_moved_bytes(plan)
+    if moved_bytes is None:
+        return f"{change}; {BYTES_UNKNOWN}"
+    return f"{change}, {format_bytes(moved_bytes)} between brokers{within}"
 
 
 def _nothing(plan: Plan) -> str:

@@ -6,10 +6,13 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from kafkabal.plan.plan import PartitionChange, Plan, ScoreChange
+from kafkabal.plan.plan import PartitionChange, Placement, Plan, ScoreChange
+from kafkabal.reporting.explain_report import explanation_report
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.output_formats import render
+from kafkabal.reporting.plan_diff_report import plan_diff_report
 from kafkabal.reporting.plan_report import plan_report
 
 
@@ -38,6 +41,32 @@ def test_the_bytes_of_a_plan_of_another_tool_are_unknown() -> None:
     assert report.headline.startswith("1 partition changes; bytes unknown: ")
     document = json.loads(render(report, "json", OutputCapabilities()))
     assert (document["moved_bytes"], document["moves"][0]["bytes"]) == (None, None)
+
+
+def test_a_plan_of_another_tool_is_not_said_to_move_fewer_bytes() -> None:
+    """Its bytes are unknown, not 0, also where it is compared with a plan of ours, or explained."""
+    there = Placement(replicas=(1, 2), leader=1, log_dirs=("any", "any"))
+    foreign = PartitionChange(topic="t", partition=0, replicas=(2, 3), log_dirs=("any", "any"))
+    ours = replace(foreign, replicas=(1, 3), previous=there, bytes=10)
+    report = plan_diff_report(Plan(partitions=(ours,)), Plan(partitions=(foreign,)))
+    assert report.headline == (
+        "1 partition differs; bytes unknown: the plan of another tool does not say where replicas were"
+    )
+    document = json.loads(render(report, "json", OutputCapabilities()))
+    assert (document["first_moved_bytes"], document["second_moved_bytes"]) == (10, None)
+    assert (document["differences"][0]["first_bytes"], document["differences"][0]["second_bytes"]) == (10, None)
+    assert explanation_report(foreign).headline == (
+        "t-0 ends on brokers 2 and 3; bytes unknown: the plan of another tool does not say where replicas were. "
+        "The plan gives no reason."
+    )
+
+
+@pytest.mark.parametrize("unknown", ["imported", "", None])
+def test_a_plan_of_an_unknown_cluster_is_not_of_another_one(unknown: str | None) -> None:
+    """A plan for an imported snapshot may be for the same cluster as one that has its id."""
+    known = Plan(partitions=(), cluster_id="Mk")
+    assert plan_diff_report(known, Plan(partitions=(), cluster_id=unknown)).notes == ()
+    assert plan_diff_report(known, Plan(partitions=(), cluster_id="Xy")).notes
 
 
 def test_an_empty_plan_of_a_broken_cluster_does_not_call_it_balanced() -> None:
