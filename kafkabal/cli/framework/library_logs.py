@@ -32,6 +32,8 @@ def direct_logs(stderr: TextIO, *, everything: bool) -> None:
     handler.set_name(_HANDLER)
     root.addHandler(handler)
     root.setLevel(logging.DEBUG if everything else logging.WARNING)
+    # it logs whole URLs of requests, and those of webhooks are secret
+    logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 class _BackgroundHandler(QueueHandler):
