@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model import I32, I64, Brokers, ClusterState, LogDirs, broker_capacity_bytes, freeze
+from kafkabal.model import F64, I32, I64, Brokers, ClusterState, LogDirs, broker_capacity_bytes, freeze
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.units import parse_bytes, parse_whole_number
 
@@ -109,8 +109,18 @@ def with_brokers(state: ClusterState, added: tuple[NewBroker, ...]) -> ClusterSt
     row_of[order] = np.arange(len(order), dtype=np.int32)
     dirs, dir_row_of = _log_dirs(state, added, order, row_of)
     return _renumbered(state, row_of, dir_row_of).replace(
-        racks=racks, brokers=_brokers(state, added, racks, order), log_dirs=dirs
+        racks=racks,
+        brokers=_brokers(state, added, racks, order),
+        log_dirs=dirs,
+        measured={name: _with_unknown(figures, len(added), order) for name, figures in state.measured.items()},
     )
+
+
+def _with_unknown(measured: F64, n: int, order: I64) -> F64:
+    """A measurement of the brokers, unknown for the new ones."""
+    figures = np.concatenate((measured, np.full(n, np.nan)))[order]
+    freeze(figures)
+    return figures
 
 
 def _brokers(state: ClusterState, added: tuple[NewBroker, ...], racks: tuple[str, ...], order: I64) -> Brokers:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from random import Random
 
 import msgspec
+import numpy as np
 import pytest
 
 from kafkabal.errors import InfeasibleError, UsageError
@@ -538,3 +539,14 @@ def test_an_added_broker_keeps_the_others_as_they_are() -> None:
     grown = with_brokers(state, (NewBroker(id=0, rack="r9"),))
 
     assert state.brokers.id[state.replicas.broker].tolist() == grown.brokers.id[grown.replicas.broker].tolist()
+def test_measurements_of_a_hypothetical_broker_are_unknown() -> None:
+    """A broker that does not exist was not measured; leadership is balanced by what was measured of the others."""
+    state = cluster(brokers(3), [topic("t", *[(1, 2)] * 6)])
+    state = state.replace(measured={PRODUCE_LATENCY: np.array([3.0, 1.0, 2.0])})
+    grown = with_brokers(state, (NewBroker(id=0),))
+    plan = make_plan(grown, PlanOptions(mode=Mode.LEADERS_ONLY, scores=load_scores(["latency"])))
+
+    assert np.array_equal(grown.measured[PRODUCE_LATENCY], [np.nan, 3.0, 1.0, 2.0], equal_nan=True)
+    assert plan.partitions != ()
+
+
