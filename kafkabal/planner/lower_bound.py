@@ -153,6 +153,6 @@ def _plain_bound(start: Solution) -> int:
     used, capacity = start.used[rows].astype(np.float64), start.due.bytes[rows]
     mean = (float(used.sum()) + leaving) / float(capacity.sum())
     above = float(np.maximum(used - mean * (1 + tolerance) * capacity, 0).sum()) + leaving
-    below = float(np.maximum(mean * (1 - tolerance) * capacity - used, 0).sum())
+    below = float(np.maximum(mean * (1 - tolerance) * capacity - used, 0)[~problem.is_limited[rows]].sum())
     noise = _SUM_ROUNDING * float(used.sum()) + _ROUNDING_BYTES
     return max(0, math.ceil(max(above, below) - noise))

@@ -115,6 +115,11 @@ class Problem:
     def width(self) -> int:
         """Largest number of positions of a partition."""
         return int(self.previous.shape[1])
+    @property
+    def is_limited(self) -> Bools:
+        """bool, shape (n_brokers,): with a limit that the user set, which may keep it below its bands."""
+        return np.asarray((self.asked_bytes < UNLIMITED) | (self.limit_replicas < UNLIMITED))
+
 
     def score(self, name: str) -> Score:
         """A selected score."""

@@ -68,7 +68,7 @@ class Relaxation:
         # the edges as fractions of the total, so that they follow it if copies differ in size
         self.rows = rows
         self.high: F64 = fraction * (1 + tolerance + _SLACK)
-        self.low: F64 = fraction * (1 - tolerance - _SLACK)
+        self.low: F64 = np.where(problem.is_limited, 0.0, fraction * (1 - tolerance - _SLACK))
         p, k = np.nonzero((solution.placement >= 0) & problem.movable[:, None])
         weight = np.ones(len(p))
         if sample is not None:
@@ -203,7 +203,8 @@ class Relaxation:
         solution, problem = self.solution, self.problem
         crowded = self._crowded_racks()
         for_racks = crowded[self.p, self.k]
-        empty = solution.missing_racks(solution.placement) - problem.leaves[solution.placement].any(1)
+        placement = solution.placement
+        empty = solution.missing_racks(placement) - ((placement >= 0) & problem.leaves[placement]).any(1)
         self.rack_need: I64 = np.maximum(empty, 0).astype(np.int64)[self.p]
         rest = ~for_racks & ~self.forced
         self.rack_groups = _Groups(for_racks & (self.rack_need > 0), self.p)

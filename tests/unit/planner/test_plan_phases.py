@@ -17,6 +17,7 @@ from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.plan import Action, Plan
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_listener import NO_LISTENER
+from kafkabal.planner.lower_bound import bound_bytes
 from kafkabal.planner.plan_options import BrokerLimit, Mode, PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 from kafkabal.planner.problem import build_problem
@@ -547,6 +548,29 @@ def test_measurements_of_a_hypothetical_broker_are_unknown() -> None:
     plan = make_plan(grown, PlanOptions(mode=Mode.LEADERS_ONLY, scores=load_scores(["latency"])))
 
     assert np.array_equal(grown.measured[PRODUCE_LATENCY], [np.nan, 3.0, 1.0, 2.0], equal_nan=True)
+def test_measurements_of_a_hypothetical_broker_are_unknown() -> None:
+    """A broker that does not exist was not measured; leadership is balanced by what was measured of the others."""
+    state = cluster(brokers(3), [topic("t", *[(1, 2)] * 6)])
+    state = state.replace(measured={PRODUCE_LATENCY: np.array([3.0, 1.0, 2.0])})
+    grown = with_brokers(state, (NewBroker(id=0),))
+    plan = make_plan(grown, PlanOptions(mode=Mode.LEADERS_ONLY, scores=load_scores(["latency"])))
+
+    assert np.array_equal(grown.measured[PRODUCE_LATENCY], [np.nan, 3.0, 1.0, 2.0], equal_nan=True)
+    assert plan.partitions != ()
+
+
+def test_the_bound_does_not_fill_a_broker_beyond_its_limit() -> None:
+    """Broker 4 may hold 8 replicas, so that it need not hold its share of bytes; five from broker 1 are enough."""
+    held = [[1]] * 45 + [[2]] * 40 + [[3]] * 33 + [[4]] * 8
+    state = cluster(brokers(4), [topic("t", *held)])
+    limits = {4: BrokerLimit(replicas=8)}
+    options = PlanOptions(scores=load_scores(["disk", "replicas"]), tolerance=0.3, broker_limits=limits)
+    plan = make_plan(state, options)
+
+    assert plan.moved_bytes == 5 * GB
+    assert bound_bytes(Solution(build_problem(state, options)), 10**12) <= plan.moved_bytes
+
+
     assert plan.partitions != ()
 
 

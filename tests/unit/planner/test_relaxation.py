@@ -4,15 +4,29 @@ import math
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kafkabal.model import Bools
 from kafkabal.planner import make_plan
 from kafkabal.planner.dual_ascent import ascend
+from kafkabal.planner.lower_bound import bound_bytes
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.relaxation import Relaxation
 from kafkabal.planner.search.solution import Solution
+from kafkabal.scoring import load_scores
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
+
+
+@pytest.mark.parametrize("dead", [1, 6])
+def test_racks_count_whichever_broker_is_dead(dead: int) -> None:
+    """Two partitions share a rack, so that 2 GB have to move, beside longer ones and whatever number is dead."""
+    rows = [replace(row, state="dead") if row.broker == dead else row for row in brokers(6, racks=2)]
+    state = cluster(rows, [topic("t", (2, 4), (3, 5), (2, 3, 4))])
+    start = Solution(build_problem(state, PlanOptions(tolerance=0.9, scores=load_scores(["replicas"]))))
+
+    assert bound_bytes(start, 2 * GB) == 2 * GB
 
 
 class Single(Relaxation):
