@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model import F64, I64, Bools
+from kafkabal.model import F64, I64, NO_RACK, Bools
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.plan_options import BUDGETS
 from kafkabal.planner.search.grouped_array_operations import any_of_row, running_count, running_sum
@@ -158,8 +158,9 @@ def _cost(solution: Solution, p: I64) -> I64:
 def _across_racks(solution: Solution, p: I64) -> I64:
     """Bytes that arrive in another rack than that of the leader, which sends them."""
     problem = solution.problem
-    leader = problem.leader[p]
-    from_rack = np.where(leader >= 0, problem.rack[leader], -1)
+    leader = problem.state.partitions.leader[p]
+    # without a leader nobody knows who will send: every copy counts, as in the figure of the plan
+    from_rack = np.where(leader >= 0, problem.rack[leader], NO_RACK)
     crosses = solution.moved()[p] & (problem.rack[solution.placement[p]] != from_rack[:, None])
     cost: I64 = problem.arriving_bytes[p] * crosses.sum(1)
     return cost

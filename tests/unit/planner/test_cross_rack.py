@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from kafkabal.model import ClusterState
@@ -44,6 +45,16 @@ def test_the_limit_holds_and_near_moves_are_still_made(limit_gb: int) -> None:
     reported, by_hand = counted(plan)
     assert reported == by_hand <= limit_gb * GB
     assert plan.moved_bytes > limit_gb * GB or limit_gb == 0
+
+
+@pytest.mark.parametrize("limit_gb", [0, 3])
+def test_without_a_leader_every_copy_counts_as_one_across_racks(limit_gb: int) -> None:
+    """Whoever leads by then sends the copies: the limit holds for the figure that the plan states."""
+    state = lopsided()
+    state = state.replace(partitions=replace(state.partitions, leader=np.full_like(state.partitions.leader, -1)))
+    plan = make_plan(state, PlanOptions(max_cross_rack_bytes=limit_gb * GB))
+    assert plan.cross_rack_bytes is not None
+    assert plan.moved_bytes == plan.cross_rack_bytes <= limit_gb * GB
 
 
 def test_without_racks_it_is_unknown() -> None:
