@@ -145,8 +145,8 @@ def _reasons_of_positions(solution: Solution, row: int, b: int) -> Iterator[str]
 def _reasons_of_room(solution: Solution, row: int, b: int) -> Iterator[str]:
     problem = solution.problem
     arriving, broker = int(problem.arriving_bytes[row]), problem.state.brokers.id[b]
-    if solution.used[b] + arriving > problem.limit_bytes[b]:
-        room = max(0, int(problem.limit_bytes[b] - solution.used[b]))
+    room = int(solution.room_bytes()[b])
+    if arriving > room:
         yield f"its {format_bytes(arriving)} do not fit: broker {broker} has room for {format_bytes(room)}"
     if solution.count[b] + 1 > problem.limit_replicas[b]:
         yield f"broker {broker} may hold at most {counted_noun(problem.limit_replicas[b], 'replica')} (--broker-limit)"

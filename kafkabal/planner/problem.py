@@ -23,7 +23,6 @@ from kafkabal.model import (
     first_open_dirs,
     in_offline_dir,
     lasting_factor,
-    log_bytes,
     move_bytes,
     named_brokers,
     rack_numbers,
@@ -31,10 +30,10 @@ from kafkabal.model import (
     reports_no_log_dir,
     room_for_replicas,
     takes_replicas,
-    volume_room_bytes,
 )
 from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_scope import ignored_partitions, in_scope, kept_replicas, movable_partitions
+from kafkabal.planner.volume_headroom import volume_headroom_bytes
 from kafkabal.scoring import (
     Rules,
     Score,
@@ -115,11 +114,11 @@ class Problem:
     def width(self) -> int:
         """Largest number of positions of a partition."""
         return int(self.previous.shape[1])
+
     @property
     def is_limited(self) -> Bools:
         """bool, shape (n_brokers,): with a limit that the user set, which may keep it below its bands."""
         return np.asarray((self.asked_bytes < UNLIMITED) | (self.limit_replicas < UNLIMITED))
-
 
     def score(self, name: str) -> Score:
         """A selected score."""
@@ -309,15 +308,21 @@ def _racks(state: ClusterState) -> I32:
 
 
 def _limit_bytes(state: ClusterState, options: PlanOptions) -> I64:
-    """Most bytes that the open log dirs of a broker may hold, less what other programs occupy on their volumes."""
+    """Most bytes that the open log dirs of a broker may hold, less what other programs occupy on their volumes.
+
+    Less than a broker holds if all its volumes are beyond the limit: one of them has to shed the excess first.
+    """
     dirs, rows = state.log_dirs, first_open_dirs(state)
-    limit = np.zeros(len(state.brokers), np.int64)
-    room = volume_room_bytes(state, options.log_dir_limit)
-    np.add.at(limit, dirs.broker[rows], np.minimum(room[rows], UNLIMITED // 1024))
-    used = np.zeros(len(state.brokers), np.int64)
-    np.add.at(used, dirs.broker, log_bytes(dirs, state.replicas))
-    limit += used
+    headroom = np.minimum(volume_headroom_bytes(state, options.log_dir_limit)[rows], UNLIMITED // 1024)
+    limit, largest = np.zeros(len(state.brokers), np.int64), np.full(len(state.brokers), -UNLIMITED)
+    np.add.at(limit, dirs.broker[rows], np.maximum(headroom, 0))
+    np.maximum.at(largest, dirs.broker[rows], headroom)
+    limit = np.where((largest < 0) & (largest > -UNLIMITED), largest, limit)
+    # copies in offline log dirs occupy no space on the volumes that count
+    here = np.flatnonzero(~in_offline_dir(state))
+    np.add.at(limit, state.replicas.broker[here], replica_bytes(state)[here])
     limit[dirs.broker[dirs.total_bytes < 0]] = UNLIMITED
+    limit[np.diff(dirs.first) == 0] = UNLIMITED
     return np.minimum(limit, _asked(state, {b: given.bytes for b, given in options.broker_limits.items()}))
 
 

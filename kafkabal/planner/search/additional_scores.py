@@ -243,9 +243,9 @@ def _swap_with(
 
 
 def _stays_inside(solution: Solution, broker: int, more_bytes: I64) -> Bools:
-    """Whether a broker stays in its band of bytes, or at least gets no further outside."""
+    """Whether a broker is below its limit and stays in its band of bytes, or at least gets no further outside."""
     bands, used = solution.bands, solution.used[broker]
-    high = max(int(solution.most_bytes()[broker]), int(used))
+    high = min(max(int(bands.high_bytes[broker]), int(used)), int(solution.problem.limit_bytes[broker]))
     low = min(int(bands.low_bytes[broker]), int(used))
     return np.asarray((used + more_bytes <= high) & (used + more_bytes >= low))
 

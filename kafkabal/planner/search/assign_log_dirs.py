@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model import F64, I32, I64, Bools, LogDirState, dir_room_bytes, with_choosable_log_dir
+from kafkabal.model import F64, I32, I64, UNLIMITED, Bools, ClusterState, LogDirState, freeze, with_choosable_log_dir
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring import DiskBand, due_within_groups, load_score
 
+from kafkabal.planner.volume_headroom import volume_headroom_bytes
 LOG_DIR = load_score("log-dir")
 
 
@@ -58,9 +59,9 @@ class LogDirAssignment:
         )
         freed = previous.astype(np.int64) - self.load
         on_volume = np.bincount(dirs.volume, freed.astype(np.float64))
-        self.room: I64 = dir_room_bytes(state, problem.options.log_dir_limit) + np.where(
-            self.is_open, on_volume[dirs.volume].astype(np.int64), 0
-        )
+        headroom = volume_headroom_bytes(state, problem.options.log_dir_limit)
+        self.room: I64 = np.where(self.is_open, headroom + on_volume[dirs.volume].astype(np.int64), 0)
+        """shape (n_dirs,): bytes that may be added to each; below 0 if its volume stays beyond the limit."""
         self.volume: I32 = dirs.volume
 
     def put(self, p: I64, k: I64, target: I64, bytes_: I64) -> None:
@@ -78,19 +79,24 @@ class LogDirAssignment:
             self._take_room(np.array([current]), np.array([-bytes_]))
 
     def emptiest(self, broker: I32 | I64, bytes_: I64) -> I64:
-        """Dir of each broker that is least full after receiving the bytes; -1 if none has room."""
+        """Dir of each broker that is least full after receiving the bytes; -1 if none has room, or none is known."""
+        if not len(self.load):
+            return np.full(len(broker), NONE, np.int64)
         column = np.arange(int(self.n_dirs.max()))
         dirs = np.minimum(self.first[broker][:, None] + column, len(self.load) - 1)
         there = (column < self.n_dirs[broker][:, None]) & self.is_open[dirs]
-        there &= self.room[dirs] >= bytes_[:, None]
+        there &= np.maximum(self.room[dirs], 0) >= bytes_[:, None]
         fullness = np.where(there, (self.load[dirs] + bytes_[:, None]) / self.capacity[dirs], np.inf)
         best = fullness.argmin(1)
         rows = np.arange(len(broker))
         return np.where(there[rows, best], dirs[rows, best], NONE)
 
     def most_room(self) -> I64:
-        """int64, shape (n_brokers,): bytes of the largest replica that a dir of each broker can take."""
-        room = np.zeros(len(self.n_dirs), np.int64)
+        """int64, shape (n_brokers,): bytes of the largest replica that a dir of each broker can take.
+
+        Where no dir is known, its broker chooses one.
+        """
+        room = np.where(self.n_dirs == 0, UNLIMITED, 0).astype(np.int64)
         rows = np.flatnonzero(self.is_open)
         np.maximum.at(room, self.solution.problem.state.log_dirs.broker[rows], self.room[rows])
         return room
@@ -141,7 +147,8 @@ def assign_arrivals(solution: Solution) -> tuple[LogDirAssignment, I64]:
     bytes_ = solution.problem.arriving_bytes[p]
     single = assignment.n_dirs[broker] == 1
     assignment.put(p[single], k[single], assignment.first[broker[single]], bytes_[single])
-    p, k, broker, bytes_ = p[~single], k[~single], broker[~single], bytes_[~single]
+    several = assignment.n_dirs[broker] > 1
+    p, k, broker, bytes_ = p[several], k[several], broker[several], bytes_[several]
     order = np.lexsort((p, -bytes_, broker))
     p, k, broker, bytes_ = p[order], k[order], broker[order], bytes_[order]
     turn = np.arange(len(broker)) - np.searchsorted(broker, broker)

@@ -110,7 +110,7 @@ def _assign_block(
         urgent = solution.why[p, k] > MoveCause.TOPIC
         allowed[urgent] = solution.may_go_anywhere(p[urgent], k[urgent], crowding=True)
     bytes_ = solution.problem.arriving_bytes[p]
-    room = solution.problem.limit_bytes - solution.used - kept.bytes
+    room = np.maximum(solution.room_bytes() - kept.bytes, 0)
     places = solution.problem.limit_replicas - solution.count - kept.count
     allowed &= (bytes_[:, None] <= room) & (places > 0)
     may_fill_up = (room < bytes_.sum()) | (places < len(p))

@@ -66,7 +66,7 @@ def _force(solution: Solution, random: np.random.Generator) -> tuple[I64, I64] |
         return None
     one = np.searchsorted(np.cumsum(load), random.random() * float(load.sum()), side="right")
     p, k = p[[one]], k[[one]]
-    allowed = solution.may_go_anywhere(p, k)[0] & (solution.used + problem.arriving_bytes[p] <= problem.limit_bytes)
+    allowed = solution.may_go_anywhere(p, k)[0] & (problem.arriving_bytes[p] <= solution.room_bytes())
     allowed &= solution.count < problem.limit_replicas
     allowed[solution.placement[p, k]] = False
     targets = np.flatnonzero(allowed)

@@ -141,9 +141,7 @@ def _move_any(solution: Solution, random: np.random.Generator) -> None:
         return
     one = int(random.random() * len(p))
     p, k = p[one : one + 1], k[one : one + 1]
-    allowed = solution.may_go_anywhere(p, k)[0] & (
-        solution.used + solution.problem.arriving_bytes[p] <= solution.problem.limit_bytes
-    )
+    allowed = solution.may_go_anywhere(p, k)[0] & (solution.problem.arriving_bytes[p] <= solution.room_bytes())
     allowed[solution.placement[p, k]] = False
     targets = np.flatnonzero(allowed)
     if targets.size:

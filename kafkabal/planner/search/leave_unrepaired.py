@@ -43,10 +43,15 @@ def _in_vain(solution: Solution) -> tuple[I64, I64]:
 
 
 def _beyond_limits(solution: Solution) -> tuple[I64, I64]:
-    """Arrivals that fill their broker beyond its limits, and beyond what it held before."""
+    """Arrivals at brokers that end beyond their limits of bytes, or of replicas and beyond the number held before.
+
+    No copy starts on a volume that stays beyond its limit, even if more leaves it than arrives.
+    """
     problem = solution.problem
     held = problem.previous[problem.previous >= 0]
-    bytes_over = solution.used - np.maximum(problem.limit_bytes, solution.used_before)
+    p, k = np.nonzero(problem.lost & solution.stays())
+    elsewhere = np.bincount(solution.placement[p, k], problem.held_bytes[p, k], problem.n_brokers).astype(np.int64)
+    bytes_over = solution.used - elsewhere - problem.limit_bytes
     count_over = solution.count - np.maximum(problem.limit_replicas, np.bincount(held, minlength=problem.n_brokers))
     full: Bools = (bytes_over > 0) | (count_over > 0)
     p, k = np.nonzero(solution.moved())
@@ -56,5 +61,5 @@ def _beyond_limits(solution: Solution) -> tuple[I64, I64]:
     order = np.lexsort((p, -bytes_, solution.why[p, k] >= MoveCause.RACK, broker))
     p, k, broker, bytes_ = p[order], k[order], broker[order], bytes_[order]
     before = running_sum(broker, bytes_) - bytes_
-    needed = (before < bytes_over[broker]) | (running_count(broker) < count_over[broker])
+    needed = ((before < bytes_over[broker]) & (bytes_ > 0)) | (running_count(broker) < count_over[broker])
     return p[needed], k[needed]

@@ -125,7 +125,7 @@ def _give(
     arriving = solution.load(p[:, None], k[:, None], everyone)
     gain = violation.change(broker, -leaving, -1)[:, None]
     gain = gain + violation.change(everyone, arriving, 1)
-    allowed &= (solution.used + arriving <= solution.problem.limit_bytes) & (gain < -violation.least_gain)
+    allowed &= (arriving <= solution.room_bytes()) & (gain < -violation.least_gain)
     allowed &= solution.count < solution.problem.limit_replicas
     gain += _price(solution, violation, p, k, broker)[:, None]
     # among equals, the target that is left with most room
@@ -159,7 +159,7 @@ def _take(
     gain = violation.change(donor, -solution.load(p, k, donor), -1)
     arriving = solution.load(p, k, np.full(len(p), broker))
     gain += violation.change(broker, arriving, 1)
-    useful = (gain < -violation.least_gain) & (solution.used[broker] + arriving <= _limit(solution, broker))
+    useful = (gain < -violation.least_gain) & (arriving <= solution.room_bytes()[broker])
     gain += _price(solution, violation, p, k, donor)
     by_gain = np.flatnonzero(useful)[np.argsort(gain[useful], kind="stable")]
     # usually one of the best is allowed: checking a few against the rules is enough, otherwise check more and more
@@ -172,10 +172,6 @@ def _take(
             one = allowed[:1]
             return float(gain[one[0]]), SearchStep(p[one], k[one], np.array([broker]))
     return None
-
-
-def _limit(solution: Solution, broker: int) -> int:
-    return int(solution.problem.limit_bytes[broker])
 
 
 def _donors(solution: Solution, violation: Violation, broker: int) -> I64:
@@ -212,7 +208,7 @@ def _best_exchange(solution: Solution, violation: Violation, index: ReplicaIndex
     out2, in2 = _loads(solution, p2, k2, partner, broker)
     gain = violation.change(broker, in2 - out1, 0) + violation.change(partner, in1 - out2, 0)
     useful = gain < -violation.least_gain
-    useful &= _has_room(solution, broker, in2 - out1) & _has_room(solution, partner, in1 - out2)
+    useful &= has_room(solution, broker, in2 - out1) & has_room(solution, partner, in1 - out2)
     rows, columns = np.flatnonzero(useful.any(1)), np.flatnonzero(useful.any(0))
     if not rows.size:
         return None
@@ -232,10 +228,9 @@ def _best_exchange(solution: Solution, violation: Violation, index: ReplicaIndex
     return SearchStep(np.array([p1[a], p2[b]]), np.array([k1[a], k2[b]]), np.array([partner[b], broker]))
 
 
-def _has_room(solution: Solution, broker: I64 | int, more_bytes: I64) -> Bools:
-    """Whether each broker stays below its limit with what an exchange brings, or gets no fuller by it."""
-    room = solution.problem.limit_bytes[broker] - solution.used[broker]
-    return np.asarray((more_bytes <= 0) | (more_bytes <= room))
+def has_room(solution: Solution, broker: I64 | int, more_bytes: I64) -> Bools:
+    """Whether each broker is below its limit with what an exchange brings."""
+    return np.asarray(more_bytes <= solution.problem.limit_bytes[broker] - solution.used[broker])
 
 
 def _need(solution: Solution, broker: int) -> int:

@@ -133,7 +133,7 @@ class _Room:
 
     def _in_the_way(self, broker: int, for_partition: int, bytes_: int) -> tuple[I64, I64]:
         """Replicas that may leave a broker, each of which makes enough room; arrivals first, then the smallest."""
-        if self.cells_left < 0:
+        if self.cells_left < 0 or not len(self.assignment.is_open):
             return np.empty(0, np.int64), np.empty(0, np.int64)
         solution, assignment, problem = self.solution, self.assignment, self.solution.problem
         self.cells_left -= solution.placement.size
@@ -151,7 +151,7 @@ class _Room:
     def _fits(self, bytes_: I64) -> Bools:
         """bool, shape (n, n_brokers): whether each broker has room for each number of bytes in one log dir."""
         solution, problem = self.solution, self.solution.problem
-        room = np.minimum(problem.limit_bytes - solution.used, self.assignment.most_room())
+        room = np.minimum(solution.room_bytes(), self.assignment.most_room())
         return np.asarray((bytes_[:, None] <= room) & (solution.count < problem.limit_replicas))
 
     def _may_return(self, p: I64, k: I64) -> Bools:

@@ -182,6 +182,10 @@ class Solution:
     def sizes_agree(self) -> bool:
         """Whether every copy of a partition is as large as a new one would be."""
         problem = self.problem
+    def room_bytes(self) -> I64:
+        """int64, shape (n_brokers,): bytes that may still arrive at each broker: 0 if it is beyond its limit."""
+        return np.asarray(np.maximum(self.problem.limit_bytes - self.used, 0))
+
         return bool(((problem.held_bytes == problem.arriving_bytes[:, None]) | (problem.previous < 0)).all())
 
     def moved_bytes(self) -> int:

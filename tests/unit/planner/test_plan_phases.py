@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from kafkabal.errors import InfeasibleError, UsageError
+from kafkabal.model import PRODUCE_LATENCY
 from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.plan import Action, Plan
 from kafkabal.plan.planned_state import apply_plan
-from kafkabal.planner.plan_listener import NO_LISTENER
 from kafkabal.planner.lower_bound import bound_bytes
+from kafkabal.planner.plan_listener import NO_LISTENER
 from kafkabal.planner.plan_options import BrokerLimit, Mode, PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 from kafkabal.planner.problem import build_problem
@@ -283,6 +284,27 @@ def test_a_replica_in_an_offline_dir_goes_to_another_broker(mode: Mode) -> None:
     assert not any(3 in change.replicas for change in plan.partitions)
 
 
+@pytest.mark.parametrize("size_bytes", [None, 10**9])
+@pytest.mark.parametrize(
+    "options",
+    [
+        PlanOptions(mode=Mode.REPAIR_ONLY),
+        PlanOptions(scores=load_scores(["replicas", "leaders"])),
+        PlanOptions(mode=Mode.REPAIR_ONLY, drain=frozenset({1}), broker_limits={2: BrokerLimit(replicas=0)}),
+    ],
+    ids=["repair", "balance", "no room"],
+)
+def test_a_cluster_without_log_dirs_is_repaired(options: PlanOptions, size_bytes: int | None) -> None:
+    """Where no broker reports log dirs, as through ZooKeeper, each chooses the log dir of what arrives."""
+    rows = [msgspec.structs.replace(row, log_dirs=[]) for row in brokers(5)]
+    rows[3] = msgspec.structs.replace(rows[3], state="dead")
+    parts = [PartitionRow(partition=n, leader=1, replicas=[1, 4], isr=[1], sizes=[size_bytes] * 2) for n in range(4)]
+    plan = make_plan(cluster(rows, [TopicRow(topic="t", partitions=parts)]), options)
+
+    assert len(plan.partitions) == 4
+    assert all(4 not in change.replicas and set(change.log_dirs) == {"any"} for change in plan.partitions)
+
+
 @pytest.mark.parametrize("mode", [Mode.FULL, Mode.REPAIR_ONLY])
 def test_of_two_broken_replicas_one_alone_is_not_replaced(mode: Mode) -> None:
     """A reassignment that keeps a second broken replica never completes: the partition is skipped and named."""
@@ -526,28 +548,6 @@ def test_an_added_broker_is_as_large_as_the_largest(rows: list[BrokerRow], capac
     assert grown.log_dirs.total_bytes.tolist()[-1] == capacity_bytes
 
 
-def test_what_if_reads_brokers_to_add_and_to_remove() -> None:
-    """Rack and size may be left out."""
-    supposed = parse_what_if(["add=7:r1:4TiB", "add=8", "remove=3,4"])
-
-    assert (NewBroker(id=7, rack="r1", capacity_bytes=4 * 2**40), NewBroker(id=8)) == supposed.add
-    assert frozenset({3, 4}) == supposed.remove
-
-
-def test_an_added_broker_keeps_the_others_as_they_are() -> None:
-    """Renumbering rows changes no replica list."""
-    state: ClusterState = make_world(SyntheticWorld(seed=8))
-    grown = with_brokers(state, (NewBroker(id=0, rack="r9"),))
-
-    assert state.brokers.id[state.replicas.broker].tolist() == grown.brokers.id[grown.replicas.broker].tolist()
-def test_measurements_of_a_hypothetical_broker_are_unknown() -> None:
-    """A broker that does not exist was not measured; leadership is balanced by what was measured of the others."""
-    state = cluster(brokers(3), [topic("t", *[(1, 2)] * 6)])
-    state = state.replace(measured={PRODUCE_LATENCY: np.array([3.0, 1.0, 2.0])})
-    grown = with_brokers(state, (NewBroker(id=0),))
-    plan = make_plan(grown, PlanOptions(mode=Mode.LEADERS_ONLY, scores=load_scores(["latency"])))
-
-    assert np.array_equal(grown.measured[PRODUCE_LATENCY], [np.nan, 3.0, 1.0, 2.0], equal_nan=True)
 def test_measurements_of_a_hypothetical_broker_are_unknown() -> None:
     """A broker that does not exist was not measured; leadership is balanced by what was measured of the others."""
     state = cluster(brokers(3), [topic("t", *[(1, 2)] * 6)])
@@ -571,6 +571,17 @@ def test_the_bound_does_not_fill_a_broker_beyond_its_limit() -> None:
     assert bound_bytes(Solution(build_problem(state, options)), 10**12) <= plan.moved_bytes
 
 
-    assert plan.partitions != ()
+def test_what_if_reads_brokers_to_add_and_to_remove() -> None:
+    """Rack and size may be left out."""
+    supposed = parse_what_if(["add=7:r1:4TiB", "add=8", "remove=3,4"])
+
+    assert (NewBroker(id=7, rack="r1", capacity_bytes=4 * 2**40), NewBroker(id=8)) == supposed.add
+    assert frozenset({3, 4}) == supposed.remove
 
 
+def test_an_added_broker_keeps_the_others_as_they_are() -> None:
+    """Renumbering rows changes no replica list."""
+    state: ClusterState = make_world(SyntheticWorld(seed=8))
+    grown = with_brokers(state, (NewBroker(id=0, rack="r9"),))
+
+    assert state.brokers.id[state.replicas.broker].tolist() == grown.brokers.id[grown.replicas.broker].tolist()

@@ -170,11 +170,30 @@ def test_how_much_a_broker_may_hold() -> None:
     assert made.limit_replicas.tolist() == [UNLIMITED, UNLIMITED, UNLIMITED, 3]
 
 
+@pytest.mark.parametrize(
+    ("usable_gb", "limit_gb"),
+    [
+        pytest.param((30, 45), 10 + 15 + 30, id="room on both"),
+        pytest.param((30, 5), 10 + 15, id="room on one: what is beyond the limit on the other may stay"),
+        pytest.param((3, 5), 10 - 10, id="both beyond it: at least one has to shed 10 GB"),
+    ],
+)
+def test_a_broker_beyond_its_limit_holds_less_before_anything_arrives(usable_gb: list[int], limit_gb: int) -> None:
+    """Of two volumes of 100 GB, filled up to 85 %, one holds 10 GB of replicas, the rest belongs to others."""
+    row = brokers(1, dirs=2, dir_bytes=100 * GB)[0]
+    dirs = [_with(d, usable_bytes=gb * GB) for d, gb in zip(row.log_dirs, usable_gb, strict=True)]
+    parts = [PartitionRow(partition=0, leader=1, replicas=[1], isr=[1], sizes=[10 * GB], log_dirs=[0])]
+    state = cluster([_with(row, log_dirs=dirs)], [TopicRow(topic="a", partitions=parts)])
+    assert _built(state).limit_bytes.tolist() == [limit_gb * GB]
+
+
 def test_volumes_of_unknown_size_have_no_limit() -> None:
     """Volumes of unknown size are unlimited unless a limit is requested."""
     rows = [_with(row, log_dirs=[LogDirRow(path="/d0")]) for row in brokers(2)]
     state = cluster(rows, [TopicRow(topic="a", partitions=[_partition(0, [1, 2], [10, 10])])])
     assert _built(state, broker_limits={2: BrokerLimit(bytes=7)}).limit_bytes.tolist() == [UNLIMITED, 7]
+    state = cluster([_with(row, log_dirs=[]) for row in rows], [TopicRow(topic="a", partitions=[])])
+    assert _built(state, mode=Mode.REPAIR_ONLY).limit_bytes.tolist() == [UNLIMITED, UNLIMITED]
 
 
 def test_another_replication_factor() -> None:

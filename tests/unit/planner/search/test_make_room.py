@@ -12,9 +12,11 @@ from kafkabal.plan import apply_plan
 from kafkabal.planner import PlanOptions, make_plan
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import build_problem
+from kafkabal.planner.search.assign_log_dirs import LogDirAssignment
 from kafkabal.planner.search.leave_unrepaired import leave_unrepaired
+from kafkabal.planner.search.local_search import has_room
 from kafkabal.planner.search.solution import Solution
-from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 
 
 def _sized(row: BrokerRow, each_gb: int, used_gb: tuple[int, ...]) -> BrokerRow:
@@ -85,6 +87,55 @@ def test_what_stays_broken_pushes_arrivals_off_its_broker() -> None:
     solution.move(np.array([1]), np.array([0]), np.array([2]))
     leave_unrepaired(solution)
     assert not solution.moved().any()
+
+
+@pytest.mark.parametrize(
+    ("leaves_gb", "arrives_gb", "stays"),
+    [
+        pytest.param(12, 5, True, id="83 of 100 GB in the end"),
+        pytest.param(7, 5, False, id="88 GB, which is less than the 90 GB before"),
+        pytest.param(7, 0, True, id="an empty replica needs no room"),
+    ],
+)
+def test_nothing_arrives_on_a_volume_that_stays_beyond_its_limit(leaves_gb: int, arrives_gb: int, stays: bool) -> None:
+    """A run starts a copy only below 85 % of its volume: what leaves has to make room for it first."""
+    one = brokers(3, dirs=1)
+    rows = [_sized(one[0], 1000, (arrives_gb,)), _sized(one[1], 100, (90,)), _sized(one[2], 1000, (0,))]
+    sizes = [(1, arrives_gb), (2, leaves_gb), (2, 90 - leaves_gb)]
+    parts = [partition(n, [b], gb * GB) for n, (b, gb) in enumerate(sizes)]
+    solution = Solution(build_problem(cluster(rows, [TopicRow(topic="t", partitions=parts)]), PlanOptions()))
+    solution.move(np.array([0, 1]), np.array([0, 0]), np.array([1, 2]))
+    leave_unrepaired(solution)
+    assert solution.moved()[:2, 0].tolist() == [stays, True]
+
+
+def test_a_log_dir_beyond_the_limit_takes_nothing_before_it_is_below() -> None:
+    """Of two log dirs with 90 of 100 GB, 7 GB leave one and 20 GB the other: only the latter takes 10 GB."""
+    rows = [_sized(row, 100, used) for row, used in zip(brokers(2, dirs=2), [(90, 90), (10, 0)], strict=True)]
+    sizes = [(1, 0, 7), (1, 0, 83), (1, 1, 20), (1, 1, 70), (2, 0, 10)]
+    parts = [partition(n, [b], gb * GB, log_dirs=[d]) for n, (b, d, gb) in enumerate(sizes)]
+    solution = Solution(build_problem(cluster(rows, [TopicRow(topic="t", partitions=parts)]), PlanOptions()))
+    solution.move(np.array([0, 2]), np.array([0, 0]), np.array([1, 1]))
+    assignment = LogDirAssignment(solution)
+    assert (assignment.room // GB)[:2].tolist() == [2, 15]
+    assert (assignment.most_room() // GB).tolist() == [15, 85]
+    rows[0] = _sized(rows[0], 100, (99, 99))
+    solution = Solution(build_problem(cluster(rows, [TopicRow(topic="t", partitions=parts)]), PlanOptions()))
+    assert (LogDirAssignment(solution).room // GB)[:2].tolist() == [-14, -14]
+    assert LogDirAssignment(solution).most_room()[0] == 0
+
+
+def test_no_exchange_on_a_broker_beyond_its_limit() -> None:
+    """Broker 2 may only give, also where an exchange against a larger replica would bring it nearer to its band."""
+    one = brokers(2, dirs=1)
+    rows = [_sized(one[0], 100, (60,)), _sized(one[1], 100, (90,))]
+    solution = Solution(build_problem(cluster(rows, [topic("t", [1], [2])]), PlanOptions()))
+    assert has_room(solution, np.array([0, 0, 1, 1]), np.array([-GB, 30 * GB, -GB, -9 * GB])).tolist() == [
+        True,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_an_arrival_beyond_the_limit_of_its_broker_returns() -> None:
