@@ -12,6 +12,7 @@ from kafkabal.planner.plan_listener import NO_LISTENER, PlanListener
 from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_short_of_bands import lasting_placement
 from kafkabal.planner.problem import Problem, build_problem
+from kafkabal.planner.search.assign_log_dirs import without_refused_log_dirs
 from kafkabal.planner.search.keep_within_budget import exceeds_budget
 from kafkabal.planner.search.search_phases import is_reached
 from kafkabal.planner.search.solution import Solution
@@ -46,7 +47,8 @@ def make_plan(state: ClusterState, options: PlanOptions | None = None, listener:
     listener.step("bound")
     bound = _bound(start, candidate.solution)
     listener.step("changes")
-    changes = make_changes(state, after, MoveReasons(candidate.solution, before, candidate.leader))
+    reasons = MoveReasons(candidate.solution, before, candidate.leader)
+    changes = make_changes(state, without_refused_log_dirs(after), reasons)
     return Plan(
         partitions=changes,
         cluster_id=state.cluster_id,

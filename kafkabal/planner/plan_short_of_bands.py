@@ -68,6 +68,8 @@ def lasting_placement(start: Solution, listener: PlanListener) -> FoundPlacement
         again = _place(begin, listener)
         if _is_unchanged(begin, again.after) or not may_lead(problem, again.candidate.leader):
             break
+        if _returns_what_was_lost(candidate.solution, again.after):
+            break
         bytes_ = candidate.solution.moved_bytes() + again.candidate.solution.moved_bytes()
         visited[_placed(candidate)] = bytes_, after
         candidate = candidate.adopt(again.after)
@@ -143,6 +145,18 @@ def _is_unchanged(start: Solution, after: ClusterState) -> bool:
             (before.replicas.log_dir, after.replicas.log_dir),
         )
     )
+
+
+def _returns_what_was_lost(solution: Solution, after: ClusterState) -> bool:
+    """Whether a broker that a replica left because of its offline log dir holds the partition again.
+
+    A later plan could copy it to another log dir of that broker. In one plan it would never have left, and Kafka
+    completes no reassignment that keeps an offline replica.
+    """
+    problem, r = solution.problem, after.replicas
+    p, k = np.nonzero(problem.lost & ~solution.stays())
+    held = r.partition.astype(np.int64) * problem.n_brokers + r.broker
+    return bool(np.isin(p * problem.n_brokers + problem.previous[p, k], held).any())
 
 
 def _placed(candidate: Candidate) -> bytes:

@@ -71,10 +71,14 @@ class Candidate(NamedTuple):
 
     def adopt(self, after: ClusterState) -> Candidate:
         """Replace the placement by one that a later plan would reach; changes the solution itself."""
-        self.solution.adopt(after)
+        solution, was_away = self.solution, ~self.solution.stays()
+        solution.adopt(after)
         led = after.partitions.leader
         leader = np.where(led >= 0, led, self.leader).astype(np.int32)
-        log_dir = _log_dirs_in(after, self.solution.placement)
+        # a later plan would copy it to a log dir of its choice, but a copy that returns never left its own
+        returns = was_away & solution.stays()
+        own, chosen = (_log_dirs_in(state, solution.placement) for state in (solution.problem.state, after))
+        log_dir = np.where(returns, own, chosen)
         return self._replace(leader=leader, log_dir=log_dir, unplaced=self._still_unplaced())
 
     def _still_unplaced(self) -> I64:

@@ -132,13 +132,16 @@ class Solution:
 
     def _adopt_partition(self, p: int, brokers: list[int]) -> None:
         positions = np.flatnonzero(self.is_position[p]).tolist()
-        previous = {int(self.problem.previous[p, k]): k for k in positions}
+        # of dropped replicas too: one may be kept after all, and another one is dropped instead
+        previous = {b: k for k, b in enumerate(self.problem.previous[p].tolist()) if b >= 0}
         target = {previous[b]: b for b in brokers if b in previous}
         arrivals = [b for b in brokers if b not in previous]
-        free = [k for k in positions if k not in target]
-        target.update(zip(free, sorted(arrivals), strict=False))
+        free = [k for k in positions if k not in target][: max(0, len(positions) - len(target))]
         placed = [k for k in positions if self.placement[p, k] >= 0]
         self.lift(np.full(len(placed), p), np.array(placed, np.int64), MoveCause.BALANCE)
+        self.is_position[p] = False
+        self.is_position[p, [*target, *free]] = True
+        target.update(zip(free, sorted(arrivals), strict=False))
         rows = np.array(sorted(target), np.int64)
         self.put(np.full(len(rows), p), rows, np.array([target[k] for k in rows.tolist()], np.int64))
 
@@ -179,13 +182,13 @@ class Solution:
         """int64, shape (n_brokers,): upper edges of the bands, or what the disks hold if that is less."""
         return np.minimum(self.bands.high_bytes, self.problem.limit_bytes)
 
-    def sizes_agree(self) -> bool:
-        """Whether every copy of a partition is as large as a new one would be."""
-        problem = self.problem
     def room_bytes(self) -> I64:
         """int64, shape (n_brokers,): bytes that may still arrive at each broker: 0 if it is beyond its limit."""
         return np.asarray(np.maximum(self.problem.limit_bytes - self.used, 0))
 
+    def sizes_agree(self) -> bool:
+        """Whether every copy of a partition is as large as a new one would be."""
+        problem = self.problem
         return bool(((problem.held_bytes == problem.arriving_bytes[:, None]) | (problem.previous < 0)).all())
 
     def moved_bytes(self) -> int:

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from kafkabal.clusters.snapshot import read_snapshot
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner import PlanOptions, make_plan, plan_short_of_bands
-from kafkabal.planner.plan_listener import PlanListener
-from kafkabal.planner.plan_short_of_bands import is_worth_it
+from kafkabal.planner.plan_listener import NO_LISTENER, PlanListener
+from kafkabal.planner.plan_short_of_bands import FoundPlacement, is_worth_it, lasting_placement
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.assign_leaders import assign_leaders
 from kafkabal.planner.search.solution import Solution
@@ -62,6 +63,24 @@ def test_a_cyclic_search_ends_at_the_cheapest_solution(monkeypatch: pytest.Monke
     plan = make_plan(read_snapshot(Path(__file__).with_name("circling_search.jsonl")), listener=steps)
     assert 2 < steps.searches <= 16
     assert plan.moved_bytes < 7 * GB
+
+
+def test_a_replica_from_an_offline_log_dir_does_not_return_to_its_broker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A later plan may copy it to another log dir there, but in one plan it would never have left the broken one."""
+    rows = brokers(3, dirs=2)
+    rows[2] = replace(rows[2], log_dirs=[replace(rows[2].log_dirs[0], state="offline"), rows[2].log_dirs[1]])
+    row = replace(partition(0, [1, 3]), isr=[1], sizes=[GB, None])
+    state = cluster(rows, [TopicRow(topic="t", partitions=[row])])
+    start = Solution(build_problem(state, PlanOptions()))
+    back = cluster(rows, [TopicRow(topic="t", partitions=[partition(0, [1, 3], log_dirs=[0, 1])])])
+    place = plan_short_of_bands._place
+
+    def returning(begin: Solution, listener: PlanListener) -> FoundPlacement:
+        found = place(begin, listener)._replace(falls_short=True)
+        return found if begin is start else found._replace(after=back)
+
+    monkeypatch.setattr(plan_short_of_bands, "_place", returning)
+    assert lasting_placement(start, NO_LISTENER).candidate.solution.placement.tolist() == [[0, 1]]
 
 
 def test_copies_are_not_moved_again_only_to_take_the_size_of_their_leader() -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 
-from kafkabal.model import ClusterState
+from kafkabal.model import ClusterState, TopicRow, in_offline_dir
 from kafkabal.planner.plan_listener import NO_LISTENER
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
+from kafkabal.planner.search.assign_log_dirs import without_refused_log_dirs
 from kafkabal.planner.search.solution import Solution
-from kafkabal.planner.search_for_placement import search
-from kafkabal.testing.cluster_builders import brokers, cluster
+from kafkabal.planner.search_for_placement import Candidate, finish, search
+from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 UNEQUAL_COPIES = SyntheticWorld(seed=3, follower_jitter=0.3, leader_skew=0.5, log_dirs=2)
@@ -37,10 +39,25 @@ def test_two_plans_are_taken_as_one() -> None:
 
     held = dict(zip(_replicas(world), world.replicas.size_bytes.tolist(), strict=True))
     sizes = zip(_replicas(after), after.replicas.size_bytes.tolist(), strict=True)
-    assert _placed(after) == _placed(later) != _placed(between)
+    returned = (set(_placed(world)) & set(_placed(later))) - set(_placed(between))
+    assert _placed(after) == _placed(later) | {held: _placed(world)[held] for held in returned} != _placed(between)
     assert np.array_equal(after.partitions.leader, later.partitions.leader)
     assert all(size == held.get((p, b), problem.arriving_bytes[p]) for (p, b), size in sizes)
     assert not np.array_equal(after.replicas.size_bytes, later.replicas.size_bytes), "copies of copies, of another size"
+
+
+def test_a_copy_that_returns_stays_in_its_log_dir() -> None:
+    """A later plan would copy it to the emptiest one; in one plan it never left."""
+    rows = [partition(0, [1], log_dirs=[0]), partition(1, [2], log_dirs=[0]), partition(2, [1], log_dirs=[0])]
+    before = cluster(brokers(2, dirs=2), [TopicRow(topic="t", partitions=rows)])
+    solution = Solution(build_problem(before, PlanOptions()))
+    solution.move(np.array([0]), np.array([0]), np.array([1]))
+    log_dir = np.array([[3], [2], [0]], np.int32)
+    candidate = Candidate(solution, solution.placement[:, 0].copy(), log_dir, np.empty(0, np.int64))
+    rows[0] = partition(0, [1], log_dirs=[1])
+    adopted = candidate.adopt(cluster(brokers(2, dirs=2), [TopicRow(topic="t", partitions=rows)]))
+
+    assert adopted.log_dir.tolist() == [[0], [2], [0]]
 
 
 def test_what_a_later_plan_places_is_no_longer_unplaced() -> None:
@@ -54,6 +71,20 @@ def test_what_a_later_plan_places_is_no_longer_unplaced() -> None:
 
     assert moved.any()
     assert np.array_equal(adopted.unplaced, cells[~moved])
+
+
+def test_what_arrives_on_a_broker_with_an_offline_log_dir_is_not_lost() -> None:
+    """No plan may choose a log dir there, but the search for what a later plan does assumes one that is online."""
+    rows = brokers(2, dirs=2)
+    dirs = [msgspec.structs.replace(rows[1].log_dirs[0], state="offline"), rows[1].log_dirs[1]]
+    rows[1] = msgspec.structs.replace(rows[1], log_dirs=dirs)
+    solution = Solution(build_problem(cluster(rows, [topic("t", [1], [1], [1])]), PlanOptions()))
+    solution.move(np.array([0]), np.array([0]), np.array([1]))
+    after = finish(solution, np.empty(0, np.int64), NO_LISTENER).to_state()
+
+    assert not in_offline_dir(after).any()
+    assert not Solution(build_problem(after, PlanOptions())).must_leave().any()
+    assert without_refused_log_dirs(after).replicas.log_dir.tolist()[0] == -1
 
 
 def test_a_cluster_without_topics_needs_no_search() -> None:
