@@ -75,6 +75,9 @@ class WatchEventSender:
         if is_news:
             self.report(EventKind.HELD_BACK, decision.held_back)
         self._obstacle = decision.obstacle
+
+    def nothing_to_heal(self, decision: Decision) -> None:
+        """Report once that what a failed healing was for is gone, if nothing is to be healed any more."""
         if self._failed and decision.healing is None and not decision.obstacle:
             self._failed.clear()
             self.report(EventKind.NOTHING_TO_HEAL, "the finding whose healing failed is gone")

@@ -252,6 +252,8 @@ class Watcher:
         decision = self._decide()
         if decision.healing is None:
             self._events.held_back(decision)
+            if not self._may_be_unfinished:
+                self._events.nothing_to_heal(decision)
         elif not self._is_alone():
             self._events.lock_lost(decision.healing)
         elif (what := self._healer.obstacle_to(decision.healing)) is not None:
@@ -319,8 +321,6 @@ class Watcher:
 
     def _resume_unfinished(self, at_s: float) -> bool:
         """Finish a run that this watch began; returns False if there is none, or if others may begin before it."""
-        if at_s < self._kept.ledger.backs_off_until_s(HealKind.RESUME, "", self._options.policy.back_off_s):
-            return False
         if self._asked_at_s == self._state_at_s:
             return False  # already asked since the state was read
         if not self._is_alone():
@@ -335,6 +335,8 @@ class Watcher:
                 self._may_be_unfinished = False
                 self._settle_entries(found, at_s)
                 self._report_foreign(found)
+                return False
+            if at_s < self._kept.ledger.backs_off_until_s(HealKind.RESUME, "", self._options.policy.back_off_s):
                 return False
             if not self._healer.can_resume(found) or self._healer.holder() is not None:
                 return False

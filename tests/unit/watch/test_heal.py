@@ -434,6 +434,31 @@ def test_the_alert_of_a_rebalance_that_failed_stays(stage: Stage, monkeypatch: p
     assert not stage.messages(EventKind.NOTHING_TO_HEAL)
 
 
+def test_the_alert_of_a_run_that_could_not_be_resumed_stays_until_it_is_finished(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it waits for the next attempt, its moves and throttles are left; not so once an operator resumes it."""
+    follower = stage.after_crash(600.0)
+
+    def fails(*_: object, **__: object) -> None:
+        raise UnreachableError("no broker responds")
+
+    monkeypatch.setattr("kafkabal.watch.heal.resume", fails)
+    watcher = follower.watcher()
+    follower.run_for(watcher, hours=0.1)
+    assert len(follower.messages(EventKind.HEALING_FAILED)) == 1
+    assert not follower.messages(EventKind.NOTHING_TO_HEAL)
+    assert not follower.is_clean
+
+    resume(
+        RunEnvironment(
+            cluster=follower.memory.connect("operator"), state_dir=stage.folder / "runs", clock=stage.clock, host="h"
+        )
+    )
+    follower.run_for(watcher, hours=0.05)
+    assert len(follower.messages(EventKind.NOTHING_TO_HEAL)) == 1
+
+
 def test_a_full_disk_stops_healing_not_watching(stage: Stage) -> None:
     """A full disk is reported once, events are still reported, and healing resumes once there is room again."""
     stage.ledger.parent.write_text("a file where the folder should be")
