@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from kafkabal.config import is_host_name
@@ -106,7 +107,8 @@ def body_of(notification: Notification, cluster: str, form: NotificationForm) ->
     """The JSON body for a receiver; None if it does not take this event."""
     n = replace(notification, message=printable(notification.message))
     if form is NotificationForm.SLACK:
-        return {"text": f"kafkabal {cluster}: {n.message}"}
+        # Slack takes what is between < and > for a link or a mention
+        return {"text": escape(f"kafkabal {cluster}: {n.message}", quote=False)}
     if form is NotificationForm.WEBHOOK:
         fields = {"at": n.at, "event": n.event, "message": n.message, "broker": n.broker}
         return {"cluster": cluster, **fields, "log_dir": n.log_dir, "run_id": n.run_id}

@@ -335,3 +335,13 @@ def test_a_command_that_finds_the_cluster_locked_posts_no_failure(receiver: Rece
         with pytest.raises(BusyError):
             _run(receiver, BusyError("cluster locked by another"), *events)
     assert [body["event"] for body in receiver.bodies] == ["run-started", "run-failed"]
+
+
+def test_what_means_something_to_slack_is_shown_as_it_is() -> None:
+    """A log dir or an error that contains ``<!channel>`` notifies nobody, and is not left out as a link."""
+    notification = Notification(at=AT, event="log-dir-offline", message='"/a&b/<!channel>" is offline')
+
+    assert body_of(notification, "prod", NotificationForm.SLACK) == {
+        "text": 'kafkabal prod: "/a&amp;b/&lt;!channel&gt;" is offline'
+    }
+    assert body_of(notification, "prod", NotificationForm.WEBHOOK)["message"] == notification.message
