@@ -3,15 +3,15 @@
 ::
 
     KafkabalError                     1
-    ├── UsageError                    2   wrong words on the command line
-    │   ├── ConfigError               2   wrong words in a profile or client.properties
+    ├── UsageError                    2   bad usage of the command line
+    │   ├── ConfigError               2   a bad setting in a profile or client.properties
     │   ├── OptionError               2   an option whose value does not fit the cluster
     │   ├── InputFileError            2   a snapshot, plan, journal or topics file that cannot be read
     │   └── InvalidClusterError       2   the description of a cluster contradicts itself
     ├── OperationError                1   the operation failed
     │   ├── UnreachableError          1   no response
-    │   │   └── NoResponseError       1   a request was sent, its response never came
-    │   ├── RefusedByClusterError     1   the cluster said no
+    │   │   └── NoResponseError       1   a request was sent and got no response
+    │   ├── RefusedByClusterError     1   the cluster refused the request
     │   │   ├── NotAuthorizedError    1   the principal lacks a permission
     │   │   └── TemporaryRefusalError 1   the cluster cannot do it until brokers are back
     │   ├── MissingCapabilityError    1   this kind of cluster cannot do that
@@ -22,7 +22,7 @@
     │   ├── DriftError                4   the cluster is no longer what the plan was made for
     │   ├── InfeasibleError           4   a hard rule that was asked for cannot be met
     │   └── LimitExceededError        4   a limit that was set would be exceeded
-    ├── BusyError                    75   another kafkabal holds the lock of this cluster
+    ├── BusyError                    75   another kafkabal works on this cluster or file, or a run is paused
     │   └── UnnamedHolderError       75   the cluster does not say yet which one
     └── InterruptedRunError     130/143   stopped by a signal, in a state that resume continues
 
@@ -69,7 +69,7 @@ EXIT_CODE_MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.UNSAFE: (
         "refused for safety: drift since the plan, other reassignments running, no feasible plan, limits exceeded"
     ),
-    ExitCode.BUSY: "another kafkabal holds the lock of this cluster; try again later",
+    ExitCode.BUSY: "busy: another kafkabal works on this cluster or file, or a run is paused; try again later",
     ExitCode.INTERRUPTED: "interrupted by SIGINT; `resume` continues",
     ExitCode.TERMINATED: "interrupted by SIGTERM; `resume` continues",
 }
@@ -172,7 +172,7 @@ class UnreachableError(OperationError):
 
 
 class NoResponseError(UnreachableError):
-    """A request was sent and its answer never came: it may have taken effect."""
+    """A request was sent and got no response: it may have taken effect."""
 
 
 class RefusedByClusterError(OperationError):
@@ -236,7 +236,7 @@ class LimitExceededError(UnsafeError):
 
 
 class BusyError(KafkabalError):
-    """Another kafkabal holds the lock of this cluster."""
+    """Another kafkabal works on this cluster or file, or a run is paused."""
 
     exit_code = ExitCode.BUSY
 
