@@ -105,9 +105,9 @@ class FolderRestore:
             folder.mkdir(parents=True, exist_ok=True)
             self._remove_leftovers()
         except FileExistsError as error:
-            raise OutputError(f"{folder}: cannot be written: not a folder") from error
+            raise OutputError(f"{folder}: cannot write: not a folder") from error
         except OSError as error:
-            raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from error
+            raise OutputError(f"{folder}: cannot write: {error.strerror or error}") from error
 
     def write_all(self, samples: Iterable[Sample]) -> RestoreResult:
         """Write every file of these samples; of a file that was sent more than once, the last version.
@@ -123,7 +123,7 @@ class FolderRestore:
             for sample in samples:
                 self._add(sample)
         except OSError as error:
-            raise OutputError(f"{self._folder}: cannot be written: {error.strerror or error}") from error
+            raise OutputError(f"{self._folder}: cannot write: {error.strerror or error}") from error
         finally:
             self._remove_pieces()
         return self._result()

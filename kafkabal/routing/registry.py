@@ -144,7 +144,7 @@ def _parse_options(name: str, settings: str, known: Mapping[str, OptionValue]) -
     for setting in settings.split(",") if settings else ():
         option, _, value = setting.partition("=")
         if option.replace("-", "_") in options:
-            raise UsageError(f"policy {name}: option {option!r} is given twice")
+            raise UsageError(f"policy {name}: duplicate option: {option!r}")
         if option not in known:
             hint = choice_hint(option, known) if known else None
             raise UsageError(f"policy {name}: unknown option: {option!r}", hint=hint)

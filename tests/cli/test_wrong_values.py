@@ -82,7 +82,7 @@ LONG = "a" * 5000
         (("policies", "power-of-d:d=0"), "d must be 1 to 100"),
         (("policies", "round-robin:over=moon"), "over"),
         (("policies", "score:floor=nan"), "floor"),
-        (("policies", "power-of-d:d=2,d=3"), "option 'd' is given twice"),
+        (("policies", "power-of-d:d=2,d=3"), "duplicate option: 'd'"),
         (("policies", "power-of-d:d=1_0"), "d=1_0"),
         (
             ("route-simulate", "--snapshot", SNAPSHOT, "--topic", "images", "--policy", "sticky", "--policy", "sticky"),

@@ -77,7 +77,7 @@ def test_a_file_with_other_content_is_replaced(tmp_path: Path) -> None:
 def test_a_file_in_place_of_a_folder_is_named(tmp_path: Path) -> None:
     """The folder itself, or one of the folders of a file."""
     (tmp_path / "file").write_bytes(b"")
-    with pytest.raises(OutputError, match=r"file: cannot be written: not a folder"):
+    with pytest.raises(OutputError, match=r"file: cannot write: not a folder"):
         FolderRestore(tmp_path / "file")
     with pytest.raises(OutputError, match=r"file/a: cannot write: .*/file is not a folder"):
         FolderRestore(tmp_path).write_all([_record("file/a", b"x")])
