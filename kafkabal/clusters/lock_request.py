@@ -10,7 +10,7 @@ IsGone: TypeAlias = Callable[[str], bool]
 """Whether the holder of a lock, by its name, is known to be dead: its lock is free before its session expires."""
 
 
-def nobody_is_gone(owner: str) -> bool:  # noqa: ARG001
+def no_holder_is_gone(owner: str) -> bool:  # noqa: ARG001
     """Nothing is known about any holder: wait until its session expires."""
     return False
 
@@ -34,5 +34,5 @@ class LockRequest:
     """After this time without a heartbeat the next process may acquire the lock."""
     purpose: str = ""
     """Empty for the lock of the cluster."""
-    is_gone: IsGone = nobody_is_gone
+    is_gone: IsGone = no_holder_is_gone
     on_delay: OnLockDelay = ignore_lock_delay

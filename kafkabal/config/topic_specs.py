@@ -66,13 +66,13 @@ class Difference:
     topic: str
     key: str
     """``partitions``, ``replication_factor`` or the key of a config."""
-    wanted: str
+    expected: str
     found: str | None
     """None if the config is not set on the topic."""
 
     def __str__(self) -> str:
         found = "is not set" if self.found is None else f"is {self.found}"
-        return f"{self.topic}: {self.key} {found}, expected {self.wanted}"
+        return f"{self.topic}: {self.key} {found}, expected {self.expected}"
 
 
 def is_topic_name(name: object) -> bool:
@@ -137,7 +137,7 @@ def differences(spec: TopicSpec, state: ClusterState) -> tuple[Difference, ...]:
     there = state.topics.configs[row]
     if there is not None:
         found.extend((k, v, there.get(k)) for k, v in sorted(spec.configs.items()) if there.get(k) != v)
-    return tuple(Difference(spec.name, key, wanted, is_now) for key, wanted, is_now in found)
+    return tuple(Difference(spec.name, key, expected, is_now) for key, expected, is_now in found)
 
 
 def _preset(name: str) -> Preset:

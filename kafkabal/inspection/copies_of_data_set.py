@@ -42,7 +42,7 @@ class TopicCopy:
 
 
 def data_set_copies(
-    clusters: Mapping[str, ClusterState], patterns: Sequence[str], silent: Collection[str] = ()
+    clusters: Mapping[str, ClusterState], patterns: Sequence[str], unresponsive: Collection[str] = ()
 ) -> tuple[TopicCopy, ...]:
     """All copies of the topics that match a pattern, by data set, the original of each first.
 
@@ -55,7 +55,7 @@ def data_set_copies(
         States by the name that mirrors use as a prefix.
     patterns
         Globs, matched against both the name of the data set and the topic's own.
-    silent
+    unresponsive
         Names of clusters that did not respond: others may have mirrors of their topics.
     """
     # two profiles of one cluster: its topics are not mirrors of each other
@@ -64,7 +64,7 @@ def data_set_copies(
         for name, state in clusters.items()
     }
     once = {ids[name]: name for name in sorted(clusters, reverse=True)}
-    names = {**{name: name for name in silent}, **{name: once[ids[name]] for name in clusters}}
+    names = {**{name: name for name in unresponsive}, **{name: once[ids[name]] for name in clusters}}
     copies = [copy for name in once.values() for copy in _copies_on(name, clusters[name], patterns, names)]
     by_set: dict[str, list[TopicCopy]] = {}
     for copy in copies:

@@ -105,8 +105,8 @@ def show_fleet(
 
     if options.topics:
         states = {m.name: m.inspection.state for m in members if m.inspection is not None}
-        silent = [m.name for m in members if m.inspection is None]
-        copies = data_set_copies(states, options.topics, silent)
+        unresponsive = [m.name for m in members if m.inspection is None]
+        copies = data_set_copies(states, options.topics, unresponsive)
         show_report(data_set_report(copies, options.topics, members), output, context)
         return
     # monitoring expects the same series per broker as from one cluster

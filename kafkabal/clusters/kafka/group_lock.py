@@ -104,7 +104,7 @@ class GroupLock:
         self._last_heartbeat_s = clock.monotonic()
         try:
             await_coordinator(self._client, self._group, self._client.deadline())
-            self._join_anew(request.on_delay)
+            self._join_as_new_member(request.on_delay)
         except BaseException:
             self._leave_group()
             self._client.close()
@@ -147,7 +147,7 @@ class GroupLock:
         except KafkabalError:
             self._abandoned.add(self._member)
 
-    def _join_anew(self, on_delay: OnLockDelay) -> None:
+    def _join_as_new_member(self, on_delay: OnLockDelay) -> None:
         """Join, again if the coordinator has changed meanwhile: the new one does not know ids of the previous one."""
         deadline = self._client.deadline(max(_COMPLETE_WITHIN_S, self._session_s))
         for pause_s in pauses():

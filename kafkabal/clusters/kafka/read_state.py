@@ -70,7 +70,7 @@ class KafkaReader:
         responses.nodes = self._client.nodes()
         # all brokers in parallel, each with its own deadline: one that hangs costs only its own data
         responses.logs = self._ask_each(responses.nodes.by_id, lambda b, d: describe_log_dirs(self._client, b, d))
-        self._check_somebody_responded()
+        self._check_any_broker_responded()
         self._check_topics()
         responses.reassignments = self._list_reassignments()
         if self._request.configs:
@@ -96,7 +96,7 @@ class KafkaReader:
                 found[broker] = outcome
         return found
 
-    def _check_somebody_responded(self) -> None:
+    def _check_any_broker_responded(self) -> None:
         if self._responses.logs:
             return
         if not self._problems:
