@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from kafkabal.units import format_duration
+from kafkabal.units import format_duration, percent_as_option
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
 from kafkabal.watch.healing_ledger import HealingLedger
 from kafkabal.wording import brokers_by_id, counted_noun
@@ -208,7 +208,9 @@ def _moves(situation: Situation, policy: HealPolicy) -> Iterator[Healing]:
     if situation.continued is not None:
         yield situation.continued
     if situation.imbalanced_readings >= policy.imbalance_readings:
-        yield Healing(HealKind.REBALANCE, reason=f"outside {policy.outer_tolerance:.0%} of the fair share")
+        yield Healing(
+            HealKind.REBALANCE, reason=f"outside {percent_as_option(policy.outer_tolerance)} of the fair share"
+        )
 
 
 def _obstacle(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kafkabal.units import percent_as_option
 from kafkabal.watch.state_findings import StateFindings
 from kafkabal.watch.watch_events import EventKind
 from kafkabal.wording import counted_noun
@@ -40,6 +41,8 @@ def changes_between(before: StateFindings, found: StateFindings, tolerance: floa
         yield FindingChange(EventKind.IN_SYNC, "all replicas on live brokers are in sync")
     if found.imbalanced and not before.imbalanced:
         names = ", ".join(found.imbalanced)
-        yield FindingChange(EventKind.IMBALANCED, f"outside {tolerance:.0%} of the fair share by {names}")
+        yield FindingChange(
+            EventKind.IMBALANCED, f"outside {percent_as_option(tolerance)} of the fair share by {names}"
+        )
     elif before.imbalanced and not found.imbalanced:
         yield FindingChange(EventKind.BALANCED, "every score is inside the outer band")

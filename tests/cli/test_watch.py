@@ -89,6 +89,14 @@ def test_what_is_called_balanced_is_not_rebalanced() -> None:
         watch_options(Settings(), changed(reported, heal=HealLevel.ALL), 5.0, 0.2)
 
 
+def test_thresholds_that_are_refused_are_shown_with_all_their_digits() -> None:
+    """A refusal never says that 9 % must exceed 9 %."""
+    close = HealOptions(outer_tolerance=0.092, heal=HealLevel.ALL)
+
+    with pytest.raises(UsageError, match=r"--rebalance-above 9\.2% must exceed --tolerance 9\.4%"):
+        watch_options(Settings(tolerance=0.094), close, 5.0, 0.2)
+
+
 @pytest.mark.parametrize("every_s", [0.001, 1.0, 5.0])
 def test_a_short_interval_finds_a_dead_broker_in_time(every_s: float) -> None:
     """An observation takes three seconds while a broker hangs: a dead one is found within 35 s at any interval."""

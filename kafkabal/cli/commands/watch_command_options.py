@@ -11,7 +11,7 @@ from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_
 from kafkabal.cli.framework.shared_options import OUTPUT_SECTION, SAFETY_SECTION, NotifyOption, TextfileOption
 from kafkabal.config import DEFAULT_HEAL_DEAD_AFTER_S, Settings
 from kafkabal.errors import UsageError
-from kafkabal.units import parse_bytes, parse_duration, parse_percent
+from kafkabal.units import parse_bytes, parse_duration, parse_percent, percent_as_option
 from kafkabal.watch import HealLevel
 
 if TYPE_CHECKING:
@@ -178,8 +178,9 @@ def watch_options(settings: Settings, heal: HealOptions, every_s: float, slow_fr
     inner = DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance
     if heal.heal is HealLevel.ALL and inner >= heal.outer_tolerance:
         raise UsageError(
-            f"--rebalance-above {heal.outer_tolerance:.0%} must exceed --tolerance {inner:.0%}",
-            hint="loads between the two are left alone, so that noise moves no data",
+            f"--rebalance-above {percent_as_option(heal.outer_tolerance)} must exceed "
+            f"--tolerance {percent_as_option(inner)}",
+            hint="raise --rebalance-above: shares between the two are left alone, so that noise moves no data",
         )
     return WatchOptions(
         every_s=every_s,
