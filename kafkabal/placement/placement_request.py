@@ -109,7 +109,7 @@ def _partitions(spec: TopicSpec, n_eligible: int, policy: PlacementPolicy) -> in
             raise UsageError(
                 f"topic {spec.name}: placement {policy.layout} creates {n_eligible + 2} partitions on this cluster, "
                 f"not {spec.partitions}",
-                hint="omit the number of partitions",
+                hint="leave out the number of partitions",
             )
         return n_eligible + 2
     if spec.partitions is None:

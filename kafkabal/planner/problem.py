@@ -231,7 +231,8 @@ def _check_goes_by_disk(options: PlanOptions) -> None:
     others = [w.score.name for w in options.scores if w.score.name != "disk"]
     if others:
         raise UsageError(
-            f"--below supports only the score disk, not {', '.join(others)}", hint="omit --score, or use --score disk"
+            f"--below supports only the score disk, not {', '.join(others)}",
+            hint="leave out --score, or use --score disk",
         )
 
 
@@ -268,7 +269,7 @@ def _check_replication_factor(factor: int | None, counted: Bools) -> None:
     if factor is not None and factor > brokers:
         raise UsageError(
             f"--replication-factor {factor} needs as many brokers: {brokers} are alive and not drained",
-            hint=f"ask for at most {brokers}",
+            hint=f"choose at most {brokers}",
         )
 
 

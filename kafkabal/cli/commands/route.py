@@ -157,7 +157,7 @@ def _check(publishing: PublishOptions, output: OutputOptions, context: CommandCo
         raise UsageError(
             f"--valid-for {format_duration(publishing.validity_s)} must be at least twice --refresh "
             f"{format_duration(publishing.interval_s)}",
-            hint="or one reading that is late leaves producers without weights",
+            hint="raise --valid-for: otherwise one late reading leaves producers without weights",
         )
 
 

@@ -248,7 +248,7 @@ def test_scores() -> None:
     assert _names(_built(one, below=0.8, scores=load_scores(["disk=2"]))) == ["disk"]
     with pytest.raises(UsageError, match="--below supports only the score disk, not leaders, replicas") as refused:
         _built(one, below=0.8, scores=load_scores(["leaders", "disk", "replicas"]))
-    assert refused.value.hint == "omit --score, or use --score disk"
+    assert refused.value.hint == "leave out --score, or use --score disk"
     # without log dirs bytes cannot be balanced, but leaders can, and what is broken can be repaired
     blind = cluster(
         [_with(b, log_dirs=[]) for b in brokers(2)],
@@ -277,7 +277,7 @@ def test_scores() -> None:
             {"replication_factor": 4, "drain": frozenset({1})},
             UsageError,
             "--replication-factor 4 needs as many brokers: 3 are alive and not drained",
-            "ask for at most 3",
+            "choose at most 3",
         ),
     ],
 )
