@@ -68,7 +68,12 @@ def create_all(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
         if not created:
             _refuse_taken(faults)
         done = f"; created: {first_of(created)}" if created else ""
-        raise _failure(f"cannot create {len(faults)} of {counted_noun(len(wanted), 'topic')}{done}", faults)
+        raise _failure(
+            f"cannot create {len(faults)} of {counted_noun(len(wanted), 'topic')}{done}",
+            faults,
+            # several topics come from a file, of which existing ones are not an error
+            hint="run the same command again: topics that exist are compared, not changed" if created else None,
+        )
 
 
 def _refuse_taken(faults: Mapping[str, Fault]) -> None:
@@ -96,8 +101,9 @@ def _wish_log_dirs(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
             cluster.move_log_dirs(wishes)
 
 
-def _failure(message: str, faults: Mapping[str, Fault]) -> PartialFailureError:
+def _failure(message: str, faults: Mapping[str, Fault], hint: str | None = None) -> PartialFailureError:
+    """An error that names each failed topic; ``hint`` is what to do unless a permission is missing."""
     is_denied = any(fault.name.endswith("AUTHORIZATION_FAILED") for fault in faults.values())
-    hint = "grant CREATE on the cluster, or on these topics; 'kafkabal help permissions' lists what each command needs"
+    grant = "grant CREATE on the cluster, or on these topics; 'kafkabal help permissions' lists what each command needs"
     failures = [(name, str(fault)) for name, fault in sorted(faults.items())]
-    return PartialFailureError(message, failures, hint=hint if is_denied else None)
+    return PartialFailureError(message, failures, hint=grant if is_denied else hint)

@@ -104,6 +104,7 @@ def test_topics_created_before_the_failure_are_named(create: Callable[..., Any],
     assert outcome.code == 1
     assert outcome.err.splitlines() == [
         "kafkabal: error: cannot create 1 of 2 topics; created: b",
+        "kafkabal: hint: run the same command again: topics that exist are compared, not changed",
         "  a: TOPIC_ALREADY_EXISTS: topic a already exists",
     ]
 

@@ -72,12 +72,13 @@ def test_invalid_topics_are_named_before_any_is_created() -> None:
 
 
 def test_partial_failures_are_named() -> None:
-    """Those that could be created exist, the others are listed with the reason."""
+    """Those that could be created exist, the others are listed with the reason, and the hint says how to continue."""
     target = two_dirs()
-    with pytest.raises(PartialFailureError, match=r"^cannot create 1 of 2 topics; created: new$") as caught:
+    with pytest.raises(PartialFailureError, match=r"^cannot create 1 of 2 topics; created: new\n") as caught:
         create_all(target, [wanted("new", 1), wanted("there", 1)])
 
     assert caught.value.failures == (("there", "TOPIC_ALREADY_EXISTS: topic there already exists"),)
+    assert caught.value.hint == "run the same command again: topics that exist are compared, not changed"
     assert TopicPartition("new", 0) in target.partition_status(["new"])
 
 
