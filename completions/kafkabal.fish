@@ -966,7 +966,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l dead-after -r -f -d 'C
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l move-after -r -f -d 'Move replicas off a broker that has been slow for TIME. [default: never]'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l max-bytes-per-day -r -f -d 'Maximum bytes moved within 24 hours; repairs count, but are not limited.'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l max-actions-per-day -r -f -d 'Maximum runs started within 24 hours; at least 1. [default: 24]'
-complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l max-dead -r -f -d 'Change nothing while more brokers than N are dead or unreachable at once; at least 1. [default: 1]'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l max-dead -r -f -d 'Change nothing while more than N brokers are missing that went away within a day; at least 1. [default: 1]'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l rebalance-above -r -f -d 'Rebalance when a broker deviates by more than PERCENT from its fair share. [default: 20%]'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -s o -l output -r -f -a 'table json jsonl' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l textfile -r -F -d 'Write metrics to a Prometheus textfile, and keep it up to date.'

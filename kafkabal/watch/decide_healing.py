@@ -7,6 +7,7 @@ while more brokers are missing at once than die independently.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -58,6 +59,8 @@ class Situation:
 
     dead: dict[int, float] = field(default_factory=dict)
     """Dead brokers, and for how long they have been dead."""
+    absent: dict[int, float] = field(default_factory=dict)
+    """For how long dead and unreachable brokers have been away, as far as an earlier watch knew."""
     dead_with_replicas: frozenset[int] = frozenset()
     come_and_go: frozenset[int] = frozenset()
     """Brokers that are, or were a short while ago, missing again and again; ``dead`` includes earlier absences."""
@@ -88,9 +91,13 @@ class Situation:
         return self.unreachable | waited_for
 
     @property
-    def missing(self) -> int:
-        """Number of brokers that are dead or unreachable."""
-        return len(self.dead) + len(self.unreachable)
+    def missing_at_once(self) -> int:
+        """Largest number of dead or unreachable brokers that went away within a day.
+
+        One that died long ago and cannot be repaired says nothing about the network when another one dies.
+        """
+        away_s = sorted(self.absent.get(b, self.dead.get(b, 0.0)) for b in self.dead.keys() | self.unreachable)
+        return max((bisect_right(away_s, first_s + _AT_ONCE_S) - i for i, first_s in enumerate(away_s)), default=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +125,8 @@ class Decision:
         return self.obstacle.endswith(_BACK_OFF)
 
 
+_AT_ONCE_S = 86_400.0
+"""A switch takes its racks within seconds, but cooling or power may take brokers one after the other over hours."""
 _BACK_OFF = "back-off"
 _DEMOTE_AGAIN_AFTER_S = 3600.0
 """A slow broker may lead new partitions every minute, and each demotion is one of the 24 actions of a day."""
@@ -217,8 +226,8 @@ def _obstacle(
     healing: Healing, situation: Situation, policy: HealPolicy, ledger: HealingLedger, at_s: float, local: datetime
 ) -> Obstacle | None:
     """Why the healing cannot be done now; None if it can."""
-    if situation.missing > policy.max_dead:
-        missing = counted_noun(situation.missing, "broker")
+    if situation.missing_at_once > policy.max_dead:
+        missing = counted_noun(situation.missing_at_once, "broker")
         return Obstacle("max-dead", f"{missing} missing at once (--max-dead {policy.max_dead}): check the network")
     until_s = ledger.backs_off_until_s(healing.kind, healing.reason, policy.back_off_s)
     if healing.kind in MOVES_FOR_BALANCE:

@@ -115,6 +115,10 @@ class RepeatedAbsences:
             known.comes_and_goes = known.comes_and_goes or known.absent_s > 0
         return before != (known.is_there, known.was_dead)
 
+    def missing(self, at_s: float) -> dict[int, float]:
+        """Brokers that are not there, and for how many seconds."""
+        return {b: at_s - known.since_s for b, known in self._brokers.items() if not known.is_there}
+
     def that_come_and_go(self, at_s: float) -> dict[int, float]:
         """Brokers that come and go, and ``absent`` of each in seconds."""
         absent_s = {b: known.absent_at_s(at_s) for b, known in self._brokers.items() if known.comes_and_goes}

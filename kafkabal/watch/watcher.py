@@ -340,7 +340,7 @@ class Watcher:
                 return False
             if not self._healer.can_resume(found) or self._healer.holder() is not None:
                 return False
-            if self._situation().missing > self._options.policy.max_dead:
+            if self._situation().missing_at_once > self._options.policy.max_dead:
                 return False  # nor does anything else begin then
         except KafkabalError:
             return False  # asked again after the next reading
@@ -497,6 +497,7 @@ class Watcher:
         dead = {b: max(for_s, come_and_go.get(b, 0.0)) for b, for_s in durations[BrokerHealth.DEAD].items()}
         return Situation(
             dead=dead,
+            absent=self._absences.missing(now_s),
             come_and_go=frozenset(come_and_go),
             dead_with_replicas=found.lost_on_dead & dead.keys(),
             slow=durations[BrokerHealth.SLOW],

@@ -105,7 +105,7 @@ class HealOptions:
             "--max-dead",
             metavar="N",
             min=1,
-            help="Change nothing while more brokers than N are dead or unreachable at once.",
+            help="Change nothing while more than N brokers are missing that went away within a day.",
             rich_help_panel=SAFETY_SECTION,
         ),
     ] = 1

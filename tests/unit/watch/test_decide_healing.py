@@ -132,6 +132,24 @@ def test_findings_are_healed_worst_first(situation: Situation, kind: HealKind) -
 
 
 @pytest.mark.parametrize(
+    ("hours_away", "unreachable", "missing"),
+    [
+        ({}, {}, 0),
+        ({4: 1}, {}, 1),
+        ({3: 500, 4: 1}, {}, 1),
+        ({3: 24, 4: 0}, {}, 2),
+        ({3: 502, 4: 501, 5: 500, 6: 1}, {}, 3),
+        ({3: 500}, {4: 1, 5: 2}, 2),
+    ],
+)
+def test_brokers_missing_at_once(hours_away: dict[int, int], unreachable: dict[int, int], missing: int) -> None:
+    """Those count together that went away within a day, however long ago that was."""
+    away = {b: hours * 3600.0 for b, hours in {**hours_away, **unreachable}.items()}
+    situation = Situation(dead=dict.fromkeys(hours_away, 60.0), absent=away, unreachable=frozenset(unreachable))
+    assert situation.missing_at_once == missing
+
+
+@pytest.mark.parametrize(
     ("situation", "policy", "ledger", "why"),
     [
         (

@@ -726,6 +726,30 @@ def test_a_broker_that_comes_and_goes_is_filled_once_it_stays(make_scene: Callab
     assert scene.held()[3] > 5
 
 
+@pytest.mark.parametrize("is_started_again", [True, False])
+def test_a_broker_that_died_long_ago_holds_no_repair_back(
+    make_scene: Callable[[], Scene], *, is_started_again: bool
+) -> None:
+    """Two that died more than a day apart are no network problem, also for a watch that is started in between."""
+    scene = make_scene()
+    policy = {"level": HealLevel.ALL, "dead_after_s": 36 * 3600.0}
+    watcher = scene.watcher(**policy)
+    scene.run_for(watcher, minutes=1)
+    scene.memory.kafka.kill(4)
+    scene.run_for(watcher, minutes=2)
+    scene.clock.sleep(25 * 3600.0)
+    if is_started_again:
+        watcher.end()
+        watcher = scene.watcher(**policy)
+        scene.run_for(watcher, minutes=1)
+    scene.memory.kafka.kill(3)
+    scene.run_for(watcher, minutes=1)
+    scene.clock.sleep(37 * 3600.0)
+    scene.run_for(watcher, minutes=3)
+
+    assert scene.held()[3] < 8
+
+
 @pytest.mark.parametrize("is_killed", [True, False])
 def test_a_watch_that_is_started_again_knows_what_comes_and_goes(
     make_scene: Callable[[], Scene], *, is_killed: bool
