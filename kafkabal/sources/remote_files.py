@@ -22,6 +22,13 @@ from kafkabal.sources.web_index import escaped_path, linked_names
 _READ_BYTES: Final = 1 << 18
 """What an object store sends at once; smaller reads cost additional round trips."""
 _PASSWORD: Final = re.compile(r"(://[^/:@]*):[^/]*@")
+_SIGNATURES: Final = frozenset({"x-amz-signature", "x-goog-signature", "signature", "sig"})
+"""Parameters of signed URLs, in lower case: of Amazon and Google, of CloudFront and older URLs of both, of Azure."""
+_SIGNED: Final = re.compile(
+    r"x-(amz|goog)-.*|awsaccesskeyid|googleaccessid|key-pair-id|expires|policy|signature"
+    r"|s(v|s|rt|r|p|t|e|ip|pr|dd|i|ig|koid|ktid|kt|ke|ks|kv|aoid|uoid|cid)"
+)
+"""All parameters with which such a URL is signed; with a new signature it is still the same file."""
 _VERSION_KEYS: Final = (
     *("ETag", "etag", "md5Hash", "md5"),
     *("LastModified", "Last-Modified", "last_modified", "mtime", "updated"),
@@ -250,8 +257,17 @@ def _filesystem(url: str) -> tuple[Any, str]:
 
 
 def _shown(url: str) -> str:
-    """A URL for messages and manifests, without the password in it."""
-    return escaped_name(_PASSWORD.sub(r"\1@", url))
+    """A URL for messages and manifests, without the password or the signature in it."""
+    return escaped_name(_PASSWORD.sub(r"\1@", _without_signature(url)))
+
+
+def _without_signature(url: str) -> str:
+    page, _, query = url.partition("?")
+    given = [(each, each.partition("=")[0].lower()) for each in query.split("&")]
+    if not is_web_page(url) or _SIGNATURES.isdisjoint(name for _, name in given):
+        return url
+    kept = "&".join(each for each, name in given if not _SIGNED.fullmatch(name))
+    return f"{page}?{kept}" if kept else page
 
 
 def _client_options(url: str) -> Mapping[str, Any]:

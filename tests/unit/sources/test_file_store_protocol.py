@@ -138,6 +138,28 @@ def test_a_version_does_not_come_from_a_cached_listing(url: str) -> None:
         records_of(source, part)
 
 
+@pytest.mark.parametrize(
+    "signed",
+    [
+        "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AK%2F1&X-Amz-Date=1&X-Amz-Expires=9&X-Amz-Signature=secret",
+        "X-Goog-Credential=a%40b&X-Goog-Signature=secret",
+        "Expires=9&Signature=secret&Key-Pair-Id=K",
+        "sv=2022&st=1&se=2&sr=b&sp=r&spr=https&sig=secret",
+    ],
+)
+def test_a_signature_is_neither_shown_nor_recorded(signed: str) -> None:
+    """Whoever has it can read the file; and a file with a new signature is the same one."""
+    url = "https://host/set/rows.jsonl"
+    assert str(RemoteFile(f"{url}?{signed}")) == url
+    assert str(RemoteFile(f"{url}?part=2&{signed}")) == f"{url}?part=2"
+
+
+def test_a_query_without_a_signature_names_the_file() -> None:
+    """What a server calls expires or sp need not belong to a signature."""
+    url = "https://host/export?id=5&expires=never&sp=1"
+    assert str(RemoteFile(url)) == url
+
+
 @pytest.mark.parametrize("password", ["secret", "se@cr:et", ""])
 def test_a_password_is_neither_shown_nor_recorded(password: str) -> None:
     """It is part of the URLs of some stores; a run with a new one continues the manifest of the old one."""
