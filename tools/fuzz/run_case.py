@@ -97,11 +97,14 @@ def run_case(case: Case) -> Ending:
             crash = f"more than {MOST_SECONDS} s"
         except BaseException:  # noqa: BLE001 - whatever comes out of main is a fault
             crash = traceback.format_exc()
-    after = _most_bytes()
-    busy_s = time.process_time() - started_s
-    growth = after if after > before else 0
     return Ending(
-        code, out.getvalue(), err.getvalue(), busy_s, growth, has_file="--output-file" in case.words, crash=crash
+        code,
+        out.getvalue(),
+        err.getvalue(),
+        busy_s=time.process_time() - started_s,
+        growth_bytes=_most_bytes() - before,
+        has_file="--output-file" in case.words,
+        crash=crash,
     )
 
 
