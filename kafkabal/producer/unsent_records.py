@@ -133,14 +133,15 @@ class UnsentRecords:
             yield WantedRecords(index, first, self.touched.get(index, part), start, rows)
 
     def of_block(self, block: Block) -> Block:
-        """The block without records that were found in the topic.
+        """The block without records that are in the topic: found there, or sent after the last checksum of rows.
 
         Raises
         ------
         ChangedRowsError
             If one of those has another value now.
         """
-        if not self._found:
+        # of records that were not found, those that are done come first: a run stopped within their block
+        if not self._found and not (block.numbers and self._done.is_done(block.numbers[0])):
             return block
         left = [at for at, number in enumerate(block.numbers) if not self._done.is_done(number)]
         for at, number in enumerate(block.numbers):

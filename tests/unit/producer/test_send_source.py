@@ -403,6 +403,20 @@ def test_records_sent_before_an_oversize_row_are_counted(bench: Bench, kept: boo
     assert sum(bench.topic().values()) == 300
 
 
+def test_rows_before_an_oversize_row_are_not_sent_again(bench: Bench) -> None:
+    """A run that ends within a block leaves rows behind its last checksum; the next run does not send them again."""
+    lines = [b"%d" % row * 300 for row in range(100, 500)]
+    lines[350] = b"large" * 1000
+    text = b"".join(line + b"\n" for line in lines)
+    bench.producer_settings |= {"message.max.bytes": 2000, "batch.size": 1000}
+    with pytest.raises(OperationError, match=r"line 351.*; 350 records sent by this run"):
+        bench.run(RowSource(None, stream=io.BytesIO(text), row_format=RowFormat.TEXT))
+    bench.producer_settings["message.max.bytes"] = 10_000
+    outcome = bench.run(RowSource(None, stream=io.BytesIO(text), row_format=RowFormat.TEXT))
+    assert (outcome.sent, outcome.already_there) == (50, 350)
+    assert bench.topic() == Counter(lines)
+
+
 def test_a_plug_in_policy_that_fails_stops_the_run(bench: Bench, data: Path) -> None:
     """The error names the policy and what was sent; a run with a fixed policy resumes without duplicates."""
     picked = iter([0, 1])
