@@ -109,10 +109,11 @@ class UnsentRecords:
         """
         if part.records < 0:
             if has_other_rows(self._source, self._manifest, [current]):
+                rows = f"the {counted_noun(self._manifest.through, 'row')} sent before"
+                unchecked = f"the manifest has no checksum of {rows}"
                 raise ChangedRowsError(
                     self._source.name,
-                    "changed: its beginning differs from the "
-                    f"{counted_noun(self._manifest.through, 'row')} sent before",
+                    f"changed: {unchecked if self._manifest.rows is None else f'its beginning differs from {rows}'}",
                     hint="add --resend to send the whole file again, or start a new manifest with --manifest FILE",
                 )
             return True

@@ -42,6 +42,7 @@ from kafkabal.sources.folder_source import FolderSource
 from kafkabal.sources.row_formats import RowFormat
 from kafkabal.sources.row_source import RowSource
 from kafkabal.sources.source_protocol import Block, Source, WantedRecords
+from kafkabal.sources.transform import Transform
 from tests.unit.producer.conftest import MockCluster, send
 from tests.unit.sources.records_of import records_of
 
@@ -415,6 +416,22 @@ def test_rows_before_an_oversize_row_are_not_sent_again(bench: Bench) -> None:
     outcome = bench.run(RowSource(None, stream=io.BytesIO(text), row_format=RowFormat.TEXT))
     assert (outcome.sent, outcome.already_there) == (50, 350)
     assert bench.topic() == Counter(lines)
+
+
+def test_a_file_that_grew_after_a_stop_within_its_first_block_is_not_called_different(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """Without a checksum of any row, the refusal of a grown file says that, not that its rows are others."""
+    path = tmp_path / "a.txt"
+    path.write_bytes(b"".join(b"%d\n" % row for row in range(100)))
+    enlarge = Transform("enlarge", lambda value, headers: (value * (5000 if value == b"50" else 1), headers))
+    bench.producer_settings |= {"message.max.bytes": 2000, "batch.size": 1000}
+    with pytest.raises(OperationError, match="; 50 records sent by this run"):
+        bench.run(RowSource(path, transform=enlarge))
+    with path.open("ab") as file:
+        file.write(b"more\n")
+    with pytest.raises(InputFileError, match="the manifest has no checksum of the 50 rows sent before"):
+        bench.run(RowSource(path, transform=enlarge))
 
 
 def test_a_plug_in_policy_that_fails_stops_the_run(bench: Bench, data: Path) -> None:
