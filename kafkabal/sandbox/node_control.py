@@ -53,6 +53,23 @@ class NodeControl:
         processes = self.processes()
         self._table.signal([processes[node.id] for node in nodes if node.id in processes], which)
 
+    def pause(self, nodes: Sequence[Node]) -> None:
+        """Stop the given nodes that have a process; returns once all their threads stand still, which takes a moment.
+
+        Raises
+        ------
+        OperationError
+            If a node still runs at the deadline.
+        """
+        self.send(nodes, signal.SIGSTOP)
+
+        def running() -> list[Node]:
+            stats = self.stats()
+            return [node for node in nodes if node.id in stats and not stats[node.id].is_paused]
+
+        if not self._wait_limit.until(lambda: not running()):
+            raise OperationError(f"cannot pause, still running: {titles(running())}")
+
     def end(self, nodes: Collection[Node], which: signal.Signals, *, grace_s: float) -> list[Node]:
         """Signal the given nodes that have a process, kill them after ``grace_s``, and return them."""
         processes = self.processes()

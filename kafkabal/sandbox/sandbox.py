@@ -182,13 +182,13 @@ class Sandbox:
         UsageError
             If the node is unknown.
         OperationError
-            If a node is not running.
+            If a node is not running, or does not stop before the deadline.
         """
         nodes = self._chosen(node_ids)
         running = self._control.processes()
         if absent := [node for node in nodes if node.id not in running]:
             raise OperationError(f"cannot pause, not running: {titles(absent)}")
-        self._control.send(nodes, signal.SIGSTOP)
+        self._control.pause(nodes)
 
     def down(self) -> None:
         """Kill all processes of the sandbox and remove all its files; harmless if already done.
