@@ -7,6 +7,7 @@ does not support TLS: put a proxy before it if you need that.
 from __future__ import annotations
 
 import socket
+import sys
 import zlib
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
@@ -103,6 +104,11 @@ class _Server(ThreadingHTTPServer):
         self.table = table
         self.payloads = 0
         self.malformed = 0
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Print no traceback for a client that resets its connection, as the health checks of load balancers do."""
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import socket
+import struct
 import sys
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
+from threading import enumerate as enumerate_threads
 
 import httpx
 import pytest
@@ -110,6 +112,19 @@ def test_a_body_that_ends_too_early_is_refused(table: LatencyTable, push: Callab
         connection.shutdown(socket.SHUT_WR)
         assert connection.recv(100).startswith(b"HTTP/1.1 400")
     assert (intake.payloads, intake.malformed, table.latencies_s()) == (0, 1, {})
+
+
+def test_a_connection_that_is_reset_prints_nothing(table: LatencyTable, capfd: pytest.CaptureFixture[str]) -> None:
+    """A health check that resets its connection leaves the terminal clean, and the intake listening."""
+    with HttpIntake(table, port=0) as intake:
+        with socket.create_connection(("127.0.0.1", intake.port), 5) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        # connections are accepted in order, so the first one's thread has started by the answer to the second
+        assert httpx.get(f"http://127.0.0.1:{intake.port}/").status_code == 501
+        for thread in enumerate_threads():
+            if "process_request_thread" in thread.name:
+                thread.join(5)
+    assert capfd.readouterr().err == ""
 
 
 def test_an_address_in_use_is_reported(table: LatencyTable) -> None:
