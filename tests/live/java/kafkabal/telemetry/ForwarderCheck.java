@@ -27,7 +27,7 @@ public final class ForwarderCheck {
         forwarder.clientReceiver();
         ClientTelemetryPayload payload = new Payloads();
         for (int i = 0; i < PUSHES; i++) {
-            forwarder.exportMetrics(new Context(), payload);
+            forwarder.exportMetrics(new Context("check"), payload);
         }
         ObjectName name = new ObjectName("kafkabal.telemetry:type=TelemetryForwarder,broker=1");
         MBeanServer server = ManagementFactory.getPlatformMBeanServer();
@@ -39,13 +39,13 @@ public final class ForwarderCheck {
         Runtime.getRuntime().halt(0);
     }
 
-    /** How many of two payloads count as failed while no producer can be made. */
+    /** How many of two payloads, the first of a client without an id, count as failed while no producer can be made. */
     private static Object failedWithoutProducer() throws Exception {
         TelemetryForwarder forwarder = new TelemetryForwarder();
         forwarder.configure(Map.of("node.id", "2", "kafkabal.telemetry.bootstrap.servers", "no port"));
         forwarder.clientReceiver();
-        forwarder.exportMetrics(new Context(), new Payloads());
-        forwarder.exportMetrics(new Context(), new Payloads());
+        forwarder.exportMetrics(new Context(null), new Payloads());
+        forwarder.exportMetrics(new Context("check"), new Payloads());
         ObjectName name = new ObjectName("kafkabal.telemetry:type=TelemetryForwarder,broker=2");
         Object failed = 0L;
         for (int i = 0; i < 100 && !failed.equals(2L); i++) {
@@ -80,6 +80,12 @@ public final class ForwarderCheck {
     }
 
     private static final class Context implements AuthorizableRequestContext {
+        private final String clientId;
+
+        Context(String clientId) {
+            this.clientId = clientId;
+        }
+
         @Override
         public String listenerName() {
             return "PLAINTEXT";
@@ -112,7 +118,7 @@ public final class ForwarderCheck {
 
         @Override
         public String clientId() {
-            return "check";
+            return clientId;
         }
 
         @Override

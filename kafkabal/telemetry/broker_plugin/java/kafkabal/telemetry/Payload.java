@@ -7,6 +7,7 @@ import org.apache.kafka.common.Uuid;
 /** What a client pushed; uses the broker's buffer without copying it. */
 final class Payload {
     final Uuid clientInstanceId;
+    /** Null if the client sent none, as the protocol allows. */
     final String clientId;
     final boolean terminating;
     final ByteBuffer data;

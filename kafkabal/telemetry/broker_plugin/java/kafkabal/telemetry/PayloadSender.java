@@ -68,7 +68,9 @@ final class PayloadSender extends Thread {
             new ProducerRecord<>(settings.topic(), payload.clientInstanceId.toString(), payload.data);
         Headers headers = forwarded.headers();
         headers.add("broker", broker);
-        headers.add("client-id", payload.clientId.getBytes(StandardCharsets.UTF_8));
+        if (payload.clientId != null) {
+            headers.add("client-id", payload.clientId.getBytes(StandardCharsets.UTF_8));
+        }
         if (payload.terminating) {
             headers.add("terminating", new byte[0]);
         }
