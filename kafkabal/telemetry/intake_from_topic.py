@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from threading import Event, Thread
 from typing import Final
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from kafkabal.closing_context import ClosingContext
 from kafkabal.config import ANSWER_S, ClientSetting
-from kafkabal.errors import UnreachableError, UsageError
+from kafkabal.errors import NotAuthorizedError, UnreachableError, UsageError
 from kafkabal.telemetry.otlp_metrics import MalformedPayloadError, PushReceiver, read_samples, require_extra
 
 TELEMETRY_TOPIC: Final = "__kafkabal_telemetry"
@@ -38,6 +38,8 @@ class TopicIntake(ClosingContext):
     ------
     UsageError
         If the topic is unknown, or the extra ``telemetry`` is not installed.
+    NotAuthorizedError
+        If the principal may not describe the topic.
     UnreachableError
         If no broker responds.
     """
@@ -71,6 +73,11 @@ class TopicIntake(ClosingContext):
     def _positions(self, topic: str, since_ms: int) -> list[TopicPartition]:
         try:
             found = self._consumer.list_topics(topic, timeout=ANSWER_S).topics[topic]
+            if found.error is not None and found.error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                raise NotAuthorizedError(
+                    f"cannot read topic {topic}: {found.error.str()}",
+                    hint="the principal needs READ on the topic",
+                )
             if not found.partitions:
                 raise UsageError(
                     f"unknown topic: {topic!r} (no broker forwards client telemetry)",

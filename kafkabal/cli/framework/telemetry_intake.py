@@ -59,6 +59,8 @@ def open_topic_intake(
     ------
     UsageError
         If the topic is unknown.
+    NotAuthorizedError
+        If the principal may not read it.
     UnreachableError
         If no broker responds.
     """

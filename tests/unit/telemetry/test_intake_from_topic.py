@@ -1,0 +1,46 @@
+"""Telemetry from a topic: what is reported if it cannot be read."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError
+
+from kafkabal.errors import KafkabalError, NotAuthorizedError, UsageError
+from kafkabal.telemetry import intake_from_topic
+from kafkabal.telemetry.intake_from_topic import TopicIntake
+from kafkabal.telemetry.latency_store import LatencyTable
+
+
+@pytest.mark.parametrize(
+    ("code", "expected", "message"),
+    [
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, NotAuthorizedError, "cannot read topic t: "),
+        (KafkaError.UNKNOWN_TOPIC_OR_PART, UsageError, "unknown topic: 't'"),
+    ],
+)
+def test_a_topic_that_may_not_be_described_is_not_called_unknown(
+    monkeypatch: pytest.MonkeyPatch, code: int, expected: type[KafkabalError], message: str
+) -> None:
+    """A missing permission is named instead of a hint to create the topic; the consumer is closed either way."""
+    closed = []
+
+    class Consumer:
+        def __init__(self, config: Any) -> None:
+            pass
+
+        def list_topics(self, topic: str, timeout: float) -> Any:
+            return SimpleNamespace(topics={topic: SimpleNamespace(partitions={}, error=KafkaError(code))})
+
+        def assign(self, positions: Any) -> None:
+            raise AssertionError("there is nothing to read")
+
+        def close(self) -> None:
+            closed.append(True)
+
+    monkeypatch.setattr(intake_from_topic, "Consumer", Consumer)
+    with pytest.raises(expected, match=message):
+        TopicIntake({}, "t", LatencyTable(max_age_s=60, clock=lambda: 0.0), since_ms=0)
+    assert closed == [True]
