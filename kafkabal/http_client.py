@@ -77,6 +77,11 @@ def open_http_client(timeout_s: float, transport: httpx.BaseTransport | None = N
         ) from error
 
 
+def without_credentials(url: str) -> str:
+    """The URL without a user name and password, for messages."""
+    return re.sub(r"//.*@", "//", url)
+
+
 def http_failure(error: httpx.HTTPError) -> str:
     """Why a request failed: the status of the response, or the reason without the number of the system's error."""
     from httpx import HTTPStatusError

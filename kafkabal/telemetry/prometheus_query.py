@@ -10,7 +10,7 @@ import msgspec
 
 from kafkabal.decoding_faults import decoding_fault
 from kafkabal.errors import ConfigError, OperationError, UnreachableError
-from kafkabal.http_client import http_failure, open_http_client
+from kafkabal.http_client import http_failure, open_http_client, without_credentials
 
 _TIMEOUT_S = 10.0
 """Prometheus gives up a query after two minutes; a command that waits for a table should do so much sooner."""
@@ -41,7 +41,7 @@ class PrometheusQuery:
     Parameters
     ----------
     url
-        Such as ``http://prometheus:9090``; may have a path prefix.
+        Such as ``http://prometheus:9090``; may have a path prefix, and credentials, which no message shows.
     query
         PromQL that returns an instant vector with one series per broker.
     broker_label
@@ -57,6 +57,7 @@ class PrometheusQuery:
 
     def __init__(self, url: str, query: str, broker_label: str, *, transport: Any = None) -> None:
         self._url = url.rstrip("/") + _PATH
+        self._shown_url = without_credentials(self._url)
         self._query = query
         self._label = broker_label
         self._client = open_http_client(_TIMEOUT_S, transport)
@@ -101,9 +102,11 @@ class PrometheusQuery:
             response = self._client.get(self._url, params={"query": self._query})
             return msgspec.json.decode(response.content, type=_Response)
         except (httpx.InvalidURL, UnicodeError) as error:  # the latter for a host name that is too long
-            raise ConfigError(f"invalid URL: {self._url}: {error}") from error
+            raise ConfigError(f"invalid URL: {self._shown_url}: {error}") from error
         except httpx.HTTPError as error:
-            raise UnreachableError(f"no response from Prometheus at {self._url}: {http_failure(error)}") from error
+            raise UnreachableError(
+                f"no response from Prometheus at {self._shown_url}: {http_failure(error)}"
+            ) from error
         except msgspec.DecodeError as error:
             raise self._not_prometheus(f"HTTP {response.status_code}") from error
 
@@ -121,7 +124,7 @@ class PrometheusQuery:
             raise self._not_prometheus(f"not a number: {text!r}") from error
 
     def _not_prometheus(self, why: str) -> OperationError:
-        return OperationError(f"not a Prometheus server: {self._url}: {why}", hint="check the URL")
+        return OperationError(f"not a Prometheus server: {self._shown_url}: {why}", hint="check the URL")
 
     def _broker(self, series: _Series) -> int:
         value = series.metric.get(self._label)

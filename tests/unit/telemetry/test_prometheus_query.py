@@ -88,6 +88,24 @@ def test_a_url_that_is_none_is_reported(url: str) -> None:
         PrometheusQuery(url, "x", "broker")()
 
 
+@pytest.mark.parametrize("status", [None, 401])
+def test_credentials_of_the_url_are_not_shown(status: int | None) -> None:
+    """The password in a URL is sent as it is, and is in no error message."""
+    sent: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(request.headers["authorization"])
+        if status is None:
+            raise httpx.ConnectError("connection refused")
+        return httpx.Response(status, text="Unauthorized")
+
+    asked = PrometheusQuery("http://u:secret@h", "x", "b", transport=httpx.MockTransport(answer))
+    with pytest.raises(KafkabalError, match="http://h/api/v1/query") as caught:
+        asked()
+    assert "secret" not in str(caught.value)
+    assert sent == ["Basic dTpzZWNyZXQ="]
+
+
 def test_unusable_certificates_are_a_configuration_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """Certificates or proxies that the environment names wrongly are named in one line, not in a traceback."""
     monkeypatch.setenv("SSL_CERT_FILE", "/no/such/file")
