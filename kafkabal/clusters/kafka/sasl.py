@@ -12,7 +12,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider
 from kafkabal.clusters.clock import Clock
 from kafkabal.config import ConnectionSettings, OAuthSettings
 from kafkabal.errors import ConfigError, RefusedByClusterError, UnreachableError
-from kafkabal.http_client import http_failure, open_http_client
+from kafkabal.http_client import http_failure, open_http_client, without_credentials
 
 _TOKEN_LIFETIME_S = 3600
 """Same as Kafka's own unsecured login module."""
@@ -74,19 +74,20 @@ def _fetch_token(url: str, settings: OAuthSettings) -> str:
     """Request a token from the endpoint (RFC 6749, section 4.4: client credentials)."""
     import httpx
 
+    shown = without_credentials(url)
     form = {"grant_type": "client_credentials"} | ({"scope": settings.scope} if settings.scope else {})
     try:
         with open_http_client(_TOKEN_TIMEOUT_S) as client:
             response = client.post(url, data=form, auth=(settings.client_id, settings.client_secret))
     except (httpx.InvalidURL, UnicodeError) as error:  # the latter for a host name that is too long
-        raise ConfigError(f"sasl.oauthbearer.token.endpoint.url: invalid URL: {url}: {error}") from error
+        raise ConfigError(f"sasl.oauthbearer.token.endpoint.url: invalid URL: {shown}: {error}") from error
     except httpx.HTTPError as error:
-        raise UnreachableError(f"cannot reach token endpoint {url}: {http_failure(error)}") from error
+        raise UnreachableError(f"cannot reach token endpoint {shown}: {http_failure(error)}") from error
     try:
         token = response.json()["access_token"]
     except (ValueError, KeyError, TypeError) as error:
         raise RefusedByClusterError(
-            f"no token from token endpoint {url}: HTTP status {response.status_code}",
+            f"no token from token endpoint {shown}: HTTP status {response.status_code}",
             hint="check clientId, clientSecret and scope in sasl.jaas.config",
         ) from error
     return str(token)

@@ -79,6 +79,17 @@ def test_an_endpoint_that_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> N
         _first_message(_OAUTH)
 
 
+def test_the_password_of_an_endpoint_is_in_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may be part of the URL, which every error names."""
+
+    def post(_: httpx.Client, url: str, **options: Any) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    monkeypatch.setattr(httpx.Client, "post", post)
+    with pytest.raises(UnreachableError, match=r"cannot reach token endpoint http://id/token: refused"):
+        _first_message(OAuthSettings(token_endpoint_url="http://me:hush@id/token"))
+
+
 @pytest.mark.parametrize("url", ["http://id:port", "http://a..b", f"http://{'a' * 64}"])
 def test_an_endpoint_that_no_host_can_have_is_a_fault_of_the_settings(url: str) -> None:
     """It is named with the setting."""
