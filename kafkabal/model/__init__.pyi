@@ -36,6 +36,7 @@ from .eligibility import lasting_factor as lasting_factor
 from .eligibility import named_brokers as named_brokers
 from .eligibility import room_for_replicas as room_for_replicas
 from .eligibility import takes_replicas as takes_replicas
+from .eligibility import volume_headroom_bytes as volume_headroom_bytes
 from .eligibility import volume_room_bytes as volume_room_bytes
 from .eligibility import with_choosable_log_dir as with_choosable_log_dir
 from .kafka_configs import CLEANUP_POLICY as CLEANUP_POLICY
@@ -71,6 +72,7 @@ from .rack_rule import rack_numbers as rack_numbers
 from .rack_rule import racks_by_partition as racks_by_partition
 from .rack_rule import required_racks as required_racks
 from .rack_rule import shares_rack as shares_rack
+from .replica_health import has_offline_dir as has_offline_dir
 from .replica_health import has_readable_copy as has_readable_copy
 from .replica_health import in_offline_dir as in_offline_dir
 from .replica_health import is_reassigned as is_reassigned

@@ -88,7 +88,16 @@ def dir_room_bytes(state: ClusterState, limit: float) -> I64:
 
 
 def volume_room_bytes(state: ClusterState, limit: float) -> I64:
-    """int64, shape (n_dirs,): bytes that may still be added to the volume of each dir.
+    """int64, shape (n_dirs,): like :func:`volume_headroom_bytes`, but 0 if a volume is beyond the limit."""
+    return np.maximum(volume_headroom_bytes(state, limit), 0)
+
+
+def volume_headroom_bytes(state: ClusterState, limit: float) -> I64:
+    """int64, shape (n_dirs,): bytes that may be added to the volume of each dir; if negative, that have to leave it.
+
+    A run starts a copy only where it fits below the limit while all other replicas are still there. So a volume beyond
+    its limit receives nothing until so much has left it that the copy fits: an exchange against a larger replica is not
+    enough.
 
     Parameters
     ----------
@@ -97,9 +106,9 @@ def volume_room_bytes(state: ClusterState, limit: float) -> I64:
     """
     dirs = state.log_dirs
     full_at = np.floor(dirs.total_bytes * min(limit, 1 - LEAST_FREE_FRACTION)).astype(np.int64)
-    room = np.maximum(full_at - used_bytes(dirs, state.replicas), 0)
-    room[dirs.total_bytes < 0] = UNLIMITED
-    return np.asarray(room)
+    headroom = full_at - used_bytes(dirs, state.replicas)
+    headroom[dirs.total_bytes < 0] = UNLIMITED
+    return np.asarray(headroom)
 
 
 def first_open_dirs(state: ClusterState) -> I64:

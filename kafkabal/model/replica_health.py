@@ -12,15 +12,21 @@ def offline_replicas(state: ClusterState) -> Bools:
     return np.asarray(~state.brokers.is_live[state.replicas.broker] | in_offline_dir(state))
 
 
+def has_offline_dir(state: ClusterState) -> Bools:
+    """bool, shape (n_brokers,): Kafka refuses to choose or change log dirs on such a broker (KAFKA_STORAGE_ERROR)."""
+    dirs = state.log_dirs
+    found = np.zeros(len(state.brokers), np.bool_)
+    found[dirs.broker[dirs.state == LogDirState.OFFLINE]] = True
+    return found
+
+
 def in_offline_dir(state: ClusterState) -> Bools:
     """bool, shape (n_replicas,): in an offline log dir, or unreported by a live broker that has such a dir."""
     r, dirs = state.replicas, state.log_dirs
-    has_offline_dir = np.zeros(len(state.brokers), np.bool_)
-    has_offline_dir[dirs.broker[dirs.state == LogDirState.OFFLINE]] = True
     placed = r.log_dir >= 0
     offline = np.zeros(len(r), np.bool_)
     offline[placed] = dirs.state[r.log_dir[placed]] == LogDirState.OFFLINE
-    return np.asarray((offline | (~placed & has_offline_dir[r.broker])) & state.brokers.is_live[r.broker])
+    return np.asarray((offline | (~placed & has_offline_dir(state)[r.broker])) & state.brokers.is_live[r.broker])
 
 
 def has_readable_copy(state: ClusterState) -> Bools:

@@ -30,10 +30,10 @@ from kafkabal.model import (
     reports_no_log_dir,
     room_for_replicas,
     takes_replicas,
+    volume_headroom_bytes,
 )
 from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_scope import ignored_partitions, in_scope, kept_replicas, movable_partitions
-from kafkabal.planner.volume_headroom import volume_headroom_bytes
 from kafkabal.scoring import (
     Rules,
     Score,

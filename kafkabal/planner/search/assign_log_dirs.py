@@ -21,10 +21,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from kafkabal.model import F64, I32, I64, UNLIMITED, Bools, ClusterState, LogDirState, freeze, with_choosable_log_dir
+from kafkabal.model import (
+    F64,
+    I32,
+    I64,
+    UNLIMITED,
+    Bools,
+    ClusterState,
+    LogDirState,
+    freeze,
+    has_offline_dir,
+    volume_headroom_bytes,
+    with_choosable_log_dir,
+)
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.solution import Solution
-from kafkabal.planner.volume_headroom import volume_headroom_bytes
 from kafkabal.scoring import DiskBand, due_within_groups, load_score
 
 LOG_DIR = load_score("log-dir")
@@ -46,7 +57,7 @@ class LogDirAssignment:
         self.dir: I32 = np.where(solution.stays(), self.previous, NONE)
         self.capacity: F64 = LOG_DIR.capacity(state)
         self.is_open: Bools = dirs.state == LogDirState.ONLINE
-        self.has_offline_dir: Bools = _has_offline_dir(state)
+        self.has_offline_dir: Bools = has_offline_dir(state)
         self.is_choosable: Bools = with_choosable_log_dir(state)
         """shape (n_partitions,): False for partitions whose replicas go where their broker puts them."""
         self.counts: Bools = dirs.state != LogDirState.OFFLINE
@@ -136,23 +147,16 @@ def final_log_dirs(assignment: LogDirAssignment) -> I32:
 
 
 def without_refused_log_dirs(state: ClusterState) -> ClusterState:
-    """The state as a plan may ask for it: log dirs that Kafka lets nobody choose are unknown.
+    """The state without the log dirs that Kafka does not let a client choose: a plan leaves them to the broker.
 
-    The search assumes the emptiest one all the same. If it counted an arrival on a broker with an offline log dir as
-    unreported, it would take it for lost, and look for another place.
+    The search assumes the emptiest one all the same: with an unknown log dir, an arrival on a broker that has an
+    offline one would count as lost, and be moved again.
     """
     replicas = state.replicas
-    is_refused = _has_offline_dir(state)[replicas.broker] | ~with_choosable_log_dir(state)[replicas.partition]
+    is_refused = has_offline_dir(state)[replicas.broker] | ~with_choosable_log_dir(state)[replicas.partition]
     log_dir = np.where(is_refused, NONE, replicas.log_dir).astype(np.int32)
     freeze(log_dir)
     return state.replace(replicas=replace(replicas, log_dir=log_dir))
-
-
-def _has_offline_dir(state: ClusterState) -> Bools:
-    """bool, shape (n_brokers,): Kafka refuses to choose or change log dirs on such a broker (KAFKA_STORAGE_ERROR)."""
-    dirs = state.log_dirs
-    offline = dirs.broker[dirs.state == LogDirState.OFFLINE]
-    return np.asarray(np.bincount(offline, minlength=len(state.brokers)) > 0)
 
 
 def assign_arrivals(solution: Solution) -> tuple[LogDirAssignment, I64]:

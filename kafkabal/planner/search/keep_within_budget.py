@@ -159,7 +159,7 @@ def _across_racks(solution: Solution, p: I64) -> I64:
     """Bytes that arrive in another rack than that of the leader, which sends them."""
     problem = solution.problem
     leader = problem.state.partitions.leader[p]
-    # without a leader nobody knows who will send: every copy counts, as in the figure of the plan
+    # without a leader the sender is unknown: every copy counts, as in the figure of the plan
     from_rack = np.where(leader >= 0, problem.rack[leader], NO_RACK)
     crosses = solution.moved()[p] & (problem.rack[solution.placement[p]] != from_rack[:, None])
     cost: I64 = problem.arriving_bytes[p] * crosses.sum(1)
