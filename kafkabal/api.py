@@ -249,6 +249,8 @@ def apply_plan(
     KafkabalError
         The error that ended the run early, after throttles were restored and moves cancelled as far as possible.
     """
+    if not plan.partitions:
+        return None
     settings = connection.settings
     environment = RunEnvironment(
         cluster=connection.cluster,
@@ -259,8 +261,6 @@ def apply_plan(
         completed=lambda state: with_profile_disks(state, settings),
     )
     wanted = None if settings.snapshot else throttle_bytes_per_s
-    if not plan.partitions:
-        return None
     throttle = measured_throttle(environment, plan.partitions, wanted)
     options = replace_field(options or RunOptions(), throttle=throttle)
     lock = LockAcrossRuns(environment)

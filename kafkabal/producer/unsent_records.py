@@ -109,11 +109,11 @@ class UnsentRecords:
         """
         if part.records < 0:
             if has_other_rows(self._source, self._manifest, [current]):
-                rows = f"the {counted_noun(self._manifest.through, 'row')} sent before"
-                unchecked = f"the manifest has no checksum of {rows}"
+                is_unchecked = self._manifest.rows is None
+                why = "the manifest has no checksum of" if is_unchecked else "its beginning differs from"
                 raise ChangedRowsError(
                     self._source.name,
-                    f"changed: {unchecked if self._manifest.rows is None else f'its beginning differs from {rows}'}",
+                    f"changed: {why} the {counted_noun(self._manifest.through, 'row')} sent before",
                     hint="add --resend to send the whole file again, or start a new manifest with --manifest FILE",
                 )
             return True

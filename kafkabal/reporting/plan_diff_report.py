@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkabal.clusters.unknown_cluster_id import is_cluster_known
+from kafkabal.clusters.unknown_cluster_id import are_two_clusters
 from kafkabal.plan import PartitionChange, Plan
 from kafkabal.reporting.plan_moves import (
     BYTES_UNKNOWN,
@@ -50,13 +50,10 @@ def plan_diff_report(first: Plan, second: Plan, shown_rows: int | None = FIRST_M
                 ),
             ),
         ),
-        notes=("the plans are for different clusters",) if _are_of_two_clusters(first, second) else (),
+        notes=("the plans are for different clusters",)
+        if are_two_clusters(first.cluster_id or "", second.cluster_id or "")
+        else (),
     )
-
-
-def _are_of_two_clusters(first: Plan, second: Plan) -> bool:
-    known = [plan.cluster_id for plan in (first, second) if is_cluster_known(plan.cluster_id or "")]
-    return len({*known}) == 2
 
 
 def _headline(first: Plan, second: Plan, differing: int) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kafkabal.clusters.unknown_cluster_id import is_cluster_known
+from kafkabal.clusters.unknown_cluster_id import are_two_clusters
 from kafkabal.inspection import Comparison, Inspection, compare, partition_figures
 from kafkabal.model import I64, ClusterState
 from kafkabal.reporting.plan_moves import FIRST_MOVES
@@ -39,13 +39,10 @@ def snapshot_diff_report(first: Inspection, second: Inspection, shown_rows: int 
             _topics(found, shown_rows),
             _partitions(found, first.state, second.state, shown_rows),
         ),
-        notes=("the snapshots are of different clusters",) if _are_of_two_clusters(first.state, second.state) else (),
+        notes=("the snapshots are of different clusters",)
+        if are_two_clusters(first.state.cluster_id, second.state.cluster_id)
+        else (),
     )
-
-
-def _are_of_two_clusters(first: ClusterState, second: ClusterState) -> bool:
-    known = [state.cluster_id for state in (first, second) if is_cluster_known(state.cluster_id)]
-    return len({*known}) == 2
 
 
 def _headline(found: Comparison) -> str:

@@ -86,12 +86,16 @@ class PolicyOutcome:
     @property
     def variation(self) -> float:
         """Coefficient of variation of the live brokers' used bytes by capacity."""
-        return variation(self.used_bytes[self.live] / self.capacity_bytes[self.live])
+        return variation(self._live_fullness)
 
     @property
     def jain(self) -> float:
         """Jain's index of the live brokers' used bytes by capacity."""
-        return jain(self.used_bytes[self.live] / self.capacity_bytes[self.live])
+        return jain(self._live_fullness)
+
+    @property
+    def _live_fullness(self) -> F64:
+        return np.asarray(self.used_bytes[self.live] / self.capacity_bytes[self.live])
 
     @property
     def batches_per_mb(self) -> float:

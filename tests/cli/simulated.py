@@ -10,8 +10,18 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.model.cluster_rows import TopicRow
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 
 Run = Callable[..., Any]
+SLOWLY = ("rebalance", "--yes", "--throttle", "10MB/s")
+"""On :func:`half_empty_cluster` it takes minutes."""
+
+
+def half_empty_cluster() -> InMemoryCluster:
+    """Four brokers, two of them empty."""
+    rows = [partition(i, [1, 2], GB) for i in range(4)]
+    return InMemoryCluster.of(cluster(brokers(4), [TopicRow(topic="img", partitions=rows)]))
 
 
 class Crash(BaseException):

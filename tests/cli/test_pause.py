@@ -8,21 +8,14 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import ExitCode
-from kafkabal.model.cluster_rows import TopicRow
-from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
-from tests.cli.simulated import Simulation, simulate
-
-_SLOWLY = ("rebalance", "--yes", "--throttle", "10MB/s")
+from tests.cli.simulated import SLOWLY, Simulation, half_empty_cluster, simulate
 
 
 @pytest.fixture
 def simulation(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Simulation:
-    """Four brokers, two of them empty: a run takes minutes."""
-    rows = [partition(i, [1, 2], GB) for i in range(4)]
-    memory = InMemoryCluster.of(cluster(brokers(4), [TopicRow(topic="img", partitions=rows)]))
-    return simulate(memory, run_cli, monkeypatch)
+    """Two of four brokers are empty."""
+    return simulate(half_empty_cluster(), run_cli, monkeypatch)
 
 
 @pytest.mark.parametrize("words", [("--yes", "-q"), ("--dry-run",), ("rollback",)])
@@ -33,7 +26,7 @@ def test_who_meets_a_paused_run_is_told_so(simulation: Simulation, words: tuple[
     clock.at(begin_s + 10, lambda: simulation.run("rebalance", "pause", "--wait", "1s"))
     clock.at(begin_s + 60, lambda: met.append(simulation.run("rebalance", *words)))
     clock.at(begin_s + 70, lambda: met.append(simulation.run("rebalance", "resume", "--yes")))
-    assert simulation.run(*_SLOWLY).code == ExitCode.DONE
+    assert simulation.run(*SLOWLY).code == ExitCode.DONE
 
     busy, resumed = met
     error, hint = busy.err.splitlines()
@@ -50,7 +43,7 @@ def test_a_run_that_moves_is_waited_for(simulation: Simulation) -> None:
     """As long as nothing is paused, only the holder of the lock is named."""
     clock, met = simulation.memory.kafka.clock, []
     clock.at(clock.monotonic() + 60, lambda: met.append(simulation.run("rebalance", "--yes", "-q")))
-    assert simulation.run(*_SLOWLY).code == ExitCode.DONE
+    assert simulation.run(*SLOWLY).code == ExitCode.DONE
     assert (met[0].code, "paused" in met[0].err) == (ExitCode.BUSY, False)
     assert met[0].err.startswith("kafkabal: error: cluster locked by ")
 
@@ -67,7 +60,7 @@ def _while_paused(simulation: Simulation, *commands: tuple[str, ...]) -> list[An
     began_s = clock.monotonic()
     clock.at(began_s + 10, lambda: simulation.run("rebalance", "pause", "--wait", "1s"))
     clock.at(began_s + 60, run_all)
-    assert simulation.run(*_SLOWLY).code == ExitCode.DONE
+    assert simulation.run(*SLOWLY).code == ExitCode.DONE
     return found
 
 
@@ -88,15 +81,20 @@ def test_json_of_a_resume_that_another_process_follows(simulation: Simulation) -
     assert "was paused: asked it to resume" in json.loads(resumed.out)["headline"]
 
 
-def test_a_paused_run_whose_process_has_just_died_is_resumed_here(
-    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its lock outlives it by a session: a command that may wait asks in vain, and then takes the lock over."""
+def _die_while_paused(simulation: Simulation) -> None:
+    """Let a run be paused, and its process be killed a minute later."""
     clock = simulation.memory.kafka.clock
     began_s = clock.monotonic()
     clock.at(began_s + 10, lambda: simulation.run("rebalance", "pause", "--wait", "1s"))
     with simulation.crashing_when(lambda: clock.monotonic() > began_s + 60):
-        simulation.run(*_SLOWLY)
+        simulation.run(*SLOWLY)
+
+
+def test_a_paused_run_whose_process_has_just_died_is_resumed_here(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its lock outlives it by a session: a command that may wait asks in vain, and then takes the lock over."""
+    _die_while_paused(simulation)
     session = iter([True, True, False])
     monkeypatch.setattr("kafkabal.cli.commands.rebalance.resume._is_held", lambda _: next(session))
     resumed = simulation.run("rebalance", "resume", "--yes", "--wait", "2m")
@@ -122,11 +120,7 @@ def test_a_resume_that_is_not_confirmed_does_not_end_the_pause(
     simulation: Simulation, answer: dict[str, str], code: ExitCode
 ) -> None:
     """Nothing has changed, as the command says: the next cron job still leaves the paused run alone."""
-    clock = simulation.memory.kafka.clock
-    began_s = clock.monotonic()
-    clock.at(began_s + 10, lambda: simulation.run("rebalance", "pause", "--wait", "1s"))
-    with simulation.crashing_when(lambda: clock.monotonic() > began_s + 60):
-        simulation.run(*_SLOWLY)
+    _die_while_paused(simulation)
     assert simulation.run("rebalance", "resume", **answer).code == code
     cron = simulation.run("rebalance", "--yes", "-q")
     assert (cron.code, "is paused, and its process has ended" in cron.err) == (ExitCode.BUSY, True), cron.err

@@ -11,25 +11,19 @@ import pytest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import BusyError, ExitCode
 from kafkabal.executor import RunEnvironment, find_run
-from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.kafka_configs import LEADER_RATE
-from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
-from tests.cli.simulated import Simulation, simulate
-
-_SLOWLY = ("rebalance", "--yes", "--throttle", "10MB/s")
+from tests.cli.simulated import SLOWLY, Simulation, half_empty_cluster, simulate
 
 
 @pytest.fixture
 def simulation(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Simulation:
-    """Four brokers, two of them empty: a run takes minutes."""
-    rows = [partition(i, [1, 2], GB) for i in range(4)]
-    memory = InMemoryCluster.of(cluster(brokers(4), [TopicRow(topic="img", partitions=rows)]))
-    return simulate(memory, run_cli, monkeypatch)
+    """Two of four brokers are empty."""
+    return simulate(half_empty_cluster(), run_cli, monkeypatch)
 
 
 def test_json_of_a_command_with_nothing_to_do_is_a_document(simulation: Simulation) -> None:
     """A script that parses it finds no run, instead of an empty output."""
-    assert simulation.run(*_SLOWLY).code == 0
+    assert simulation.run(*SLOWLY).code == 0
     run_id = json.loads(simulation.run("rebalance", "status", "-o", "json").out)["run_id"]
     assert simulation.run("rebalance", "rollback", run_id, "--yes").code == 0
     for words, goal in (
@@ -48,7 +42,7 @@ def test_a_command_with_nothing_to_do_updates_the_textfile(
     simulation: Simulation, tmp_path: Any, words: tuple[str, ...]
 ) -> None:
     """An unchanged file would describe an earlier failure."""
-    assert simulation.run(*_SLOWLY).code == 0
+    assert simulation.run(*SLOWLY).code == 0
     run_id = json.loads(simulation.run("rebalance", "status", "-o", "json").out)["run_id"]
     assert simulation.run("rebalance", "rollback", run_id, "--yes").code == 0
     path = tmp_path / "run.prom"
@@ -70,7 +64,7 @@ def test_repair_writes_one_document(simulation: Simulation, words: tuple[str, ..
     clock = simulation.memory.kafka.clock
     own = simulation.memory.kafka.parts.brokers[2].own_configs
     with simulation.crashing_when(lambda: simulation.memory.kafka.catch_up().moving):
-        simulation.run(*_SLOWLY)
+        simulation.run(*SLOWLY)
     simulation.run("rebalance", "cancel")
     own[LEADER_RATE] = "1000000"
     for _ in range(2):
@@ -110,7 +104,7 @@ def test_a_cancelled_run_that_leaves_a_throttle_is_not_waited_for(
     began_s = clock.monotonic()
     clock.at(began_s + 10, lambda: kafka.kill(4))
     clock.at(began_s + 20, lambda: simulation.run("rebalance", "cancel", "--wait", "1s"))
-    assert "still set: replication rates of broker 4" in simulation.run(*_SLOWLY).err
+    assert "still set: replication rates of broker 4" in simulation.run(*SLOWLY).err
     _keep_out_once(monkeypatch)
     asked_s = clock.monotonic()
     done = simulation.run("rebalance", "cancel", "-o", "json")
@@ -124,7 +118,7 @@ def test_a_run_that_completed_before_it_was_cancelled_is_not_called_cancelled(
 ) -> None:
     """Its moves are done, so the operator must not believe that they were taken back."""
     with simulation.crashing_when(lambda: simulation.memory.kafka.catch_up().moving):
-        simulation.run(*_SLOWLY)
+        simulation.run(*SLOWLY)
 
     def ask_too_late(environment: RunEnvironment, **_: Any) -> str:
         assert simulation.run("rebalance", "resume", "--yes").code == 0

@@ -90,8 +90,8 @@ class RunNotifications:
         self._notifier.close()
 
     def _is_news(self, error: KafkabalError) -> bool:
-        """Whether nothing else tells of an error: of a refused run there is no event, nor of what a run cannot repair.
+        """Whether no event has reported an error: a refused run has none, nor has what a run cannot repair.
 
-        The process that holds the lock tells of its own run: to be kept out by it is no failure.
+        A process that holds the lock reports its own run: being kept out by it is not a failure.
         """
         return not self._has_told_failure and (self._is_active or not isinstance(error, BusyError))

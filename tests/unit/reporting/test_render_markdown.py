@@ -67,7 +67,7 @@ def test_arrows_and_numbers_are_read_as_they_are_written() -> None:
 
 
 def test_estimates_and_arrows_are_marked_as_in_the_table() -> None:
-    """A size that nobody reported has a ~ in front, and a value outside its band an arrow behind."""
+    """An estimate begins with ~, and a value outside its band ends with an arrow."""
     used = Column(key="used", title="used", kind=ValueKind.BYTES, values=[5, 7, 9], estimated=[True, False, False])
     share = Column(key="share", title="share", kind=ValueKind.FAIR, values=[1.5, 0.5, 1.0], outside=[1, -1, 0])
     text = render(Report(command="probe", tables=(Table(key="t", columns=(used, share)),)), "markdown", PLAIN)

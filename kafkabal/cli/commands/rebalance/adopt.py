@@ -70,8 +70,8 @@ def adopt(
 
     # the other tool chose their speed: only --throttle changes it
     settings = settings if settings.throttle is not None else replace(settings, throttle="none")
-    taken_over = " --finish" if finish else " --cancel" if cancel else ""
-    with open_run_session(f"rebalance adopt{taken_over}", settings, context, output) as command:
+    option = " --finish" if finish else " --cancel" if cancel else ""
+    with open_run_session(f"rebalance adopt{option}", settings, context, output) as command:
         context = command.context
         open_run = _open_run(command)
         from kafkabal.executor import Goal, find_foreign, throttles_left
@@ -79,13 +79,13 @@ def adopt(
         from kafkabal.reporting.runs.adopt_report import adopt_report
 
         foreign = find_foreign(command.environment)
-        acts = bool(foreign and taken_over)
+        acts = bool(foreign and option)
         report = adopt_report(foreign, open_run, acts=acts)
         is_table = output.output is RunFormat.TABLE
-        if (is_table and not context.quiet) or not (is_table or taken_over):
+        if (is_table and not context.quiet) or not (is_table or option):
             show_report(report, OutputOptions(output=Format(output.output.value)), context)
         if not acts:
-            if taken_over:
+            if option:
                 command.report_nothing(report.headline, Goal.CANCEL if cancel else Goal.APPLY)
             return ExitCode.DONE
         what = "cancel" if cancel else "take over"

@@ -76,7 +76,6 @@ def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float
         If it has left something on the cluster.
     """
     from kafkabal.executor import Goal, find_run, request_cancel
-    from kafkabal.reporting.runs.result_report import nothing_report
 
     environment, context = command.environment, command.context
     try:
@@ -93,8 +92,7 @@ def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float
     found = find_run(environment, journal)
     ended = found if found is not None and found.record.run_id == run_id else None
     said, left = _end_in_words(run_id, ended), ended.state.pending if ended is not None else []
-    # no textfile: that process may have written the same one
-    command.show_json(nothing_report(command.name, said, goal=Goal.CANCEL, left_throttles=left))
+    command.show_nothing(said, Goal.CANCEL, left)
     if left:
         raise OperationError(said, hint=HOW_TO_RESTORE)
     context.say(said)

@@ -59,13 +59,15 @@ def resume(
         if wait_s is not None and _is_held(command) and is_pause_requested(command.environment):
             run_id = _ask_to_resume(command)
             if _has_resumed(command, run_id, wait_s):
-                return _report_asked(command, run_id)
+                command.show_nothing(_asked(run_id))
+                return ExitCode.DONE
         try:
             command.lock.take()
         except BusyError:
             if not is_pause_requested(command.environment):
                 raise
-            return _report_asked(command, _ask_to_resume(command))
+            command.show_nothing(_asked(_ask_to_resume(command)))
+            return ExitCode.DONE
         found = find_run(command.environment, journal)
         if found is not None and found.is_resumable and not command.confirm_run(found, found.state.goal, yes=yes):
             return ExitCode.FAILED
@@ -134,14 +136,6 @@ def _has_resumed(command: "RunSession", run_id: str, wait_s: float) -> bool:
         if not _is_held(command):
             return False
     raise BusyError(f"run {run_id} is still paused; it resumes as soon as it reads the request", hint=WAIT_LONGER)
-
-
-def _report_asked(command: "RunSession", run_id: str) -> ExitCode:
-    """Write the JSON, if requested; no textfile, since the process of the run may be writing the same one."""
-    from kafkabal.reporting.runs.result_report import nothing_report
-
-    command.show_json(nothing_report(command.name, _asked(run_id)))
-    return ExitCode.DONE
 
 
 def _asked(run_id: str) -> str:

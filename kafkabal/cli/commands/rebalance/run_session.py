@@ -266,12 +266,16 @@ class RunSession:
         left_throttles
             Throttles that are still set, of whatever origin.
         """
+        self.show_nothing(headline, goal, left_throttles)
+        self.end_textfile(succeeded=True)
+
+    def show_nothing(self, headline: str, goal: Goal | None = None, left_throttles: Sequence[str] = ()) -> None:
+        """Write the JSON alone: where another process works on the run, the textfile may be its own."""
         from kafkabal.executor import Goal
         from kafkabal.reporting.runs.result_report import nothing_report
 
         goal = goal or Goal.APPLY
         self.show_json(nothing_report(self.name, headline, goal=goal, left_throttles=left_throttles))
-        self.end_textfile(succeeded=True)
 
     def show_json(self, report: Report) -> None:
         """Write a report if the output is JSON."""

@@ -338,7 +338,7 @@ def test_a_command_that_finds_the_cluster_locked_posts_no_failure(receiver: Rece
 
 
 def test_what_means_something_to_slack_is_shown_as_it_is() -> None:
-    """A log dir or an error that contains ``<!channel>`` notifies nobody, and is not left out as a link."""
+    """A log dir or an error that contains ``<!channel>`` is neither taken for a mention nor for a link."""
     notification = Notification(at=AT, event="log-dir-offline", message='"/a&b/<!channel>" is offline')
 
     assert body_of(notification, "prod", NotificationForm.SLACK) == {
