@@ -41,6 +41,8 @@ _WHOLE: Final = re.compile(r"[+-]?\d+", re.ASCII)
 _NUMBER: Final = re.compile(r"[+-]?(\d{1,400}(\.\d*)?|\.\d+)([eE][+-]?\d{1,4})?", re.ASCII)
 _SHOWN: Final = 40
 """Characters of an invalid text that an error shows, so that the message stays one line."""
+_TENTHS_BELOW_S: Final = 9.95
+"""Shorter durations show tenths of a second: training that takes 1.0 s is not training that takes 1.4 s."""
 _SIZE_HINT = "write it like 500MB, 10GiB or 4096"
 _RATE_HINT: Final = "write it like 50MB/s or 20MiB/s"
 _DURATION_HINT: Final = "write it like 10s, 5m or 1h30m"
@@ -248,13 +250,15 @@ def format_stated_rate(bytes_per_s: float) -> str:
 
 
 def format_duration(seconds: float) -> str:
-    """Format a duration in its two largest units: ``450 ms``, ``12 s``, ``3 min 20 s``, ``4 d 3 h``, ``2 y 7 d``."""
+    """Format a duration in its two largest units: ``450 ms``, ``1.4 s``, ``3 min 20 s``, ``4 d 3 h``, ``2 y 7 d``."""
     if math.isnan(seconds):
         return "-"
     if math.isinf(seconds):
         return "forever"
     if 0 < seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
+    if 0 < seconds < _TENTHS_BELOW_S:
+        return f"{seconds:.1f}".removesuffix(".0") + " s"
     whole = round(seconds)
     for size, unit, smaller, smaller_unit in (
         (365 * 86400, "y", 86400, "d"),

@@ -164,6 +164,10 @@ def test_rates_are_shown_like_sizes() -> None:
         (0, "0 s"),
         (0.45, "450 ms"),
         (0.9996, "1 s"),
+        (1.04, "1 s"),
+        (1.44, "1.4 s"),
+        (9.94, "9.9 s"),
+        (9.96, "10 s"),
         (12.4, "12 s"),
         (59.6, "1 min"),
         (200, "3 min 20 s"),
@@ -176,7 +180,7 @@ def test_rates_are_shown_like_sizes() -> None:
     ],
 )
 def test_durations_are_shown_in_two_units(seconds: float, text: str) -> None:
-    """Durations have their two largest units, and never 60 of any unit."""
+    """Durations have their two largest units, tenths below 10 s, and never 60 of any unit."""
     assert units.format_duration(seconds) == text
 
 
