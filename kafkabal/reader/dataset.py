@@ -373,10 +373,15 @@ class TopicReader:
 
     def _give_back(self, number: int, position: Checkpoint, progress: EpochProgress, taken: int) -> None:
         """Return to where an iterator was before it took samples that it could not return."""
-        if number != self._iterators or isinstance(self._sequence, WorkStealingIterator):  # that has reserved them
+        if number != self._iterators:
+            return
+        self._running = None
+        if isinstance(self._sequence, WorkStealingIterator):
+            # what it took in an epoch before cannot be returned: other readers may have begun the next one
+            self._sequence.give_back(taken if progress == self._sequence.progress else 0)
             return
         self._position = replace(position, progress=progress, taken=taken)
-        self._sequence = self._running = None
+        self._sequence = None
 
     def state_dict(self) -> dict[str, Any]:
         """The position of this reader, exact to the sample given out last; for the trainer's checkpoint."""

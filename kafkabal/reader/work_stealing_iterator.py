@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kafkabal.reader.epoch_progress import EpochProgress, Ranges
@@ -14,6 +15,18 @@ from kafkabal.reader.reader_shard import ReaderShard
 from kafkabal.reader.sample import Sample
 from kafkabal.reader.sample_iterator import SampleIterator, Supply
 from kafkabal.reader.shared_work_ledger import Segment, SharedWorkLedger
+
+
+@dataclass(slots=True)
+class _Part:
+    """A segment of the epoch that this reader works on, or has finished."""
+
+    segment: Segment
+    after: int
+    """The first sample that was not given out."""
+    reserved: int
+    """The first sample that is not reserved; samples before it are this reader's."""
+    is_finished: bool = False
 
 
 class WorkStealingIterator:
@@ -46,10 +59,7 @@ class WorkStealingIterator:
         self._shard = shard
         self._metrics = metrics
         self._each_portion = each_portion
-        self._taken_segments: list[list[int]] = []
-        """Stripe, first sample, and the one after the last, for each segment so far."""
-        self._current: Segment | None = None
-        self._reserved = 0
+        self._parts: list[_Part] = []
         self._ledger = SharedWorkLedger(
             folder,
             f"seed-{seed}-epoch-{progress.epoch}-from-{progress.position}-{len(progress.rounds)}-of-{shard.readers}",
@@ -62,39 +72,50 @@ class WorkStealingIterator:
     @property
     def taken(self) -> int:
         """How many samples this reader has had."""
-        return sum(after - first for _, first, after in self._taken_segments)
+        return sum(part.after - part.segment.begin for part in self._parts)
 
     @property
     def ranges(self) -> Ranges:
         """By stripe, the samples that this reader has had."""
+        had = [(part.segment.stripe, part.segment.begin, part.after) for part in self._parts]
         return tuple(
-            tuple((first, after) for of, first, after in self._taken_segments if of == stripe and first < after)
+            tuple((first, after) for of, first, after in had if of == stripe and first < after)
             for stripe in range(self._shard.readers)
         )
+
+    def give_back(self, taken: int) -> None:
+        """Give all samples but the first ``taken`` again in the next iteration; they stay this reader's own."""
+        left = self.taken - taken
+        # copies: a thread may still be taking a sample that nobody waits for
+        self._parts = [replace(part) for part in self._parts]
+        for part in reversed(self._parts):
+            returned = min(left, part.after - part.segment.begin)
+            if returned > 0:
+                part.after, part.is_finished = part.after - returned, False
+                left -= returned
 
     def close(self) -> None:
         """Let other readers see that this one is gone."""
         self._ledger.close()
 
     def __iter__(self) -> Generator[Sample, None, None]:
-        if self._current is not None:  # the trainer left the loop early
-            yield from self._samples(self._current)
+        for part in self._parts:
+            if not part.is_finished:  # the trainer left the loop early, or samples were given back
+                yield from self._samples(part)
         while (segment := self._ledger.claim()) is not None:
-            self._current = segment
-            self._taken_segments.append([segment.stripe, segment.begin, segment.begin])
-            self._reserved = segment.begin
-            yield from self._samples(segment)
+            self._parts.append(_Part(segment, after=segment.begin, reserved=segment.begin))
+            yield from self._samples(self._parts[-1])
         self.close()
 
-    def _samples(self, segment: Segment) -> Iterator[Sample]:
-        taken_segment = self._taken_segments[-1]
+    def _samples(self, part: _Part) -> Iterator[Sample]:
+        segment = part.segment
         sequence = SampleIterator(
             self._manifest,
             self._supply,
             seed=self._seed,
             shard=ReaderShard(segment.stripe, self._shard.readers, self._shard.tail),
             progress=self.progress,
-            taken=taken_segment[2],
+            taken=part.after,
             until_epoch=self.progress.epoch + 1,
             metrics=self._metrics,
             each_portion=self._each_portion,
@@ -102,14 +123,14 @@ class WorkStealingIterator:
         )
         with closing(iter(sequence)) as samples:
             # reserved first: the next sample may be another reader's by now, and its block need not be waited for
-            while self._has_reserved(segment, taken_segment[2]):
+            while self._has_reserved(part):
                 sample = next(samples)
-                taken_segment[2] += 1
+                part.after += 1
                 yield sample
-        self._current = None
+        part.is_finished = True
 
-    def _has_reserved(self, segment: Segment, number: int) -> bool:
-        """Whether the sample with this number is this reader's, if necessary after reserving the next few."""
-        if number == self._reserved:
-            self._reserved = self._ledger.reserve(segment)
-        return number < self._reserved
+    def _has_reserved(self, part: _Part) -> bool:
+        """Whether the next sample is this reader's, if necessary after reserving the next few."""
+        if part.after == part.reserved:
+            part.reserved = self._ledger.reserve(part.segment)
+        return part.after < part.reserved

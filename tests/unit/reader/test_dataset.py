@@ -738,6 +738,63 @@ def test_a_newer_iterator_takes_over_from_one_that_shares_work(read: Any, topic:
     assert sorted(seen) == [(p, o) for p, n in ((0, 300), (1, 31)) for o in range(n)]
 
 
+@pytest.mark.parametrize("fails_in_decoder", [False, True])
+def test_an_interrupted_batch_of_shared_work_is_given_again(
+    read: Any, topic: MemoryTopic, tmp_path: Path, *, fails_in_decoder: bool
+) -> None:
+    """It spans work taken from another reader; the state does not count it, and the next loop begins with it."""
+    decoded: list[Any] = []
+
+    def decode(sample: Any) -> None:
+        decoded.append(sample)
+        if fails_in_decoder and len(decoded) == 179:
+            raise KeyboardInterrupt
+
+    late, data = (
+        _dynamic(read, tmp_path, topic, rank=rank, world_size=2, prefetch=0, decode=decode) for rank in range(2)
+    )
+    seen: list[tuple[int, int]] = []
+
+    def read_until_it_fails() -> None:
+        for batch in data.batches(20):
+            seen.extend(_places(batch))
+            if len(seen) == 160 and not fails_in_decoder:
+                topic.fault = UnreachableError("no broker")
+
+    with pytest.raises((UnreachableError, KeyboardInterrupt)):
+        read_until_it_fails()
+    topic.fault = None
+    had = sum(after - first for stripe in data.state_dict()["ranges"] for first, after in stripe)
+    assert had == len(seen) >= 160
+    seen += _places(data)
+    seen += _places(late)
+    assert sorted(seen) == [(p, o) for p, n in ((0, 300), (1, 31)) for o in range(n)]
+
+
+def test_a_sample_that_no_longer_is_waited_for_is_given_again(
+    read: Any, topic: MemoryTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cancelled asyncio loop whose thread takes one more sample loses none of the shared work."""
+    data = _dynamic(read, tmp_path, topic)
+    may_load = threading.Event()
+    fetch = topic.fetch
+
+    def late(*args: Any) -> Any:
+        assert may_load.wait(30)
+        return fetch(*args)
+
+    monkeypatch.setattr(topic, "fetch", late)
+
+    async def cancelled() -> None:
+        samples = aiter(data)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(anext(samples), 0.1)
+        may_load.set()
+
+    asyncio.run(cancelled())  # waits for its threads
+    assert len(_places(data)) == 331
+
+
 def test_a_later_run_may_have_another_number_of_readers(read: Any, topic: MemoryTopic, tmp_path: Path) -> None:
     """The ledger of an earlier one, which is still there, has as many shares as that had readers."""
     for readers in (1, 2, 3, 2):
