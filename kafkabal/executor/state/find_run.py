@@ -156,11 +156,15 @@ def find_run_by_id(environment: RunEnvironment, run_id: str | None, journal: Pat
     Raises
     ------
     UsageError
-        If neither this host nor the cluster knows it.
+        If neither this host nor the cluster knows it, or the given journal is of another run.
     """
     found = find_run(environment, journal)
     if found is not None and found.state.has_begun and run_id in (None, found.record.run_id):
         return found
+    if journal is not None and found is not None and found.state.has_begun:
+        raise UsageError(
+            f"{journal}: journal of another run: {found.record.run_id}, not {run_id}", hint="omit RUN or --journal"
+        )
     if run_id is not None:
         path = environment.journal_path(environment.cluster.cluster_id(), run_id)
         older = find_run(environment, path) if path.is_file() else None

@@ -159,6 +159,8 @@ def test_run_by_id(scene: Any) -> None:
         assert find_run_by_id(scene.environment(), run_id).record.run_id == expected
     assert find_run_by_id(scene.environment(), None, older).record.run_id == first
     assert find_run_by_id(scene.environment(), first, older).record.run_id == first
+    with pytest.raises(UsageError, match=rf"journal of another run: {first}, not {second}"):
+        find_run_by_id(scene.environment(), second, older)
     with pytest.raises(UsageError, match=rf"^unknown run: {first}(\n|$)"):
         find_run_by_id(scene.environment(host="two"), first)
     # begun in name only: nothing to roll back
