@@ -95,8 +95,14 @@ def _reorder(state: ClusterState, row: int, replicas: tuple[int, ...], reason: s
     )
 
 
-def undo_demotion(state: ClusterState, demotion: Plan) -> Plan:
-    """The plan that restores the previous leaders, if the replicas are still those of the demotion."""
+def undo_demotion(state: ClusterState, demotion: Plan, avoid: Collection[int] = ()) -> Plan:
+    """The plan that restores the previous leaders, if the replicas are still those of the demotion.
+
+    Parameters
+    ----------
+    avoid
+        Ids of brokers that get no leadership back.
+    """
     wanted = {change.name: change for change in demotion.partitions if change.previous is not None}
     changes = []
     for name, row in partition_rows(state, wanted):
@@ -104,6 +110,8 @@ def undo_demotion(state: ClusterState, demotion: Plan) -> Plan:
         now = tuple(state.brokers.id[state.replicas.broker[rows]].tolist())
         before = wanted[name].previous
         if before is None or set(now) != set(before.replicas) or now == before.replicas:
+            continue
+        if before.replicas[0] in avoid:
             continue
         changes.append(_reorder(state, row, before.replicas, "leadership goes back to a broker that is well again"))
     return Plan(

@@ -146,7 +146,7 @@ def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: H
             return _demotion(state, healing, policy)
         case HealKind.PROMOTE:
             (broker,) = healing.brokers
-            return undo_demotion(state, ledger.demoted[broker])
+            return _promotion(state, ledger.demoted[broker], policy)
         case HealKind.REPAIR:
             return plan_repair(state, healing.brokers, ledger.plans_of_day(at_s), policy)
         case HealKind.RESUME:
@@ -170,7 +170,18 @@ def plan_of(healing: Healing, state: ClusterState, policy: HealPolicy, ledger: H
 
 def _demotion(state: ClusterState, healing: Healing, policy: HealPolicy) -> Plan:
     scope = policy.scope(state)
-    plan = demote_brokers(state, healing.brokers, healing.avoid | scope.exclude_brokers)
+    return _of_chosen_topics(
+        demote_brokers(state, healing.brokers, healing.avoid | scope.exclude_brokers), state, scope
+    )
+
+
+def _promotion(state: ClusterState, demotion: Plan, policy: HealPolicy) -> Plan:
+    # an operator may have excluded brokers and topics since the demotion
+    scope = policy.scope(state)
+    return _of_chosen_topics(undo_demotion(state, demotion, scope.exclude_brokers), state, scope)
+
+
+def _of_chosen_topics(plan: Plan, state: ClusterState, scope: PlanOptions) -> Plan:
     chosen = chosen_topics(state, scope)
     names = {name for name, is_chosen in zip(state.topics.name, chosen.tolist(), strict=True) if is_chosen}
     return replace_field(plan, partitions=tuple(change for change in plan.partitions if change.topic in names))

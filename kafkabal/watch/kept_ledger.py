@@ -33,12 +33,15 @@ class KeptLedger:
         Whether the file was read, so that what was healed before is known.
     is_saved
         Whether the file could be used the last time.
+    has_former_times
+        Whether the clock was set since the file was written, so that its times are by the former one.
     """
 
     def __init__(self, path: Path, clock: Clock, events: WatchEventSender, *, is_needed: bool) -> None:
         self._path, self._clock, self._events = path, clock, events
         self.ledger = HealingLedger()
-        self.is_loaded, self.is_saved = not is_needed, True
+        self._is_needed = is_needed
+        self.is_loaded, self.is_saved, self.has_former_times = not is_needed, True, False
         self._epoch_s = clock.utc_now().timestamp() - clock.monotonic()
         """Time of day at the monotonic time 0."""
 
@@ -49,6 +52,7 @@ class KeptLedger:
         step_s = self._epoch_s - before_s
         if abs(step_s) > _CLOCK_SET_S:
             self.ledger = self.ledger.shifted(step_s)
+            self.has_former_times = self._is_needed
         return now_s
 
     def load(self) -> bool:
@@ -64,7 +68,9 @@ class KeptLedger:
         return self.is_loaded
 
     def read_again(self) -> None:
-        """Take over what another watch has written since."""
+        """Take over what another watch has written since, with times by the clock as it is now."""
+        self.now_s()
+        self.has_former_times = False
         if self.is_loaded and self.is_saved:
             # one that cannot be read adds nothing to what is known
             with suppress(InputFileError):
@@ -81,6 +87,7 @@ class KeptLedger:
         """Write the file; returns whether that succeeded."""
         try:
             write_ledger(self.ledger, self._path)
+            self.has_former_times = False
         except (KafkabalError, OSError) as error:
             reason = error.message if isinstance(error, KafkabalError) else str(error)
             self._report(f"nothing is healed until this can be written: {reason}")

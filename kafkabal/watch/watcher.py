@@ -130,6 +130,7 @@ class Watcher:
     def observe(self) -> None:
         """Make one observation and act on it."""
         self._finish_healing()
+        self._follow_clock()
         if not self._sample():
             return
         if self._clock.monotonic() - self._state_at_s >= self._options.state_every_s - _NAP_S:
@@ -221,6 +222,13 @@ class Watcher:
         self._imbalanced_readings = self._imbalanced_readings + 1 if counts else 0
         if self._kept.is_loaded and not self._kept.is_saved:
             self._kept.save()
+
+    def _follow_clock(self) -> None:
+        """Record the times by a clock that was set: the next watch would take budgets and days of rest for over."""
+        if self._kept.is_loaded:
+            self._kept.now_s()
+            if self._kept.has_former_times and self._is_alone():
+                self._kept.save()
 
     def _is_state_current(self) -> bool:
         """Whether the last due reading succeeded: nothing is planned on an older state."""

@@ -260,6 +260,27 @@ def test_what_is_excluded_is_left_alone(make_scene: Callable[[], Scene]) -> None
     assert on_dead == {"keep"}
 
 
+@pytest.mark.parametrize("scope", [{"exclude_brokers": frozenset({2})}, {"exclude_topics": ("t",)}], ids=str)
+def test_leadership_returns_to_nothing_that_was_excluded_since(
+    make_scene: Callable[[], Scene], scope: dict[str, object]
+) -> None:
+    """A broker or topic that is excluded after a demotion gets no leadership back, and holds up nothing else."""
+    scene = make_scene()
+    slow, watcher = scene.memory.kafka.parts.brokers[2], scene.watcher(level=HealLevel.LEADERS)
+    scene.run_for(watcher, minutes=2)
+    slow.response_s = 0.2
+    scene.run_for(watcher, minutes=1)
+    slow.response_s = 0.002
+    led = scene.led()
+    assert led[1] == 0
+
+    again = scene.watcher(level=HealLevel.LEADERS, **scope)
+    scene.run_for(again, minutes=13)
+
+    assert scene.led() == led
+    assert again.demoted == frozenset()
+
+
 def test_two_brokers_that_vanish_at_once_stop_it(make_scene: Callable[[], Scene]) -> None:
     """Two brokers vanishing at once is a network problem: nothing is copied, and it is reported once."""
     scene = make_scene()
@@ -274,9 +295,9 @@ def test_two_brokers_that_vanish_at_once_stop_it(make_scene: Callable[[], Scene]
     assert scene.kinds().count(EventKind.HELD_BACK) == 1
 
 
-def _repair_broker_4(scene: Scene) -> Watcher:
+def _repair_broker_4(scene: Scene, **policy: object) -> Watcher:
     """Let a watch repair a broker that dies; returns the watch."""
-    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0)
+    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0, **policy)
     scene.run_for(watcher, minutes=1)
     scene.memory.kafka.kill(4)
     scene.run_for(watcher, minutes=3)
@@ -311,6 +332,25 @@ def test_a_clock_that_is_set_ends_no_budget(make_scene: Callable[[], Scene], day
     scene.run_for(watcher, minutes=2)
 
     assert scene.held()[3] > 5
+
+
+@pytest.mark.parametrize("days", [400, -400])
+def test_a_clock_that_is_set_before_a_restart_ends_no_budget(make_scene: Callable[[], Scene], days: int) -> None:
+    """A watch that is killed after the clock was set leaves times by the new clock, also while a broker is missing."""
+    scene, limits = make_scene(), {"max_actions_per_day": 1, "max_dead": 2}
+    watcher = _repair_broker_4(scene, **limits)
+    scene.memory.kafka.kill(3)
+    scene.run_for(watcher, minutes=2)
+    scene.clock.set_ahead(days * DAY_S)
+    scene.run_for(watcher, minutes=10 / 60)
+
+    again = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0, **limits)
+    scene.run_for(again, minutes=10)
+    assert scene.held()[2] > 0
+    scene.clock.sleep(DAY_S)
+    scene.run_for(again, minutes=2)
+
+    assert scene.held()[2] == 0
 
 
 class Lock:
