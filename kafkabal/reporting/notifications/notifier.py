@@ -2,7 +2,7 @@
 
 A thread of its own posts them, one after the other; at most ten thousand wait. Whatever becomes of them changes nothing
 of what they are about: a receiver that fails is warned of once, until it works again. Meanwhile a message is posted
-again for some minutes, so that a receiver which restarts misses none.
+again for some minutes, so that a receiver which restarts misses none; one that names a pause (``Retry-After``) gets it.
 
 Alertmanager resolves an alert that it has not heard of for ``resolve_timeout``, 5 minutes by default. So what fires is
 posted again every minute, as Prometheus does, until it is over; where a command ends before that, with a time at which
@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,8 @@ _RETRY_AFTER_S = (1.0, 5.0, 30.0, 60.0, 120.0, 240.0)
 """Pauses before a message is posted again: eight minutes in all, then the next one has its turn."""
 _TOO_MANY_REQUESTS = 429
 _SERVER_ERROR = 500
+_LONGEST_PAUSE_S = 3600.0
+"""A receiver that asks for a longer one is tried again after this time: what waits would be too old."""
 _REPEAT_S = 60.0
 """A fifth of Alertmanager's ``resolve_timeout``: some posts may fail."""
 _CLOSING_S = 5.0
@@ -195,8 +198,8 @@ class Notifier:
         while (notification := self._waiting.get()) is not None:
             body = body_of(notification, self._cluster, self._form)
             for pause_s in (*self._retry_after_s, None):
-                may_pass = self._fails_for_now(client, body)
-                if not may_pass or pause_s is None or self._is_closing.wait(pause_s):
+                asked_s = self._pause_after(client, body)
+                if asked_s is None or pause_s is None or self._is_closing.wait(max(pause_s, asked_s)):
                     break
 
     def _post_alerts(self, client: httpx.Client) -> None:
@@ -211,8 +214,13 @@ class Notifier:
                 for alert in body_of(notification, self._cluster, self._form) or ():
                     firing.pop(name := str(alert["labels"]), None)
                     firing[name] = alert
-            if firing and not self._fails_for_now(client, list(firing.values())):
+            if not firing:
+                continue
+            asked_s = self._pause_after(client, list(firing.values()))
+            if asked_s is None:
                 firing = {name: alert for name, alert in firing.items() if "endsAt" not in alert}
+            else:
+                self._is_closing.wait(asked_s)
 
     def _news(self, timeout_s: float | None) -> list[Notification | None]:
         """All that waits, once anything does; empty after the timeout."""
@@ -223,25 +231,37 @@ class Notifier:
                 news.append(self._waiting.get_nowait())
         return news
 
-    def _fails_for_now(self, client: httpx.Client, body: Any) -> bool:
-        """Post once; returns whether that failed, but may succeed later."""
+    def _pause_after(self, client: httpx.Client, body: Any) -> float | None:
+        """Post once; returns the pause that the receiver asks for before the next attempt, None if none is needed."""
         import httpx
 
         try:
             client.post(self._url, json=body).raise_for_status()
         except httpx.HTTPStatusError as error:
             self._fail(http_failure(error))
-            return error.response.status_code >= _SERVER_ERROR or error.response.status_code == _TOO_MANY_REQUESTS
+            status = error.response.status_code
+            return _asked_pause_s(error.response) if status >= _SERVER_ERROR or status == _TOO_MANY_REQUESTS else None
         except httpx.HTTPError as error:
             self._fail(http_failure(error))
-            return True
+            return 0.0
         self._is_failing = False
-        return False
+        return None
 
     def _fail(self, reason: str) -> None:
         if not self._is_failing:
             self._is_failing = True
             self._warn(f"notifications to {_without_secrets(self._url)} fail: {reason}")
+
+
+def _asked_pause_s(response: httpx.Response) -> float:
+    """The time in ``Retry-After``, in seconds; 0 if the receiver does not say."""
+    text = response.headers.get("retry-after", "").strip()
+    if text.isdecimal():
+        return min(float(text), _LONGEST_PAUSE_S)
+    with suppress(ValueError, TypeError, OverflowError):  # a date, by the receiver's clock
+        until, now = (parsedate_to_datetime(each) for each in (text, response.headers.get("date", "")))
+        return min(max((until - now).total_seconds(), 0.0), _LONGEST_PAUSE_S)
+    return 0.0
 
 
 def _without_secrets(url: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from time import sleep
+from time import monotonic, sleep, time
 from typing import Any
 
 import pytest
@@ -28,6 +29,8 @@ class Receiver:
         self.bodies: list[Any] = []
         self.status = 200
         self.statuses: list[int] = []
+        self.retry_after = ""
+        self.posted_s: list[float] = []
         self.may_answer = threading.Event()
         self.may_answer.set()
         receiver = self
@@ -36,8 +39,11 @@ class Receiver:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 receiver.bodies.append(json.loads(body))
+                receiver.posted_s.append(monotonic())
                 receiver.may_answer.wait()
                 self.send_response(receiver.statuses.pop(0) if receiver.statuses else receiver.status)
+                if receiver.retry_after:
+                    self.send_header("Retry-After", receiver.retry_after)
                 self.end_headers()
 
             def log_message(self, *words: Any) -> None:
@@ -175,6 +181,35 @@ def test_a_message_is_posted_again_while_its_receiver_restarts(receiver: Receive
 
     assert [body["message"] for body in receiver.bodies] == ["a", "a", "a", "b", "c"]
     assert len(warnings) == 2
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("path", ["/hook", "/api/v2/alerts"])
+@pytest.mark.parametrize("after_s", [None, 2])
+def test_a_receiver_that_names_a_pause_gets_it(receiver: Receiver, status: int, path: str, after_s: int | None) -> None:
+    """Nothing is posted before the time in Retry-After, given in seconds or as a date."""
+    receiver.statuses = [status]
+    receiver.retry_after = "1" if after_s is None else formatdate(time() + after_s, usegmt=True)
+    url = receiver.url.replace("/hook", path)
+    notifier = Notifier(url, "prod", lambda _: None, repeat_s=0.1, retry_after_s=(0.0,))
+    notifier.post(Notification(at=AT, event="x", message="a", begins=("x",)))
+    _until(lambda: len(receiver.bodies) >= 2)
+    notifier.close()
+
+    assert receiver.posted_s[1] - receiver.posted_s[0] >= 0.99
+
+
+@pytest.mark.parametrize("retry_after", ["soon", "-5", "9" * 400, "Wed, 99 Foo 2026 00:00:00 GMT", "nan"])
+def test_a_pause_that_makes_no_sense_does_not_stop_notifications(receiver: Receiver, retry_after: str) -> None:
+    """The message waits, and is posted at the latest at the end."""
+    receiver.statuses, receiver.retry_after = [503], retry_after
+    notifier = Notifier(receiver.url, "prod", lambda _: None, retry_after_s=(0.0,))
+    notifier.post(Notification(at=AT, event="x", message="a"))
+    _until(lambda: len(receiver.bodies) >= 1)
+    notifier.post(Notification(at=AT, event="x", message="b"))
+    notifier.close()
+
+    assert receiver.bodies[-1]["message"] == "b"
 
 
 def test_the_end_of_a_command_does_not_wait_for_a_receiver_that_fails(receiver: Receiver) -> None:
