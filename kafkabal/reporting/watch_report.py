@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -85,11 +86,14 @@ class WatchTextfile:
     def __init__(self, file: TextfileWriter) -> None:
         self._file = file
         self._events: Counter[str] = Counter()
+        self._latest_s: dict[str, float] = {}
+        """By kind of event, when the latest one was reported."""
 
     def on_event(self, event: WatchEvent | WatchSummary) -> None:
         """Count an event, or write the findings."""
         if isinstance(event, WatchEvent):
             self._events[event.event] += 1
+            self._latest_s[event.event] = datetime.fromisoformat(event.at).timestamp()
         else:
             self._write(event)
 
@@ -108,6 +112,14 @@ class WatchTextfile:
         )
         for event in EventKind:
             events.add_metric([cluster, str(event)], self._events[event])
+        # a counter that starts at 1, or does so again after a restart, shows no increase
+        latest = GaugeMetricFamily(
+            "kafkabal_watch_last_event_timestamp_seconds",
+            "When the latest event of a kind was reported.",
+            labels=["cluster", "event"],
+        )
+        for name, at_s in self._latest_s.items():
+            latest.add_metric([cluster, name], at_s)
         findings = summary.findings
         gauges: list[tuple[str, str, float]] = [
             ("offline_log_dirs", "Log dirs that are offline.", len(findings.offline_dirs)),
@@ -116,4 +128,6 @@ class WatchTextfile:
         ]
         if summary.read_at_s is not None:
             gauges.append(("last_success_timestamp_seconds", "When the cluster was last read.", summary.read_at_s))
-        self._file.write(((f"kafkabal_watch_{name}", text, value) for name, text, value in gauges), (health, events))
+        self._file.write(
+            ((f"kafkabal_watch_{name}", text, value) for name, text, value in gauges), (health, events, latest)
+        )

@@ -27,7 +27,7 @@ from kafkabal.reporting.textfile_writer import TextfileWriter
 from kafkabal.reporting.transfer_textfile import TransferTextfile
 from kafkabal.reporting.watch_report import WatchTextfile
 from kafkabal.telemetry import TopicErrors
-from kafkabal.watch import BrokerHealth
+from kafkabal.watch import BrokerHealth, EventKind, WatchEvent
 
 STARTED = Started(
     run_id="r",
@@ -112,11 +112,15 @@ def _metrics_of_a_watch(tmp_path_factory: pytest.TempPathFactory) -> str:
         findings=SimpleNamespace(offline_dirs=(), out_of_sync=0, imbalanced=()),
         read_at_s=0.0,
     )
-    WatchTextfile(_writer(path)).on_event(summary)
+    textfile = WatchTextfile(_writer(path))
+    textfile.on_event(WatchEvent(at="1970-01-01T00:01:00.000+00:00", event=EventKind.HEALING_FAILED, message=""))
+    textfile.on_event(summary)
     text = path.read_text()
     # the library's own counters add a time of creation, which would be that of the last write
     assert "kafkabal_watch_events_total" in text
     assert "_created" not in text
+    at = [line for line in text.splitlines() if line.startswith("kafkabal_watch_last_event_timestamp_seconds")]
+    assert at == ['kafkabal_watch_last_event_timestamp_seconds{cluster="c",event="healing-failed"} 60.0']
     return text
 
 
