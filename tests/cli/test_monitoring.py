@@ -94,6 +94,28 @@ def test_a_pattern_selects_all_matching_profiles(run_cli: Callable[..., Any], pr
     assert "enable --now kafkabal-metrics@staging.timer kafkabal-metrics@prod.timer\n" in done.err
 
 
+def test_units_of_odd_profile_names_run_and_keep_apart(
+    run_cli: Callable[..., Any], profiles: Path, tmp_path: Path
+) -> None:
+    """A name that begins with - is not taken for an option, and no two units write one file."""
+    names = ["prod", "watch-prod", "-x", "prod-watch"]
+    profiles.write_text(
+        "".join(["profiles:\n", *(f"  {name}: {{bootstrap_servers: '127.0.0.1:1'}}\n" for name in names)])
+    )
+    assert run_cli("monitoring", "--out", str(tmp_path / "m"), "--textfiles", str(tmp_path)).code == 0
+    commands = [
+        line.replace("%i", name).split()[2:]
+        for unit in (tmp_path / "m").glob("*.service")
+        for line in unit.read_text().splitlines()
+        for name in names
+        if line.startswith("ExecStart=")
+    ]
+    written = [command[-1] for command in commands]
+    assert len(commands) == len({*written}) == 2 * len(names)
+    ended = [run_cli(*command, "--broker-timeout", "1s") for command in commands if "--profile=-x" in command]
+    assert [(done.code, "option without a value" in done.err) for done in ended] == [(1, False), (1, False)]
+
+
 def test_a_profile_that_no_unit_can_be_named_by_is_refused(
     run_cli: Callable[..., Any], profiles: Path, tmp_path: Path
 ) -> None:

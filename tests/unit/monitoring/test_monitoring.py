@@ -181,6 +181,14 @@ def test_panels_do_not_overlap() -> None:
         assert at["x"] + at["w"] <= 24
 
 
+def test_lines_of_two_clusters_are_told_apart() -> None:
+    """The legend of every line names its cluster: a broker 1 is in each of them."""
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    lines = [target for panel in panels if panel["type"] == "timeseries" for target in panel["targets"]]
+    assert lines
+    assert all(line["legendFormat"].startswith("{{cluster}}") for line in lines)
+
+
 def test_the_dashboard_has_all_fields_that_grafana_requires() -> None:
     """Its annotations, and for a multi-value variable the initial choice: all clusters."""
     dashboard = json.loads(DASHBOARD.read_text())
