@@ -14,27 +14,27 @@ Every change of the cluster is written to the ledger first: a watch that was kil
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Mapping
-from datetime import datetime
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec.structs import replace
 
 from kafkabal.clusters import Clock, Cluster
 from kafkabal.errors import KafkabalError
-from kafkabal.executor import FoundRun, Phase, RunOutcome
+from kafkabal.executor import FoundRun, Phase
 from kafkabal.model import ClusterState
 from kafkabal.plan import Plan
 from kafkabal.units import format_duration
 from kafkabal.watch.broker_health import BrokerHealth, HealthMonitor
-from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Situation, decide, demotion_of
+from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Situation, decide
+from kafkabal.watch.ends_of_healings import never_began, with_ends_of_runs, with_result
 from kafkabal.watch.finding_changes import changes_between
 from kafkabal.watch.heal import Healer, plan_of
 from kafkabal.watch.heal_policy import HealLevel
 from kafkabal.watch.healing_ledger import HealingEntry
 from kafkabal.watch.kept_ledger import KeptLedger
 from kafkabal.watch.one_observation import WatchSummary, read_state, sample_brokers
+from kafkabal.watch.possible_demotions import PossibleDemotions
 from kafkabal.watch.repeated_absences import RepeatedAbsences
 from kafkabal.watch.state_findings import NOTHING_FOUND, find
 from kafkabal.watch.watch_event_sender import WatchEventSender
@@ -101,8 +101,7 @@ class Watcher:
         self._foreign_run = ""
         self._planned_in_vain: tuple[Healing, float] | None = None
         """A healing whose plan has to wait for another tool, and the reading that it was made from."""
-        self._demotions: dict[Healing, bool] = {}
-        """Whether a demotion would take away any leadership in the state that was read last."""
+        self._demotions = PossibleDemotions(options.policy)
 
     def run(
         self,
@@ -200,7 +199,7 @@ class Watcher:
                 return
             if state is not self._state:  # only a simulated cluster knows that nothing has changed
                 self._found = find(state, self._options.policy.outer_tolerance)
-                self._demotions.clear()
+                self._demotions.forget()
         except KafkabalError as error:
             self._events.blind(error)
             return
@@ -385,26 +384,8 @@ class Watcher:
         self._events.report(EventKind.HELD_BACK, message, run_id=record.run_id)
 
     def _settle_entries(self, latest: FoundRun | None, at_s: float) -> None:
-        """Complete what a killed watch recorded: a healing that never began moved nothing, the latest one has ended."""
-        plan_id, began_at_s = "", -math.inf
-        if latest is not None:
-            plan_id, began_at_s = latest.record.plan_id, datetime.fromisoformat(latest.record.started_at).timestamp()
-        ledger = self._kept.ledger.without_never_begun(plan_id, began_at_s)
-        for hidden in ledger.hidden_by(plan_id):
-            # its run, if it began, had ended when the latest one began; what it has done is unknown
-            ended_at_s = min(began_at_s, at_s)
-            ledger = ledger.with_end(hidden, at_s=ended_at_s, moved_bytes=None, succeeded=False)
-            ledger = ledger.with_demotion_by(hidden)
-        entry = ledger.entry_of(plan_id)
-        if latest is not None and latest.state.has_begun and entry is not None and entry.ended_at_s is None:
-            ledger = ledger.with_end(
-                entry,
-                at_s=at_s,
-                moved_bytes=None,
-                succeeded=latest.state.outcome is RunOutcome.COMPLETE,
-                was_cancelled=latest.state.outcome is RunOutcome.STOPPED,
-            ).with_demotion_by(entry)
-        ledger = ledger.without_demotion(ledger.usual_s.keys() - ledger.demoted.keys())
+        """Complete what a killed watch recorded."""
+        ledger = with_ends_of_runs(self._kept.ledger, latest, at_s)
         if ledger != self._kept.ledger:
             self._kept.ledger = ledger
             self._kept.save()
@@ -415,32 +396,15 @@ class Watcher:
             return
         self._state_at_s = float("-inf")  # read the result of the change before the next decision
         self._is_alone()
-        at_s, kind = self._kept.now_s(), result.healing.kind
+        at_s = self._kept.now_s()
         # otherwise what an operator has cancelled would begin again at once
         is_cancelled = result.was_stopped and not self._why_stopped
         has_failed = is_cancelled or (bool(result.problem) and not (result.is_busy or result.was_stopped))
-        moved_bytes = None if result.may_have_moved_more else result.moved_bytes
-        never_began = result.is_busy and not result.may_have_moved_more
-        ledger = self._kept.ledger
-        entry = ledger.entry_of(result.plan_id)
-        if entry is not None and not result.is_busy:
-            ledger = ledger.with_end(
-                entry, at_s=at_s, moved_bytes=moved_bytes, succeeded=not has_failed, was_cancelled=is_cancelled
-            )
-        elif never_began:
-            ledger = ledger.without_latest(result.plan_id)
         # the entry of a run that another process has taken over stays: that process records its end, or this one later
-        self._may_be_unfinished |= bool(result.problem or result.left) and not never_began
-        if kind is HealKind.RESUME and not result.is_busy and (has_failed or ledger.has_failed(kind)):
-            ledger = ledger.with_entry(HealingEntry(at_s=at_s, kind=kind, moved_bytes=0, succeeded=not has_failed))
-        if kind is HealKind.PROMOTE and not (result.problem or result.was_stopped):
-            ledger = ledger.without_demotion(result.healing.brokers)
-        elif entry is not None and result.done:
-            # even if it was stopped, failed in part, or an earlier process began it
-            ledger = ledger.with_demotion_by(entry)
-        if kind is HealKind.DEMOTE:
-            ledger = ledger.without_demotion(result.healing.brokers - ledger.demoted.keys())
-        self._kept.ledger = ledger
+        self._may_be_unfinished |= bool(result.problem or result.left) and not never_began(result)
+        self._kept.ledger = with_result(
+            self._kept.ledger, result, at_s, has_failed=has_failed, is_cancelled=is_cancelled
+        )
         self._kept.save()
         if not (has_failed or result.is_busy):
             # otherwise the imbalance is still there, and its failure is not over
@@ -517,30 +481,18 @@ class Watcher:
             empty=(found.empty & durations[BrokerHealth.WELL].keys()) - self._options.policy.exclude_brokers,
             without_replicas=found.without_replicas,
             imbalanced_readings=self._imbalanced_readings,
-            led=self._led(durations[BrokerHealth.SLOW].keys()),
+            led=self._led(frozenset(durations[BrokerHealth.SLOW])),
             continued=self._continued,
         )
 
-    def _led(self, slow: Collection[int]) -> frozenset[int]:
+    def _led(self, slow: frozenset[int]) -> frozenset[int]:
         """Brokers that lead partitions, without demoted slow ones that lead only what no other broker could lead."""
-        alone = (b for b in self.demoted & self._findings.led if b in slow and not self._could_demote(b, slow))
+        alone = (
+            b
+            for b in self.demoted & self._findings.led & slow
+            if not self._demotions.takes_leadership(b, slow, self._kept.ledger, self._state)
+        )
         return self._findings.led.difference(alone)
-
-    def _could_demote(self, broker: int, slow: Collection[int]) -> bool:
-        """Whether a demotion would take any leadership from a slow broker now."""
-        if self._state is None:
-            return False
-        demotion = demotion_of(broker, slow, self._kept.ledger)
-        # asked at every observation; a plan takes seconds on a large cluster
-        if demotion not in self._demotions:
-            self._demotions[demotion] = self._takes_leadership(demotion, self._state)
-        return self._demotions[demotion]
-
-    def _takes_leadership(self, demotion: Healing, state: ClusterState) -> bool:
-        try:
-            return bool(plan_of(demotion, state, self._options.policy, self._kept.ledger, at_s=0.0).partitions)
-        except KafkabalError:
-            return True  # the healing will report it
 
     def _load(self) -> None:
         """Read what earlier watches have done and seen."""
