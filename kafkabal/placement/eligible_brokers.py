@@ -46,13 +46,15 @@ class EligibleBrokers:
         """bool, shape (n_brokers,): accepts new replicas."""
         self.rack = rack_numbers(state)
         """int32, shape (n_brokers,): a broker without a rack is a rack of its own."""
-        self._n_racks = len(np.unique(self.rack[self.takes]))
+        self.n_racks = len(np.unique(self.rack[self.takes]))
+        """Number of racks with a broker that accepts replicas."""
         self._open = dirs.state == LogDirState.ONLINE
         self._open_rows = np.split(
             np.flatnonzero(self._open),
             np.cumsum(np.bincount(dirs.broker[self._open], minlength=len(state.brokers)))[:-1],
         )
-        rows = first_open_dirs(state)
+        self._volume_rows = rows = first_open_dirs(state)
+        """int64, shape (n,): a log dir on each volume that accepts replicas."""
         self._room = np.zeros(int(dirs.volume.max(initial=-1)) + 1, np.int64)
         """int64, shape (n_volumes,): 0 if no log dir on it accepts replicas."""
         self._room[dirs.volume[rows]] = volume_room_bytes(state, DEFAULT_LOG_DIR_LIMIT)[rows]
@@ -62,9 +64,17 @@ class EligibleBrokers:
         self._known_room: tuple[int, Bools] | None = None
         """The size that was asked for last, and its brokers, as long as they have room."""
 
+    def slots(self, size_bytes: int, most: int) -> I64:
+        """int64, shape (n_brokers,): how many more replicas of a size each broker has room for; at most ``most``."""
+        dirs, rows = self.state.log_dirs, self._volume_rows
+        fitting = np.minimum(self._room[dirs.volume[rows]] // max(size_bytes, 1), most)
+        found = np.bincount(dirs.broker[rows], fitting, len(self.takes))
+        found[np.diff(dirs.first) == 0] = most
+        return np.where(self.takes, np.minimum(found, most), 0).astype(np.int64)
+
     def missing_racks(self, chosen: list[int], factor: int) -> int:
         """How many more racks a partition must span than those of the brokers chosen so far."""
-        return int(missing_racks(self.rack[chosen], required_racks(factor, self._n_racks)))
+        return int(missing_racks(self.rack[chosen], required_racks(factor, self.n_racks)))
 
     def with_room(self, size_bytes: int) -> Bools:
         """bool, shape (n_brokers,): accepts new replicas and has a log dir with enough room, or no known log dir."""

@@ -11,6 +11,7 @@ from kafkabal.placement.balance_leaders import balance_leaders
 from kafkabal.placement.balance_replicas import balance_replicas
 from kafkabal.placement.eligible_brokers import EligibleBrokers
 from kafkabal.placement.placement_request import PlacementRequest
+from kafkabal.placement.room_reserve import RoomReserve
 from kafkabal.placement.running_scores import RunningScores
 from kafkabal.units import format_bytes, percent_as_option
 
@@ -38,10 +39,14 @@ def place_by_score(
     brokers = np.empty((request.partitions, request.replication_factor), np.int32)
     dirs = np.empty_like(brokers)
     leader = np.empty(request.partitions, np.int32)
+    is_tight = bool((sites.slots(request.partition_bytes, request.partitions)[sites.takes] < request.partitions).any())
     for p in range(request.partitions):
         chosen: list[int] = []
+        reserve = RoomReserve(request, sites, request.partitions - p) if is_tight else None
         for position in range(request.replication_factor):
             candidates = _candidates(request, sites, chosen)
+            if reserve is not None:
+                candidates = reserve.kept(candidates, chosen)
             broker = _least(board, first_partition + p, candidates, leads=position == 0)
             board.put(first_partition + p, broker)
             dirs[p, position] = sites.put(broker, request.partition_bytes)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafkabal.model import F64, I64, Bools, ClusterState
+from kafkabal.model import F64, I64, Bools, ClusterState, rack_numbers
 from kafkabal.scoring import (
     Grain,
     Rules,
@@ -54,7 +54,7 @@ class RunningScores:
         self._n = len(draft.brokers)
         self.placed = np.zeros(self._n, np.int64)
         """New replicas placed on each broker so far."""
-        rules = replace(rules_of(draft), takes=takes)
+        rules = replace(rules_of(draft, drained=_in_closed_racks(draft, takes)), takes=takes)
 
         def tracks(chosen: Sequence[WeightedScore]) -> list[_Track]:
             return [_Track(draft, is_new, s, tolerance, rules) for s in chosen if s.score.grain is Grain.BROKER]
@@ -148,6 +148,17 @@ class _Group:
     """Upper edge of the band, as a share."""
 
 
+def _in_closed_racks(state: ClusterState, takes: Bools) -> Bools:
+    """bool, shape (n_brokers,): in a rack of which no broker may receive replicas.
+
+    Such a rack has no share of new topics. If it had, partitions of three replicas would seem to have one in each of
+    three racks though only two are open: the two brokers of one rack were given 10 replicas each, and the three of the
+    other one 3 and 4.
+    """
+    rack = rack_numbers(state)
+    return np.asarray(np.bincount(rack[takes], minlength=int(rack.max(initial=-1)) + 1)[rack] == 0)
+
+
 class _Track:
     """One score: its load of each partition, and its groups, created on demand."""
 
@@ -157,7 +168,7 @@ class _Track:
         self.weight = weighted.weight
         self._band, self._tolerance = weighted.score.band, tolerance
         self._broker, self._is_new = draft.replicas.broker, is_new
-        self._counted = counted_holders(weighted.score, draft)
+        self._counted = counted_holders(weighted.score, draft) & ~rules.leaves
         parts = parts_of(weighted.score, draft)
         self._leader_load = parts.leader_load
         self.counts_leaders = bool(parts.leader_load.any())

@@ -190,6 +190,22 @@ def test_only_brokers_that_take_replicas_get_some(layout: str) -> None:
     check_rules(placed, specs, {1, 2, 3, 4}, racks_of(cluster))
 
 
+def test_a_rack_without_open_brokers_has_no_share() -> None:
+    """Three replicas in two racks are balanced over their brokers, though a third rack is excluded."""
+    state = cluster_builders.cluster(
+        [
+            replace(row, rack=rack)
+            for row, rack in zip(cluster_builders.brokers(6, dir_bytes=ROOM), "aabbbc", strict=True)
+        ],
+        [],
+    )
+
+    placed = place_topics(state, [spec("t", 10, 3)], SCORE, exclude_brokers=[6])
+
+    count = Counter(b for replicas in placed.topics[0].assignment for b in replicas)
+    assert set(count.values()) == {6}
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_placement_is_the_same_every_time(layout: str) -> None:
     """Equal input gives equal output, and other topics do not affect a topic's random choices."""
@@ -312,6 +328,56 @@ def test_no_log_dir_is_filled_above_its_limit(
     else:
         with pytest.raises(LimitExceededError, match=message):
             place_topics(cluster, wanted, SCORE)
+
+
+def replicas_that_fit(room: list[int], racks: list[str], partitions: int) -> int:
+    """Most replicas of 100 bytes if no rack has two of a partition."""
+    slots: Counter[str] = Counter()
+    for left, rack in zip(room, racks, strict=True):
+        slots[rack] += left // 100
+    return sum(min(partitions, count) for count in slots.values())
+
+
+@pytest.mark.parametrize("seed", [*range(20), 58, 87, 88, 199, 258, 333, 376, 514, 791, 967, 991, 1195, 1306])
+def test_a_topic_is_refused_only_if_it_does_not_fit(seed: int) -> None:
+    """Brokers that all later partitions need are used by each of them, whatever the scores prefer."""
+    draw = random.Random(seed)
+    count = draw.randint(2, 7)
+    racks = [draw.choice("abcd") for _ in range(count)]
+    factor, partitions = draw.randint(1, len(set(racks))), draw.randint(2, 12)
+    room = [100 * draw.randint(0, partitions) for _ in range(count)]
+    used = [draw.randint(0, 8000) for _ in range(count)]
+    rows = [
+        BrokerRow(broker=b, rack=rack, log_dirs=[LogDirRow(path="/d", total_bytes=10_000, usable_bytes=1500 + left)])
+        for b, (rack, left) in enumerate(zip(racks, room, strict=True), 1)
+    ]
+    old = [
+        cluster_builders.partition(b, [b + 1], min(size, 8500 - left))
+        for b, (size, left) in enumerate(zip(used, room, strict=True))
+    ]
+    cluster = cluster_builders.cluster(rows, [TopicRow(topic="old", partitions=old)])
+    wanted = [spec("t", partitions, factor, 100)]
+
+    if replicas_that_fit(room, racks, partitions) >= partitions * factor:
+        placed = place_topics(cluster, wanted, SCORE).topics[0]
+        taken = Counter(b for replicas in placed.assignment for b in replicas)
+        assert all(taken[b] * 100 <= left for b, left in enumerate(room, 1))
+    else:
+        with pytest.raises(LimitExceededError):
+            place_topics(cluster, wanted, SCORE)
+
+
+def test_racks_keep_room_for_the_partitions_that_all_span_them() -> None:
+    """With more replicas than racks, the extra ones stay off a rack that only just has room for all partitions."""
+    room = {"a": [1100, 1100, 600], "b": [400, 100, 600, 300]}
+    rows = [
+        BrokerRow(broker=b, rack=rack, log_dirs=[LogDirRow(path="/d", total_bytes=10_000, usable_bytes=1500 + left)])
+        for b, (rack, left) in enumerate(((rack, left) for rack in room for left in room[rack]), 1)
+    ]
+
+    placed = place_topics(cluster_builders.cluster(rows, []), [spec("t", 11, 3, 100)], SCORE)
+
+    assert len(placed.topics[0].assignment) == 11
 
 
 def test_a_broker_has_room_until_it_is_taken_and_again_once_it_is_released() -> None:
