@@ -6,13 +6,18 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Final
 
 from kafkabal.clusters import Capability, Cluster, Fault, NewTopic, ReplicaOn
-from kafkabal.errors import MissingCapabilityError, OperationError, PartialFailureError
+from kafkabal.errors import MissingCapabilityError, NoResponseError, OperationError, PartialFailureError
 from kafkabal.placement.placement_request import TopicCollidesError, TopicExistsError
 from kafkabal.plan import ANY_DIR
 from kafkabal.wording import counted_noun, first_of
 
+AGAIN_AFTER_DOUBT: Final = (
+    "run the same command again, with --if-not-exists: topics that exist are compared, not changed"
+)
+"""What to do if nobody knows which topics were created."""
 _COLLISION = re.compile(r"collides with existing topics?: (?P<rival>[^,]+)")
 """In the message of a controller; Kafka has no error code of its own for this."""
 
@@ -60,9 +65,15 @@ def create_all(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
         If others have created all of them, or such that Kafka does not distinguish from them, since validation.
     PartialFailureError
         Naming the topics that were not created, and those that were.
+    NoResponseError
+        If some may have been created.
     """
     _wish_log_dirs(cluster, wanted)
-    faults = cluster.create_topics([w.topic for w in wanted])
+    try:
+        faults = cluster.create_topics([w.topic for w in wanted])
+    except NoResponseError as error:
+        # the failed request alone would read as if nothing had been created
+        raise NoResponseError(f"some topics may have been created: {error.message}", hint=AGAIN_AFTER_DOUBT) from error
     if faults:
         created = [w.topic.name for w in wanted if w.topic.name not in faults]
         if not created:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -11,11 +11,11 @@ import numpy as np
 
 from kafkabal.config import Difference
 from kafkabal.inspection import Scored, worst_group
-from kafkabal.model import MIN_INSYNC_REPLICAS, ClusterState
+from kafkabal.model import MIN_INSYNC_REPLICAS, ClusterState, rack_numbers, takes_replicas
 from kafkabal.placement import PlacedTopic, PlacedTopics
 from kafkabal.reporting.report import Column, Report, Table, Tone, ValueKind, known
 from kafkabal.scoring import Grain, WeightedScore, evaluate
-from kafkabal.wording import counted_noun
+from kafkabal.wording import counted_noun, first_of, plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +33,39 @@ class Creation:
     dry_run: bool
 
     def warnings(self) -> tuple[str, ...]:
-        """Settings of the new topics that can never work."""
-        return tuple(
-            f"topic {topic.name}: {MIN_INSYNC_REPLICAS} {wanted} exceeds replication factor "
-            f"{len(topic.assignment[0])}; producers with acks=all will fail"
-            for topic in self.placed.topics
-            if (wanted := topic.configs.get(MIN_INSYNC_REPLICAS, "").strip()).isdecimal()
-            and int(wanted) > len(topic.assignment[0])
-        )
+        """What the new topics lack: enough replicas for their settings, or a rack that accepts none now."""
+        return (*self._too_few_in_sync(), *self._missing_racks())
+
+    def _too_few_in_sync(self) -> Iterator[str]:
+        for topic in self.placed.topics:
+            factor = len(topic.assignment[0])
+            wanted = topic.configs.get(MIN_INSYNC_REPLICAS, "").strip()
+            if wanted.isdecimal() and int(wanted) > factor:
+                yield (
+                    f"topic {topic.name}: {MIN_INSYNC_REPLICAS} {wanted} exceeds replication factor {factor}; "
+                    "producers with acks=all will fail"
+                )
+
+    def _missing_racks(self) -> Iterator[str]:
+        """A broker that is restarting leaves its rack out; nothing else shows that the loss of another rack would then
+        take several replicas at once."""
+        state = self.before
+        takes = takes_replicas(state, np.zeros(len(state.brokers), np.bool_))
+        rack = rack_numbers(state)
+        racks = np.unique(rack[takes])
+        closed = [_with_rack(state, row) for row in np.flatnonzero(~np.isin(rack, racks)).tolist()]
+        names = [topic.name for topic in self.placed.topics if len(topic.assignment[0]) > len(racks)]
+        if closed and names:
+            accept, they_do = ("accepts", "it does") if len(closed) == 1 else ("accept", "they do")
+            yield (
+                f"{plural(len(names), 'topic')} {first_of(names)}: replicas share racks, because {first_of(closed)} "
+                f"{accept} none; run 'kafkabal rebalance' once {they_do}"
+            )
+
+
+def _with_rack(state: ClusterState, row: int) -> str:
+    rack = int(state.brokers.rack[row])
+    return f"broker {state.brokers.id[row]} ({f'rack {state.racks[rack]}' if rack >= 0 else 'rack unknown'})"
 
 
 def creation_report(creation: Creation) -> Report:

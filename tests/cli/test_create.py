@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from kafkabal.cli.framework.termination_signals import Terminated
+from kafkabal.clusters.snapshot.cluster import SnapshotCluster
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.model.cluster_state import ClusterState
 
@@ -203,3 +205,53 @@ def test_drift_of_topics_is_reported_and_can_be_an_exit_code(
     other = create(*check)
     assert (other.code, other.out.startswith("Nothing to create: all topics exist, and 1 differs.")) == (3, True)
     assert create("-f", str(file), "--exit-code").code == 2
+
+
+def test_a_rack_that_accepts_no_replicas_is_warned_of(create: Callable[..., Any], snapshot: Path) -> None:
+    """Brokers that accept none leave their rack out of a new topic; the warning names them and the way back."""
+    rows = [json.loads(line) for line in snapshot.read_text().splitlines()]
+    rack = next(row["rack"] for row in rows if row.get("broker") == 3)
+    closed = [row for row in rows if row.get("rack") == rack]
+    for log_dir in [log_dir for row in closed for log_dir in row["log_dirs"]]:
+        log_dir["state"] = "cordoned"
+    snapshot.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    outcome = create("t", "-p", "2", "-r", "3")
+
+    assert outcome.code == 0, outcome.err
+    named = ", ".join(f"broker {row['broker']} (rack {rack})" for row in closed)
+    assert f"topic t: replicas share racks, because {named} accept none; run 'kafkabal" in " ".join(outcome.out.split())
+    assert "share racks" not in create("u", "-p", "2", "-r", "2").out
+
+
+@pytest.mark.parametrize(("signal", "code"), [(KeyboardInterrupt(), 130), (Terminated(), 143)])
+def test_an_interruption_says_that_topics_may_exist(
+    create: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, signal: BaseException, code: int
+) -> None:
+    """A request that was sent is carried out: after Ctrl-C nobody knows which topics exist."""
+
+    def sent(*_: object, validate_only: bool = False) -> dict[str, Any]:
+        if not validate_only:
+            raise signal
+        return {}
+
+    monkeypatch.setattr(SnapshotCluster, "create_topics", sent)
+    outcome = create("t", "-p", "1", "-r", "1")
+
+    assert outcome.code == code
+    assert "interrupted: some topics may have been created" in outcome.err
+    assert "--if-not-exists" in outcome.err
+
+
+def test_an_interruption_of_the_report_says_that_topics_may_exist(
+    create: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The report takes longer than the request; a dry run has created nothing."""
+
+    def interrupted(_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("kafkabal.reporting.create_report.creation_report", interrupted)
+
+    assert "some topics may have been created" in create("t", "-p", "1", "-r", "1").err
+    assert "created" not in create("u", "-p", "1", "-r", "1", "--dry-run").err

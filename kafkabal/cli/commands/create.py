@@ -1,5 +1,6 @@
 """``kafkabal create``: create topics on the least loaded brokers."""
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,12 +23,13 @@ from kafkabal.cli.framework.shared_options import (
     Uses,
 )
 from kafkabal.cli.framework.show_report import show_report
+from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.config import Settings
-from kafkabal.errors import ExitCode, UsageError
+from kafkabal.errors import ExitCode, InterruptedRunError, UsageError
 from kafkabal.units import parse_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from kafkabal.clusters import Cluster
     from kafkabal.config import TopicSpec
@@ -204,13 +206,8 @@ def create(
             return _place(state, specs, settings, placement, tolerated=tolerated, dry_run=dry_run)
 
         creation = _create(cluster, plan, tolerated=tolerated, dry_run=dry_run)
-    from kafkabal.reporting.create_report import creation_report
-
-    show_report(creation_report(creation), output, context)
-    if output.output is not Format.TABLE or output.output_file is not None:
-        # the table shows the warnings itself
-        for warning in creation.warnings():
-            context.warn(warning)
+    with _telling_of_interruption(has_created=not dry_run and bool(creation.placed.topics)):
+        _show(creation, output, context)
     return ExitCode.FINDINGS if exit_code and (creation.placed.topics or creation.differences) else ExitCode.DONE
 
 
@@ -233,12 +230,40 @@ def _create(cluster: "Cluster", plan: "Callable[[], Creation]", *, tolerated: bo
             if wanted:
                 validate(cluster, wanted)
             if wanted and not dry_run:
-                create_all(cluster, wanted)
+                with _telling_of_interruption(has_created=True):
+                    create_all(cluster, wanted)
         except TopicExistsError:
             if not attempts:
                 raise
         else:
             return creation
+
+
+@contextmanager
+def _telling_of_interruption(*, has_created: bool) -> "Iterator[None]":
+    """Say after Ctrl-C that topics may exist: a request that was sent is carried out, whether or not it is awaited."""
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        if not has_created:
+            raise
+        from kafkabal.placement import AGAIN_AFTER_DOUBT
+
+        raise InterruptedRunError(
+            "interrupted: some topics may have been created",
+            terminated=isinstance(stopped, Terminated),
+            hint=AGAIN_AFTER_DOUBT,
+        ) from stopped
+
+
+def _show(creation: "Creation", output: OutputOptions, context: CommandContext) -> None:
+    from kafkabal.reporting.create_report import creation_report
+
+    show_report(creation_report(creation), output, context)
+    if output.output is not Format.TABLE or output.output_file is not None:
+        # the table shows the warnings itself
+        for warning in creation.warnings():
+            context.warn(warning)
 
 
 def _place(

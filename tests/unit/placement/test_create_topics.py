@@ -98,9 +98,12 @@ def test_a_cluster_that_cannot_create_is_refused_at_once() -> None:
         validate(without, [wanted("a", 1)])
 
 
-def test_a_cluster_that_does_not_answer_is_an_error() -> None:
-    """Nobody knows what was created, so the error propagates."""
+def test_a_lost_response_leaves_open_what_was_created() -> None:
+    """The topic exists though the request failed: the error says so, and how to continue."""
     target = two_dirs()
-    target.fail_method("create_topics", CallOutcome.TIMEOUT)
-    with pytest.raises(UnreachableError):
+    target.fail_method("create_topics", CallOutcome.RESPONSE_LOST)
+    with pytest.raises(UnreachableError, match=r"^some topics may have been created: ") as caught:
         create_all(target, [wanted("a", 1)])
+
+    assert TopicPartition("a", 0) in target.partition_status(["a"])
+    assert "--if-not-exists" in (caught.value.hint or "")
