@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -42,3 +43,23 @@ def acquire_file_lock(path: Path, busy: Callable[[], BusyError] | None = None, w
         reason = getattr(error, "strerror", None) or error
         raise OutputError(f"{path}: cannot write the lock file: {reason}") from error
     return lock
+
+
+@contextmanager
+def held_file_lock(path: Path, busy: Callable[[], BusyError] | None = None) -> Iterator[None]:
+    """Hold the lock of :func:`acquire_file_lock` during the block, and remove its file afterwards.
+
+    Raises
+    ------
+    BusyError
+        See ``busy``.
+    OutputError
+        If the file cannot be created or locked.
+    """
+    lock = acquire_file_lock(path, busy)
+    try:
+        yield
+    finally:
+        # before the release: a waiting process notices that its file is gone, and creates another
+        path.unlink(missing_ok=True)
+        lock.release()

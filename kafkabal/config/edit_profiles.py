@@ -7,15 +7,16 @@ stays unchanged and the error shows the lines to add by hand.
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from kafkabal.atomic_files import make_folder_of, replacing
-from kafkabal.config.profiles import parse_profiles, read_profiles
+from kafkabal.config.profiles import has_profiles_file, parse_profiles
 from kafkabal.config.resolve_settings import check_one_cluster
-from kafkabal.config.settings import KEYS
+from kafkabal.config.settings import KEYS, Profile
 from kafkabal.config.value_parsers import check_keys
 from kafkabal.config.yaml_document import Place, YamlNode
 from kafkabal.errors import ConfigError, UsageError
@@ -50,18 +51,7 @@ def add_profile(profiles_file: Path, name: str, settings: Mapping[str, str]) -> 
     """
     _check_name(name)
     _check_settings(settings)
-    known = read_profiles(profiles_file).profiles
-    if name in known:
-        raise UsageError(f"profile already exists: {name!r}", hint=f"edit {profiles_file}, or choose another name")
-    text = read_text(profiles_file) if profiles_file.exists() else ""
-    head = _HEAD.search(text)
-    if text.strip() and head is None and known:
-        raise _unfit(profiles_file, name, settings)
-    if head is None:
-        text = f"{text.rstrip()}\nprofiles:\n".lstrip()
-    first = _FIRST_NAME.search(text, head.end()) if head else None
-    changed = f"{text.rstrip()}\n{_block(name, settings, first['indent'] if first else '  ')}"
-    _replace(profiles_file, changed, {*known, name}, _unfit(profiles_file, name, settings))
+    _change(profiles_file, lambda: _with_profile(profiles_file, name, settings))
 
 
 def use_profile(profiles_file: Path, name: str) -> None:
@@ -74,7 +64,44 @@ def use_profile(profiles_file: Path, name: str) -> None:
     OutputError
         If the file cannot be written.
     """
-    known = read_profiles(profiles_file).profiles
+    _change(profiles_file, lambda: _with_use(profiles_file, name))
+
+
+def _change(profiles_file: Path, changed: Callable[[], str]) -> None:
+    """Replace the file by its changed text, which is read and changed while no other command does the same."""
+    from kafkabal.file_locks import held_file_lock
+
+    changed()  # what is refused is refused before a lock is written
+    make_folder_of(profiles_file)
+    behind = Path(os.path.realpath(profiles_file))
+    with held_file_lock(behind.with_name(f".{behind.name}.lock")):
+        text = changed()
+        with replacing(profiles_file) as file:
+            file.write(text.encode())
+
+
+def _read(profiles_file: Path) -> tuple[str, Mapping[str, Profile]]:
+    """The text of the file and its profiles, of one reading: another command may replace the file at any time."""
+    text = read_text(profiles_file) if has_profiles_file(profiles_file) else ""
+    return text, parse_profiles(text, profiles_file)
+
+
+def _with_profile(profiles_file: Path, name: str, settings: Mapping[str, str]) -> str:
+    text, known = _read(profiles_file)
+    if name in known:
+        raise UsageError(f"profile already exists: {name!r}", hint=f"edit {profiles_file}, or choose another name")
+    head = _HEAD.search(text)
+    if text.strip() and head is None and known:
+        raise _unfit(profiles_file, name, settings)
+    if head is None:
+        text = f"{text.rstrip()}\nprofiles:\n".lstrip()
+    first = _FIRST_NAME.search(text, head.end()) if head else None
+    changed = f"{text.rstrip()}\n{_block(name, settings, first['indent'] if first else '  ')}"
+    return _checked(changed, profiles_file, {*known, name}, _unfit(profiles_file, name, settings))
+
+
+def _with_use(profiles_file: Path, name: str) -> str:
+    text, known = _read(profiles_file)
     if name not in known:
         raise ConfigError(
             f"{profiles_file}: unknown profile: {name!r}",
@@ -85,13 +112,12 @@ def use_profile(profiles_file: Path, name: str) -> None:
     problem = known[name].problem
     if problem is not None:
         raise problem
-    text = read_text(profiles_file)
     line = f"use: {_scalar(name)}"
     by_hand = ConfigError(f"{profiles_file}: cannot be changed by this command", hint=f"add the line: {line}")
     if _HEAD.search(text) is None:
         raise by_hand
     changed, found = _USE_LINE.subn(lambda _: line, text, count=1)
-    _replace(profiles_file, changed if found else f"{line}\n{text}", {*known}, by_hand)
+    return _checked(changed if found else f"{line}\n{text}", profiles_file, {*known}, by_hand)
 
 
 def _check_name(name: str) -> None:
@@ -144,13 +170,12 @@ def _unfit(profiles_file: Path, name: str, settings: Mapping[str, str]) -> Confi
     )
 
 
-def _replace(profiles_file: Path, text: str, names: set[str], otherwise: ConfigError) -> None:
+def _checked(text: str, profiles_file: Path, names: set[str], otherwise: ConfigError) -> str:
+    """The text, if these are the profiles in it."""
     try:
         is_right = {*parse_profiles(text, profiles_file)} == names
     except UsageError:
         is_right = False
     if not is_right:
         raise otherwise
-    make_folder_of(profiles_file)
-    with replacing(profiles_file) as file:
-        file.write(text.encode())
+    return text

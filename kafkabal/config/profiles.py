@@ -125,6 +125,17 @@ def profile_names(profiles_file: Path) -> tuple[str, ...]:
     return tuple(sorted(read_profiles(profiles_file).profiles))
 
 
+def has_profiles_file(profiles_file: Path) -> bool:
+    """Whether the user's profiles file exists.
+
+    Raises
+    ------
+    InputFileError
+        If that cannot be known.
+    """
+    return exists(profiles_file, hint="set HOME or XDG_CONFIG_HOME to a folder of this user")
+
+
 def read_profiles(profiles_file: Path) -> ProfilesFile:
     """The user's profiles file; without profiles if it does not exist.
 
@@ -133,7 +144,7 @@ def read_profiles(profiles_file: Path) -> ProfilesFile:
     InputFileError
         If the file cannot be read or is malformed.
     """
-    if not exists(profiles_file, hint="set HOME or XDG_CONFIG_HOME to a folder of this user"):
+    if not has_profiles_file(profiles_file):
         return ProfilesFile(profiles_file, {}, use=None, is_there=False)
     top = _checked(read_yaml(profiles_file))
     return ProfilesFile(profiles_file, _profiles_of(top, profiles_file), use=top.get(_USE), is_there=True)

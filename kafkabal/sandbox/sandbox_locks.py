@@ -42,13 +42,8 @@ def claimed(lock_path: Path, busy: BusyError) -> Iterator[None]:
 
 @contextmanager
 def _held(lock_path: Path, busy: Callable[[], BusyError] | None = None) -> Iterator[None]:
-    from kafkabal.file_locks import acquire_file_lock
+    from kafkabal.file_locks import held_file_lock
 
     make_folder(lock_path.parent)
-    lock = acquire_file_lock(lock_path, busy)
-    try:
+    with held_file_lock(lock_path, busy):
         yield
-    finally:
-        # before the release: a waiting process notices that its file is gone, and creates another
-        lock_path.unlink(missing_ok=True)
-        lock.release()
