@@ -95,6 +95,8 @@ class ProcessTable:
             If one still exists 10 s after it was killed.
         """
         self.signal(processes, with_signal)
+        # a paused process handles no signal but SIGKILL until it continues
+        self.signal(processes, signal.SIGCONT)
         _gone, alive = self._psutil.wait_procs(processes, timeout=grace_s)
         self.signal(alive, signal.SIGKILL)
         _gone, alive = self._psutil.wait_procs(alive, timeout=10)

@@ -16,6 +16,7 @@ from kafkabal.errors import OperationError
 from kafkabal.sandbox.process_table import ProcessTable, mark_of
 
 SLEEP = "import time, sys; print('up', flush=True); time.sleep(60)"
+GRACEFUL = "import signal, sys; signal.signal(signal.SIGTERM, lambda *_: sys.exit(print('down', flush=True)));" + SLEEP
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN);" + SLEEP
 
 
@@ -79,6 +80,17 @@ def test_processes_that_do_not_stop_are_killed(code: str, tmp_path: Path, table:
     assert table.stats_of(process) is None
     assert table.find(tmp_path / "box") == {}
     assert not psutil.pid_exists(process.pid)
+
+
+def test_a_paused_process_ends_gracefully(tmp_path: Path, table: ProcessTable) -> None:
+    """A process that is paused continues, so that it can shut down on SIGTERM before it would be killed."""
+    _spawn(table, tmp_path / "box" / "broker-1", GRACEFUL)
+    (process,) = table.find(tmp_path / "box").values()
+    table.signal([process], signal.SIGSTOP)
+
+    table.end([process], signal.SIGTERM, grace_s=20)
+
+    assert (tmp_path / "box" / "broker-1" / "log").read_text() == "up\ndown\n"
 
 
 def test_a_child_that_ends_by_itself_is_reaped(tmp_path: Path, table: ProcessTable) -> None:
