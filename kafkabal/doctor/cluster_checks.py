@@ -152,7 +152,9 @@ def _check_versions(reached: Collection[BrokerReachability]) -> CheckResult:
             detail=f"brokers run different versions: Kafka {releases}",
             hint="finish the rolling upgrade before moving replicas",
         )
-    return CheckResult(area=_CLUSTER, what=what, status=CheckStatus.OK, detail=f"all brokers run Kafka {releases}")
+    is_complete = len(responded) == len(reached)
+    who = "all brokers" if is_complete else f"{len(responded)} of {len(reached)} brokers responded; they"
+    return CheckResult(area=_CLUSTER, what=what, status=CheckStatus.OK, detail=f"{who} run Kafka {releases}")
 
 
 def _check_capabilities(cluster: Cluster) -> CheckResult:
