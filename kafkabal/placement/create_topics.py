@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +17,8 @@ AGAIN_AFTER_DOUBT: Final = (
     "run the same command again, with --if-not-exists: topics that exist are compared, not changed"
 )
 """What to do if nobody knows which topics were created."""
+_WILL_REMEMBER: Final = "REPLICA_NOT_AVAILABLE"
+"""Response of a broker that has no such replica yet and stores the request."""
 _COLLISION = re.compile(r"collides with existing topics?: (?P<rival>[^,]+)")
 """In the message of a controller; Kafka has no error code of its own for this."""
 
@@ -53,11 +54,16 @@ def validate(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
         )
 
 
-def create_all(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
+def create_all(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> Collection[ReplicaOn]:
     """Create the topics, each replica in its chosen log dir.
 
     A broker that is told to keep a replica in a log dir before the replica exists creates it there (KIP-113), so the
     log dirs are requested first and nothing is copied. If that request fails, the broker chooses the dir.
+
+    Returns
+    -------
+    Collection of ReplicaOn
+        Those whose log dir the broker chose, against the request.
 
     Raises
     ------
@@ -68,7 +74,7 @@ def create_all(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
     NoResponseError
         If some may have been created.
     """
-    _wish_log_dirs(cluster, wanted)
+    refused = _wish_log_dirs(cluster, wanted)
     try:
         faults = cluster.create_topics([w.topic for w in wanted])
     except NoResponseError as error:
@@ -85,6 +91,7 @@ def create_all(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
             # several topics come from a file, of which existing ones are not an error
             hint="run the same command again: topics that exist are compared, not changed" if created else None,
         )
+    return refused
 
 
 def _refuse_taken(faults: Mapping[str, Fault]) -> None:
@@ -98,7 +105,8 @@ def _refuse_taken(faults: Mapping[str, Fault]) -> None:
     raise TopicExistsError(min(faults))
 
 
-def _wish_log_dirs(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
+def _wish_log_dirs(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> Collection[ReplicaOn]:
+    """Request the chosen log dirs; returns the replicas for which this fails."""
     wishes = {
         ReplicaOn(w.topic.name, partition, broker): path
         for w in wanted
@@ -106,10 +114,14 @@ def _wish_log_dirs(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
         for broker, path in zip(brokers, paths, strict=True)
         if path != ANY_DIR
     }
-    if wishes and Capability.MOVE_LOG_DIRS in cluster.capabilities:
-        # moving replicas needs another permission than creating topics, which may be missing
-        with suppress(OperationError):
-            cluster.move_log_dirs(wishes)
+    if not wishes or Capability.MOVE_LOG_DIRS not in cluster.capabilities:
+        return wishes.keys()
+    # moving replicas needs another permission than creating topics, which may be missing
+    try:
+        faults = cluster.move_log_dirs(wishes)
+    except OperationError:
+        return wishes.keys()
+    return [replica for replica, fault in faults.items() if fault.name != _WILL_REMEMBER]
 
 
 def _failure(message: str, faults: Mapping[str, Fault], hint: str | None = None) -> PartialFailureError:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from kafkabal.clusters import ReplicaOn
 from kafkabal.config import DEFAULT_PLAN_TOLERANCE, TopicSpec
 from kafkabal.errors import LimitExceededError
 from kafkabal.model import I32, ClusterState, PartitionRow, TopicRow, with_topics
@@ -42,6 +43,13 @@ class PlacedTopics:
     topics: tuple[PlacedTopic, ...]
     state: ClusterState
     """With the new topics, at their expected size."""
+
+    def without_log_dirs(self, replicas: Collection[ReplicaOn]) -> PlacedTopics:
+        """The same topics; the log dirs of these replicas are chosen by their brokers."""
+        refused = frozenset(replicas)
+        if not refused:
+            return self
+        return replace(self, topics=tuple(_without_log_dirs(topic, refused) for topic in self.topics))
 
 
 def place_topics(
@@ -148,6 +156,17 @@ def _topic(state: ClusterState, request: PlacementRequest, brokers: I32, dirs: I
         configs=request.spec.configs,
         partition_bytes=request.partition_bytes,
     )
+
+
+def _without_log_dirs(topic: PlacedTopic, refused: frozenset[ReplicaOn]) -> PlacedTopic:
+    paths = [
+        tuple(
+            ANY_DIR if ReplicaOn(topic.name, partition, broker) in refused else path
+            for broker, path in zip(*row, strict=True)
+        )
+        for partition, row in enumerate(zip(topic.assignment, topic.log_dirs, strict=True))
+    ]
+    return replace(topic, log_dirs=tuple(paths))
 
 
 def _row(state: ClusterState, request: PlacementRequest, brokers: I32, dirs: I32) -> TopicRow:

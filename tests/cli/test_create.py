@@ -13,6 +13,7 @@ import pytest
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.clusters.snapshot.cluster import SnapshotCluster
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
+from kafkabal.errors import NotAuthorizedError
 from kafkabal.model.cluster_state import ClusterState
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
@@ -255,3 +256,26 @@ def test_an_interruption_of_the_report_says_that_topics_may_exist(
 
     assert "some topics may have been created" in create("t", "-p", "1", "-r", "1").err
     assert "created" not in create("u", "-p", "1", "-r", "1", "--dry-run").err
+
+
+def test_a_log_dir_that_the_broker_chooses_is_not_reported_as_chosen(
+    create: Callable[..., Any], snapshot: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the permission to choose log dirs, the report says ``any`` instead of the planned one."""
+    rows = [json.loads(line) for line in snapshot.read_text().splitlines()]
+    for row in rows:
+        if "broker" in row:
+            row["log_dirs"].append({"path": "/second", "total_bytes": 10**12, "usable_bytes": 10**12})
+    snapshot.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    def chosen(topic: str) -> set[str]:
+        assignment = json.loads(create(topic, "-p", "2", "-r", "2", "-o", "json").out)["assignment"]
+        return {path for row in assignment for path in row["log_dirs"]}
+
+    assert "any" not in chosen("t")
+
+    def denied(*_: object) -> None:
+        raise NotAuthorizedError("not authorized to alter the cluster")
+
+    monkeypatch.setattr(SnapshotCluster, "move_log_dirs", denied)
+    assert chosen("u") == {"any"}

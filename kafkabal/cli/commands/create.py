@@ -1,7 +1,7 @@
 """``kafkabal create``: create topics on the least loaded brokers."""
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -231,7 +231,8 @@ def _create(cluster: "Cluster", plan: "Callable[[], Creation]", *, tolerated: bo
                 validate(cluster, wanted)
             if wanted and not dry_run:
                 with _telling_of_interruption(has_created=True):
-                    create_all(cluster, wanted)
+                    refused = create_all(cluster, wanted)
+                creation = replace(creation, placed=creation.placed.without_log_dirs(refused))
         except TopicExistsError:
             if not attempts:
                 raise

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kafkabal.clusters.cluster_protocol import Capability, NewTopic, ReadRequest
+from kafkabal.clusters.cluster_protocol import Capability, NewTopic, ReadRequest, ReplicaOn
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import CallOutcome, FaultyCluster
 from kafkabal.errors import ExitCode, MissingCapabilityError, PartialFailureError, UnreachableError
@@ -42,7 +42,7 @@ def test_log_dirs_are_chosen_before_the_topic_exists() -> None:
     """A log dir is requested before the topic exists, so that nothing is copied; none is requested if none is
     chosen."""
     target = two_dirs()
-    create_all(target, [wanted("a", 2, log_dir="/d1"), wanted("b", 1)])
+    assert not create_all(target, [wanted("a", 2, log_dir="/d1"), wanted("b", 1)])
 
     assert [call.method for call in target.calls] == ["move_log_dirs", "create_topics"]
     state = target.read(ReadRequest()).state
@@ -53,12 +53,22 @@ def test_log_dirs_are_chosen_before_the_topic_exists() -> None:
 
 @pytest.mark.parametrize("outcome", list(CallOutcome))
 def test_a_refused_log_dir_does_not_stop_creation(outcome: CallOutcome) -> None:
-    """A principal may create topics without the permission to move replicas."""
+    """A principal may create topics without the permission to move replicas; the caller learns which dirs are open."""
     target = two_dirs()
     target.fail_method("move_log_dirs", outcome)
-    create_all(target, [wanted("a", 2, log_dir="/d1")])
+    refused = create_all(target, [wanted("a", 2, log_dir="/d1"), wanted("b", 1)])
 
+    assert list(refused) == [ReplicaOn("a", 0, 2)]
     assert TopicPartition("a", 0) in target.partition_status(["a"])
+
+
+def test_each_refused_log_dir_is_named() -> None:
+    """Kafka lets nobody choose the log dir of a topic with a very long name."""
+    long = "a" * 240
+
+    refused = create_all(two_dirs(), [wanted(long, 2, log_dir="/d1"), wanted("b", 1, log_dir="/d1")])
+
+    assert list(refused) == [ReplicaOn(long, 0, 2)]
 
 
 def test_invalid_topics_are_named_before_any_is_created() -> None:
