@@ -287,7 +287,8 @@ class Cluster(Protocol):
     def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
         """Ask brokers to move replicas to these log dirs; returns those that failed.
 
-        A broker that does not hold the replica yet responds with ``REPLICA_NOT_AVAILABLE`` and stores the request.
+        A broker that does not hold the replica yet stores the request; it responds with ``REPLICA_NOT_AVAILABLE``, or
+        with ``UNKNOWN_TOPIC_OR_PARTITION`` before the topic is created.
         """
 
     def elect_preferred_leaders(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Fault]:

@@ -17,8 +17,8 @@ AGAIN_AFTER_DOUBT: Final = (
     "run the same command again, with --if-not-exists: topics that exist are compared, not changed"
 )
 """What to do if nobody knows which topics were created."""
-_WILL_REMEMBER: Final = "REPLICA_NOT_AVAILABLE"
-"""Response of a broker that has no such replica yet and stores the request."""
+_WILL_REMEMBER: Final = frozenset({"REPLICA_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PARTITION"})
+"""Responses of a broker that has no such replica, or knows no such topic yet, and stores the request."""
 _COLLISION = re.compile(r"collides with existing topics?: (?P<rival>[^,]+)")
 """In the message of a controller; Kafka has no error code of its own for this."""
 
@@ -121,7 +121,7 @@ def _wish_log_dirs(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> Collect
         faults = cluster.move_log_dirs(wishes)
     except OperationError:
         return wishes.keys()
-    return [replica for replica, fault in faults.items() if fault.name != _WILL_REMEMBER]
+    return [replica for replica, fault in faults.items() if fault.name not in _WILL_REMEMBER]
 
 
 def _failure(message: str, faults: Mapping[str, Fault], hint: str | None = None) -> PartialFailureError:

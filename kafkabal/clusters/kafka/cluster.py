@@ -172,7 +172,8 @@ class KafkaCluster(ClosingContext):
     def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
         """Ask brokers to move replicas to these log dirs; returns those that failed.
 
-        A broker that does not hold the replica yet responds with ``REPLICA_NOT_AVAILABLE`` and stores the request.
+        A broker that does not hold the replica yet stores the request; it responds with ``REPLICA_NOT_AVAILABLE``, or
+        with ``UNKNOWN_TOPIC_OR_PARTITION`` before the topic is created.
         """
         return move_log_dirs(self._client, targets)
 

@@ -325,7 +325,8 @@ class InMemoryCluster(ClosingContext):
         log = partition.logs.get(broker.id) if partition else None
         if partition is None or log is None:
             broker.preferred_log_dirs[name] = path
-            return Fault("REPLICA_NOT_AVAILABLE", f"no replica of {name} on broker {broker.id}", retriable=True)
+            kind = "UNKNOWN_TOPIC_OR_PARTITION" if partition is None else "REPLICA_NOT_AVAILABLE"
+            return Fault(kind, f"no replica of {name} on broker {broker.id}", retriable=True)
         if path != log.future_log_dir:
             log.future_log_dir, log.future_bytes = (None, 0.0) if path == log.log_dir else (path, 0.0)
         if log.future_log_dir is None:

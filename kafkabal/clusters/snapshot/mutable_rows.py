@@ -120,7 +120,8 @@ class MutableRows:
         if row is None or replica.broker not in row.replicas:
             self._wishes[replica] = paths.index(path)
             message = f"no replica of {replica.topic}-{replica.partition} on broker {replica.broker}"
-            return Fault("REPLICA_NOT_AVAILABLE", message, retriable=True)
+            kind = "UNKNOWN_TOPIC_OR_PARTITION" if row is None else "REPLICA_NOT_AVAILABLE"
+            return Fault(kind, message, retriable=True)
         self._put(replica.topic, row, row.replicas.index(replica.broker), paths.index(path))
         return None
 
