@@ -62,8 +62,10 @@ EXIT_CODE_MEANINGS: Mapping[ExitCode, str] = {
     ),
     ExitCode.USAGE: "bad usage, bad configuration, bad input file",
     ExitCode.FINDINGS: (
-        "findings: skew above the threshold (`--check`), a plan is pending (`--dry-run --exit-code`), "
-        "a run is active or differs from the cluster (`status`), something broken could not be repaired, "
+        "findings: skew above the threshold or something broken (`--check`, `doctor`, `watch --once`), "
+        "a disk that will soon be full (`--full-within`), a plan is pending (`--dry-run --exit-code`), "
+        "a run is active or differs from the cluster (`status`), a run was stopped by `--max-runtime` or "
+        "`rebalance cancel`, something broken could not be repaired, "
         "or a dead broker may still come back (`rebalance`, `--dead-after`)"
     ),
     ExitCode.UNSAFE: (
@@ -71,7 +73,7 @@ EXIT_CODE_MEANINGS: Mapping[ExitCode, str] = {
     ),
     ExitCode.BUSY: "busy: another kafkabal works on this cluster or file, or a run is paused; try again later",
     ExitCode.INTERRUPTED: "interrupted by SIGINT; `resume` continues",
-    ExitCode.TERMINATED: "interrupted by SIGTERM; `resume` continues",
+    ExitCode.TERMINATED: "interrupted by SIGTERM or SIGHUP; `resume` continues",
 }
 
 
@@ -135,7 +137,7 @@ def unknown_topic(topic: str, known: Iterable[str] = ()) -> UsageError:
         The topics that it has; similar names are suggested.
     """
     # Kafka allows no name that a shell would need quoted
-    create = f", or create it with 'kafkabal create {topic}'" if quote(topic) == topic else ""
+    create = f", or create it with 'kafkabal create {topic} -p 12 -r 3'" if quote(topic) == topic else ""
     hint = suggestion(topic, tuple(known)) or f"list topics with 'kafkabal inspect --by topic'{create}"
     return UsageError(f"unknown topic: {topic!r}", hint=hint)
 

@@ -58,6 +58,25 @@ def test_commands_in_quotes_are_completed(tmp_path: Path) -> None:
     settings = command_settings({"bootstrap_servers": None, "profile": "prod"}, context)
     text = "finish it with 'kafkabal rebalance resume', 'rollback' or 'cancel'; see 'kafkabal help permissions'"
     assert naming_cluster(text, settings, context) == text.replace("resume'", "resume --profile prod'")
+    text = "create it with 'kafkabal create img -p 12 -r 3' or 'kafkabal telemetry subscribe'"
+    completed = text.replace("-r 3'", "-r 3 --profile prod'").replace("subscribe'", "subscribe --profile prod'")
+    assert naming_cluster(text, settings, context) == completed
+
+
+def test_a_command_that_takes_no_snapshot_gets_none(tmp_path: Path) -> None:
+    """It would be refused with the option of the command that proposes it."""
+    context = _context(tmp_path, _PROFILES)
+    settings = command_settings({"bootstrap_servers": None, "snapshot": SNAPSHOT}, context)
+    text = "see 'kafkabal telemetry latency'"
+    assert naming_cluster(text, settings, context) == text
+
+
+def test_the_proposed_creation_of_an_unknown_topic_can_be_typed(run_cli: Callable[..., Any]) -> None:
+    """It names the numbers that a creation requires, and the cluster."""
+    refused = run_cli("route-simulate", "--topic", "nothing", "--snapshot", SNAPSHOT)
+    proposed = re.search(r"'kafkabal (create .*?)'", refused.err)
+    assert proposed is not None
+    assert run_cli(*shlex.split(proposed[1]), "--dry-run").code == 0
 
 
 def test_a_message_is_shown_though_the_profiles_file_is_damaged(tmp_path: Path) -> None:

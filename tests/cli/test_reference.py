@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +36,12 @@ def test_generated_files_are_up_to_date() -> None:
     assert outdated(generated_files(), ROOT) == []
 
 
+def test_no_output_is_described_twice() -> None:
+    """YAML silently takes the last of two descriptions of one command."""
+    commands = re.findall(r"^(\S.*?):", (ROOT / "tools/reference/output_shapes.yaml").read_text(), re.MULTILINE)
+    assert len(commands) == len(set(commands))
+
+
 def test_strays_and_changes_are_noticed(tmp_path: Path) -> None:
     """A changed, a missing and a stray file are each named, and generating again fixes all three."""
     files = generated_files()
@@ -50,12 +57,14 @@ def test_strays_and_changes_are_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("title", "name", "row"), list(rows(COMMANDS)), ids=lambda v: v if isinstance(v, str) else "")
 def test_the_command_table_agrees_with_the_docstrings(title: str, name: str, row: Row) -> None:
-    """The one-line help of a row is the first line of the function's docstring, and every option has a help text."""
+    """The help of a row is the first line of the docstring; options have a help text, which says if they repeat."""
     command = build_command(name, row)
 
     assert (command.help or "").splitlines()[0] == row.help, title
     unexplained = [p.name for p in command.params if not getattr(p, "help", None)]
     assert unexplained == [], title
+    repeatable = [p.name for p in command.params if p.param_type_name == "option" and getattr(p, "multiple", False)]
+    assert [p.name for p in command.params if "Repeat" in (getattr(p, "help", None) or "")] == repeatable, title
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)

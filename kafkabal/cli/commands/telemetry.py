@@ -210,7 +210,9 @@ def remove(
 
 def plugin(
     context: CommandContext,
-    libs: Annotated[list[Path], typer.Option("--libs", metavar="PATH", help="Kafka's libs folder, or jars from it.")],
+    libs: Annotated[
+        list[Path], typer.Option("--libs", metavar="PATH", help="Kafka's libs folder, or jars from it. Repeatable.")
+    ],
     jar: Annotated[
         Path,
         typer.Option("--out", metavar="FILE.jar", parser=check_replaceable, help="Path of the jar to write."),

@@ -25,7 +25,10 @@ _CLUSTER_FLAGS: Final = {
     "zookeeper": "--zookeeper",
     "snapshot": "--snapshot",
 }
-_PROPOSED: Final = re.compile(r"'(kafkabal (?:rebalance|inspect)\b[^'\n]*)'")
+_PROPOSED: Final = re.compile(
+    r"'(kafkabal (?:rebalance|inspect|create|telemetry (?:subscribe|list|latency))\b[^'\n]*)'"
+)
+_LIVE_ONLY: Final = "kafkabal telemetry"
 
 
 def command_settings(
@@ -112,7 +115,14 @@ def naming_cluster(text: str, settings: Settings, context: CommandContext) -> st
     # a message must reach the user even if the profiles file was damaged meanwhile
     with suppress(KafkabalError, OSError):
         options = cluster_options(settings, context)
-    return _PROPOSED.sub(lambda found: f"'{found[1]} {options}'", text) if options else text
+    if not options:
+        return text
+
+    def completed(found: re.Match[str]) -> str:
+        is_refused = settings.snapshot is not None and found[1].startswith(_LIVE_ONLY)
+        return found[0] if is_refused else f"'{found[1]} {options}'"
+
+    return _PROPOSED.sub(completed, text)
 
 
 def rebalance_command(settings: Settings) -> str:

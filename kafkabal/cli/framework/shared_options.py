@@ -118,7 +118,11 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
     "predicted_throttle": SettingOption(
         "Throttle per broker, to predict how long copies take.", "RATE", SAFETY_SECTION, setting="throttle"
     ),
-    "log_dir_throttle": SettingOption("Throttle for moves between log dirs of one broker.", "RATE", SAFETY_SECTION),
+    "log_dir_throttle": SettingOption(
+        "Throttle for moves between log dirs of one broker. [default: as --throttle at the start]",
+        "RATE",
+        SAFETY_SECTION,
+    ),
     "window": SettingOption("Only move data in this time window, local time.", "01:00-05:00", SAFETY_SECTION),
     "topics": SettingOption(
         "Only topics that match this glob pattern. Repeatable.", "PATTERN[,...]", SCOPE_SECTION, repeated=True

@@ -66,7 +66,7 @@ def plan(
         typer.Option(
             "--what-if",
             metavar="add=ID:RACK:SIZE",
-            help="Simulate adding (add=ID:RACK:SIZE) or removing (remove=ID) brokers; write no plan.",
+            help="Simulate adding (add=ID:RACK:SIZE) or removing (remove=ID) brokers; write no plan. Repeatable.",
         ),
     ] = None,
 ) -> ExitCode:
