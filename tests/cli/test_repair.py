@@ -76,6 +76,15 @@ def test_a_dead_broker_is_repaired_without_being_forced(simulation: Simulation, 
     assert _broken(simulation) == 0
 
 
+def test_a_repair_of_a_detached_run_says_how_to_end_it(simulation: Simulation) -> None:
+    """Its throttles wait for its moves, not for brokers, which all respond."""
+    drain = ("rebalance", "--yes", "--drain", "5", "--throttle", "2MB")
+    detached = simulation.run(*drain, "--max-runtime", "2s", "--on-interrupt", "detach")
+    assert detached.code == 3
+    repaired = simulation.run("rebalance", "repair")
+    assert (repaired.code, "continue with 'kafkabal rebalance resume" in repaired.err) == (1, True)
+
+
 def test_a_run_that_met_a_dead_broker_keeps_no_later_one_from_repairing_it(simulation: Simulation) -> None:
     """The first run leaves a throttle on the dead broker; the next one repairs, and restores it once the broker is
     back."""

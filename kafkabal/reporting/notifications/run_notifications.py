@@ -11,7 +11,7 @@ from kafkabal.errors import BusyError, KafkabalError
 from kafkabal.executor import Event, Finished, RunOutcome, Started, Warned
 from kafkabal.reporting.notifications.notifier import Notification, Notifier
 from kafkabal.units import DAY_S, format_bytes, format_duration
-from kafkabal.wording import counted_noun
+from kafkabal.wording import counted_noun, first_of
 
 _FAILED: Final = "run-failed"
 _FAILED_FOR_S: Final = DAY_S
@@ -58,7 +58,7 @@ class RunNotifications:
             f"{format_bytes(event.done_bytes)} in {format_duration(event.elapsed_s)}"
         )
         if event.pending:
-            done += f"; still set: {', '.join(event.pending)}"
+            done += f"; still set: {first_of(event.pending)}"
         if event.outcome is RunOutcome.COMPLETE and not event.pending:
             self._post("run-completed", done, event.run_id, ends=(_FAILED,))
         else:

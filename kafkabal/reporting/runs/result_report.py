@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from kafkabal.executor import Goal, RunOutcome, RunResult
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.units import format_bytes, format_duration
-from kafkabal.wording import counted_noun
+from kafkabal.wording import counted_noun, first_of
 
 _DONE = {Goal.APPLY: "moved", Goal.ROLL_BACK: "rolled back", Goal.CANCEL: "cancelled"}
 
@@ -24,7 +24,7 @@ def summary(result: RunResult, *, only_restores: bool = False) -> str:
     if result.outcome is RunOutcome.DETACHED:
         parts.append("reassignments in flight continue under their throttle")
     if result.pending:
-        parts.append(f"still set: {', '.join(result.pending)}")
+        parts.append(f"still set: {first_of(result.pending)}")
     elif only_restores or result.outcome is not RunOutcome.COMPLETE:
         parts.append("all throttles restored")
     return f"run {result.run_id}: {'; '.join(parts)}"

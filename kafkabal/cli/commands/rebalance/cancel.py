@@ -16,6 +16,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import OverwriteOption, SaveOptions, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import BusyError, ExitCode, KafkabalError, OperationError, UnreachableError
+from kafkabal.wording import first_of
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_session import RunSession
@@ -109,5 +110,5 @@ def _end_in_words(run_id: str, ended: "FoundRun | None") -> str:
     # a request may come too late
     is_done = state.outcome in (RunOutcome.COMPLETE, RunOutcome.PARTIAL)
     how = f"{state.outcome} before it read the request" if is_done else "its reassignments are cancelled"
-    left = f"still set: {', '.join(state.pending)}" if state.pending else "all throttles restored"
+    left = f"still set: {first_of(state.pending)}" if state.pending else "all throttles restored"
     return f"run {run_id} has ended: {how}; {left}"

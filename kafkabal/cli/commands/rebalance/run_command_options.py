@@ -97,7 +97,7 @@ class RunCommandOptions:
         OnInterrupt,
         typer.Option(
             "--on-interrupt",
-            help="What to do with moves in flight on Ctrl-C or SIGTERM.",
+            help="Moves in flight on Ctrl-C or SIGTERM: cancel, finish, or leave them with their throttle (detach).",
             rich_help_panel=SAFETY_SECTION,
         ),
     ] = OnInterrupt.CANCEL

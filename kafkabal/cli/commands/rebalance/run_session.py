@@ -320,7 +320,7 @@ class RunSession:
         if result.outcome is RunOutcome.PARTIAL or result.problems:
             raise PartialFailureError(said, list(result.problems.items()), hint=resume)
         if result.pending:
-            raise OperationError(said, hint=HOW_TO_RESTORE)
+            raise OperationError(said, hint=resume if result.outcome is RunOutcome.DETACHED else HOW_TO_RESTORE)
         if self.output.output is RunFormat.TABLE and not self.context.quiet:
             self.context.show_result(printable(said) + "\n")
         return ExitCode.DONE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,9 @@ def test_a_repair_counts_no_moves(*, only_restores: bool, said: str) -> None:
     """A command that only restores throttles does not say that it moved 0 of 20 partitions."""
     assert summary(STOPPED, only_restores=only_restores) == said
     assert result_report(STOPPED, "rebalance repair", only_restores=only_restores).headline == said
+
+
+def test_a_long_list_of_throttles_is_cut() -> None:
+    """A thousand moves in flight do not make a line of a thousand names."""
+    left = replace(STOPPED, pending=[f"the throttle of t-{n}, still in flight" for n in range(1000)])
+    assert summary(left).endswith("the throttle of t-4, still in flight and 995 more")
