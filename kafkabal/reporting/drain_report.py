@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from kafkabal.planner import DrainCheck
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
-from kafkabal.units import format_bytes, format_rate
+from kafkabal.units import format_bytes, format_stated_rate
 from kafkabal.wording import brokers_by_id, counted_noun
 
 _SHOWN = 20
@@ -99,7 +99,7 @@ def _notes(found: DrainCheck, rate: float, *, is_assumed: bool) -> Iterator[str]
     if found.can_drain and found.replicas:
         yield "a drain also balances the other brokers, which may move more bytes; --repair-only leaves that out"
     if is_assumed and found.replicas:
-        yield f"time at {format_rate(rate)} a broker: an automatic throttle starts there or higher"
+        yield f"time at {format_stated_rate(rate)} per broker: an automatic throttle starts there or higher"
 
 
 def _next(found: DrainCheck, rebalance: str, cluster_options: str) -> Iterator[str]:

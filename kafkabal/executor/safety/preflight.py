@@ -23,7 +23,7 @@ from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.model import Bools, ClusterState, TopicPartition, can_choose_log_dir, offline_replicas
 from kafkabal.plan import ANY_DIR, Action, Drift, PartitionChange, Plan, find_drift
-from kafkabal.units import format_rate
+from kafkabal.units import format_rate, format_stated_rate
 from kafkabal.wording import brokers_by_id, counted_noun, first_of
 
 _TRUSTED_RATE_BYTES_PER_S = 10**6
@@ -324,7 +324,7 @@ def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[
         return PreflightCheck(
             Overridable.THROTTLE,
             CheckVerdict.WARNING,
-            f"throttle below 1 MB/s, which Kafka enforces inaccurately: {format_rate(rate)}",
+            f"throttle below 1 MB/s, which Kafka enforces inaccurately: {format_stated_rate(rate)}",
         )
     incoming = incoming_bytes_per_s(state, moves_of_plan(plan.partitions))
     worst = max(incoming.values(), default=0.0)
@@ -334,7 +334,7 @@ def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[
             f"throttle below the write rate of partitions that move from or to broker {broker}: {format_rate(worst)}"
         )
         return PreflightCheck(Overridable.THROTTLE, CheckVerdict.OVERRIDABLE, message)
-    return PreflightCheck(Overridable.THROTTLE, CheckVerdict.OK, f"{format_rate(rate)} per broker in each direction")
+    return PreflightCheck(Overridable.THROTTLE, CheckVerdict.OK, f"{format_stated_rate(rate)} per broker in each direction")
 
 
 def _scope(has: frozenset[Capability]) -> PreflightCheck:

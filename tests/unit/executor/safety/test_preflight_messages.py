@@ -107,7 +107,7 @@ def test_a_cluster_without_findings(checks: _Checks) -> None:
         ("under-replicated", (OK, "no planned partition has a live replica out of sync")),
         ("log dirs", (OK, "Kafka can choose every log dir that the plan names")),
         ("disks", (OK, "every disk has room for all of its new replicas at once")),
-        ("throttle", (OK, "9.54 MiB/s per broker in each direction")),
+        ("throttle", (OK, "10 MB/s per broker in each direction")),
         ("other hosts", (OK, "runs from other hosts are blocked, and can resume this one")),
     ]
 
@@ -354,7 +354,7 @@ _BELOW = "throttle below 1 MB/s, which Kafka enforces inaccurately: "
         (None, (), (WARNING, "no throttle")),
         (None, [Capability.CONFIGS], (OK, "throttles not supported by this cluster")),
         (10**6 - 1, (), (WARNING, _BELOW + "977 KiB/s")),
-        (10**6, [Capability.CONFIGS], (OK, "977 KiB/s per broker in each direction")),
+        (10**6, [Capability.CONFIGS], (OK, "1 MB/s per broker in each direction")),
         # broker 1 sends 3 MB/s twice and 2 MB/s once
         (
             8 * 10**6,
