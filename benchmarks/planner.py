@@ -22,9 +22,9 @@ BENCH_DIR = Path(os.environ.get("KAFKABAL_BENCH_DIR", Path(__file__).resolve().p
 ALL_SCORES = ("disk", "replicas", "leaders", "topic-spread")
 UNTIDY: dict[str, list[object]] = {
     "4 dirs": ["--dirs", 4],
-    "followers differ by 30 %": ["--follower-jitter", 0.3],
+    "followers differ by 30%": ["--follower-jitter", 0.3],
     "half led by the last": ["--leader-skew", 0.5],
-    "5 % unknown sizes": ["--unknown", 0.05],
+    "5% unknown sizes": ["--unknown", 0.05],
     "2 dead": ["--dead", 2],
     "2 cordoned, 4 dirs": ["--cordoned", 2, "--dirs", 4],
     "no rack": ["--no-rack"],
@@ -73,7 +73,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print("| cluster | columns: disk ±9 %, all ±9 %, all ±2 % | wall s | user s | peak MB |")
+        print("| cluster | columns: disk ±9%, all ±9%, all ±2% | wall s | user s | peak MB |")
         print("|---|---|---|---|---|")
         for cluster in clusters(Path(folder), options):
             print(row(cluster, [measure(cluster, scores, t, Path(folder)) for scores, t in COLUMNS]), flush=True)

@@ -24,7 +24,7 @@ from kafkabal.sandbox import SandboxSpec, up
 
 RECORD_BYTES = 100_000
 PARTITIONS = 4
-AIMS: Mapping[str, float] = {"even": 1.5, "one holds 70 %": 3.0}
+AIMS: Mapping[str, float] = {"even": 1.5, "one holds 70%": 3.0}
 
 
 def partition_of(number: int, shape: str) -> int:

@@ -60,6 +60,7 @@ INSTEAD = {
     r"\bwhoever\b": "the user, tool or process that",
     r"\banybody\b": "any user, any tool",
     r"\b(?:comes?|came) about\b": "happen, change",
+    r"\d %(?![%\w(])": "10%, as the program prints it",
 }
 
 # (file, phrase in lower case): why it may stay

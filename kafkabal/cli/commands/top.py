@@ -47,7 +47,7 @@ def top(
     """Show brokers, moves and events in a live view.
 
     Reads brokers and reassignments every 5 seconds and sizes every 30; less often on clusters that take long to read,
-    so that it needs under 3 % of a core. Press q to quit.
+    so that it needs under 3% of a core. Press q to quit.
 
     Examples:
 

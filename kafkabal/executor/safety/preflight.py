@@ -334,7 +334,8 @@ def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[
             f"throttle below the write rate of partitions that move from or to broker {broker}: {format_rate(worst)}"
         )
         return PreflightCheck(Overridable.THROTTLE, CheckVerdict.OVERRIDABLE, message)
-    return PreflightCheck(Overridable.THROTTLE, CheckVerdict.OK, f"{format_stated_rate(rate)} per broker in each direction")
+    message = f"{format_stated_rate(rate)} per broker in each direction"
+    return PreflightCheck(Overridable.THROTTLE, CheckVerdict.OK, message)
 
 
 def _scope(has: frozenset[Capability]) -> PreflightCheck:

@@ -143,7 +143,7 @@ def _written(prefix: str, written: F64, low: F64, high: F64, order: I64) -> Iter
         None if a is None or b is None else f"{format_bytes(a)} to {format_bytes(b)}"
         for a, b in zip(least, most, strict=True)
     ]
-    yield Column(key="interval", title="90 % between", for_people=True, values=spans, quiet=True, dispensable=4)
+    yield Column(key="interval", title="90% between", for_people=True, values=spans, quiet=True, dispensable=4)
 
 
 def _full(prefix: str, found: HolderGrowth, order: I64, now_s: float, within_s: float | None) -> Iterator[Column]:
