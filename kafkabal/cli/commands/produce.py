@@ -40,7 +40,7 @@ _ID_BITS = 64
 
 def produce(
     context: CommandContext,
-    settings: Annotated[Settings, Uses("bootstrap_servers", "command_config", "profile", "scores")],
+    settings: Annotated[Settings, Uses("bootstrap_servers", "command_config", "profile", "routed_scores")],
     output: Annotated[TransferOutput, Forms("table", "json", "yaml", "csv")],
     source_options: SourceOptions,
     sending: SendingOptions,

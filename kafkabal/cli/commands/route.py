@@ -76,7 +76,7 @@ class PublishOptions:
 def route(
     context: CommandContext,
     settings: Annotated[
-        Settings, Uses("bootstrap_servers", "command_config", "profile", "snapshot", "broker_timeout", "scores")
+        Settings, Uses("bootstrap_servers", "command_config", "profile", "snapshot", "broker_timeout", "routed_scores")
     ],
     output: Annotated[OutputOptions, Forms("table", "json", "jsonl", "yaml", "csv")],
     publishing: PublishOptions,

@@ -154,7 +154,7 @@ class TrainingOptions:
 
 def route_simulate(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*CLUSTER, "scores", may_need_no_cluster=True)],
+    settings: Annotated[Settings, Uses(*CLUSTER, "routed_scores", may_need_no_cluster=True)],
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "html")],
     workload_options: WorkloadOptions,
     training_options: TrainingOptions,

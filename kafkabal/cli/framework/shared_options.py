@@ -84,6 +84,12 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
         repeated=True,
         setting="scores",
     ),
+    "routed_scores": SettingOption(
+        "Score to balance by (see 'kafkabal scores'), or package.module:object. Repeatable. [default: disk]",
+        "NAME[=WEIGHT]",
+        repeated=True,
+        setting="scores",
+    ),
     "tolerance": SettingOption("Allowed deviation from the fair share. [default: 9%]", "PERCENT"),
     "shown_tolerance": SettingOption(
         "Allowed deviation from the fair share. [default: 10%]", "PERCENT", setting="tolerance"
