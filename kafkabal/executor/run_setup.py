@@ -65,7 +65,7 @@ def refuse_unfinished(found: FoundRun | None) -> None:
     """
     if found is not None and found.is_open:
         raise UnsafeError(
-            f"run {found.record.run_id} of {found.record.host} is unfinished (phase: {found.state.phase})",
+            f"run {found.record.run_id} of {found.record.host} is unfinished (phase: {found.state.phase_in_words})",
             hint=_HOW_TO_END,
         )
 

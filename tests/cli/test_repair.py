@@ -83,6 +83,7 @@ def test_a_repair_of_a_detached_run_says_how_to_end_it(simulation: Simulation) -
     assert detached.code == 3
     repaired = simulation.run("rebalance", "repair")
     assert (repaired.code, "continue with 'kafkabal rebalance resume" in repaired.err) == (1, True)
+    assert "is unfinished (phase: detached)" in simulation.run(*drain).err
 
 
 def test_a_run_that_met_a_dead_broker_keeps_no_later_one_from_repairing_it(simulation: Simulation) -> None:

@@ -167,7 +167,7 @@ def _unfinished(found: FoundRun | None, carried: Collection[RunPartition]) -> Pr
         message = f"throttles of run {found.record.run_id} remain on {brokers}; this run restores them"
         return PreflightCheck("earlier run", CheckVerdict.WARNING, message)
     message = (
-        f"run {found.record.run_id} of {found.record.host} is unfinished (phase: {found.state.phase}): "
+        f"run {found.record.run_id} of {found.record.host} is unfinished (phase: {found.state.phase_in_words}): "
         "finish it with 'kafkabal rebalance resume', 'rollback' or 'cancel'"
     )
     return PreflightCheck("earlier run", CheckVerdict.REFUSED, message)

@@ -123,3 +123,8 @@ class RunState(msgspec.Struct, kw_only=True):
     def is_clean(self) -> bool:
         """Whether the run is closed and nothing of ours is left on the cluster."""
         return self.phase is Phase.CLOSED and not self.pending and self.outcome is not RunOutcome.DETACHED
+
+    @property
+    def phase_in_words(self) -> str:
+        """The phase; ``detached`` for a run that was closed while its moves were in flight."""
+        return str(self.outcome if self.outcome is RunOutcome.DETACHED else self.phase)

@@ -65,7 +65,9 @@ class ApplyCommand:
         from kafkabal.executor import resume
         from kafkabal.reporting.runs.result_report import summary
 
-        command.context.say(f"run {found.record.run_id} is unfinished (phase: {found.state.phase}); resuming it first")
+        command.context.say(
+            f"run {found.record.run_id} is unfinished (phase: {found.state.phase_in_words}); resuming it first"
+        )
         with command.stopping_on_signals():
             options = self._with_given_rate(found.record.options)
             result = resume(command.environment, options=options, lock=command.take_lock())

@@ -185,7 +185,7 @@ _ADVICE = "finish it with 'kafkabal rebalance resume', 'rollback' or 'cancel'"
         (_run(Phase.MOVING), (REFUSED, f"run r7 of h1 is unfinished (phase: moving): {_ADVICE}")),
         (
             _run(Phase.CLOSED, outcome=RunOutcome.DETACHED),
-            (REFUSED, f"run r7 of h1 is unfinished (phase: closed): {_ADVICE}"),
+            (REFUSED, f"run r7 of h1 is unfinished (phase: detached): {_ADVICE}"),
         ),
         (
             _run(Phase.CLOSED, "replication rates of broker 4: timeout", "replication rates of broker 3: timeout"),
