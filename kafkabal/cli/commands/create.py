@@ -242,7 +242,7 @@ def _create(cluster: "Cluster", plan: "Callable[[], Creation]", *, tolerated: bo
 
 @contextmanager
 def _telling_of_interruption(*, has_created: bool) -> "Iterator[None]":
-    """Say after Ctrl-C that topics may exist: a request that was sent is carried out, whether or not it is awaited."""
+    """Say after Ctrl-C that topics may exist: a request that was sent takes effect, whether or not anyone waits."""
     try:
         yield
     except KeyboardInterrupt as stopped:
