@@ -42,16 +42,20 @@ class NameHeaders(Sequence[Headers]):
 
 
 def found_records(manifest: SendManifest, messages: Iterable[Message]) -> dict[int, int]:
-    """The numbers of this manifest's records among some messages, each with its value's hash (valid in this process
-    only)."""
+    """The numbers of this manifest's records among some messages, each with its :func:`fingerprint`."""
     prefix = f"{manifest.header.id}/"
     found = {}
     for message in messages:
         for name, value in list(message.headers() or ()):
             text = value.decode("ascii", "replace") if isinstance(value, bytes) else ""
             if name == RECORD_HEADER and text.startswith(prefix):
-                found[int(text.removeprefix(prefix))] = hash(message.value())
+                found[int(text.removeprefix(prefix))] = fingerprint(message.key(), message.value())
     return found
+
+
+def fingerprint(key: bytes | str | None, value: bytes | str | None) -> int:
+    """A hash of a record, valid in this process only. Headers do not count: a transform may put the time into them."""
+    return hash((key, value))
 
 
 def record_names(prefix: bytes, numbers: Sequence[int]) -> list[bytes]:

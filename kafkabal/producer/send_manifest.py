@@ -12,7 +12,8 @@ An append-only file of JSON lines::
 Records are numbered from 0 over all parts in order. All below ``through`` are acknowledged or given up for good; those
 from ``through`` on that are in the topic anyway are at or after ``offsets`` of their partition, of which a line has
 those that changed since the line before. A void part is not considered again. ``checksums`` has the files of which
-records are in the topic, by the number of their part; ``rows`` has the checksum of the first rows of a source of rows.
+records are in the topic, by the number of their part; ``rows`` has the checksum of the first rows of a source of rows:
+of those below ``through``, or of fewer in manifests of versions that did not know the checksum within a block.
 A touched part has a new time but the same content as before. A name that is not UTF-8 has its bytes in ``raw_name``, in
 base64. A run writes ``running`` before its first record, and ``clean`` once nothing is in flight and nothing from
 ``through`` on is in the topic.

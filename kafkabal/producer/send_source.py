@@ -92,7 +92,7 @@ class SendRun:
         self._window = SendWindow(clock)
         self._fault: KafkaError | None = None
         self._name = f"{manifest.header.id}/".encode()
-        self._next_number = 0
+        self._next_number = self._unsent.first_row
         self._handed_over = 0
         self._acknowledged_before = sender.deliveries.acknowledged
         self._finished_bytes = 0
@@ -156,7 +156,18 @@ class SendRun:
         Only this run knows of a record behind a gap: one that was read back, or acknowledged before another was
         dropped.
         """
-        return not self._sender.deliveries.in_flight and self._fault is None and not self._done.has_gaps
+        return not (
+            self._sender.deliveries.in_flight
+            or self._fault is not None
+            or self._done.has_gaps
+            or self._is_ahead_of_rows
+        )
+
+    @property
+    def _is_ahead_of_rows(self) -> bool:
+        """Whether rows that were found in the topic are still to be compared with those of the source; if this run
+        ends before that, the next one must find them again."""
+        return self._done.through > self._next_number and self._unsent.has_uncompared_rows(self._next_number)
 
     def _send_blocks(self) -> None:
         with closing(self._source.blocks(self._unsent.wanted())) as blocks:
@@ -164,15 +175,26 @@ class SendRun:
                 self._unsent.skipped_bytes += block.skipped_bytes
                 if block.failures:
                     self._unsent.give_up(block.failures)
-                if block.rows is not None:
-                    self._rows.append(block.rows)
                 unsent = self._unsent.of_block(block)
+                self._note_rows(block, unsent)
+                if block.numbers:
+                    self._next_number = block.numbers[-1] + 1
                 if unsent.values:
                     self._await_room()
                     self._send_block(unsent)
                 else:
                     self._finish_block(unsent)
                 self._check_progress()
+        self._unsent.check_all_read(self._next_number)
+
+    def _note_rows(self, block: Block, unsent: Block) -> None:
+        """Keep the checksum of the rows up to the end of a block; and of those before its first unsent row, where
+        ``through`` stands as long as that is not acknowledged."""
+        if block.rows is None or block.rows_before is None:
+            return
+        if unsent.numbers and unsent.numbers[0] > block.numbers[0]:
+            self._rows.append(block.rows_before(unsent.numbers[0]))
+        self._rows.append(block.rows)
 
     def _await_room(self) -> None:
         """Wait for slow brokers, so that no record has to wait for long."""
@@ -194,9 +216,11 @@ class SendRun:
                 on_failed=self._on_failed,
             )
         finally:
-            self._handed_over += self._sender.deliveries.handed_over - before
-            block.headers = None  # the client has its own copy
-            self._next_number = block.numbers[-1] + 1
+            taken = self._sender.deliveries.handed_over - before
+            self._handed_over += taken
+            if block.rows_before is not None and taken < len(block):
+                self._rows.insert(len(self._rows) - 1, block.rows_before(block.numbers[taken]))
+            block.headers = block.rows_before = None  # the client has its own copy
             self._window.add(self._next_number, len(sizes), int(sizes.sum()))
 
     def _add_names(self, block: Block) -> tuple[I64, Sequence[Headers] | None]:
@@ -209,9 +233,9 @@ class SendRun:
         sizes += len(RECORD_HEADER) + len(names[-1])
         if block.headers is None:
             return sizes, NameHeaders(names)
-        for headers, of_record in zip(block.headers, names, strict=True):
-            headers.append((RECORD_HEADER, of_record))
-        return sizes, block.headers
+        # new lists: those of the block go into the checksum of its rows
+        named = zip(block.headers, names, strict=True)
+        return sizes, [[*headers, (RECORD_HEADER, of_record)] for headers, of_record in named]
 
     def _on_acknowledged(self, block: Block, acknowledged: Acknowledged) -> None:
         """Note that the records of a block that were sent are in the topic."""
@@ -242,11 +266,12 @@ class SendRun:
             self._checkpoint()
 
     def _checkpoint(self) -> None:
-        rows = None
-        while self._rows and self._rows[0].rows <= self._done.through:
-            rows = self._rows.popleft()
-        checksums, self._checksums = self._checksums, {}
-        self._manifest.checkpoint(self._done.through, self._done.offsets, checksums, rows)
+        if not self._is_ahead_of_rows:
+            rows = None
+            while self._rows and self._rows[0].rows <= self._done.through:
+                rows = self._rows.popleft()
+            checksums, self._checksums = self._checksums, {}
+            self._manifest.checkpoint(self._done.through, self._done.offsets, checksums, rows)
         self._done.mark(self._next_number)
         if (now_s := self._clock()) >= self._next_collection_s:
             self._next_collection_s = now_s + _COLLECTION_S

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafkabal.producer.acknowledged_records import AcknowledgedRecords
+from kafkabal.producer.record_names import fingerprint
 from kafkabal.producer.send_manifest import SendManifest
 from kafkabal.sources import Block, ChangedRowsError, Part, Source, WantedRecords, escaped_name
 from kafkabal.wording import counted_noun
@@ -47,7 +48,7 @@ class UnsentRecords:
     done
         Records that are in the topic.
     found
-        By number, value hashes of records that are in the topic but not in the manifest.
+        By number, fingerprints of records that are in the topic but not in the manifest.
     resend
         Send files again if they changed since they were sent.
     outcome
@@ -70,6 +71,8 @@ class UnsentRecords:
         self._found = found
         self._resend = resend
         self._outcome = outcome
+        self._has_rows = any(part.records < 0 for part in manifest.parts)
+        self._found_rows = max(found, default=-1) + 1 if self._has_rows else 0
         self._sizes_bytes: Mapping[str, int] = {}
         self.skipped_bytes = 0
         """Bytes of the current source that need not be sent."""
@@ -128,10 +131,41 @@ class UnsentRecords:
                 # by current size: files that vanished since they were sent do not count
                 self.skipped_bytes += self._sizes_bytes.get(part.name, 0)
                 continue
-            rows = self._manifest.rows if part.records < 0 else None
-            start = max(0, self._done.through - first) if rows is None else rows.rows
-            self._outcome.already_there += start
-            yield WantedRecords(index, first, self.touched.get(index, part), start, rows)
+            current = self.touched.get(index, part)
+            if part.records < 0:
+                wanted = WantedRecords(index, first, current, self.first_row, self._manifest.rows)
+            else:
+                wanted = WantedRecords(index, first, current, max(0, self._done.through - first))
+            self._outcome.already_there += wanted.start
+            yield wanted
+
+    @property
+    def first_row(self) -> int:
+        """The first row to be read. All before it are compared by their checksum; those found in the topic, behind it,
+        one by one."""
+        if not self._has_rows:
+            return 0
+        return self._manifest.through if self._manifest.rows is None else self._manifest.rows.rows
+
+    def has_uncompared_rows(self, read: int) -> bool:
+        """Whether rows from number ``read`` on were found in the topic."""
+        return self._found_rows > read
+
+    def check_all_read(self, read: int) -> None:
+        """Check that a source that has ended after ``read`` rows had all that are in the topic.
+
+        Raises
+        ------
+        ChangedRowsError
+            If it did not.
+        """
+        sent = max(self._found_rows, self._manifest.through)
+        if self._has_rows and read < sent:
+            raise ChangedRowsError(
+                self._source.name,
+                f"it ends after {counted_noun(read, 'row')}; {sent} were sent before",
+                hint="send the same rows, or start a new manifest with --manifest FILE",
+            )
 
     def of_block(self, block: Block) -> Block:
         """The block without records that are in the topic: found there, or sent after the last checksum of rows.
@@ -146,7 +180,8 @@ class UnsentRecords:
             return block
         left = [at for at, number in enumerate(block.numbers) if not self._done.is_done(number)]
         for at, number in enumerate(block.numbers):
-            if self._found.get(number, value := hash(block.values[at])) != value:
+            key = None if block.keys is None else block.keys[at]
+            if self._found.get(number, now := fingerprint(key, block.values[at])) != now:
                 raise ChangedRowsError(
                     block.name_of(at),
                     "is not the row that was sent before" if block.rows else "is not what was sent before",

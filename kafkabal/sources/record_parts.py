@@ -29,6 +29,14 @@ class RecordParts(NamedTuple):
             sizes = [n + header_bytes(of_row) for n, of_row in zip(sizes, self.headers, strict=True)]
         return sizes
 
+    def first(self, count: int) -> RecordParts:
+        """The first ``count`` records."""
+        return RecordParts(
+            self.values[:count],
+            None if self.keys is None else self.keys[:count],
+            None if self.headers is None else self.headers[:count],
+        )
+
     def add_to(self, digest: Any) -> None:
         """Add the records to a checksum; the result does not depend on how rows are cut into blocks."""
         by_row = [self.values]

@@ -194,6 +194,7 @@ class RowSource:
                 skipped_bytes += left.n_bytes
                 continue
             parts, fault = self._parts(left)
+            rows_before = _checksums_within(parts, digest.copy(), passed)
             parts.add_to(digest)
             first, passed = passed, passed + len(parts.values)
             if parts.values:
@@ -207,6 +208,7 @@ class RowSource:
                     progress_bytes=left.n_bytes,
                     skipped_bytes=skipped_bytes,
                     rows=RowChecksum(rows=passed, sha256=digest.hexdigest()),
+                    rows_before=rows_before,
                 )
                 yield block if self._transform is None else transform_block(block, self._transform)
             skipped_bytes = 0
@@ -356,6 +358,18 @@ class RowSource:
         if self._format.unit != "line":
             return self._error(f"{self._format.unit} {number}: {message}", hint=hint)
         return InputFileError(self._title, message, line=number, hint=hint)
+
+
+def _checksums_within(parts: RecordParts, before: Any, first: int) -> Callable[[int], RowChecksum]:
+    """Checksums of all rows before any of some parts, made when they are asked for; ``before`` covers those before the
+    first part, which has this number."""
+
+    def rows_before(number: int) -> RowChecksum:
+        digest = before.copy()
+        parts.first(number - first).add_to(digest)
+        return RowChecksum(rows=number, sha256=digest.hexdigest())
+
+    return rows_before
 
 
 def _too_large(block: Block, limit_bytes: int) -> Iterator[RecordSize]:

@@ -74,7 +74,7 @@ class Block:
     keys: list[bytes | None] | None = None
     """None if no record has one."""
     headers: list[Headers] | None = None
-    """None if no record has any; the sender of the block may append to the lists."""
+    """None if no record has any."""
     name_of: Callable[[int], str]
     """For messages: the file, chunk or row of the record at a position."""
     progress_bytes: int = 0
@@ -85,6 +85,8 @@ class Block:
     """SHA-256, in hex, of the whole files that have records in this block, by index of their part."""
     rows: RowChecksum | None = None
     """Checksum of all rows up to the end of this block."""
+    rows_before: Callable[[int], RowChecksum] | None = None
+    """Checksum of all rows before the one with this number, which is in the block; None if its records are files."""
     failures: Sequence[tuple[WantedRecords, str]] = ()
     """Parts that could not be read to their end, and why; they yield no more records."""
 

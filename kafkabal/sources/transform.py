@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib import import_module
 from typing import Any, TypeAlias
@@ -62,18 +62,11 @@ def transform_block(block: Block, transform: Transform) -> Block:
     sizes = [len(value) + header_bytes(of_record) for value, of_record in zip(values, headers, strict=True)]
     if block.keys is not None:
         sizes = [n + len(key or b"") for n, key in zip(sizes, block.keys, strict=True)]
-    return Block(
-        numbers=block.numbers,
+    return replace(
+        block,
         values=values,
         sizes=sizes,
-        keys=block.keys,
         headers=headers if any(headers) or block.headers is not None else None,
-        name_of=block.name_of,
-        progress_bytes=block.progress_bytes,
-        skipped_bytes=block.skipped_bytes,
-        checksums=block.checksums,
-        rows=block.rows,
-        failures=block.failures,
     )
 
 

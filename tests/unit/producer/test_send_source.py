@@ -418,20 +418,161 @@ def test_rows_before_an_oversize_row_are_not_sent_again(bench: Bench) -> None:
     assert bench.topic() == Counter(lines)
 
 
-def test_a_file_that_grew_after_a_stop_within_its_first_block_is_not_called_different(
-    bench: Bench, tmp_path: Path
+def numbered(count: int, **changed: bytes) -> bytes:
+    """Lines of three digits each, of which some are changed: ``r7=b"x"``."""
+    return b"".join(changed.get(f"r{row}", b"%03d" % row) + b"\n" for row in range(count))
+
+
+def text(content: bytes) -> RowSource:
+    """Lines on standard input."""
+    return RowSource(None, stream=io.BytesIO(content), row_format=RowFormat.TEXT)
+
+
+def stopped_at_row(bench: Bench, row: int) -> None:
+    """A run that ends in order at a row that is too large, within its first block."""
+    bench.producer_settings |= {"message.max.bytes": 2000, "batch.size": 1000}
+    with pytest.raises(OperationError, match=f"; {row} records sent by this run"):
+        bench.run(text(numbered(row) + b"x" * 5000 + b"\n" + numbered(50)))
+    del bench.producer_settings["message.max.bytes"]
+
+
+def killed_after(bench: Bench, source: Source, rows: Iterable[int]) -> None:
+    """A run that was killed before its first checkpoint, with these rows in the topic."""
+    with bench.open_manifest(source) as manifest, bench.producer() as producer:
+        manifest.mark_running()
+        manifest.add_parts(source.listing().parts)
+        for row in rows:
+            send(producer, b"%03d" % row, headers=[(RECORD_HEADER, b"cafe/%d" % row)])
+
+
+def test_a_row_that_changed_before_the_exact_stop_is_noticed(bench: Bench) -> None:
+    """All rows up to the one at which a run stopped are compared, not only those of blocks that were sent whole."""
+    stopped_at_row(bench, 100)
+    large = b"x" * 3000 + b"\n"
+    for row in (0, 50, 99):
+        with pytest.raises(InputFileError, match="rows 1 to 100 are not the rows that were sent before") as caught:
+            bench.run(text(numbered(100, **{f"r{row}": b"new"}) + large))
+        assert caught.value.exit_code == 2
+    with pytest.raises(InputFileError, match="ends after 99 rows; 100 were sent before"):
+        bench.run(text(numbered(99)))
+    assert bench.run(text(numbered(100) + large)).sent == 1
+
+
+def test_rows_with_labels_are_compared_up_to_the_exact_stop(bench: Bench, tmp_path: Path) -> None:
+    """Their checksum covers the headers of the source alone, not the name that each record gets when it is sent."""
+    path = tmp_path / "a.jsonl"
+    rows = [b'{"v":"%s","l":%d}\n' % (b"x" * (3000 if row == 7 else 3), row) for row in range(20)]
+    path.write_bytes(b"".join(rows))
+
+    def source() -> RowSource:
+        return RowSource(path, value_field="v", key_field="l", label_field="l")
+
+    bench.producer_settings |= {"message.max.bytes": 2000, "batch.size": 1000}
+    with pytest.raises(OperationError, match="; 7 records sent"):
+        bench.run(source())
+    del bench.producer_settings["message.max.bytes"]
+    content, stat = path.read_bytes(), path.stat()
+    path.write_bytes(content.replace(b'"l":3}', b'"l":9}'))
+    os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    with pytest.raises(InputFileError, match="rows 1 to 7 are not the rows that were sent before"):
+        bench.run(source())
+    path.write_bytes(content)
+    assert bench.run(source()).sent == 13
+
+
+def test_a_manifest_without_a_checksum_up_to_its_stop_is_continued(bench: Bench) -> None:
+    """Earlier versions recorded that of whole blocks only; rows after it are skipped by their number."""
+    source = text(numbered(30))
+    with bench.open_manifest(source) as manifest:
+        manifest.add_parts(source.listing().parts)
+        manifest.checkpoint(20, {})
+    outcome = bench.run(source)
+    assert (outcome.sent, outcome.already_there) == (10, 20)
+    with bench.open_manifest(source) as manifest:
+        assert manifest.rows is not None
+        assert manifest.rows.rows == 30
+
+
+@pytest.mark.parametrize("row", [0, 4, 9])
+def test_rows_of_a_run_killed_before_its_first_checkpoint_are_compared(bench: Bench, row: int) -> None:
+    """They are known from the topic alone, and one that has changed since is named."""
+    killed_after(bench, text(numbered(30)), range(10))
+    with pytest.raises(InputFileError, match=f"line {row + 1}: is not the row that was sent before"):
+        bench.run(text(numbered(30, **{f"r{row}": b"new"})))
+    outcome = bench.run(text(numbered(30)))
+    assert (outcome.sent, outcome.already_there) == (20, 10)
+    assert set(bench.topic().values()) == {1}
+
+
+@pytest.mark.parametrize("ends_after", [0, 1, 2])
+def test_rows_found_in_the_topic_are_compared_even_if_the_run_that_found_them_stops(
+    bench: Bench, ends_after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a checksum of any row, the refusal of a grown file says that, not that its rows are others."""
+    """A run that stops before it has compared them leaves that to the next one."""
+    monkeypatch.setattr("kafkabal.sources.text_rows._READ_BYTES", 20)
+    killed_after(bench, text(numbered(30)), range(25))
+
+    class Stopping(RowSource):
+        def blocks(self, wanted: Iterable[WantedRecords]) -> Generator[Block, None, None]:
+            yield from itertools.islice(super().blocks(wanted), ends_after)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bench.run(Stopping(None, stream=io.BytesIO(numbered(30)), row_format=RowFormat.TEXT))
+    with pytest.raises(InputFileError, match="line 21: is not the row that was sent before"):
+        bench.run(text(numbered(30, r20=b"new")))
+    assert bench.run(text(numbered(30))).sent == 5
+    assert bench.topic() == Counter(numbered(30).split())
+
+
+def test_rows_found_in_the_topic_beyond_the_end_of_the_source_are_noticed(bench: Bench) -> None:
+    """A source that became shorter since the killed run is not taken for complete."""
+    killed_after(bench, text(numbered(30)), range(25))
+    for rows in (24, 10):
+        with pytest.raises(InputFileError, match=f"ends after {rows} rows; 25 were sent before"):
+            bench.run(text(numbered(rows)))
+    assert bench.run(text(numbered(25))).sent == 0
+
+
+def test_a_changed_key_of_a_row_found_in_the_topic_is_noticed(bench: Bench, tmp_path: Path) -> None:
+    """The key is compared too, not the value alone."""
+    path = tmp_path / "a.jsonl"
+
+    def source() -> RowSource:
+        return RowSource(path, value_field="v", key_field="k")
+
+    path.write_bytes(b'{"v":"1","k":"a"}\n{"v":"2","k":null}\n')
+    with bench.open_manifest(source()) as manifest, bench.producer() as producer:
+        manifest.mark_running()
+        manifest.add_parts(source().listing().parts)
+        send(producer, b"1", key=b"a", headers=[(RECORD_HEADER, b"cafe/0")])
+    good = path.read_bytes()
+    path.write_bytes(good.replace(b'"a"', b'"b"'))
+    with pytest.raises(InputFileError, match="line 1: is not the row that was sent before"):
+        bench.run(source())
+    path.write_bytes(good)
+    assert bench.run(source()).sent == 1
+
+
+def test_a_file_that_grew_after_a_stop_within_its_first_block_is_continued(bench: Bench, tmp_path: Path) -> None:
+    """Its beginning is compared up to the stop. Manifests of earlier versions have no checksum of any row then: the
+    refusal says that, not that the rows are others."""
     path = tmp_path / "a.txt"
-    path.write_bytes(b"".join(b"%d\n" % row for row in range(100)))
-    enlarge = Transform("enlarge", lambda value, headers: (value * (5000 if value == b"50" else 1), headers))
+    path.write_bytes(numbered(100))
+    enlarge = Transform("enlarge", lambda value, headers: (value * (5000 if value == b"050" else 1), headers))
     bench.producer_settings |= {"message.max.bytes": 2000, "batch.size": 1000}
     with pytest.raises(OperationError, match="; 50 records sent by this run"):
         bench.run(RowSource(path, transform=enlarge))
+    del bench.producer_settings["message.max.bytes"]
     with path.open("ab") as file:
         file.write(b"more\n")
+    manifest = bench.manifest_path.read_text()
+    bench.manifest_path.write_text(re.sub(r',"rows":{[^}]*}', "", manifest))
     with pytest.raises(InputFileError, match="the manifest has no checksum of the 50 rows sent before"):
         bench.run(RowSource(path, transform=enlarge))
+    bench.manifest_path.write_text(manifest)
+    small = Transform("enlarge", lambda value, headers: (value, headers))
+    assert bench.run(RowSource(path, transform=small)).sent == 51
 
 
 def test_a_plug_in_policy_that_fails_stops_the_run(bench: Bench, data: Path) -> None:
