@@ -28,7 +28,7 @@ from kafkabal.producer.send_manifest import SendManifest
 from kafkabal.producer.send_window import SendWindow
 from kafkabal.producer.unsent_records import SendOutcome, UnsentRecords
 from kafkabal.routing import PolicyFaultError
-from kafkabal.sources import Block, Headers, Listing, Part, RowChecksum, Source
+from kafkabal.sources import Block, Headers, Listing, Part, RowChecksum, Source, UnfinishedRowError
 from kafkabal.wording import counted_noun
 
 # youngest generation of Python's cycle collector. A full collection takes 0.2 s with 100,000 records in flight, none of
@@ -170,21 +170,24 @@ class SendRun:
         return self._done.through > self._next_number and self._unsent.has_uncompared_rows(self._next_number)
 
     def _send_blocks(self) -> None:
-        with closing(self._source.blocks(self._unsent.wanted())) as blocks:
-            for block in blocks:
-                self._unsent.skipped_bytes += block.skipped_bytes
-                if block.failures:
-                    self._unsent.give_up(block.failures)
-                unsent = self._unsent.of_block(block)
-                self._note_rows(block, unsent)
-                if block.numbers:
-                    self._next_number = block.numbers[-1] + 1
-                if unsent.values:
-                    self._await_room()
-                    self._send_block(unsent)
-                else:
-                    self._finish_block(unsent)
-                self._check_progress()
+        try:
+            with closing(self._source.blocks(self._unsent.wanted())) as blocks:
+                for block in blocks:
+                    self._unsent.skipped_bytes += block.skipped_bytes
+                    if block.failures:
+                        self._unsent.give_up(block.failures)
+                    unsent = self._unsent.of_block(block)
+                    self._note_rows(block, unsent)
+                    if block.numbers:
+                        self._next_number = block.numbers[-1] + 1
+                    if unsent.values:
+                        self._await_room()
+                        self._send_block(unsent)
+                    else:
+                        self._finish_block(unsent)
+                    self._check_progress()
+        except UnfinishedRowError as error:
+            self._outcome.unfinished = error.message
         self._unsent.check_all_read(self._next_number)
 
     def _note_rows(self, block: Block, unsent: Block) -> None:

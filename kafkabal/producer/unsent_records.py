@@ -25,11 +25,13 @@ class SendOutcome:
     """Files that were not sent, and why."""
     changed: list[str] = field(default_factory=list)
     """Files that changed since an earlier run sent them; they are not sent again."""
+    unfinished: str = ""
+    """The row within which the source ends, as its writer may add to it; a later run sends it."""
 
     @property
     def is_complete(self) -> bool:
         """Whether every record of the source, as it is now, is in the topic."""
-        return not self.failures and not self.changed
+        return not (self.failures or self.changed or self.unfinished)
 
 
 def has_other_rows(source: Source, manifest: SendManifest, parts: Iterable[Part]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from kafkabal.input_files import ROWS, InputFile, open_input
 from kafkabal.routing import KeyTable
 from kafkabal.simulator.record_batch_format import headers_bytes
 from kafkabal.simulator.workload import ListedKeys, ListedSizes
-from kafkabal.sources import RowSource, WantedRecords, file_headers, files_below
+from kafkabal.sources import RowSource, UnfinishedRowError, WantedRecords, file_headers, files_below
 
 _MANIFEST_KEY = "size_bytes"
 # the largest file of ext4; the sum of a chunk's records still fits 64 bits
@@ -77,14 +78,15 @@ def row_records(path: Path, key_field: str | None) -> tuple[ListedSizes, ListedK
     sizes: list[int] = []
     rows: list[int] = []
     known: dict[bytes, int] = {}
-    for block in source.blocks(WantedRecords(index, 0, part) for index, part in enumerate(source.listing().parts)):
-        sizes += block.sizes
-        if block.keys is not None:
-            for at, key in enumerate(block.keys):
-                if key is not None and len(key) > _LONGEST_KEY:
-                    message = f"the key is longer than {_LONGEST_KEY:,} bytes ({len(key):,})"
-                    raise UsageError(f"{block.name_of(at)}: {message}", hint=_KEY_HINT)
-            rows += [-1 if key is None else known.setdefault(key, len(known)) for key in block.keys]
+    with suppress(UnfinishedRowError):  # all rows before it are sent
+        for block in source.blocks(WantedRecords(index, 0, part) for index, part in enumerate(source.listing().parts)):
+            sizes += block.sizes
+            if block.keys is not None:
+                for at, key in enumerate(block.keys):
+                    if key is not None and len(key) > _LONGEST_KEY:
+                        message = f"the key is longer than {_LONGEST_KEY:,} bytes ({len(key):,})"
+                        raise UsageError(f"{block.name_of(at)}: {message}", hint=_KEY_HINT)
+                rows += [-1 if key is None else known.setdefault(key, len(known)) for key in block.keys]
     if len(known) * max(map(len, known), default=0) > _MOST_KEY_BYTES:
         message = f"{len(known):,} distinct keys of up to {max(map(len, known)):,} bytes are too many to simulate"
         raise InputFileError(path, message, hint=_KEY_HINT)

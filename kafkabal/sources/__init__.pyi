@@ -19,6 +19,7 @@ from .source_protocol import Part as Part
 from .source_protocol import RecordSize as RecordSize
 from .source_protocol import RowChecksum as RowChecksum
 from .source_protocol import Source as Source
+from .source_protocol import UnfinishedRowError as UnfinishedRowError
 from .source_protocol import WantedRecords as WantedRecords
 from .source_protocol import escaped_name as escaped_name
 from .transform import Transform as Transform

@@ -79,6 +79,13 @@ class BadRowError(Exception):
         self.hint = hint
 
 
+class UnfinishedError(BadRowError):
+    """The file ends within its last row, which its writer may add to."""
+
+    def __init__(self, place: int, message: str = "the file ends within this row") -> None:
+        super().__init__(place, message)
+
+
 def is_read_error(error: BaseException) -> TypeGuard[OSError]:
     """Whether a file could not be read; libraries that unpack or parse one raise OSError for damage too."""
     return isinstance(error, OSError) and error.errno is not None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
@@ -19,7 +20,7 @@ from kafkabal.sources.record_headers import with_label
 from kafkabal.sources.record_parts import RecordParts
 from kafkabal.sources.remote_files import RemoteFile
 from kafkabal.sources.row_formats import RowFormat, format_by_last_suffix, format_by_name, reader_of
-from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, field_of
+from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, UnfinishedError, WantedFields, field_of
 from kafkabal.sources.source_protocol import (
     Block,
     ChangedRowsError,
@@ -28,12 +29,32 @@ from kafkabal.sources.source_protocol import (
     Part,
     RecordSize,
     RowChecksum,
+    UnfinishedRowError,
     WantedRecords,
 )
 from kafkabal.sources.text_rows import PACKED_SUFFIXES, UNPACK_HINT
 from kafkabal.sources.transform import Transform, transform_block
 from kafkabal.sources.unclosed_stream import UnclosedStream
 from kafkabal.wording import counted_noun
+
+
+@dataclass(slots=True)
+class _Read:
+    """What has been read of a file of rows."""
+
+    rows: int = 0
+    digest: Any = field(default_factory=sha256)
+    skipped_bytes: int = 0
+    """Since the last block."""
+
+    def add(self, parts: RecordParts) -> None:
+        """Add the next rows."""
+        parts.add_to(self.digest)
+        self.rows += len(parts.values)
+
+    def checksum(self) -> RowChecksum:
+        """Of all rows."""
+        return RowChecksum(rows=self.rows, sha256=self.digest.hexdigest())
 
 
 class RowSource:
@@ -137,9 +158,10 @@ class RowSource:
         for part in parts:
             if not is_cut and (part.size_bytes <= limit_bytes or not self._has_long_lines(part, limit_bytes)):
                 continue
-            for block in self.blocks([WantedRecords(0, 0, part)]):
-                each_block()
-                yield from _too_large(block, limit_bytes)
+            with suppress(UnfinishedRowError):  # named once the rows before it are sent
+                for block in self.blocks([WantedRecords(0, 0, part)]):
+                    each_block()
+                    yield from _too_large(block, limit_bytes)
 
     def _has_long_lines(self, part: Part, limit_bytes: int) -> bool:
         """Whether a line may exceed the limit; fast, because it only looks for one line break in every half of the
@@ -168,6 +190,8 @@ class RowSource:
                 next(blocks, None)
         except ChangedRowsError:
             return False
+        except UnfinishedRowError:
+            return True
         return True
 
     def blocks(self, wanted: Iterable[WantedRecords]) -> Generator[Block, None, None]:
@@ -179,54 +203,62 @@ class RowSource:
 
     def _blocks(self, wanted: WantedRecords, file: IO[bytes]) -> Generator[Block, None, RowChecksum]:
         """Rows as blocks; skipped rows are compared with their checksum, as far as it goes."""
-        digest, passed, skipped_bytes = sha256(), 0, 0
-        known = wanted.rows or RowChecksum(rows=0, sha256=digest.hexdigest())
-        for read in self._rows(file, wanted.part.size_bytes):
-            left = read
-            for end in (known.rows, wanted.start):
-                if passed < end and left.texts:
-                    before, left = left.cut(end - passed)
-                    passed += self._skip(before, digest)
-                    skipped_bytes += before.n_bytes
-                if passed == end == known.rows and digest.hexdigest() != known.sha256:
-                    raise self._changed_rows_error(known)
-            if not left.texts:
-                skipped_bytes += left.n_bytes
-                continue
-            parts, fault = self._parts(left)
-            rows_before = _checksums_within(parts, digest.copy(), passed)
-            parts.add_to(digest)
-            first, passed = passed, passed + len(parts.values)
-            if parts.values:
-                block = Block(
-                    numbers=range(wanted.first + first, wanted.first + passed),
-                    values=parts.values,
-                    sizes=parts.sizes(),
-                    keys=parts.keys,
-                    headers=parts.headers,
-                    name_of=lambda at, places=left.places: self._row_name(places[at]),  # type: ignore[misc]
-                    progress_bytes=left.n_bytes,
-                    skipped_bytes=skipped_bytes,
-                    rows=RowChecksum(rows=passed, sha256=digest.hexdigest()),
-                    rows_before=rows_before,
-                )
-                yield block if self._transform is None else transform_block(block, self._transform)
-            skipped_bytes = 0
-            if fault is not None:
-                raise fault
-        if passed < known.rows:
-            raise self._changed_rows_error(known, passed)
-        if skipped_bytes:
-            yield Block(numbers=(), values=[], sizes=[], name_of=str, skipped_bytes=skipped_bytes)
-        return RowChecksum(rows=passed, sha256=digest.hexdigest())
+        read = _Read()
+        known = wanted.rows or read.checksum()
+        try:
+            for rows in self._rows(file, wanted.part.size_bytes):
+                left = self._skip_sent(rows, wanted.start, known, read)
+                if not left.texts:
+                    continue
+                block, fault = self._block(left, wanted.first, read)
+                if block.values:
+                    yield block if self._transform is None else transform_block(block, self._transform)
+                if fault is not None:
+                    raise fault
+        except UnfinishedRowError:
+            if read.rows >= known.rows:
+                raise
+        if read.rows < known.rows:
+            raise self._changed_rows_error(known, read.rows)
+        if read.skipped_bytes:
+            yield Block(numbers=(), values=[], sizes=[], name_of=str, skipped_bytes=read.skipped_bytes)
+        return read.checksum()
 
-    def _skip(self, rows: Rows, digest: Any) -> int:
-        """Skip rows; returns how many."""
+    def _skip_sent(self, rows: Rows, start: int, known: RowChecksum, read: _Read) -> Rows:
+        """Those of some rows that are not before ``start``."""
+        for end in (known.rows, start):
+            if read.rows < end and rows.texts:
+                before, rows = rows.cut(end - read.rows)
+                parts, fault = self._parts(before)
+                if fault is not None:
+                    raise fault
+                read.add(parts)
+                read.skipped_bytes += before.n_bytes
+            if read.rows == end == known.rows and read.checksum() != known:
+                raise self._changed_rows_error(known)
+        if not rows.texts:
+            read.skipped_bytes += rows.n_bytes
+        return rows
+
+    def _block(self, rows: Rows, first_number: int, read: _Read) -> tuple[Block, InputFileError | None]:
+        """A block of the rows up to the first one that cannot be sent, and the reason."""
         parts, fault = self._parts(rows)
-        if fault is not None:
-            raise fault
-        parts.add_to(digest)
-        return len(parts.values)
+        first, rows_before = read.rows, _checksums_within(parts, read.digest.copy(), read.rows)
+        read.add(parts)
+        block = Block(
+            numbers=range(first_number + first, first_number + read.rows),
+            values=parts.values,
+            sizes=parts.sizes(),
+            keys=parts.keys,
+            headers=parts.headers,
+            name_of=lambda at: self._row_name(rows.places[at]),
+            progress_bytes=rows.n_bytes,
+            skipped_bytes=read.skipped_bytes,
+            rows=read.checksum(),
+            rows_before=rows_before,
+        )
+        read.skipped_bytes = 0
+        return block, fault
 
     def _parts(self, rows: Rows) -> tuple[RecordParts, InputFileError | None]:
         """Parts of the records up to the first row that cannot be sent, and the reason."""
@@ -309,7 +341,8 @@ class RowSource:
         except BadRowError as error:
             if error.place is None:
                 raise self._error(error.message, hint=error.hint) from error
-            raise self._row_error(error.place, error.message, hint=error.hint) from error
+            kind = UnfinishedRowError if isinstance(error, UnfinishedError) else InputFileError
+            raise self._row_error(error.place, error.message, hint=error.hint, kind=kind) from error
         except OSError as error:
             raise self._unreadable(error) from error
 
@@ -354,10 +387,12 @@ class RowSource:
     def _error(self, message: str, *, hint: str | None = None) -> InputFileError:
         return InputFileError(self._title, message, hint=hint)
 
-    def _row_error(self, number: int, message: str, *, hint: str | None = None) -> InputFileError:
+    def _row_error(
+        self, number: int, message: str, *, hint: str | None = None, kind: type[InputFileError] = InputFileError
+    ) -> InputFileError:
         if self._format.unit != "line":
-            return self._error(f"{self._format.unit} {number}: {message}", hint=hint)
-        return InputFileError(self._title, message, line=number, hint=hint)
+            return kind(self._title, f"{self._format.unit} {number}: {message}", hint=hint)
+        return kind(self._title, message, line=number, hint=hint)
 
 
 def _checksums_within(parts: RecordParts, before: Any, first: int) -> Callable[[int], RowChecksum]:

@@ -98,6 +98,10 @@ class ChangedRowsError(InputFileError):
     """Rows that were sent before have changed."""
 
 
+class UnfinishedRowError(InputFileError):
+    """A file of rows ends within a row, which its writer may add to; all rows before it can be sent."""
+
+
 class Source(Protocol):
     """Yields the same records in the same order each time, as long as its parts do not change."""
 
@@ -156,6 +160,8 @@ class Source(Protocol):
         ------
         ChangedRowsError
             If rows before the first wanted one have changed.
+        UnfinishedRowError
+            After all other rows, if the last one is not complete.
         InputFileError
             If a row cannot be sent, or the file of rows changes while it is read.
         """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import IO, Any, Final
 
 import msgspec
@@ -15,12 +15,15 @@ from kafkabal.sources.row_reader_protocol import (
     BadRowError,
     Fields,
     Rows,
+    UnfinishedError,
     WantedFields,
     check_columns,
 )
 
 # bytes per read: its lines are sent as one block
 _READ_BYTES = 1 << 18
+_MOST_BLOCK_BYTES: Final = 1 << 21
+"""Where reads end within rows of several lines, a block this large is sent without waiting for one that does not."""
 _PACKED: Final = (b"\x1f\x8b\x08", b"BZh91AY&SY", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd")
 """How files of gzip, bzip2, xz and zstd begin."""
 PACKED_SUFFIXES: Final = (".gz", ".bz2", ".xz", ".zst")
@@ -34,12 +37,18 @@ def text_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterat
 
 
 def json_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
-    """One JSON object per line, which is parsed only if fields are wanted."""
+    """One JSON object per line, which is parsed only if fields are wanted.
+
+    Raises
+    ------
+    UnfinishedError
+        If a file ends with a line without line break that is no JSON.
+    """
     if not wanted.needs_fields:
-        yield from _lines(file, size_bytes)
+        yield from _lines(file, size_bytes, is_whole=_is_json)
         return
     decode = msgspec.json.Decoder(dict[str, Any]).decode
-    for rows in _lines(file, size_bytes):
+    for rows in _lines(file, size_bytes, is_whole=_is_json):
         fields: list[Fields] = []
         try:
             for text in rows.texts:
@@ -52,30 +61,54 @@ def json_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterat
         yield rows._replace(fields=fields)
 
 
+def _is_json(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line)
+    except ValueError:
+        return False
+    except RecursionError:
+        return True
+    return True
+
+
 def csv_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
-    """Each CSV row as a JSON object; the first line names the fields."""
+    """Each CSV row as a JSON object; the first line names the fields.
+
+    Raises
+    ------
+    UnfinishedError
+        If a file ends within quotes, or with a line without line break that has too few fields.
+    """
     csv.field_size_limit(min(sys.maxsize, 1 << 30))
     lines = _CsvLines(file, size_bytes)
     reader = csv.DictReader(lines, strict=True)
     texts: list[bytes] = []
     fields: list[Fields] = []
     places: list[int] = []
-    counted_bytes = 0
+    counted_bytes = ended_lines = 0
     fault = None
     try:
         check_columns(reader.fieldnames or (), wanted)
+        ended_lines = reader.line_num
         for row in reader:
             if None in row or None in row.values():
-                fault = BadRowError(reader.line_num, "number of fields differs from the first line")
+                is_cut = None not in row and lines.is_cut
+                differs = BadRowError(reader.line_num, "number of fields differs from the first line")
+                fault = UnfinishedError(ended_lines + 1) if is_cut else differs
                 break
+            ended_lines = reader.line_num
             texts.append(msgspec.json.encode(row))
             fields.append(row)
-            places.append(reader.line_num)
-            if not lines.waiting:  # more input may take long to arrive
+            places.append(ended_lines)
+            # more input may take long to arrive; and where most lines end within quotes, so do most reads
+            if not lines.waiting or lines.read_bytes - counted_bytes > _MOST_BLOCK_BYTES:
                 yield Rows(texts, fields, places, lines.read_bytes - counted_bytes)
                 counted_bytes, texts, fields, places = lines.read_bytes, [], [], []
     except csv.Error as error:
-        fault = BadRowError(lines.number, f"is not CSV: {error}")
+        if not lines.has_ended or not size_bytes:
+            fault = BadRowError(lines.number, f"is not CSV: {error}")
+        elif not lines.has_grown:  # else the next run reads the row within which the quotes are open
+            fault = UnfinishedError(ended_lines + 1)
     except UnicodeDecodeError:
         fault = BadRowError(lines.number, "is not CSV: it is not in UTF-8")
     if texts or lines.read_bytes > counted_bytes:
@@ -89,32 +122,46 @@ class _CsvLines:
 
     def __init__(self, file: IO[bytes], size_bytes: int) -> None:
         self._pieces = _whole_lines(file, size_bytes)
+        self._is_file = size_bytes > 0
         self._lines: list[bytes] = []
+        self._last = b""
         self.number = 0
         self.read_bytes = 0
+        self.has_ended = self.has_grown = False
 
     @property
     def waiting(self) -> int:
         """Lines that were read but not requested yet."""
         return len(self._lines)
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the last line requested has no line break, so that the writer of the file may add to it."""
+        return self._is_file and not self._last.endswith((b"\n", b"\r"))
+
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
         while not self._lines:
-            piece = next(self._pieces)
+            try:
+                piece = next(self._pieces)
+            except StopIteration as end:
+                self.has_ended, self.has_grown = True, bool(end.value)
+                raise
             self.read_bytes += len(piece)
             self._lines = piece.splitlines(keepends=True)[::-1]
         self.number += 1
-        return self._lines.pop().decode("utf-8-sig" if self.number == 1 else "utf-8")
+        self._last = self._lines.pop()
+        return self._last.decode("utf-8-sig" if self.number == 1 else "utf-8")
 
 
-def _whole_lines(file: IO[bytes], size_bytes: int) -> Iterator[bytes]:
-    """Yield the whole lines of each read; a partial line is prepended to the next.
+def _whole_lines(file: IO[bytes], size_bytes: int) -> Generator[bytes, None, bool]:
+    """Yield the whole lines of each read; a partial line is prepended to the next. Returns whether the file has grown
+    beyond its given size.
 
-    The last line needs no line break, unless the file has grown beyond its given size: then its writer may not have
-    finished the line, and a later run reads all of it.
+    The last line needs no line break, unless the file has grown: then its writer may not have finished the line, and a
+    later run reads all of it.
 
     Raises
     ------
@@ -139,14 +186,19 @@ def _whole_lines(file: IO[bytes], size_bytes: int) -> Iterator[bytes]:
             raise BadRowError(None, f"the line after {ended_bytes:,} bytes is longer than any record may be")
     if read_bytes < size_bytes:
         raise BadRowError(None, f"ended after {read_bytes:,} of {size_bytes:,} bytes")
-    if pieces and (read_bytes == size_bytes or not size_bytes):
+    has_grown = read_bytes > size_bytes > 0
+    if pieces and not has_grown:
         yield b"".join(pieces)
+    return has_grown
 
 
-def _lines(file: IO[bytes], size_bytes: int) -> Iterator[Rows]:
+def _lines(file: IO[bytes], size_bytes: int, is_whole: Callable[[bytes], bool] = lambda _line: True) -> Iterator[Rows]:
+    """One row per line; a last line without line break must be whole if it is that of a file."""
     number = 1
     for piece in _whole_lines(file, size_bytes):
         lines = (piece.removeprefix(BOM_UTF8) if number == 1 else piece).split(b"\n")
+        if size_bytes and lines[-1] and not is_whole(lines[-1]):
+            raise UnfinishedError(number)
         if not lines[-1]:
             lines.pop()
         if b"\r" in piece:

@@ -12,7 +12,13 @@ from collections.abc import Callable, Iterator
 from typing import IO, Final
 
 from kafkabal.errors import UsageError
-from kafkabal.sources.row_reader_protocol import MOST_RECORD_BYTES, BadRowError, Rows, WantedFields
+from kafkabal.sources.row_reader_protocol import (
+    MOST_RECORD_BYTES,
+    BadRowError,
+    Rows,
+    UnfinishedError,
+    WantedFields,
+)
 
 _HEAD: Final = struct.Struct("<QI")
 _CHECKSUM: Final = struct.Struct("<I")
@@ -29,41 +35,59 @@ def tfrecord_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Ite
     ------
     UsageError
         If google-crc32c is not installed.
+    UnfinishedError
+        If the file ends within a record.
     BadRowError
-        If a checksum is wrong, or the file ends within a record.
+        If a checksum is wrong, or what is no file of that size ends within a record.
     """
     crc32c = _crc32c()
     texts: list[bytes] = []
     first, held_bytes = 1, 0
+    fault: BadRowError | None = None
     try:
         while head := file.read(_HEAD.size):
             number = first + len(texts)
-            texts.append(_payload(head, file, number, crc32c))
-            held_bytes += len(texts[-1]) + _HEAD.size + _CHECKSUM.size
+            payload = _payload(head, file, number, crc32c)
+            if payload is None:
+                fault = _cut_off(file, size_bytes, number)
+                break
+            texts.append(payload)
+            held_bytes += len(payload) + _HEAD.size + _CHECKSUM.size
             if held_bytes >= _BLOCK_BYTES:
                 yield Rows(texts, None, range(first, number + 1), held_bytes)
                 texts, first, held_bytes = [], number + 1, 0
-    except BadRowError:
-        if texts:
-            yield Rows(texts, None, range(first, first + len(texts)), held_bytes)
-        raise
+    except BadRowError as error:
+        fault = error
     if texts:
         yield Rows(texts, None, range(first, first + len(texts)), held_bytes)
+    if fault is not None:
+        raise fault
 
 
-def _payload(head: bytes, file: IO[bytes], number: int, crc32c: Callable[[bytes], int]) -> bytes:
+def _payload(head: bytes, file: IO[bytes], number: int, crc32c: Callable[[bytes], int]) -> bytes | None:
+    """The payload of a record; None if it is cut off."""
     if len(head) < _HEAD.size:
-        raise BadRowError(number, "is cut off")
+        return None
     length, length_checksum = _HEAD.unpack(head)
     if _masked(crc32c(head[:8])) != length_checksum or length > MOST_RECORD_BYTES:
         raise BadRowError(number, "is not TFRecord: wrong checksum of the length")
     data = file.read(length)
     tail = file.read(_CHECKSUM.size)
     if len(data) < length or len(tail) < _CHECKSUM.size:
-        raise BadRowError(number, "is cut off")
+        return None
     if _masked(crc32c(data)) != _CHECKSUM.unpack(tail)[0]:
         raise BadRowError(number, "is damaged: wrong checksum")
     return data
+
+
+def _cut_off(file: IO[bytes], size_bytes: int, number: int) -> BadRowError | None:
+    """What is wrong with a record that is cut off: nothing if its file has grown, since its writer may not have
+    finished it, and the next run reads all of it."""
+    read_bytes = file.tell() if size_bytes else 0
+    if read_bytes > size_bytes:
+        return None
+    is_unfinished = size_bytes > 0 and read_bytes == size_bytes
+    return UnfinishedError(number, "is cut off") if is_unfinished else BadRowError(number, "is cut off")
 
 
 def _masked(checksum: int) -> int:

@@ -12,7 +12,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from kafkabal.cli.commands.produce import _interrupted, _producer_settings, own_files_below
+from kafkabal.cli.commands.produce import _expect_complete, _interrupted, _producer_settings, own_files_below
 from kafkabal.cli.framework.cluster_access import await_broker
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import command_settings
@@ -20,7 +20,8 @@ from kafkabal.cli.framework.open_transfer_textfile import open_textfile
 from kafkabal.cli.framework.selected_scores import profile_watcher
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.config import Settings
-from kafkabal.errors import RefusedByClusterError, UnreachableError
+from kafkabal.errors import PartialFailureError, RefusedByClusterError, UnreachableError
+from kafkabal.producer import SendOutcome
 from kafkabal.producer.profile_watcher import ProfileWatcher
 from kafkabal.sources import FolderSource
 
@@ -48,6 +49,15 @@ def test_what_a_run_writes_is_not_sent(tmp_path: Path) -> None:
     written = [folder / "sent[1].jsonl", None, tmp_path / "elsewhere", tmp_path / "link" / "state"]
     source = FolderSource(folder, exclude=own_files_below(tmp_path / "link", written))
     assert [part.name for part in source.listing().parts] == ["a.jpg", "sent1.jsonl", "states"]
+
+
+def test_a_row_that_is_not_complete_is_an_error_of_its_own() -> None:
+    """Exit code 0 would mean that all of the file is in the topic; the hint says when to go on."""
+    with pytest.raises(PartialFailureError) as caught:
+        _expect_complete(SendOutcome(sent=5, unfinished="a.csv, line 7: the file ends within this row"))
+    assert caught.value.message == "a.csv, line 7: the file ends within this row; 5 records sent"
+    assert caught.value.hint == "run the same command again once the row is complete"
+    assert caught.value.exit_code == 1
 
 
 @pytest.mark.parametrize(

@@ -135,10 +135,15 @@ def _expect_complete(outcome: "SendOutcome") -> None:
     Raises
     ------
     PartialFailureError
-        If files were left out, or changed since they were sent.
+        If files were left out, or changed since they were sent, or the last row is not complete.
     """
     if outcome.is_complete:
         return
+    if outcome.unfinished:
+        raise PartialFailureError(
+            f"{outcome.unfinished}; {counted_noun(outcome.sent, 'record')} sent",
+            hint="run the same command again once the row is complete",
+        )
     changed = [(name, "changed since it was sent; the topic holds the earlier version") for name in outcome.changed]
     what = []
     if outcome.failures:

@@ -839,6 +839,36 @@ def test_rows_that_were_added_to_a_file_are_sent(bench: Bench, tmp_path: Path, n
     assert bench.topic() == Counter({b'{"n":"%d"}' % n: 1 for n in range(total)})
 
 
+@pytest.mark.parametrize(
+    ("name", "pieces", "rows"),
+    [
+        ("a.csv", [b'n,t\n1,a\n2,"b\nb', b"b", b'"\n3,c\n'], [b'"1"', b'"2"', b'"3"']),
+        ("a.jsonl", [b'{"n":"1"}\n{"n":', b'"2"', b'}\n{"n":"3"}'], [b'"1"', b'"2"', b'"3"']),
+    ],
+)
+def test_a_file_caught_within_a_row_is_sent_as_its_rows_are_completed(
+    bench: Bench, tmp_path: Path, name: str, pieces: list[bytes], rows: list[bytes]
+) -> None:
+    """Each run sends the rows that are complete, names the one that is not, and ends in order."""
+    path = tmp_path / name
+    outcomes = []
+    for piece in pieces:
+        with path.open("ab") as file:
+            file.write(piece)
+        outcome = bench.run(RowSource(path))
+        outcomes.append((outcome.sent, outcome.already_there, outcome.is_complete))
+        with bench.open_manifest(RowSource(path)) as manifest:
+            assert manifest.is_clean
+        if not outcome.is_complete:
+            assert outcome.unfinished.endswith(
+                f"{name}, line {3 if name == 'a.csv' else 2}: the file ends within this row"
+            )
+    assert outcomes == [(1, 0, False), (0, 1, False), (2, 1, True)]
+    values = sorted(bench.topic().elements())
+    assert len(values) == 3
+    assert all(row in value for row, value in zip(rows, values, strict=True))
+
+
 def test_other_lines_on_standard_input_are_noticed(bench: Bench) -> None:
     """Lines that differ from the last run's are refused before any is sent; the right ones resume."""
 

@@ -9,7 +9,8 @@ import pytest
 
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.row_source import RowSource
-from tests.unit.sources.records_of import records_of
+from kafkabal.sources.source_protocol import UnfinishedRowError
+from tests.unit.sources.records_of import add_values, records_of
 
 google_crc32c = pytest.importorskip("google_crc32c")
 
@@ -67,6 +68,24 @@ def test_damage_is_found(tmp_path: Path, content: bytes, message: str) -> None:
     path.write_bytes(content)
     with pytest.raises(InputFileError, match=message):
         read(path)
+
+
+def test_half_a_record_is_left_to_the_next_run(tmp_path: Path) -> None:
+    """Its writer may not have finished it: the records before it are sent, and it is no reason to refuse them. If it
+    was added after the run began, it is no error at all."""
+    path = tmp_path / "a.tfrecord"
+    for half in (b"\0", record(b"two")[:13], record(b"two")[:-1]):
+        path.write_bytes(record(b"one"))
+        source = RowSource(path)
+        (whole,) = source.listing().parts
+        path.write_bytes(record(b"one") + half)
+        assert [r.value for r in records_of(source, whole)] == [b"one"]
+        (part,) = source.listing().parts
+        found: list[bytes] = []
+        with pytest.raises(UnfinishedRowError, match="record 2: is cut off"):
+            add_values(found, source, part)
+        assert found == [b"one"]
+        assert list(source.find_too_large([part], 1000, lambda: None)) == []
 
 
 def test_payloads_have_no_fields(tmp_path: Path) -> None:
