@@ -71,6 +71,15 @@ class FileStore(Protocol):
             If it cannot be listed at all.
         """
 
+    def read(self, name: str, size_bytes: int) -> tuple[bytes, FileVersion]:
+        """The first bytes of a file, at least as many as it should have if it has them, and its version after that.
+
+        Raises
+        ------
+        OSError
+            If it cannot be read.
+        """
+
     def open(self, name: str) -> AbstractContextManager[OpenFile]:
         """Open a file for the duration of a ``with`` block.
 

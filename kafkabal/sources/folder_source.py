@@ -37,6 +37,8 @@ _GROUP_BYTES, _GROUP_FILES = 1 << 20, 64
 _WHOLE_BYTES = 64 << 20
 """Larger files are read chunk by chunk instead of whole: Kafka's default limit for records is 1 MB, and few allow more
 than this."""
+_STREAMED_BYTES = 8 << 20
+"""Read of such a file between two checks that it is unchanged, each of which costs an object store a request."""
 _AHEAD_BYTES = 128 << 20
 """Memory for files that are read ahead: two of the largest that are read whole, or thousands of pictures."""
 _NO_CHECKSUM = "0" * 64
@@ -213,14 +215,11 @@ class FolderSource:
     def _read(self, wanted: WantedRecords) -> _Read:
         part = wanted.part
         try:
-            with self._store.open(part.name) as file:
-                # not a byte more, which would cost a second request: the file's size shows if it has grown. If it
-                # claims to be empty, ask for one byte, because files in /proc do
-                data = file.read(max(part.size_bytes, 1))
-                if len(data) != part.size_bytes or file.version() != _version(part):
-                    return _Read(wanted, b"", "", _CHANGED)
+            data, version = self._store.read(part.name, part.size_bytes)
         except OSError as error:
             return _Read(wanted, b"", "", why_unreadable(error))
+        if len(data) != part.size_bytes or version != _version(part):
+            return _Read(wanted, b"", "", _CHANGED)
         return _Read(wanted, data, sha256(data).hexdigest())
 
     def _whole(self, read: list[_Read]) -> Block:
@@ -255,19 +254,20 @@ class FolderSource:
             yield self._chunk_block(wanted, start, values, read.checksum, chunk_bytes)
 
     def _streamed(self, wanted: WantedRecords) -> Iterator[Block]:
-        """A file too large for memory: first its checksum, then chunk by chunk."""
+        """A file too large for memory: first its checksum, then a few chunks at a time."""
         part, chunk_bytes = wanted.part, self._chunk_bytes
         assert chunk_bytes is not None
         try:
             with self._store.open(part.name) as file:
                 checksum = _checksum(file)
                 file.seek(wanted.start * chunk_bytes)
-                for number in range(wanted.start, part.records):
-                    value = file.read(chunk_bytes)
+                at_once = max(1, _STREAMED_BYTES // chunk_bytes)
+                for start in range(wanted.start, part.records, at_once):
+                    values = [file.read(chunk_bytes) for _ in range(start, min(start + at_once, part.records))]
                     if file.version() != _version(part):
                         yield _failed(wanted, _CHANGED)
                         return
-                    yield self._chunk_block(wanted, number, [value], checksum, chunk_bytes)
+                    yield self._chunk_block(wanted, start, values, checksum, chunk_bytes)
         except OSError as error:
             yield _failed(wanted, why_unreadable(error))
 

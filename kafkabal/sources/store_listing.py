@@ -28,6 +28,13 @@ def lists_all_at_once(files: Any) -> bool:
     return bool(kind.find is not AbstractFileSystem.find)
 
 
+def sends_ranges_at_once(files: Any) -> bool:
+    """Whether a store sends the first bytes of a file in one request, as object stores do; others look up its size."""
+    from fsspec.asyn import AsyncFileSystem
+
+    return isinstance(files, AsyncFileSystem) and lists_all_at_once(files)
+
+
 def walked_entries(entries_of: Callable[[str], Iterable[Entry]], left_out: LeftOut) -> Iterator[Entry]:
     """All files, folder by folder. fsspec's own walk silently skips folders that cannot be listed.
 

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from kafkabal.errors import InputFileError, UsageError
+from kafkabal.sources import folder_source
 from kafkabal.sources.folder_source import FolderSource
 from kafkabal.sources.local_files import LocalFolder
 from kafkabal.sources.remote_files import RemoteFile, RemoteFolder
 from kafkabal.sources.row_source import RowSource
+from kafkabal.sources.source_protocol import WantedRecords
 from tests.unit.sources.records_of import add_values, records_of
 
 fsspec = pytest.importorskip("fsspec")
@@ -136,6 +138,81 @@ def test_a_version_does_not_come_from_a_cached_listing(url: str) -> None:
     fsspec.filesystem("memory").pipe("/set/rows.jsonl", b'{"k":3}\n{"k":4}\n')
     with pytest.raises(InputFileError, match="changed while it was being sent"):
         records_of(source, part)
+
+
+def object_store(objects: dict[str, bytes]) -> list[str]:
+    """Make ``objects://`` known, which works like the stores of Amazon and Google; returns its requests."""
+    requests: list[str] = []
+
+    class ObjectStore(fsspec.asyn.AsyncFileSystem):  # type: ignore[misc]
+        protocol = "objects"
+        cachable = False
+
+        async def _find(self, path: str, **options: Any) -> Any:
+            requests.append("list")
+            return {name: self._described(name) for name in objects if name.startswith(f"{path}/")}
+
+        async def _info(self, path: str, **options: Any) -> Any:
+            requests.append(f"head {path}")
+            return self._described(path)
+
+        async def _cat_file(self, path: str, start: int | None = None, end: int | None = None, **options: Any) -> bytes:
+            requests.append(f"get {path}")
+            return objects[path][start:end]
+
+        def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
+            class File(fsspec.spec.AbstractBufferedFile):  # type: ignore[misc]
+                def _fetch_range(self, start: int, end: int) -> bytes:
+                    return bytes(self.fs.cat_file(self.path, start, end))
+
+            return File(self, path, mode, **options)
+
+        def _described(self, name: str) -> dict[str, Any]:
+            return {"name": name, "type": "file", "size": len(objects[name]), "ETag": str(hash(objects[name]))}
+
+    registered("objects", ObjectStore)
+    return requests
+
+
+@pytest.mark.parametrize("read_ahead", [0, 3])
+def test_a_file_of_an_object_store_takes_two_requests(read_ahead: int) -> None:
+    """One for its content, and one to see that it has not changed since it was listed."""
+    objects = {"set/a": b"123", "set/empty": b"", "set/b": b"4567"}
+    requests = object_store(objects)
+    source = FolderSource(RemoteFolder("objects://set"), read_ahead=read_ahead)
+    parts = source.listing().parts
+    wanted = [WantedRecords(number, number, part) for number, part in enumerate(parts)]
+    assert [value for block in source.blocks(wanted) for value in block.values] == [b"123", b"4567", b""]
+    assert sorted(requests) == ["get set/a", "get set/b", "head set/a", "head set/b", "head set/empty", "list"]
+    for changed in (b"12", b"1234", b"124"):
+        objects["set/a"] = changed
+        with pytest.raises(InputFileError, match="changed while it was being sent"):
+            records_of(source, parts[0])
+    objects["set/empty"] = b"1"
+    with pytest.raises(InputFileError, match="changed while it was being sent"):
+        records_of(source, parts[2])
+    del objects["set/a"]
+    with pytest.raises(InputFileError, match="a: cannot read: KeyError"):
+        records_of(source, parts[0])
+
+
+def test_a_large_file_of_an_object_store_is_not_asked_for_with_every_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of many chunks would take as many requests, each of which takes longer than to send the chunk."""
+    monkeypatch.setattr(folder_source, "_WHOLE_BYTES", 1000)
+    monkeypatch.setattr(folder_source, "_STREAMED_BYTES", 500)
+    data = bytes(range(250)) * 10
+    objects = {"set/large": data}
+    requests = object_store(objects)
+    source = FolderSource(RemoteFolder("objects://set"), chunk_bytes=7)
+    (part,) = source.listing().parts
+    blocks = source.blocks([WantedRecords(0, 0, part, 3)])
+    found = next(blocks).values
+    assert b"".join(found + [value for block in blocks for value in block.values]) == data[21:]
+    assert len([request for request in requests if request.startswith("head")]) <= 7
+    blocks = source.blocks([WantedRecords(0, 0, part)])
+    assert next(blocks).values[0] == data[:7]
+    objects["set/large"] = data[::-1]
+    assert [[why for _, why in block.failures] for block in blocks] == [["changed while it was being sent"]]
 
 
 @pytest.mark.parametrize(
