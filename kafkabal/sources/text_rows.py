@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
+import json
 import sys
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import IO, Any, Final
 
@@ -29,6 +30,10 @@ _PACKED: Final = (b"\x1f\x8b\x08", b"BZh91AY&SY", b"\xfd7zXZ\0", b"\x28\xb5\x2f\
 PACKED_SUFFIXES: Final = (".gz", ".bz2", ".xz", ".zst")
 """How their names end."""
 UNPACK_HINT: Final = "decompress it to standard input, for example: zcat FILE.gz | kafkabal produce TOPIC -"
+
+_CONVERT_HINT: Final = (
+    "convert it on standard input, for example: iconv -f UTF-16 -t UTF-8 FILE | kafkabal produce TOPIC -"
+)
 
 
 def text_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
@@ -62,8 +67,9 @@ def json_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterat
 
 
 def _is_json(line: bytes) -> bool:
+    """Whether a line is a JSON value for any reader: one that is only unusual will not become longer."""
     try:
-        msgspec.json.decode(line)
+        json.loads(line.decode("utf-8", "surrogateescape"), strict=False)
     except ValueError:
         return False
     except RecursionError:
@@ -166,13 +172,17 @@ def _whole_lines(file: IO[bytes], size_bytes: int) -> Generator[bytes, None, boo
     Raises
     ------
     BadRowError
-        If the file is compressed: its bytes between line breaks would be sent as if they were rows. If it ends before
-        its size: part of a line would be sent as a row. If a line is longer than any record, and perhaps than memory.
+        If the file is compressed or in UTF-16: its bytes between line breaks would be sent as if they were rows. If it
+        ends before its size: part of a line would be sent as a row. If a line is longer than any record, and perhaps
+        than memory.
     """
     pieces: list[bytes] = []
     read_bytes = ended_bytes = 0
-    if file.peek(1).startswith(_PACKED):  # type: ignore[attr-defined]
+    start: bytes = file.peek(1)  # type: ignore[attr-defined]
+    if start.startswith(_PACKED):
         raise BadRowError(None, "is compressed", UNPACK_HINT)
+    if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise BadRowError(None, "is in UTF-16", _CONVERT_HINT)
     while data := file.read1(_READ_BYTES):  # type: ignore[attr-defined]
         read_bytes += len(data)
         end = data.rfind(b"\n") + 1

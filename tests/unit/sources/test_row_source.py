@@ -428,6 +428,23 @@ def test_half_a_row_that_is_added_while_a_file_is_sent_is_left_to_the_next_run(
     assert len(found) == 1
 
 
+@pytest.mark.parametrize("line", [b'{"a":"\\ud800"}', b'{"a":1e400}', b'{"a":"\xff\t"}', b'{"a":' + b"[" * 9999])
+def test_a_last_line_that_only_some_readers_accept_is_whole(tmp_path: Path, line: bytes) -> None:
+    """Nobody would add to it, so it would wait for ever."""
+    assert rows_of(RowSource(written(tmp_path, "a.jsonl", b"{}\n" + line))) == [(None, b"{}"), (None, line)]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-16-le"])
+@pytest.mark.parametrize("row_format", [RowFormat.JSONL, RowFormat.TEXT, RowFormat.CSV])
+def test_rows_in_utf_16_are_refused(row_format: RowFormat, encoding: str) -> None:
+    """As Windows shells write them: they were cut within characters, at bytes that look like line breaks."""
+    mark = "" if encoding == "utf-16" else "\ufeff"
+    stream = io.BytesIO((mark + '{"k":1}\n{"k":2}\n').encode(encoding))
+    with pytest.raises(InputFileError, match="standard input: is in UTF-16") as caught:
+        rows_of(RowSource(None, stream=stream, row_format=row_format))
+    assert "iconv -f UTF-16 -t UTF-8" in (caught.value.hint or "")
+
+
 def test_a_stream_that_ends_within_quotes_is_an_error() -> None:
     """Nobody adds to it."""
     source = RowSource(None, stream=io.BytesIO(b'a,b\n1,"2\n'), row_format=RowFormat.CSV)
