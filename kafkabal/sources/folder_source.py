@@ -17,6 +17,7 @@ from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.file_store_protocol import FileStore, FileVersion, OpenFile
 from kafkabal.sources.local_files import LocalFolder, why_unreadable
 from kafkabal.sources.record_headers import CHUNK_HEADER, file_headers, header_bytes, label_of
+from kafkabal.sources.row_reader_protocol import MOST_RECORD_BYTES
 from kafkabal.sources.source_protocol import (
     Block,
     Headers,
@@ -75,8 +76,9 @@ class FolderSource:
         comes, which is faster on local disks.
 
     include, exclude
-        Patterns of paths within the data set, in which ``*`` matches ``/`` too, and ``**/`` no folder at all; a file is
-        taken if it matches one of ``include`` (or that is empty) and none of ``exclude``.
+        Patterns of paths within the data set, in which ``*`` matches ``/`` too, and ``**/`` no folder at all; one that
+        ends with ``/`` means all in that folder. A file is taken if it matches one of ``include`` (or that is empty)
+        and none of ``exclude``.
     transform
         Makes the value and headers of each record, in the threads that read ahead.
 
@@ -214,6 +216,8 @@ class FolderSource:
 
     def _read(self, wanted: WantedRecords) -> _Read:
         part = wanted.part
+        if part.size_bytes > MOST_RECORD_BYTES:
+            return _Read(wanted, b"", "", f"is larger than any record may be: {part.size_bytes:,} bytes")
         try:
             data, version = self._store.read(part.name, part.size_bytes)
         except OSError as error:
@@ -327,10 +331,12 @@ class FolderSource:
 
 
 def _forms(patterns: Iterable[str]) -> tuple[str, ...]:
-    """Patterns for :func:`fnmatchcase`: without ``./`` at their start, both with each ``**/`` and without it."""
+    """Patterns for :func:`fnmatchcase`: without ``./`` at their start, both with each ``**/`` and without it; one that
+    ends with ``/`` means all in that folder."""
     forms: list[str] = []
     for pattern in patterns:
-        first, *rest = pattern.removeprefix("./").split("**/")
+        whole = f"{pattern}*" if pattern.endswith("/") else pattern
+        first, *rest = whole.removeprefix("./").split("**/")
         of_pattern = [first]
         for piece in rest:
             of_pattern = list(dict.fromkeys(start + folders + piece for start in of_pattern for folders in ("**/", "")))

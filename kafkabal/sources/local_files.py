@@ -149,22 +149,23 @@ def files_below(folder: Path | str, left_out: LeftOut = lambda _path, _why: None
         Called with the path of anything that cannot be read, or is neither file nor folder, and why; that of a folder
         ends with ``/``.
     """
-    try:
-        entries = os.scandir(folder)
-    except OSError as error:
-        left_out(f"{folder}/", why_unreadable(error))
-        return
-    with entries:
-        for entry in entries:
-            try:
-                if entry.is_dir(follow_symlinks=False):
-                    yield from files_below(entry.path, left_out)
-                elif entry.is_file():
-                    yield entry
-                elif not entry.is_dir():
-                    left_out(entry.path, _kind_of(entry))
-            except OSError as error:
-                left_out(entry.path, why_unreadable(error))
+    folders = [os.fspath(folder)]
+    while folders:
+        current = folders.pop()
+        try:
+            with os.scandir(current) as entries:
+                for entry in entries:
+                    try:
+                        if entry.is_dir(follow_symlinks=False):
+                            folders.append(entry.path)
+                        elif entry.is_file():
+                            yield entry
+                        elif not entry.is_dir():
+                            left_out(entry.path, _kind_of(entry))
+                    except OSError as error:
+                        left_out(entry.path, why_unreadable(error))
+        except OSError as error:  # also amid its entries, as on a network file system
+            left_out(f"{current}/", why_unreadable(error))
 
 
 def why_unreadable(error: OSError) -> str:

@@ -12,7 +12,7 @@ import gzip
 import lzma
 import tarfile
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import IO, Any, Final, Self
 
 from kafkabal.errors import UsageError
@@ -27,6 +27,7 @@ from kafkabal.sources.row_reader_protocol import (
 )
 from kafkabal.sources.source_protocol import Headers, escaped_name
 from kafkabal.sources.unclosed_stream import UnclosedStream
+from kafkabal.wording import counted_noun
 
 SAMPLE_FIELD: Final = "__key__"
 _LABEL_EXTENSION: Final = "cls"
@@ -74,15 +75,17 @@ def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> I
     samples = _samples(file)
     while True:
         try:
-            sample = next(samples, None)
+            sample = next(samples)
+        except StopIteration as end:
+            if end.value and first + len(texts) == 1:
+                fault = BadRowError(None, f"has no samples: {counted_noun(end.value, 'file')} without an extension")
+            break
         except _DAMAGE as error:
             damage = BadRowError(first + len(texts), f"is not a tar archive, or cut off: {error}")
             fault = error if is_read_error(error) else damage
             break
         except BadRowError as error:
             fault = BadRowError(first + len(texts), error.message, error.hint)
-            break
-        if sample is None:
             break
         value_extension = wanted.value if wanted.value in sample else _value_of(sample)
         texts.append(sample[value_extension])
@@ -100,8 +103,9 @@ def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> I
         raise fault
 
 
-def _samples(file: IO[bytes]) -> Iterator[Fields]:
-    """The files of each sample by extension, in archive order."""
+def _samples(file: IO[bytes]) -> Generator[Fields, None, int]:
+    """The files of each sample by extension, in archive order. Returns how many files belong to none."""
+    others = 0
     sample: Fields = {}
     sample_bytes = 0
     with _opened(file) as archive:
@@ -110,19 +114,16 @@ def _samples(file: IO[bytes]) -> Iterator[Fields]:
             archive.members.clear()  # type: ignore[attr-defined]
             folder, slash, name = member.name.rpartition("/")
             stem, dot, extension = name.partition(".")
-            is_link = member.islnk() or member.issym()
-            if not (member.isfile() or is_link) or not (stem and dot):
+            if not (member.isfile() or member.islnk() or member.issym()):
+                continue
+            if not (stem and dot):
+                others += 1
                 continue
             key = f"{folder}{slash}{stem}"
             if sample and sample[SAMPLE_FIELD] != key:
                 yield sample
                 sample, sample_bytes = {}, 0
-            if is_link:  # the file it names may lie gigabytes back in the stream
-                kind = "hard" if member.islnk() else "symbolic"
-                raise BadRowError(None, f"{member.name!r} is a {kind} link to another file", _LINK_HINT)
-            if extension in _RESERVED or not is_utf8(extension):
-                why = "is reserved" if extension in _RESERVED else "is not UTF-8"
-                raise BadRowError(None, f"extension of {escaped_name(member.name)!r} {why}")
+            _check_sendable(member, extension)
             sample_bytes += member.size
             if sample_bytes > MOST_RECORD_BYTES:
                 what = escaped_name(member.name if sample_bytes == member.size else key)
@@ -136,6 +137,17 @@ def _samples(file: IO[bytes]) -> Iterator[Fields]:
         _check_end(archive)
     if sample:
         yield sample
+    return others
+
+
+def _check_sendable(member: tarfile.TarInfo, extension: str) -> None:
+    """Check that a file of a sample is one whose content follows, and that its extension can be that of a header."""
+    if member.islnk() or member.issym():  # the file it names may lie gigabytes back in the stream
+        kind = "hard" if member.islnk() else "symbolic"
+        raise BadRowError(None, f"{member.name!r} is a {kind} link to another file", _LINK_HINT)
+    if extension in _RESERVED or not is_utf8(extension):
+        why = "is reserved" if extension in _RESERVED else "is not UTF-8"
+        raise BadRowError(None, f"extension of {escaped_name(member.name)!r} {why}")
 
 
 class _CheckedHeader(tarfile.TarInfo):

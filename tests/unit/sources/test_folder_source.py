@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import socket
+import subprocess
 import threading
+from collections.abc import Iterator
 from hashlib import sha256
 from operator import length_hint
 from pathlib import Path
@@ -273,6 +276,58 @@ def test_links_to_folders_are_not_followed(data: Path) -> None:
         "link",
         "readme",
     ]
+
+
+def test_folders_may_be_deep(tmp_path: Path) -> None:
+    """Deeper than Python's functions may call each other; one that is too deep for the system is named."""
+    data, depth = tmp_path / "data", 2100
+    data.mkdir()
+    (data / "a.bin").write_bytes(b"a")
+    folder = os.open(data, os.O_RDONLY)
+    try:
+        for level in range(depth):
+            os.mkdir("d", dir_fd=folder)
+            folder, above = os.open("d", os.O_RDONLY, dir_fd=folder), folder
+            os.close(above)
+            if level == 1500:
+                os.close(os.open("b.bin", os.O_CREAT | os.O_WRONLY, dir_fd=folder))
+    finally:
+        os.close(folder)
+    try:
+        listing = FolderSource(data).listing()
+        assert [part.name for part in listing.parts] == ["a.bin", "d/" * 1501 + "b.bin"]
+        assert [why for _, why in listing.left_out] == ["cannot read: file name too long"]
+    finally:
+        subprocess.run(["rm", "-rf", data], check=True)
+
+
+def test_a_folder_whose_listing_breaks_off_is_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A network file system may fail amid a folder; the others are sent."""
+    real = os.scandir
+
+    def failing(path: str) -> Any:
+        def entries() -> Iterator[os.DirEntry[str]]:
+            with real(path) as found:
+                yield from found
+            raise OSError(errno.EIO, "Input/output error")
+
+        return contextlib.closing(entries()) if str(path).endswith("cat") else real(path)
+
+    names = [part.name for part in FolderSource(data).listing().parts]
+    monkeypatch.setattr(os, "scandir", failing)
+    listing = FolderSource(data).listing()
+    assert [part.name for part in listing.parts] == names
+    assert listing.left_out == [("cat", "cannot read: input/output error")]
+
+
+@pytest.mark.parametrize("pattern", ["sub/", "./sub/", "**/sub/"])
+def test_a_pattern_that_ends_with_a_slash_means_all_in_the_folder(tmp_path: Path, pattern: str) -> None:
+    """No name ends so: what was to be left out was sent."""
+    for name in ("a", "sub/b", "sub/deep/c", "subway"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    assert [part.name for part in FolderSource(tmp_path, exclude=[pattern]).listing().parts] == ["a", "subway"]
+    assert [part.name for part in FolderSource(tmp_path, include=[pattern]).listing().parts] == ["sub/b", "sub/deep/c"]
 
 
 def test_names_that_are_no_text_survive(tmp_path: Path) -> None:

@@ -52,6 +52,14 @@ def test_files_of_one_name_are_one_record(tmp_path: Path) -> None:
     assert first.name == f"{path}, sample 1"
 
 
+def test_an_archive_without_any_sample_is_an_error(tmp_path: Path) -> None:
+    """Files without an extension belong to no sample; if there are no others, nothing would be sent, without a word."""
+    path = archive(tmp_path / "a.tar", [("README", b"x"), ("data/0001", b"y"), ("data/.hidden", b"z")])
+    with pytest.raises(InputFileError, match=r"a\.tar: has no samples: 3 files without an extension"):
+        read(RowSource(path))
+    assert read(RowSource(archive(tmp_path / "b.tar", []))) == []
+
+
 def test_files_of_a_sample_are_its_fields(tmp_path: Path) -> None:
     """Key, value and label can be any file of the sample, or the name of the sample."""
     path = archive(tmp_path / "a.tar", FILES[:3])
