@@ -154,14 +154,20 @@ class RowSource:
         """See :meth:`Source.find_too_large`; also finds rows that cannot be sent."""
         if self._file is None:
             return
-        is_cut = self._wanted.needs_fields or not self._format.is_sent_as_read
         for part in parts:
-            if not is_cut and (part.size_bytes <= limit_bytes or not self._has_long_lines(part, limit_bytes)):
+            if not self._needs_reading(part, limit_bytes):
                 continue
             with suppress(UnfinishedRowError):  # named once the rows before it are sent
-                for block in self.blocks([WantedRecords(0, 0, part)]):
+                for block in self._read_blocks([WantedRecords(0, 0, part)]):
                     each_block()
-                    yield from _too_large(block, limit_bytes)
+                    if self._transform is None:  # of other records, the size is known only when they are sent
+                        yield from _too_large(block, limit_bytes)
+
+    def _needs_reading(self, part: Part, limit_bytes: int) -> bool:
+        """Whether a row may be too large, or one that cannot be sent."""
+        if self._wanted.needs_fields or not self._format.is_sent_as_read:
+            return True
+        return self._transform is None and part.size_bytes > limit_bytes and self._has_long_lines(part, limit_bytes)
 
     def _has_long_lines(self, part: Part, limit_bytes: int) -> bool:
         """Whether a line may exceed the limit; fast, because it only looks for one line break in every half of the
@@ -186,7 +192,7 @@ class RowSource:
         """See :meth:`Source.begins_with`."""
         try:
             # up to the first block after these rows, which comes only if they are unchanged
-            with closing(self.blocks([WantedRecords(0, 0, part, rows.rows, rows)])) as blocks:
+            with closing(self._read_blocks([WantedRecords(0, 0, part, rows.rows, rows)])) as blocks:
                 next(blocks, None)
         except ChangedRowsError:
             return False
@@ -196,6 +202,12 @@ class RowSource:
 
     def blocks(self, wanted: Iterable[WantedRecords]) -> Generator[Block, None, None]:
         """See :meth:`Source.blocks`; rows that are appended meanwhile are included."""
+        with closing(self._read_blocks(wanted)) as blocks:
+            for block in blocks:
+                yield block if self._transform is None else transform_block(block, self._transform)
+
+    def _read_blocks(self, wanted: Iterable[WantedRecords]) -> Generator[Block, None, None]:
+        """The blocks before their transform, which sees each row only once, when it is sent."""
         for each in wanted:
             with self._opened(each.part) as file:
                 sent = yield from self._blocks(each, file)
@@ -212,7 +224,7 @@ class RowSource:
                     continue
                 block, fault = self._block(left, wanted.first, read)
                 if block.values:
-                    yield block if self._transform is None else transform_block(block, self._transform)
+                    yield block
                 if fault is not None:
                     raise fault
         except UnfinishedRowError:

@@ -525,6 +525,33 @@ def test_rows_found_in_the_topic_are_compared_even_if_the_run_that_found_them_st
     assert bench.topic() == Counter(numbered(30).split())
 
 
+@pytest.mark.parametrize("kind", [RowSource, FolderSource])
+def test_a_transform_that_returns_something_else_each_time_is_continued_after_a_kill(
+    bench: Bench, tmp_path: Path, kind: Any
+) -> None:
+    """Images may be cropped at random, for example; that the source has not changed is known from its files."""
+    (tmp_path / "data").mkdir()
+    for row in range(30):
+        (tmp_path / "data" / f"{row:02}").write_bytes(b"%03d" % row)
+    (tmp_path / "a.txt").write_bytes(numbered(30))
+    random = Transform("random", lambda value, headers: (value + os.urandom(8), headers))
+    source = kind(tmp_path / ("data" if kind is FolderSource else "a.txt"), transform=random)
+    killed_after(bench, source, [*range(10), 20])
+    assert bench.run(source).sent == 19
+    assert Counter(value[:3] for value in bench.topic().elements()) == Counter(numbered(30).split())
+
+
+def test_rows_of_a_changed_file_are_compared_despite_a_transform(bench: Bench, tmp_path: Path) -> None:
+    """Its new time does not tell what has changed."""
+    path = tmp_path / "a.txt"
+    path.write_bytes(numbered(30))
+    same = Transform("same", lambda value, headers: (value, headers))
+    killed_after(bench, RowSource(path, transform=same), range(10))
+    path.write_bytes(numbered(31, r5=b"new"))
+    with pytest.raises(InputFileError, match="line 6: is not the row that was sent before"):
+        bench.run(RowSource(path, transform=same))
+
+
 def test_rows_found_in_the_topic_beyond_the_end_of_the_source_are_noticed(bench: Bench) -> None:
     """A source that became shorter since the killed run is not taken for complete."""
     killed_after(bench, text(numbered(30)), range(25))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.folder_source import FolderSource
 from kafkabal.sources.row_source import RowSource
+from kafkabal.sources.source_protocol import Headers, WantedRecords
 from kafkabal.sources.transform import Transform, load_transform
 from tests.unit.sources.records_of import records_of
 
@@ -100,3 +102,41 @@ def test_chunks_are_not_transformed(tmp_path: Path) -> None:
     """A transform is refused with chunks, which could not be joined again."""
     with pytest.raises(UsageError, match="--transform and --chunk"):
         FolderSource(tmp_path, chunk_bytes=5, transform=Transform("m:f", shout))
+
+
+def test_a_transform_sees_each_row_once(tmp_path: Path) -> None:
+    """It may count rows, or take long: neither the check of sizes nor that of earlier rows calls it."""
+    (tmp_path / "a.csv").write_bytes(b"a\n1\n2\n3\n")
+    seen: list[bytes] = []
+
+    def note(value: bytes, headers: Headers) -> tuple[bytes, Headers]:
+        seen.append(value)
+        return value * 1000, headers
+
+    source = RowSource(tmp_path / "a.csv", transform=Transform("m:f", note))
+    (part,) = source.listing().parts
+    assert list(source.find_too_large([part], 10, lambda: None)) == []
+    (block,) = source.blocks([WantedRecords(0, 0, part)])
+    assert block.rows is not None
+    assert source.begins_with(part, block.rows)
+    assert block.rows_before is not None
+    assert source.begins_with(part, block.rows_before(2))
+    assert seen == [b'{"a":"1"}', b'{"a":"2"}', b'{"a":"3"}']
+    (tmp_path / "a.csv").write_bytes(b"a\n1\n2,2\n")
+    (part,) = source.listing().parts
+    with pytest.raises(InputFileError, match="line 3: number of fields differs"):
+        list(source.find_too_large([part], 10, lambda: None))
+
+
+def test_a_file_that_no_memory_holds_is_left_out(tmp_path: Path) -> None:
+    """The size of what a transform returns is unknown before the file is read, which one of 5 TB cannot be."""
+    (tmp_path / "a").write_bytes(b"1")
+    (tmp_path / "b").touch()
+    os.truncate(tmp_path / "b", 5 << 40)
+    source = FolderSource(tmp_path, transform=load_transform(HERE))
+    wanted = [WantedRecords(number, number, part) for number, part in enumerate(source.listing().parts)]
+    blocks = list(source.blocks(wanted))
+    assert sum(len(block) for block in blocks) == 1
+    assert [why for block in blocks for _, why in block.failures] == [
+        "is larger than any record may be: 5,497,558,138,880 bytes"
+    ]
