@@ -102,10 +102,19 @@ class RemoteFolder:
             if is_web_page(self._url):
                 yield from walked_entries(self._linked, left_out)
             elif lists_all_at_once(self._files):
-                found = self._files.find(self._root, detail=True).items()
-                yield from ((self._name(path), info) for path, info in found if info.get("type") == "file")
+                yield from self._found(left_out)
             else:
                 yield from walked_entries(self._listed, left_out)
+
+    def _found(self, left_out: LeftOut) -> Iterator[Entry]:
+        for path, info in self._files.find(self._root, detail=True).items():
+            name = self._name(path)
+            if info.get("type") != "file":
+                continue
+            if name and not name.endswith("/"):
+                yield name, info
+            elif info.get("size"):  # an empty one only marks a folder, as consoles of object stores create them
+                left_out(escaped_name(name), "is named like a folder")
 
     def _listed(self, folder: str) -> Iterator[Entry]:
         path = f"{self._root}/{folder}"

@@ -196,6 +196,14 @@ def test_a_file_of_an_object_store_takes_two_requests(read_ahead: int) -> None:
         records_of(source, parts[0])
 
 
+def test_objects_that_mark_folders_are_no_files() -> None:
+    """Consoles of object stores create them; no library can read them, and each run ended as if a file had changed."""
+    object_store({"set/": b"", "set/a": b"1", "set/dir/": b"", "set/dir/b": b"2", "set/odd/": b"3"})
+    listing = FolderSource(RemoteFolder("objects://set")).listing()
+    assert [part.name for part in listing.parts] == ["a", "dir/b"]
+    assert listing.left_out == [("odd", "is named like a folder")]
+
+
 def test_a_large_file_of_an_object_store_is_not_asked_for_with_every_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of many chunks would take as many requests, each of which takes longer than to send the chunk."""
     monkeypatch.setattr(folder_source, "_WHOLE_BYTES", 1000)
