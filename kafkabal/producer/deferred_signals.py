@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import FrameType
 
 from kafkabal.sources import Headers
@@ -39,6 +40,29 @@ def signals_held_back() -> Iterator[None]:
             signal.signal(held, handler)
         for number, frame in came:
             handlers[signal.Signals(number)](number, frame)
+
+
+@contextmanager
+def signals_noted() -> Iterator[list[Callable[[], object]]]:
+    """Run each signal's handler at once, and give calls that run it again: the binding may hide what it raises."""
+    came: list[Callable[[], object]] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+    handlers = {number: handler for number in _ENDING if callable(handler := signal.getsignal(number))}
+
+    def note(number: int, frame: FrameType | None) -> None:
+        handle = partial(handlers[signal.Signals(number)], number, frame)
+        came.append(handle)
+        handle()
+
+    for noted in handlers:
+        signal.signal(noted, note)
+    try:
+        yield came
+    finally:
+        for noted, handler in handlers.items():
+            signal.signal(noted, handler)
 
 
 def hides_a_signal(error: Exception, headers: Headers) -> bool:

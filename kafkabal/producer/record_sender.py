@@ -23,7 +23,7 @@ from confluent_kafka import KafkaError, KafkaException, Message
 from kafkabal.config import DEFAULT_REFRESH_S, ClientSetting
 from kafkabal.errors import OperationError, PartialFailureError
 from kafkabal.model import I64
-from kafkabal.producer.deferred_signals import hides_a_signal, signals_held_back
+from kafkabal.producer.deferred_signals import hides_a_signal, signals_held_back, signals_noted
 from kafkabal.producer.librdkafka_errors import error_of
 from kafkabal.producer.record_handover import (
     DeliveryCallback,
@@ -204,16 +204,17 @@ class RecordSender:
         reports = ReportsByPartition(lambda partition: self._partition_report(router, flight.of_partition(partition)))
         handover = RecordHandover(self._produce, self.topic, values, keys, headers)
         try:
-            for partition, count in runs_of_one_partition(partitions):
-                report, left, has_room = reports[partition], count, False
-                while left := left - (taken := handover.hand_over(partition, left, report)):
-                    if has_room and not taken:
-                        raise OperationError(
-                            f"{name_of(handover.handed_over)}: larger than the whole queue of the client",
-                            hint="raise queue.buffering.max.kbytes",
-                        )
-                    self.poll(_FULL_QUEUE_POLL_S)
-                    has_room = not len(self._client)
+            with signals_noted() as came:
+                for partition, count in runs_of_one_partition(partitions):
+                    report, left, has_room = reports[partition], count, False
+                    while left := left - (taken := handover.hand_over(partition, left, report)):
+                        if has_room and not taken:
+                            raise OperationError(
+                                f"{name_of(handover.handed_over)}: larger than the whole queue of the client",
+                                hint="raise queue.buffering.max.kbytes",
+                            )
+                        self.poll(_FULL_QUEUE_POLL_S)
+                        has_room = not len(self._client)
         except Exception as error:
             at = handover.handed_over
             self._close_flight(router, flight, at, sizes)
@@ -221,6 +222,8 @@ class RecordSender:
                 refused = error_of(error.args[0], self.topic)
                 raise type(refused)(f"{name_of(at)}: {refused.message}", hint=refused.hint) from error
             if headers and hides_a_signal(error, headers[at]):
+                for handle in came:
+                    handle()
                 raise KeyboardInterrupt from error
             raise
         except BaseException:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import signal
 from collections import Counter
+from contextlib import suppress
 from threading import Event, Timer, current_thread
 from time import monotonic
 from typing import Any, ClassVar
@@ -200,6 +201,32 @@ def test_a_signal_while_encoding_headers_is_raised(mock_cluster: MockCluster) ->
         with pytest.raises(KeyboardInterrupt):
             send(producer, b"x", headers=[("a", b"")])
         assert producer.deliveries.handed_over == 0
+
+
+def test_a_termination_while_encoding_headers_is_told_from_an_interrupt(mock_cluster: MockCluster) -> None:
+    """The exit code depends on which signal it was; the binding hides what its handler raised."""
+
+    class TerminatedError(KeyboardInterrupt):
+        """What the handler of SIGTERM raises."""
+
+    def terminate(*_: object) -> None:
+        raise TerminatedError
+
+    def hiding(*_: object) -> None:
+        with suppress(TerminatedError):
+            signal.raise_signal(signal.SIGTERM)
+        raise TypeError("expected header key to be unicode string")
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        with RecordSender(mock_cluster, TOPIC, Fixed(1), mock_cluster.client) as producer:
+            producer._produce = hiding
+            with pytest.raises(TerminatedError):
+                send(producer, b"x", headers=[("a", b"")])
+            assert producer.deliveries.handed_over == 0
+        assert signal.getsignal(signal.SIGTERM) is terminate
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class Unprintable:
