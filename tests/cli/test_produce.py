@@ -53,11 +53,20 @@ def test_what_a_run_writes_is_not_sent(tmp_path: Path) -> None:
 
 def test_a_row_that_is_not_complete_is_an_error_of_its_own() -> None:
     """Exit code 0 would mean that all of the file is in the topic; the hint says when to go on."""
+    outcome = SendOutcome(sent=5, unfinished="a.csv, line 7: the file ends within this row")
     with pytest.raises(PartialFailureError) as caught:
-        _expect_complete(SendOutcome(sent=5, unfinished="a.csv, line 7: the file ends within this row"))
+        _expect_complete(outcome, is_remembered=True)
     assert caught.value.message == "a.csv, line 7: the file ends within this row; 5 records sent"
     assert caught.value.hint == "run the same command again once the row is complete"
     assert caught.value.exit_code == 1
+
+
+def test_without_a_manifest_no_hint_offers_to_send_the_rest() -> None:
+    """The same command would send all records again."""
+    for outcome in (SendOutcome(unfinished="a.csv, line 7: …"), SendOutcome(failures=[("a", "is a socket")])):
+        with pytest.raises(PartialFailureError) as caught:
+            _expect_complete(outcome, is_remembered=False)
+        assert caught.value.hint == "without a manifest, the same command sends everything again"
 
 
 @pytest.mark.parametrize(

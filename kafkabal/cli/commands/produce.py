@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kafkabal.sources import FileStore, RemoteFile, Source, Transform
 
 _STDIN = "-"
+_SENDS_ALL_HINT = "without a manifest, the same command sends everything again"
 _ID_BITS = 64
 """Two runs of all time get the same id with a chance of one in 10^19."""
 
@@ -125,12 +126,17 @@ def _produce(
 
         written.update(delivery.outcome.sent, sum(delivery.outcome.bytes_by_partition.values()))
         show_report(production_report(delivery.outcome, delivery.view), output, context)
-        _expect_complete(delivery.outcome)
+        _expect_complete(delivery.outcome, is_remembered=order.manifest_path is not None)
     return ExitCode.DONE
 
 
-def _expect_complete(outcome: "SendOutcome") -> None:
-    """Refuse options under which exit code 0 would not mean that every record is in the topic.
+def _expect_complete(outcome: "SendOutcome", *, is_remembered: bool) -> None:
+    """Check that every record is in the topic, which is what exit code 0 means.
+
+    Parameters
+    ----------
+    is_remembered
+        Whether the same command would send only the rest.
 
     Raises
     ------
@@ -142,7 +148,7 @@ def _expect_complete(outcome: "SendOutcome") -> None:
     if outcome.unfinished:
         raise PartialFailureError(
             f"{outcome.unfinished}; {counted_noun(outcome.sent, 'record')} sent",
-            hint="run the same command again once the row is complete",
+            hint="run the same command again once the row is complete" if is_remembered else _SENDS_ALL_HINT,
         )
     changed = [(name, "changed since it was sent; the topic holds the earlier version") for name in outcome.changed]
     what = []
@@ -150,12 +156,11 @@ def _expect_complete(outcome: "SendOutcome") -> None:
         what.append(f"{counted_noun(len(outcome.failures), 'file')} not sent")
     if changed:
         what.append(f"{counted_noun(len(changed), 'file')} changed since sending")
+    again = "run the same command again once they can be read, or leave them out with --exclude"
     raise PartialFailureError(
         f"{' and '.join(what)}; {counted_noun(outcome.sent, 'record')} sent",
         [*outcome.failures, *changed],
-        hint="add --resend to send the changed files again"
-        if changed
-        else "run the same command again once they can be read, or leave them out with --exclude",
+        hint="add --resend to send the changed files again" if changed else again if is_remembered else _SENDS_ALL_HINT,
     )
 
 
