@@ -45,18 +45,24 @@ def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_java_picks_what_python_picks(jar: Path, tmp_path: Path) -> None:
-    """For the strides and keys in the file of test vectors, every result is the known one; weights may be valid for
-    longer than an int has milliseconds."""
+def run_check(jar: Path, scratch: Path, check: str, *files: Path) -> list[str]:
+    """The words that a Java program of this folder prints about some files."""
     class_path = ":".join(map(str, (jar, *ensure_client_jars(default_cache()))))
     java, source = str(java_binary()), str(HERE / "java" / "kafkabal" / "routing")
     compiler = str(ensure_java_compiler(default_cache()))
     subprocess.run(
-        [java, "-jar", compiler, "-17", "-nowarn", "-cp", class_path, "-d", str(tmp_path), source],
+        [java, "-jar", compiler, "-17", "-nowarn", "-cp", class_path, "-d", str(scratch), source],
         check=True,
         timeout=60,
     )
-    record = WeightRecord(
+    run = [java, "-Xmx256m", "-cp", f"{class_path}:{scratch}", f"kafkabal.routing.{check}", *map(str, files)]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout.splitlines()
+
+
+def record_of(leader: int) -> WeightRecord:
+    """A record of one partition and one broker."""
+    return WeightRecord(
         topic="t",
         published_at="",
         publisher="",
@@ -65,16 +71,36 @@ def test_java_picks_what_python_picks(jar: Path, tmp_path: Path) -> None:
         slot_bytes=1,
         slot_part=None,
         brokers=[1],
-        leaders=[0],
+        leaders=[leader],
         weights=[1.0],
     )
-    (tmp_path / "record.json").write_bytes(record.to_json())
-    files = (str(VECTORS), str(tmp_path / "record.json"))
-    run = [java, "-cp", f"{class_path}:{tmp_path}", "kafkabal.routing.StrideCheck", *files]
-    done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True)
-    answers, known, valid_ms = map(int, done.stdout.split())
+
+
+def test_java_picks_what_python_picks(jar: Path, tmp_path: Path) -> None:
+    """For the strides and keys in the file of test vectors, every result is the known one; weights may be valid for
+    longer than an int has milliseconds."""
+    file = tmp_path / "record.json"
+    file.write_bytes(record_of(0).to_json())
+    (line,) = run_check(jar, tmp_path, "StrideCheck", VECTORS, file)
+    answers, known, valid_ms = map(int, line.split())
     assert answers == known > 5000
-    assert valid_ms == record.valid_ms
+    assert valid_ms == record_of(0).valid_ms
+
+
+def test_a_corrupt_record_breaks_no_producer(jar: Path, tmp_path: Path) -> None:
+    """Leaders that are not in the list of brokers and a record of any size are refused; without a broker that responds
+    only the first topic's first record waits."""
+    values = [
+        record_of(0).to_json(),
+        record_of(2_000_000_000).to_json(),
+        record_of(10**18).to_json(),
+        record_of(0).to_json().replace(b'"leaders":[0]', b'"leaders":[0.5]'),
+        b'{"weights":[0' + 20_000_000 * b",0" + b"]}",
+    ]
+    files = [tmp_path / f"{i}.json" for i in range(len(values))]
+    for file, value in zip(files, values, strict=True):
+        file.write_bytes(value)
+    assert run_check(jar, tmp_path, "RecordCheck", *files) == ["used", *4 * ["refused"], "1"]
 
 
 def test_one_jar_for_all_clients(jar: Path, tmp_path: Path) -> None:

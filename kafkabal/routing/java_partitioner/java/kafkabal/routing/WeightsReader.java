@@ -46,10 +46,13 @@ final class WeightsReader extends Thread {
         return byTopic.get(topic);
     }
 
-    /** Waits until everything published so far was read, or reading failed. */
+    /** Waits until everything published so far was read, or reading failed; after the first timeout no longer. */
     void awaitFirst(long timeoutMs) {
         try {
-            caughtUp.await(timeoutMs, TimeUnit.MILLISECONDS);
+            if (!caughtUp.await(timeoutMs, TimeUnit.MILLISECONDS)) {
+                // otherwise the first record of each topic would wait while the cluster does not respond
+                caughtUp.countDown();
+            }
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
         }
@@ -78,8 +81,9 @@ final class WeightsReader extends Thread {
                 }
             } catch (WakeupException | InterruptException e) {
                 LOG.debug("The reader of weights was stopped");
-            } catch (RuntimeException e) {
-                note(String.valueOf(e.getMessage()));
+            } catch (RuntimeException | Error e) {
+                // without this thread, records would not follow weights until the producer is restarted
+                note(String.valueOf(e));
             } finally {
                 close();
             }
