@@ -163,18 +163,25 @@ def test_leaders_move_to_brokers_with_low_measured_load(make_sandbox: MakeSandbo
 
 
 def test_a_full_queue_drops_and_never_blocks(plugin: Path, compiler: Path, tmp_path: Path) -> None:
-    """Two hundred thousand pushes without a broker to forward to all return, and drops are counted."""
+    """Two hundred thousand pushes without a broker to forward to all return, drops are counted, and failures logged
+    once."""
     jars = [plugin, *ensure_jars(VERSION, default_cache())]
     class_path = ":".join(map(str, jars))
     java, source = str(java_binary()), Path(__file__).parent / "java" / "kafkabal" / "telemetry"
     compiled = ["-jar", str(compiler), "-17", "-nowarn", "-cp", class_path, "-d", str(tmp_path), str(source)]
     subprocess.run([java, *compiled], check=True, timeout=60)
-    run = [java, "-cp", f"{class_path}:{tmp_path}", "kafkabal.telemetry.ForwarderCheck"]
+    logging = "-Dorg.apache.logging.log4j.level=WARN"
+    run = [java, logging, "-cp", f"{class_path}:{tmp_path}", "kafkabal.telemetry.ForwarderCheck"]
     done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True)
     counters = json.loads(done.stdout.splitlines()[-1])
     assert counters["received"] == 200_000
     assert 190_000 < counters["dropped"] < 200_000
     assert counters["failed"] == 2  # no producer can be made: the sender tries again, also after a client without an id
+    assert counters["ended"], done.stdout
+    said = done.stdout.split("Telemetry of clients cannot be written to topic __kafkabal_telemetry")
+    assert len(said) == 3, done.stdout  # a topic that is not there, and a producer that cannot be made
+    assert "TimeoutException" in said[1]
+    assert "Invalid url" in said[2]
 
 
 def test_the_plugin_is_the_same_bytes_each_time(plugin: Path, compiler: Path, tmp_path: Path) -> None:

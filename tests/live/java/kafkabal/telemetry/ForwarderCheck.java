@@ -4,6 +4,7 @@ import java.lang.management.ManagementFactory;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 import javax.management.MBeanServer;
 import javax.management.ObjectName;
@@ -33,10 +34,25 @@ public final class ForwarderCheck {
         MBeanServer server = ManagementFactory.getPlatformMBeanServer();
         Object received = server.getAttribute(name, "Received");
         Object dropped = server.getAttribute(name, "Dropped");
-        forwarder.close();
-        System.out.println(
-            "{\"received\":" + received + ",\"dropped\":" + dropped + ",\"failed\":" + failedWithoutProducer() + "}");
+        // the first one waits for the topic until max.block.ms, and the next one for as long
+        while (server.getAttribute(name, "Failed").equals(0L)) {
+            Thread.sleep(50);
+        }
+        boolean hasEnded = endsQuietly(forwarder);
+        System.out.println("{\"received\":" + received + ",\"dropped\":" + dropped + ",\"ended\":" + hasEnded
+            + ",\"failed\":" + failedWithoutProducer() + "}");
         Runtime.getRuntime().halt(0);
+    }
+
+    /** Whether the sender ends without an exception when it is closed while it waits for Kafka. */
+    private static boolean endsQuietly(TelemetryForwarder forwarder) throws Exception {
+        AtomicBoolean isQuiet = new AtomicBoolean(true);
+        Thread sender = Thread.getAllStackTraces().keySet().stream()
+            .filter(thread -> thread.getName().equals("kafkabal-telemetry-sender")).findFirst().orElseThrow();
+        sender.setUncaughtExceptionHandler((thread, error) -> isQuiet.set(false));
+        forwarder.close();
+        sender.join(10_000);
+        return isQuiet.get() && !sender.isAlive();
     }
 
     /** How many of two payloads, the first of a client without an id, count as failed while no producer can be made. */

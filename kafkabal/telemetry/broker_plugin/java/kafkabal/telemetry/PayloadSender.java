@@ -3,6 +3,7 @@ package kafkabal.telemetry;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.concurrent.TimeUnit;
 
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -17,6 +18,7 @@ final class PayloadSender extends Thread {
     private static final Logger LOG = LoggerFactory.getLogger(PayloadSender.class);
     private static final long POLL_MS = 1000;
     private static final Duration CLOSING = Duration.ofSeconds(2);
+    private static final long BETWEEN_WARNINGS_NANOS = TimeUnit.MINUTES.toNanos(10);
 
     private final PayloadQueue queue;
     private final ForwarderSettings settings;
@@ -24,6 +26,7 @@ final class PayloadSender extends Thread {
     private final byte[] broker;
     private KafkaProducer<String, ByteBuffer> producer;
     private boolean hasWarned;
+    private long warnedNanos;
     private volatile boolean running = true;
 
     PayloadSender(PayloadQueue queue, ForwarderSettings settings, ForwarderCounters counters) {
@@ -53,6 +56,8 @@ final class PayloadSender extends Thread {
             LOG.debug("The telemetry sender was interrupted");
         } finally {
             if (producer != null) {
+                // a producer that is interrupted while it closes logs an error, throws, and leaves its thread behind
+                interrupted();
                 producer.close(CLOSING);
             }
         }
@@ -80,15 +85,23 @@ final class PayloadSender extends Thread {
                 if (error == null) {
                     counters.forwarded.increment();
                 } else {
-                    counters.failed.increment();
+                    fail(error);
                 }
             });
         } catch (RuntimeException e) {
-            counters.failed.increment();
-            if (!hasWarned) {
-                LOG.warn("Telemetry of clients cannot be forwarded; later failures are only counted", e);
-            }
+            fail(e);
+        }
+    }
+
+    /** Counts every failure, and logs one in a while. Called by the producer's thread, too. */
+    private synchronized void fail(Exception error) {
+        counters.failed.increment();
+        long nowNanos = System.nanoTime();
+        if (running && (!hasWarned || nowNanos - warnedNanos >= BETWEEN_WARNINGS_NANOS)) {
             hasWarned = true;
+            warnedNanos = nowNanos;
+            LOG.warn("Telemetry of clients cannot be written to topic {}; failures of the next ten minutes are only counted",
+                settings.topic(), error);
         }
     }
 }
