@@ -49,8 +49,7 @@ class TopicIntake(ClosingContext):
         """Number of payloads processed."""
         self.malformed = 0
         """Number of messages that are not metrics payloads."""
-        self.problem = ""
-        """Why a partition could last not be read; empty if all could."""
+        self._problems: dict[int | None, str] = {}
         self._table = table
         require_extra()
         own = {"group.id": "kafkabal", "enable.auto.commit": False, "enable.metrics.push": False}
@@ -63,6 +62,11 @@ class TopicIntake(ClosingContext):
         self._stop = Event()
         self._thread = Thread(target=self._run, name="kafkabal-telemetry", daemon=True)
         self._thread.start()
+
+    @property
+    def problem(self) -> str:
+        """Why a partition cannot be read; empty if all can, as far as is known."""
+        return next(iter(self._problems.copy().values()), "")
 
     def close(self) -> None:
         """Stop reading."""
@@ -92,9 +96,11 @@ class TopicIntake(ClosingContext):
         while not self._stop.is_set():
             for message in self._consumer.consume(_MESSAGES_A_POLL, _POLL_S):
                 if (error := message.error()) is None:
+                    # what was missed meanwhile is read now
+                    self._problems.pop(message.partition(), None)
                     self._take(message)
                 else:
-                    self.problem = error.str()
+                    self._problems[message.partition()] = error.str()
 
     def _take(self, message: Message) -> None:
         try:

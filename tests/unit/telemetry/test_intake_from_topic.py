@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import monotonic, sleep
 from types import SimpleNamespace
 from typing import Any
 
@@ -44,3 +45,46 @@ def test_a_topic_that_may_not_be_described_is_not_called_unknown(
     with pytest.raises(expected, match=message):
         TopicIntake({}, "t", LatencyTable(max_age_s=60, clock=lambda: 0.0), since_ms=0)
     assert closed == [True]
+
+
+def message(partition: int, error: KafkaError | None = None) -> Any:
+    """A message of librdkafka: an empty payload, or an error."""
+    return SimpleNamespace(error=lambda: error, partition=lambda: partition, key=lambda: b"c", value=lambda: b"")
+
+
+def test_a_problem_is_over_once_its_partition_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error lasts until its own partition is read again, whatever other partitions give."""
+    denied = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+    polls = [[message(0, denied), message(1)], [message(0)]]
+    intakes: list[TopicIntake] = []
+    problems: list[str] = []
+
+    class Consumer:
+        def __init__(self, config: Any) -> None:
+            pass
+
+        def list_topics(self, topic: str, timeout: float) -> Any:
+            return SimpleNamespace(topics={topic: SimpleNamespace(partitions={0: None, 1: None}, error=None)})
+
+        def offsets_for_times(self, times: Any, timeout: float) -> Any:
+            return times
+
+        def assign(self, positions: Any) -> None:
+            pass
+
+        def consume(self, messages: int, timeout_s: float) -> list[Any]:
+            while not intakes:
+                sleep(0.001)
+            problems.append(intakes[0].problem)
+            return polls.pop(0) if polls else []
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(intake_from_topic, "Consumer", Consumer)
+    with TopicIntake({}, "t", LatencyTable(max_age_s=60, clock=lambda: 0.0), since_ms=0) as intake:
+        intakes.append(intake)
+        end_s = monotonic() + 10
+        while len(problems) < 3 and monotonic() < end_s:
+            sleep(0.001)
+    assert problems[:3] == ["", denied.str(), ""]
