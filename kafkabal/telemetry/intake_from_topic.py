@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from threading import Event, Thread
 from typing import Final
 
@@ -33,6 +33,8 @@ class TopicIntake(ClosingContext):
         Configuration of librdkafka; the reader itself pushes no metrics.
     since_ms
         Payloads forwarded before this time, in milliseconds since the epoch, are skipped.
+    on_problem
+        Called with the reason, in the reading thread, when a partition cannot be read although all could before.
 
     Raises
     ------
@@ -44,12 +46,22 @@ class TopicIntake(ClosingContext):
         If no broker responds.
     """
 
-    def __init__(self, client: Mapping[str, ClientSetting], topic: str, table: PushReceiver, *, since_ms: int) -> None:
+    def __init__(
+        self,
+        client: Mapping[str, ClientSetting],
+        topic: str,
+        table: PushReceiver,
+        *,
+        since_ms: int,
+        on_problem: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self.payloads = 0
         """Number of payloads processed."""
         self.malformed = 0
         """Number of messages that are not metrics payloads."""
-        self._problems: dict[int | None, str] = {}
+        self._unreadable: set[int | None] = set()
+        """Partitions that could not be read the last time."""
+        self._on_problem = on_problem
         self._table = table
         require_extra()
         own = {"group.id": "kafkabal", "enable.auto.commit": False, "enable.metrics.push": False}
@@ -62,11 +74,6 @@ class TopicIntake(ClosingContext):
         self._stop = Event()
         self._thread = Thread(target=self._run, name="kafkabal-telemetry", daemon=True)
         self._thread.start()
-
-    @property
-    def problem(self) -> str:
-        """Why a partition cannot be read; empty if all can, as far as is known."""
-        return next(iter(self._problems.copy().values()), "")
 
     def close(self) -> None:
         """Stop reading."""
@@ -96,11 +103,16 @@ class TopicIntake(ClosingContext):
         while not self._stop.is_set():
             for message in self._consumer.consume(_MESSAGES_A_POLL, _POLL_S):
                 if (error := message.error()) is None:
-                    # what was missed meanwhile is read now
-                    self._problems.pop(message.partition(), None)
+                    # what was missed meanwhile is read now; errors of no partition are over, too
+                    self._unreadable -= {message.partition(), None}
                     self._take(message)
                 else:
-                    self._problems[message.partition()] = error.str()
+                    self._note(message.partition(), error.str())
+
+    def _note(self, partition: int | None, reason: str) -> None:
+        if not self._unreadable:
+            self._on_problem(reason)
+        self._unreadable.add(partition)
 
     def _take(self, message: Message) -> None:
         try:

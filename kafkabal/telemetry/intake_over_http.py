@@ -59,9 +59,6 @@ class HttpIntake(ClosingContext):
         If it cannot listen on the address, or the extra ``telemetry`` is not installed.
     """
 
-    problem: Final = ""
-    """Why something could not be received: never known, since a client that cannot post is not seen."""
-
     def __init__(self, table: PushReceiver, *, host: str = "127.0.0.1", port: int = DEFAULT_PORT) -> None:
         require_extra()
         try:

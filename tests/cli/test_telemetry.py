@@ -4,10 +4,12 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from kafkabal.cli.framework.telemetry_intake import open_topic_intake
+from kafkabal.config import ConnectionSettings
 from kafkabal.errors import ExitCode
 
 
@@ -29,16 +31,30 @@ def test_posted_metrics_are_shown_without_a_cluster(run_cli: Callable[..., Any])
     assert (refused.code, "no cluster given" in refused.err) == (ExitCode.USAGE, True)
 
 
-def test_what_cannot_be_read_is_reported(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Foreign payloads, and partitions that may not be read, are warnings, not passed over in silence."""
-    intake = SimpleNamespace(payloads=1, malformed=2, problem="Broker: Topic authorization failed")
+def test_what_cannot_be_decoded_is_reported(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Foreign payloads are a warning, not passed over in silence."""
+    intake = SimpleNamespace(payloads=1, malformed=2)
     monkeypatch.setattr("kafkabal.cli.commands.telemetry.open_http_intake", lambda *_: nullcontext(intake))
 
     shown = run_cli("telemetry", "show", "--listen", "0", "--for", "1ms")
 
     assert shown.code == ExitCode.DONE
     assert "2 payloads ignored: not OTLP metrics" in shown.err
-    assert "part of the topic could not be read: Broker: Topic authorization failed" in shown.err
+
+
+def test_a_topic_that_cannot_be_read_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, by every command with telemetry from the topic: without it, latencies would become unknown silently."""
+    warnings: list[str] = []
+    context: Any = SimpleNamespace(warn=warnings.append, wall_clock=lambda: 0.0)
+    monkeypatch.setattr("kafkabal.cli.framework.cluster_access.await_broker", lambda *_: None)
+
+    def intake(*_: Any, on_problem: Callable[[str], None], **__: Any) -> None:
+        on_problem("Broker: Topic authorization failed")
+
+    monkeypatch.setattr("kafkabal.telemetry.TopicIntake", intake)
+    settings = ConnectionSettings(bootstrap_servers=("127.0.0.1:1",))
+    open_topic_intake(cast("Any", None), settings, None, cast("Any", None), context, before_s=1.0)
+    assert warnings == ["part of topic __kafkabal_telemetry cannot be read: Broker: Topic authorization failed"]
 
 
 @pytest.mark.parametrize(("command", "found"), [("latency", '"broker": 6'), ("errors", '"pushes": 0')])

@@ -349,11 +349,9 @@ def _collect(collecting: CollectOptions, context: CommandContext) -> None:
 
 
 def _payloads(intake: "HttpIntake | TopicIntake", context: CommandContext) -> int:
-    """The number of pushes that an intake has collected; warns of those that it could not read."""
+    """The number of pushes that an intake has collected; warns of those that it could not decode."""
     if intake.malformed:
         context.warn(f"{counted_noun(intake.malformed, 'payload')} ignored: not OTLP metrics")
-    if intake.problem:
-        context.warn(f"part of the topic could not be read: {intake.problem}")
     return intake.payloads
 
 

@@ -72,4 +72,9 @@ def open_topic_intake(
 
     client = {**librdkafka_settings(connection), "log_level": 2}
     since_ms = round((context.wall_clock() - before_s) * 1000)
-    return TopicIntake(client, topic or TELEMETRY_TOPIC, table, since_ms=since_ms)
+    name = topic or TELEMETRY_TOPIC
+
+    def warn(reason: str) -> None:
+        context.warn(f"part of topic {name} cannot be read: {reason}")
+
+    return TopicIntake(client, name, table, since_ms=since_ms, on_problem=warn)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from time import monotonic, sleep
+from threading import Event
 from types import SimpleNamespace
 from typing import Any
 
@@ -52,12 +52,12 @@ def message(partition: int, error: KafkaError | None = None) -> Any:
     return SimpleNamespace(error=lambda: error, partition=lambda: partition, key=lambda: b"c", value=lambda: b"")
 
 
-def test_a_problem_is_over_once_its_partition_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error lasts until its own partition is read again, whatever other partitions give."""
+def test_a_problem_is_told_once_until_its_partition_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error lasts until its own partition is read again, whatever other partitions give; then it is told again."""
     denied = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
-    polls = [[message(0, denied), message(1)], [message(0)]]
-    intakes: list[TopicIntake] = []
-    problems: list[str] = []
+    polls = [[message(0, denied), message(1)], [message(0, denied)], [message(0)], [message(0, denied)]]
+    told_at_poll: list[int] = []
+    done = Event()
 
     class Consumer:
         def __init__(self, config: Any) -> None:
@@ -73,18 +73,16 @@ def test_a_problem_is_over_once_its_partition_can_be_read(monkeypatch: pytest.Mo
             pass
 
         def consume(self, messages: int, timeout_s: float) -> list[Any]:
-            while not intakes:
-                sleep(0.001)
-            problems.append(intakes[0].problem)
-            return polls.pop(0) if polls else []
+            if not polls:
+                done.set()
+                return []
+            return polls.pop(0)
 
         def close(self) -> None:
             pass
 
     monkeypatch.setattr(intake_from_topic, "Consumer", Consumer)
-    with TopicIntake({}, "t", LatencyTable(max_age_s=60, clock=lambda: 0.0), since_ms=0) as intake:
-        intakes.append(intake)
-        end_s = monotonic() + 10
-        while len(problems) < 3 and monotonic() < end_s:
-            sleep(0.001)
-    assert problems[:3] == ["", denied.str(), ""]
+    table = LatencyTable(max_age_s=60, clock=lambda: 0.0)
+    with TopicIntake({}, "t", table, since_ms=0, on_problem=lambda _: told_at_poll.append(4 - len(polls))):
+        assert done.wait(10)
+    assert told_at_poll == [1, 4]
