@@ -65,9 +65,10 @@ class Written:
 class Bench:
     """One sandbox, the jar, and one topic per run."""
 
-    def __init__(self, sandbox: Sandbox, folder: Path) -> None:
+    def __init__(self, sandbox: Sandbox, folder: Path, refresh: str) -> None:
         self._sandbox = sandbox
         self._folder = folder
+        self._refresh = refresh
         self._jar = folder / "kafkabal-routing.jar"
         build_jar(self._jar)
         servers = tuple(sandbox.bootstrap_servers.split(","))
@@ -83,7 +84,7 @@ class Bench:
         leaders = [*self._brokers, *self._brokers[:_EXTRA]]
         self._cluster.create_topics([NewTopic(name=topic, assignment=tuple((b,) for b in leaders))])
         try:
-            with nullcontext() if way is Way.KAFKAS else published(self._sandbox, topic):
+            with nullcontext() if way is Way.KAFKAS else published(self._sandbox, topic, self._refresh):
                 settings = (BY_WEIGHTS,) if way is Way.JAR else ()
                 per_s, p50_ms, p99_ms = self._write(version, topic, load, settings)
             return Written(per_s, p50_ms, p99_ms, max_over_mean(self._cluster, topic))
@@ -118,7 +119,7 @@ def main() -> int:
         tempfile.TemporaryDirectory() as folder,
         up(SandboxSpec(brokers=_BROKERS, racks=0), "java-partitioner") as sandbox,
     ):
-        bench = Bench(sandbox, Path(folder))
+        bench = Bench(sandbox, Path(folder), options.refresh)
         print(
             "| client | records | max/mean, Kafka's | max/mean, jar | p50 jar / Kafka's | p99 | throughput "
             "| p50 jar / Kafka's beside the publisher | p99 | throughput |"
@@ -157,6 +158,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--records", type=int, default=400_000)
     parser.add_argument("--per-s", type=int, default=10_000, help="rate of the third load")
+    parser.add_argument("--refresh", default="5s", help="how often weights are published")
     parser.add_argument("--clients", nargs="+", default=list(_CLIENTS))
     return parser.parse_args()
 

@@ -59,9 +59,9 @@ def kafkabal_command(sandbox: Sandbox, *words: str) -> list[str]:
 
 
 @contextmanager
-def published(sandbox: Sandbox, topic: str) -> Iterator[None]:
-    """Publish the weights of a topic every second, from when the first are published until the block ends."""
-    command = kafkabal_command(sandbox, "route", topic, "--publish", "--refresh", "1s", "-o", "jsonl")
+def published(sandbox: Sandbox, topic: str, refresh: str = "1s") -> Iterator[None]:
+    """Publish the weights of a topic again and again, from when the first are published until the block ends."""
+    command = kafkabal_command(sandbox, "route", topic, "--publish", "--refresh", refresh, "-o", "jsonl")
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as publisher:
         try:
             assert publisher.stdout is not None
