@@ -4,11 +4,11 @@
 
     python -m benchmarks.java_partitioner --rounds 5
 
-Four real brokers, six partitions (one per broker and a second one on two), replication factor 1: the unbalanced topic
-of experiment 1. Each round writes the same records three times: with Kafka's partitioner, with the same while
-``kafkabal route --publish`` runs beside it, and with ``kafkabal-routing.jar`` beside that command. The
-second one shows what the command costs on a machine that it shares with brokers and client. Bytes are those of the
-brokers' log dirs.
+Four real brokers, six partitions (one per broker and a second one on two; with ``--extra 0`` only four), replication
+factor 1: the unbalanced topic of experiment 1. Each round writes the same records three times: with Kafka's
+partitioner, with the same while ``kafkabal route --publish`` runs beside it, and with ``kafkabal-routing.jar`` beside
+that command. The second one shows what the command costs on a machine that it shares with brokers and client. Bytes are
+those of the brokers' log dirs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from kafkabal.sandbox import Sandbox, SandboxSpec, up
 from tools.java_producer_perf import BY_WEIGHTS, UNLIMITED, Load, build_jar, max_over_mean, published, write
 
 _CLIENTS = ("3.9.2", "4.1.2", "4.4.0")
-_BROKERS, _EXTRA = 4, 2
+_BROKERS = 4
 _STATED = re.compile(r"([\d.]+) records/sec .*?(\d+) ms 50th, \d+ ms 95th, (\d+) ms 99th")
 _GONE_S = 30.0
 _LEAST_MS = 0.5
@@ -65,10 +65,11 @@ class Written:
 class Bench:
     """One sandbox, the jar, and one topic per run."""
 
-    def __init__(self, sandbox: Sandbox, folder: Path, refresh: str) -> None:
+    def __init__(self, sandbox: Sandbox, folder: Path, refresh: str, extra: int) -> None:
         self._sandbox = sandbox
         self._folder = folder
         self._refresh = refresh
+        self._extra = extra
         self._jar = folder / "kafkabal-routing.jar"
         build_jar(self._jar)
         servers = tuple(sandbox.bootstrap_servers.split(","))
@@ -81,7 +82,7 @@ class Bench:
         """Write to a new topic."""
         self._runs += 1
         topic = f"perf-{self._runs}"
-        leaders = [*self._brokers, *self._brokers[:_EXTRA]]
+        leaders = [*self._brokers, *self._brokers[: self._extra]]
         self._cluster.create_topics([NewTopic(name=topic, assignment=tuple((b,) for b in leaders))])
         try:
             with nullcontext() if way is Way.KAFKAS else published(self._sandbox, topic, self._refresh):
@@ -119,7 +120,7 @@ def main() -> int:
         tempfile.TemporaryDirectory() as folder,
         up(SandboxSpec(brokers=_BROKERS, racks=0), "java-partitioner") as sandbox,
     ):
-        bench = Bench(sandbox, Path(folder), options.refresh)
+        bench = Bench(sandbox, Path(folder), options.refresh, options.extra)
         print(
             "| client | records | max/mean, Kafka's | max/mean, jar | p50 jar / Kafka's | p99 | throughput "
             "| p50 jar / Kafka's beside the publisher | p99 | throughput |"
@@ -159,6 +160,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--records", type=int, default=400_000)
     parser.add_argument("--per-s", type=int, default=10_000, help="rate of the third load")
     parser.add_argument("--refresh", default="5s", help="how often weights are published")
+    parser.add_argument("--extra", type=int, default=2, help="brokers that lead a second partition")
     parser.add_argument("--clients", nargs="+", default=list(_CLIENTS))
     return parser.parse_args()
 

@@ -178,11 +178,13 @@ def main() -> None:
     options.add_argument("--pairs", type=int, default=9)
     options.add_argument("--policy", default="score")
     options.add_argument("--sandbox", action="store_true", help="real brokers")
+    options.add_argument("--bytes", type=int, help="values per run, in all; by default 40, 200 and 300 MB")
     given = options.parse_args()
     with in_a_sandbox() if given.sandbox else inside_librdkafka() as brokers:
         settings: dict[str, ClientSetting] = {"bootstrap.servers": brokers.servers, **SETTINGS}
         routed: dict[str, ClientSetting] = {**settings, "kafkabal.policy": given.policy}
-        for (size, records), way in itertools.product(RECORDS.items(), WAYS):
+        for (size, usual), way in itertools.product(RECORDS.items(), WAYS):
+            records = given.bytes // size if given.bytes else usual
             pairs = [
                 (
                     cost(Client(settings), brokers.topic(), way, bytes(size), records),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -68,7 +67,7 @@ def published(sandbox: Sandbox, topic: str, refresh: str = "1s") -> Iterator[Non
             assert publisher.stdout.readline().startswith("{")
             yield
         finally:
-            publisher.send_signal(signal.SIGINT)
+            publisher.terminate()  # a background process of a shell ignores SIGINT
             publisher.communicate(timeout=_CLOSING_S)
 
 
