@@ -16,7 +16,7 @@ from kafkabal.wording import counted_noun, first_of
 AGAIN_AFTER_DOUBT: Final = (
     "run the same command again, with --if-not-exists: topics that exist are compared, not changed"
 )
-"""What to do if nobody knows which topics were created."""
+"""What to do if it is unknown which topics were created."""
 _WILL_REMEMBER: Final = frozenset({"REPLICA_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PARTITION"})
 """Responses of a broker that has no such replica, or knows no such topic yet, and stores the request."""
 _COLLISION = re.compile(r"collides with existing topics?: (?P<rival>[^,]+)")

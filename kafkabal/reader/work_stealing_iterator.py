@@ -86,7 +86,7 @@ class WorkStealingIterator:
     def give_back(self, taken: int) -> None:
         """Give all samples but the first ``taken`` again in the next iteration; they stay this reader's own."""
         left = self.taken - taken
-        # copies: a thread may still be taking a sample that nobody waits for
+        # copies: the thread of a cancelled asyncio loop may still take a sample
         self._parts = [replace(part) for part in self._parts]
         for part in reversed(self._parts):
             returned = min(left, part.after - part.segment.begin)

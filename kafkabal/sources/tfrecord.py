@@ -38,7 +38,7 @@ def tfrecord_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Ite
     UnfinishedError
         If the file ends within a record.
     BadRowError
-        If a checksum is wrong, or what is no file of that size ends within a record.
+        If a checksum is wrong, or a stream, or a file that became shorter, ends within a record.
     """
     crc32c = _crc32c()
     texts: list[bytes] = []

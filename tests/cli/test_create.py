@@ -229,7 +229,7 @@ def test_a_rack_that_accepts_no_replicas_is_warned_of(create: Callable[..., Any]
 def test_an_interruption_says_that_topics_may_exist(
     create: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, signal: BaseException, code: int
 ) -> None:
-    """A request that was sent is carried out: after Ctrl-C nobody knows which topics exist."""
+    """A request that was sent takes effect: after Ctrl-C it is unknown which topics exist."""
 
     def sent(*_: object, validate_only: bool = False) -> dict[str, Any]:
         if not validate_only:

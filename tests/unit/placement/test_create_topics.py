@@ -63,7 +63,7 @@ def test_a_refused_log_dir_does_not_stop_creation(outcome: CallOutcome) -> None:
 
 
 def test_each_refused_log_dir_is_named() -> None:
-    """Kafka lets nobody choose the log dir of a topic with a very long name."""
+    """The log dir of a topic with a very long name cannot be chosen."""
     long = "a" * 240
 
     refused = create_all(two_dirs(), [wanted(long, 2, log_dir="/d1"), wanted("b", 1, log_dir="/d1")])
