@@ -28,11 +28,13 @@ from kafkabal.plan import PartitionChange, Plan
 from kafkabal.units import DAY_S
 from kafkabal.watch.decide_healing import Healing
 from kafkabal.watch.heal import HealResult, RunHealer
-from kafkabal.watch.simulation.hindsight_plans import hindsight_bytes
+from kafkabal.watch.simulation.hindsight_plans import plans_in_hindsight
+from kafkabal.watch.simulation.resting_excess import exceeds_by_resting
 from kafkabal.watch.simulation.scripted_failures import faults_of, last_change_s
 from kafkabal.watch.simulation.simulated_scene import SimulatedScene
 from kafkabal.watch.simulation.simulation_case import BrokerFault, SimulationCase
 from kafkabal.watch.simulation.simulation_result import SimulatedHealing, SimulationResult
+from kafkabal.watch.state_findings import find
 from kafkabal.watch.watch_events import WatchEvent
 from kafkabal.watch.watch_options import WatchOptions
 from kafkabal.watch.watcher import Watcher
@@ -51,7 +53,7 @@ _SETTLED_S = 2 * DAY_S
 
 
 def simulate(state: ClusterState, case: SimulationCase, days: float, folder: Path) -> SimulationResult:
-    """Simulate a watch, and what one plan a day would have moved with the day known in advance.
+    """Simulate a watch, and what plans made in hindsight would have moved.
 
     Parameters
     ----------
@@ -68,7 +70,7 @@ def simulate(state: ClusterState, case: SimulationCase, days: float, folder: Pat
     _check(state, case)
     faults = faults_of(case, state.brokers.id[state.brokers.is_live].tolist(), days * DAY_S)
     result = _SimulatedWatch(state, case, faults, folder).play(days)
-    return replace(result, hindsight_bytes=hindsight_bytes(state, case, faults, days))
+    return replace(result, hindsight_bytes=plans_in_hindsight(state, case, faults, days).moved_bytes)
 
 
 def _check(state: ClusterState, case: SimulationCase) -> None:
@@ -93,6 +95,8 @@ class _SimulatedWatch:
         self._scene = SimulatedScene(state, case, faults, self._on_change)
         self._clock = self._scene.clock
         self._case, self._quiet_from_s = case, last_change_s(case, faults) + _SETTLED_S
+        self._is_balanced_when_quiet = False
+        self._clock.at(self._quiet_from_s, self._note_balance)
         self._noise = np.random.default_rng((case.seed, 2))
         self._events: list[WatchEvent] = []
         self._healer = _NotingHealer(self._scene, folder, case)
@@ -109,15 +113,29 @@ class _SimulatedWatch:
         self._observe_in(0.0)
         self._clock.sleep(days * DAY_S - self._clock.monotonic())
         self._measure()
-        steady = [h for h in self._healer.healings if not self._case.growth.per_day and h.at_s >= self._quiet_from_s]
         return SimulationResult(
             days=days,
             observations=self._observations,
             events=tuple(self._events),
             healings=tuple(self._healer.healings),
             in_band_fraction=self._in_band_s / self._counted_s if self._counted_s else 1.0,
-            steady_state_actions=len(steady),
+            steady_state_actions=self._steady_state_actions(),
         )
+
+    def _note_balance(self) -> None:
+        found = find(self._scene.cluster.read(ReadRequest()).state, self._case.policy.inner_tolerance)
+        self._is_balanced_when_quiet = not found.imbalanced
+
+    def _steady_state_actions(self) -> int:
+        """Actions that noise alone has caused on a balanced cluster.
+
+        One that settles between the two bands is not balanced yet: noise may carry it beyond the outer one, once.
+        """
+        if self._case.growth.per_day:
+            return 0
+        healings = self._healer.healings
+        actions = sum(h.at_s >= self._quiet_from_s for h in healings)
+        return actions if self._is_balanced_when_quiet else max(actions - 1, 0)
 
     def on_event(self, event: WatchEvent) -> None:
         """Keep the event; a change is worth closer observation."""
@@ -173,7 +191,15 @@ class _SimulatedWatch:
             self._in_band_s += (now_s - self._measured_at_s) * self._is_in_band
         self._measured_at_s = now_s
         self._is_in_band = not self._watcher.summary().findings.imbalanced
-        self._is_counted = not (self._scene.missing or self._scene.slow or self._watcher.demoted)
+        is_well = not (self._scene.missing or self._scene.slow or self._watcher.demoted)
+        self._is_counted = is_well and (self._is_in_band or not self._must_rest_outside())
+
+    def _must_rest_outside(self) -> bool:
+        """Whether replicas that may not move again within the day put a broker outside the outer band by themselves."""
+        day_began_s = self._clock.monotonic() - DAY_S
+        plans = [h.plan for h in self._healer.healings if h.plan is not None and h.ended_at_s > day_began_s]
+        state = self._cluster.read(ReadRequest()).state
+        return exceeds_by_resting(state, plans, self._case.policy.outer_tolerance)
 
 
 class _NotingHealer(RunHealer):

@@ -14,7 +14,7 @@ from kafkabal.watch.watch_events import WatchEvent
 LEAST_IN_BAND = 0.99
 """Fraction of the time: in 90 days less than a day outside the outer band, which is what healing a failure takes."""
 MOST_BYTES_OF_HINDSIGHT = 1.10
-"""A watch, which does not know the future, may copy this many times the bytes of one plan at the end."""
+"""A watch, which does not know the future, may copy this many times the bytes of plans made in hindsight."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +54,9 @@ class SimulationResult:
     events: tuple[WatchEvent, ...]
     healings: tuple[SimulatedHealing, ...]
     in_band_fraction: float
-    """Fraction of the time in which no broker was dead, slow or demoted."""
+    """Fraction of the time in which no broker was dead, slow or demoted, or outside because replicas have to rest."""
     steady_state_actions: int
-    """Healings although nothing but noise had happened for two days."""
+    """Healings of a balanced cluster although nothing but noise had happened for two days."""
     hindsight_bytes: int = 0
 
     @property
@@ -74,7 +74,7 @@ class SimulationResult:
 
     @property
     def of_hindsight(self) -> float:
-        """Bytes as a fraction of what one plan a day would have moved with the day known in advance."""
+        """Bytes as a fraction of what plans made in hindsight would have moved."""
         return self.moved_bytes / self.hindsight_bytes if self.hindsight_bytes else 1.0 if not self.moved_bytes else 2.0
 
     @property
@@ -87,7 +87,7 @@ class SimulationResult:
                 "time inside the outer band", f"{self.in_band_fraction:.2%}", self.in_band_fraction >= LEAST_IN_BAND
             ),
             Promise(
-                "bytes over one plan a day in hindsight",
+                "bytes over plans in hindsight",
                 f"{self.of_hindsight:.2f}",
                 self.of_hindsight <= MOST_BYTES_OF_HINDSIGHT,
             ),

@@ -34,7 +34,7 @@ def simulate(
     Reads the cluster once and does not change it. Then the code of 'kafkabal watch' runs on a simulated copy, whose
     clock jumps from change to change. Shows the events, what was healed, and whether the watch kept its promises: it
     moves nothing twice within a day, does nothing at steady state, keeps every score inside its band, and copies hardly
-    more bytes than one plan a day made in hindsight.
+    more bytes than plans made in hindsight.
 
     Examples:
 

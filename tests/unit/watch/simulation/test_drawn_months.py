@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -86,3 +87,19 @@ def test_postponed_healing_is_retried_once_replicas_have_rested(tmp_path: Path) 
     (again,) = (h for h in result.healings if h.kind is HealKind.REBALANCE and h.at_s >= rested_at_s)
     assert again.at_s - rested_at_s < HOUR_S
     assert round(again.at_s) % round(case.step_s)
+
+
+@pytest.mark.parametrize(("outer_tolerance", "is_kept"), [(0.20, True), (0.092, False)])
+def test_noise_may_move_a_cluster_only_until_it_is_balanced(
+    outer_tolerance: float, is_kept: bool, tmp_path: Path
+) -> None:
+    """The cluster begins at 19.9% and needs one action; thresholds 0.2 points apart cause more, which count."""
+    source = np.random.default_rng(465)
+    state = drawn_cluster(source)
+    case = drawn_case(source, 465, len(state.brokers))
+    policy = replace(case.policy, outer_tolerance=outer_tolerance)
+
+    result = simulate(state, replace(case, policy=policy), 14.0, tmp_path)
+
+    assert result.healings
+    assert (result.steady_state_actions == 0) is is_kept
