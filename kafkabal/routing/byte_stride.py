@@ -6,11 +6,13 @@
     at the end of a slot:
         book its bytes to its partition and to the broker that leads it
         take the broker with the least (bytes + half a slot) / weight,
-        and of its partitions the one with the least (bytes + half a slot) / weight
+        and there the partition of its last slot, until that got a batch; then the partition of the broker
+        with the least (bytes + half a slot) / weight
         all records whose first byte falls into the slot go there
 
 If a record overruns its slot, the excess is booked at once. So at any moment no broker is further ahead of another than
-one slot and one record, divided by its weight, whatever the record sizes. This also holds when weights change: what a
+one slot and one record, divided by its weight, whatever the record sizes, and no partition by more than one batch and
+one record. This also holds when weights change: what a
 partition is ahead of its old weight counts under the new ones. Consecutive records share a batch.
 
 Source: C. A. Waldspurger and W. E. Weihl, Stride Scheduling, MIT/LCS/TM-528, 1995 (hierarchical, with exact costs).
@@ -78,6 +80,8 @@ class ByteStride:
         self._broker_booked = [0.0]
         self._brokers: list[tuple[float, float, int]] = []
         self._partitions: list[list[tuple[float, float, int]]] = []
+        # by broker: what its next partition gets before another one is chosen
+        self._stay_bytes: list[int] = []
         self._tie_breaker = [0.0]
         self._broker = -1
         self._slot_end_bytes = 0
@@ -202,8 +206,7 @@ class ByteStride:
         self._book()
         if self._pending is not None or self._total_bytes >= self._used_up_at_bytes:
             self._renew_weights(next_bytes)
-        # the chosen broker and partition keep their places in the heaps until :meth:`_book`, which replaces their
-        # entries
+        # the chosen broker and partition keep their places in the heaps until :meth:`_book` replaces their entries
         self._broker = broker = self._brokers[0][2]
         self.slot.partition = self._partitions[broker][0][2]
         self._slot_end_bytes = self.slot.left_bytes = self._slot_bytes(next_bytes)
@@ -222,7 +225,12 @@ class ByteStride:
         self._sent[partition] += n_bytes
         self._weights_and_booked[1][partition] += n_bytes
         self._broker_booked[broker] += n_bytes
-        heapreplace(self._partitions[broker], self._partition_entry(partition))
+        # a partition keeps its place until it got a whole batch: short slots would otherwise fill a batch of each
+        # partition at once, and brokers would get as many requests
+        self._stay_bytes[broker] -= n_bytes
+        if self._stay_bytes[broker] <= 0:
+            heapreplace(self._partitions[broker], self._partition_entry(partition))
+            self._stay_bytes[broker] = self._max_slot_bytes
         heapreplace(self._brokers, (self._broker_priority(broker), self._tie_breaker[partition], broker))
 
     def _partition_entry(self, partition: int) -> tuple[float, float, int]:
@@ -257,6 +265,7 @@ class ByteStride:
         self._half_bytes = self._slot_bytes(next_bytes) / 2
         self._tie_breaker = ((np.arange(n) / n - self._start) % 1.0).tolist()
         self._partitions = [[] for _ in range(n_brokers)]
+        self._stay_bytes = [self._max_slot_bytes] * n_brokers
         for partition in used.tolist():
             heappush(self._partitions[brokers[partition]], self._partition_entry(partition))
         self._brokers = [

@@ -571,7 +571,7 @@ def test_an_asyncio_producer_asks_the_cluster(brokers: MockCluster) -> None:
             await producer.purge(in_flight=False)
             await asyncio.wait({delivery})
             await producer.poll()
-            left = await producer.flush(0), len(producer), bool(producer)
+            left = await producer.flush(10), len(producer), bool(producer)
             return queued, set(topics.topics[TOPIC].partitions), cluster, delivery.exception(), left, producer.routing()
 
     queued, partitions, cluster, given_up, left, (status,) = asyncio.run(asyncio.wait_for(ask(), 20))

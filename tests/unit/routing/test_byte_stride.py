@@ -1,0 +1,45 @@
+"""Which partition and which broker consecutive records go to."""
+
+from __future__ import annotations
+
+from itertools import groupby, pairwise
+
+import numpy as np
+
+from kafkabal.routing.byte_stride import ByteStride
+
+BATCH_BYTES, RECORD_BYTES = 1000, 10
+LEADERS = np.array([0, 1, 0, 1, 0, 1, 0, 1], np.int32)
+"""Two brokers lead four partitions each."""
+
+
+def picked(records: int) -> list[int]:
+    """Partitions of equal records, with slots of at most a hundredth of what each broker got."""
+    stride = ByteStride(BATCH_BYTES, 0.0, lambda: None)
+    stride.set_slot_bytes(BATCH_BYTES, 1 / 100)
+    stride.set_weights(np.full(8, 1 / 8), 1e9, LEADERS)
+    return [stride.pick(None, RECORD_BYTES) for _ in range(records)]
+
+
+def test_short_slots_fill_a_batch_of_one_partition_of_each_broker() -> None:
+    """Brokers take turns, each with the same partition until that got a batch; otherwise every partition would have a
+    batch of its own open."""
+    partitions = picked(5000)
+
+    for broker in (0, 1):
+        stays = [len(list(run)) for _, run in groupby(p for p in partitions if LEADERS[p] == broker)]
+        assert stays[0] * RECORD_BYTES == BATCH_BYTES
+        assert min(stays[:-1]) * RECORD_BYTES >= BATCH_BYTES
+    assert sum(a != b for a, b in pairwise(partitions)) > 5000 / 50, "slots are short"
+
+
+def test_brokers_are_even_to_a_slot_and_partitions_to_a_batch() -> None:
+    """At any moment, whatever partition a broker stays with."""
+    partitions = np.array(picked(5000))
+    of_partition = np.cumsum(partitions[:, None] == np.arange(8), axis=0) * RECORD_BYTES
+    of_broker = np.stack([of_partition[:, broker == LEADERS].sum(axis=1) for broker in (0, 1)], axis=1)
+
+    slot_bytes = np.maximum(of_broker.sum(axis=1) / 2 / 100, RECORD_BYTES)
+    assert (np.ptp(of_broker, axis=1) <= slot_bytes + RECORD_BYTES).all()
+    # a stay ends with the slot that reaches the batch
+    assert (np.ptp(of_partition, axis=1) <= BATCH_BYTES + slot_bytes + RECORD_BYTES).all()
