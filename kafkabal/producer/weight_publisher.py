@@ -4,28 +4,51 @@ ends."""
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
-from kafkabal.clusters import Cluster, ClusterLock, LockRequest, RecordStore
+from kafkabal.clusters import (
+    Cluster,
+    ClusterLock,
+    ConfigResource,
+    Deadline,
+    LockRequest,
+    RecordStore,
+    ResourceKind,
+    SystemClock,
+    run_all,
+)
 from kafkabal.errors import BusyError, KafkabalError, NotAuthorizedError
 from kafkabal.executor import LockHolder, is_provably_gone
 from kafkabal.model import CLEANUP_POLICY, RETENTION_MS, SEGMENT_MS
 from kafkabal.producer.compute_partition_weights import WeighedTopic
+from kafkabal.routing import WEIGHTS_TOPIC
 
+_TIMESTAMP_TYPE: Final = "message.timestamp.type"
 WEIGHTS_CONFIGS: Final[Mapping[str, str]] = {
     CLEANUP_POLICY: "compact,delete",
     # brokers' time: clients compare it with their own, and the publisher's clock would be a third one
-    "message.timestamp.type": "LogAppendTime",
+    _TIMESTAMP_TYPE: "LogAppendTime",
     # a new reader starts at the beginning: it has ten minutes of records to read, and obsolete weights soon disappear
     SEGMENT_MS: "600000",
     RETENTION_MS: "86400000",
     "min.cleanable.dirty.ratio": "0.1",
 }
 """Configuration of the weights topic."""
+_NEEDED_CONFIGS: Final[Mapping[str, tuple[str, str]]] = {
+    CLEANUP_POLICY: ("compact", "a producer that starts reads all weights that are kept"),
+    _TIMESTAMP_TYPE: ("LogAppendTime", "a producer that starts ignores weights until they are published again"),
+}
+"""What those values must contain if somebody else has created the topic, and what happens otherwise."""
 LOCK_PURPOSE: Final = "route"
 _SESSION_S: Final = 30.0
 """How long the lock outlives a killed publisher: half as long as clients follow its weights."""
+# locks give up by themselves, much earlier: one that is taken after we gave it up would keep this process out
+_LONGEST_LOCK_S: Final = 3600.0
+# how long the end of the command waits for brokers that do not respond
+_RELEASE_S: Final = 5.0
+_CLOCK: Final = SystemClock()
 
 
 class WeightPublisher:
@@ -37,7 +60,7 @@ class WeightPublisher:
         The topic of weights.
     warn
         Called once if the principal may not take locks: two publishers could then overlap, and clients follow the last
-        writer.
+        writer. Also called by :meth:`check_topic`.
     """
 
     def __init__(self, cluster: Cluster, store: RecordStore, warn: Callable[[str], None]) -> None:
@@ -48,47 +71,75 @@ class WeightPublisher:
         self._locks: dict[str, ClusterLock] = {}
         self._may_lock = True
 
-    def publish(self, weighed: Iterable[WeighedTopic]) -> Mapping[str, BusyError]:
-        """Write the weights of each topic; returns those that another process publishes, with that process.
+    def check_topic(self) -> None:
+        """Warn of configs that harm clients, which a topic has that somebody else has created.
 
         Raises
         ------
         KafkabalError
-            If they cannot be written.
+            If no broker responds.
         """
-        others = {}
-        for each in weighed:
-            topic = each.record.topic
-            try:
-                self._hold(topic)
-            except BusyError as error:
-                others[topic] = error
-            else:
-                self._store.put(topic, each.record.to_json())
-        return others
+        topic = ConfigResource(ResourceKind.TOPIC, WEIGHTS_TOPIC)
+        configs = self._cluster.configs([topic], list(_NEEDED_CONFIGS))[0].get(topic, {})
+        for key, (needed, effect) in _NEEDED_CONFIGS.items():
+            value = configs[key].value if key in configs else None
+            if value is not None and needed not in value:
+                self._warn(f"{topic}: {key} is {value}, so {effect}; set it to {WEIGHTS_CONFIGS[key]}")
+
+    def publish(self, weighed: Iterable[WeighedTopic]) -> Mapping[str, KafkabalError]:
+        """Write the weights of each topic; returns the errors of those whose lock could not be taken: a BusyError if
+        another process publishes them.
+
+        Raises
+        ------
+        KafkabalError
+            If the topic of weights cannot be written.
+        """
+        records = {each.record.topic: each.record.to_json() for each in weighed}
+        # before locks are taken, which takes seconds and, while a coordinator is down, half a minute
+        held = [topic for topic in records if not self._may_lock or self._is_held(topic)]
+        self._put(records, held)
+        missing = [topic for topic in records if topic not in held]
+        faults = self._lock(missing)
+        self._put(records, (topic for topic in missing if topic not in faults))
+        return faults
 
     def release(self) -> None:
-        """Let another publisher take over at once."""
-        while self._locks:
-            _, lock = self._locks.popitem()
-            try:
-                lock.release()
-            except KafkabalError:
-                continue  # its session expires by itself
+        """Let another publisher take over at once, if the cluster responds; otherwise sessions expire by themselves."""
+        locks, self._locks = self._locks, {}
+        run_all({topic: lock.release for topic, lock in locks.items()}, Deadline(_RELEASE_S, _CLOCK))
 
-    def _hold(self, topic: str) -> None:
-        lock = self._locks.get(topic)
-        if not self._may_lock or (lock is not None and lock.is_held()):
-            return
-        if lock is not None:
-            self._locks.pop(topic).release()
+    def _put(self, records: Mapping[str, bytes], topics: Iterable[str]) -> None:
+        for topic in topics:
+            self._store.put(topic, records[topic])
+
+    def _is_held(self, topic: str) -> bool:
+        return topic in self._locks and self._locks[topic].is_held()
+
+    def _lock(self, topics: Sequence[str]) -> Mapping[str, KafkabalError]:
+        """Take the locks of topics, all at once: by default Kafka lets each wait for three seconds."""
+        lost = {topic: self._locks.pop(topic) for topic in topics if topic in self._locks}
+        faults: dict[str, KafkabalError] = {}
+        tasks = {topic: partial(self._lock_topic, topic, lost.get(topic)) for topic in topics}
+        for topic, outcome in run_all(tasks, Deadline(_LONGEST_LOCK_S, _CLOCK)).items():
+            if isinstance(outcome, NotAuthorizedError):
+                self._go_without_locks(outcome)
+            elif isinstance(outcome, KafkabalError):
+                faults[topic] = outcome
+            else:
+                self._locks[topic] = outcome
+        return faults
+
+    def _lock_topic(self, topic: str, lost: ClusterLock | None) -> ClusterLock:
+        if lost is not None:
+            lost.release()
         try:
-            self._locks[topic] = self._cluster.lock(
-                LockRequest(self._owner, _SESSION_S, f"{LOCK_PURPOSE}-{topic}", is_provably_gone)
-            )
+            return self._cluster.lock(LockRequest(self._owner, _SESSION_S, f"{LOCK_PURPOSE}-{topic}", is_provably_gone))
         except BusyError as error:
             holder = error.message.removeprefix("cluster locked by ")
             raise BusyError(f"weights of topic {topic} are published by {holder}") from None
-        except NotAuthorizedError as error:
+
+    def _go_without_locks(self, error: NotAuthorizedError) -> None:
+        if self._may_lock:
             self._may_lock = False
             self._warn(f"cannot keep a second publisher out: {error.message}")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafkabal.cli.commands import route as command
-from kafkabal.errors import BusyError, ExitCode, UnreachableError
+from kafkabal.errors import BusyError, ExitCode, OperationError, UnreachableError
 from kafkabal.producer import WeighedTopic
 
 SNAPSHOT = ("--snapshot", str(Path(__file__).parent / "snapshots" / "lopsided.jsonl"))
@@ -176,6 +176,30 @@ def test_a_reading_that_fails_is_survived(
         "kafkabal: warning: cannot publish, trying again: no response from broker1",
         "publishing again",
     ]
+
+
+def test_a_topic_without_a_leader_stops_no_other_topic(
+    run_cli: Callable[..., Any], publisher: Publisher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A publisher that starts while a topic has no leader publishes the others, and says why not this one."""
+    from kafkabal.producer import TopicWeights
+
+    compute = TopicWeights.compute
+
+    def compute_without_one(self: TopicWeights) -> Any:
+        weighed, _ = compute(self)
+        return weighed, {"offline": OperationError("no partition of topic offline has a leader")}
+
+    monkeypatch.setattr(TopicWeights, "compute", compute_without_one)
+    done = run_cli("route", "images", *SNAPSHOT, "--publish", sleep=stop_after(1))
+    assert publisher.rounds == [["images"]] * 2
+    assert done.err.splitlines()[0] == "kafkabal: warning: no partition of topic offline has a leader"
+
+
+def test_an_unknown_topic_is_not_published_around(run_cli: Callable[..., Any], publisher: Publisher) -> None:
+    """A publisher that starts with a misspelt name publishes nothing."""
+    refused = run_cli("route", "images", "imagse", *SNAPSHOT, "--publish", sleep=stop_after(1))
+    assert (refused.code, publisher.rounds) == (ExitCode.USAGE, [])
 
 
 def test_quiet_prints_nothing_without_a_fault(run_cli: Callable[..., Any], publisher: Publisher) -> None:

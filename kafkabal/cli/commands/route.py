@@ -20,7 +20,7 @@ from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.systemd_notify import notify_ready
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.config import DEFAULT_POLICY, DEFAULT_REFRESH_S, DEFAULT_ROUTED_SCORES, Settings
-from kafkabal.errors import ExitCode, InterruptedRunError, KafkabalError, UsageError
+from kafkabal.errors import BusyError, ExitCode, InterruptedRunError, KafkabalError, UsageError
 from kafkabal.units import format_duration, parse_positive_duration
 
 if TYPE_CHECKING:
@@ -119,8 +119,8 @@ def route(
         publisher = _publisher(settings, context, at_end)
         if publishing.once:
             weighed = _weigh_all(weights)
-            for busy in publisher.publish(weighed).values():
-                raise busy
+            for fault in publisher.publish(weighed).values():
+                raise fault
             show_report(_report(weighed, published=True), output, context)
             return ExitCode.DONE
         watcher = profile_watcher(settings, context, default=DEFAULT_ROUTED_SCORES)
@@ -224,6 +224,7 @@ def _publisher(settings: Settings, context: CommandContext, at_end: ExitStack) -
     cluster = at_end.enter_context(KafkaCluster(live_connection(settings, "route")))
     publisher = WeightPublisher(cluster, cluster.records_in(WEIGHTS_TOPIC, WEIGHTS_CONFIGS), context.alert)
     at_end.callback(publisher.release)
+    publisher.check_topic()
     return publisher
 
 
@@ -250,7 +251,7 @@ class _Publishing:
         Raises
         ------
         KafkabalError
-            If the first reading fails: later ones may.
+            If the first reading fails, no topic can be routed, or one is unknown: later on all that may happen.
         """
         self._publish(*self._first())
         notify_ready(self._context.environ)
@@ -267,16 +268,20 @@ class _Publishing:
                 self._recovered("", "publishing again")
 
     def _first(self) -> "tuple[list[WeighedTopic], Mapping[str, KafkabalError]]":
-        return _weigh_all(self._weights), {}
+        weighed, faults = self._weights.compute()
+        for fault in faults.values():
+            if not weighed or isinstance(fault, UsageError):
+                raise fault
+        return weighed, faults
 
     def _publish(self, weighed: "list[WeighedTopic]", faults: "Mapping[str, KafkabalError]") -> None:
-        others = self._publisher.publish(weighed)
-        for topic, error in {**faults, **others}.items():
-            self._say(topic, f"{error.message}{'; standing by' if topic in others else ''}")
+        unpublished = self._publisher.publish(weighed)
+        for topic, error in {**faults, **unpublished}.items():
+            self._say(topic, f"{error.message}{'; standing by' if isinstance(error, BusyError) else ''}")
             self.published.discard(topic)
         for each in weighed:
             topic = each.record.topic
-            if topic in others:
+            if topic in unpublished:
                 continue
             self._said.pop(topic, None)
             if topic not in self.published:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from math import inf
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
-from kafkabal.clusters import LockRequest
+from kafkabal.clusters import ConfigSource, ConfigValue, LockRequest
 from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.errors import BusyError, NotAuthorizedError, UnreachableError, UsageError
 from kafkabal.producer import TopicWeights, ViewReader, WeighedTopic, WeightPublisher
@@ -87,6 +90,12 @@ def publisher_with(lock: Callable[..., Any]) -> tuple[WeightPublisher, Store, li
 def weighed() -> list[WeighedTopic]:
     """A topic with weights."""
     return weights_of(TOPIC).compute()[0]
+
+
+def weighed_as(names: Iterable[str]) -> list[WeighedTopic]:
+    """Topics of these names with the same weights."""
+    (topic,) = weighed()
+    return [replace(topic, record=msgspec.structs.replace(topic.record, topic=name)) for name in names]
 
 
 def test_brokers_and_not_partitions_get_the_same() -> None:
@@ -205,6 +214,46 @@ def test_a_second_publisher_writes_nothing() -> None:
     assert len(store.put_values) == 1
 
 
+def test_a_lock_that_cannot_be_taken_stops_no_other_topic() -> None:
+    """Topics whose lock is held are written before other locks are taken; one that cannot be taken stops no other."""
+    answers: dict[str, Any] = {"route-a": Lock(), "route-b": UnreachableError("no response"), "route-c": Lock()}
+    written_before: list[list[str]] = []
+
+    def take(request: LockRequest) -> Any:
+        written_before.append([key for key, _ in store.put_values])
+        if isinstance(answers[request.purpose], Exception):
+            raise answers[request.purpose]
+        return answers[request.purpose]
+
+    publisher, store, _ = publisher_with(take)
+    topics = weighed_as("abc")
+    assert publisher.publish(topics) == {"b": answers["route-b"]}
+    assert [key for key, _ in store.put_values] == ["a", "c"]
+    publisher.publish(topics)
+    assert written_before[-1] == ["a", "c", "a", "c"]
+
+
+def test_locks_of_many_topics_are_taken_at_once() -> None:
+    """Ten locks that take 0.3 s each take less than two, and as long to release: by default Kafka makes each wait for
+    three, and a release waits for a coordinator that is down."""
+
+    class Slow(Lock):
+        def release(self) -> None:
+            time.sleep(0.3)
+
+    def take(_: LockRequest) -> Lock:
+        time.sleep(0.3)
+        return Slow()
+
+    publisher, store, _ = publisher_with(take)
+    topics = weighed_as("abcdefghij")
+    started = time.monotonic()
+    publisher.publish(topics)
+    publisher.release()
+    assert time.monotonic() - started < 2
+    assert [key for key, _ in store.put_values] == list("abcdefghij")
+
+
 def test_a_lost_lock_is_taken_again() -> None:
     """A lost lock is acquired again before anything is written."""
     locks = [Lock(), Lock()]
@@ -226,6 +275,30 @@ def test_without_permission_to_lock_it_warns_once_and_publishes() -> None:
     publisher.publish(weighed())
     assert warnings == ["cannot keep a second publisher out: not authorized to read group g"]
     assert len(store.put_values) == 2
+
+
+@pytest.mark.parametrize(
+    ("configs", "warned"),
+    [
+        ({"cleanup.policy": "compact,delete", "message.timestamp.type": "LogAppendTime"}, []),
+        ({}, []),
+        (
+            {"cleanup.policy": "delete", "message.timestamp.type": "CreateTime"},
+            [
+                "cleanup.policy is delete, so a producer that starts reads all weights that are kept",
+                "message.timestamp.type is CreateTime, so a producer that starts ignores weights",
+            ],
+        ),
+    ],
+)
+def test_a_topic_of_weights_that_somebody_else_created_is_checked(configs: dict[str, str], warned: list[str]) -> None:
+    """Configs of the topic that slow down starting producers are reported; a missing topic is not."""
+    values = {key: ConfigValue(value, ConfigSource.OWN) for key, value in configs.items()}
+    warnings: list[str] = []
+    cluster: Any = SimpleNamespace(configs=lambda resources, _: (dict.fromkeys(resources, values), {}))
+    WeightPublisher(cluster, Store(), warnings.append).check_topic()  # type: ignore[arg-type]
+    assert len(warnings) == len(warned)
+    assert all(f"topic __kafkabal_weights: {text}" in found for text, found in zip(warned, warnings, strict=True))
 
 
 def test_a_lock_that_cannot_be_released_ends_by_itself() -> None:
