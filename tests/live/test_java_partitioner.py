@@ -47,6 +47,14 @@ def jar(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_check(jar: Path, scratch: Path, check: str, *files: Path) -> list[str]:
     """The words that a Java program of this folder prints about some files."""
+    class_path = compile_checks(jar, scratch)
+    run = [str(java_binary()), "-Xmx256m", "-cp", f"{class_path}:{scratch}", f"kafkabal.routing.{check}"]
+    done = subprocess.run([*run, *map(str, files)], capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout.splitlines()
+
+
+def compile_checks(jar: Path, scratch: Path) -> str:
+    """Compile the Java programs of this folder; returns the class path that they need."""
     class_path = ":".join(map(str, (jar, *ensure_client_jars(default_cache()))))
     java, source = str(java_binary()), str(HERE / "java" / "kafkabal" / "routing")
     compiler = str(ensure_java_compiler(default_cache()))
@@ -55,9 +63,7 @@ def run_check(jar: Path, scratch: Path, check: str, *files: Path) -> list[str]:
         check=True,
         timeout=60,
     )
-    run = [java, "-Xmx256m", "-cp", f"{class_path}:{scratch}", f"kafkabal.routing.{check}", *map(str, files)]
-    done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True)
-    return done.stdout.splitlines()
+    return class_path
 
 
 def record_of(leader: int) -> WeightRecord:
@@ -101,6 +107,37 @@ def test_a_corrupt_record_breaks_no_producer(jar: Path, tmp_path: Path) -> None:
     for file, value in zip(files, values, strict=True):
         file.write_bytes(value)
     assert run_check(jar, tmp_path, "RecordCheck", *files) == ["used", *4 * ["refused"], "1"]
+
+
+def test_the_reader_survives_missing_topics_permissions_and_connections(jar: Path, tmp_path: Path) -> None:
+    """Weights that waited in the brokers while a client was cut off are aged from their publication; one consumer
+    lasts for all attempts, since each new one logs all its settings."""
+    assert run_check(jar, tmp_path, "ReaderCheck") == [
+        "topic appears: true",
+        "old record after silence: false",
+        "next record: true",
+        "permission returns: true",
+        "topic returns: true",
+        "consumers: 1",
+        "ended: true",
+    ]
+
+
+def test_a_closed_producer_keeps_no_classes(jar: Path, tmp_path: Path) -> None:
+    """The classes of the jar are unloaded though a thread that sent records goes on, with a client that asks twice."""
+    compile_checks(jar, tmp_path)
+    clients = [
+        path for path in ensure_jars("3.9.2", default_cache()) if path.name.startswith(("kafka-clients", "slf4j"))
+    ]
+    run = [
+        str(java_binary()),
+        "-cp",
+        ":".join(map(str, (*clients, tmp_path))),
+        "kafkabal.routing.LoaderCheck",
+        str(jar),
+    ]
+    done = subprocess.run(run, capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == ["unloaded"]
 
 
 def test_one_jar_for_all_clients(jar: Path, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ public final class ScorePartitioner implements Partitioner {
         Arrays.stream(Partitioner.class.getMethods()).anyMatch(method -> method.getName().equals("onNewBatch"));
 
     private final Map<String, TopicRoute> routes = new ConcurrentHashMap<>();
-    private final ThreadLocal<LastPick> lastPick = ThreadLocal.withInitial(LastPick::new);
+    private final LastPicks lastPicks = new LastPicks();
     private PartitionerSettings settings;
     private WeightsReader reader;
     private SlotLength slotLength;
@@ -45,11 +45,7 @@ public final class ScorePartitioner implements Partitioner {
         if (!ASKS_TWICE) {
             return route(topic).pick(cluster, sizeBytes);
         }
-        LastPick last = lastPick.get();
-        if (!last.isRepeated(topic, keyBytes, valueBytes)) {
-            last.note(topic, keyBytes, valueBytes, route(topic).pick(cluster, sizeBytes));
-        }
-        return last.partition;
+        return lastPicks.partition(topic, keyBytes, valueBytes, () -> route(topic).pick(cluster, sizeBytes));
     }
 
     /**
@@ -57,7 +53,7 @@ public final class ScorePartitioner implements Partitioner {
      * record is counted once, and keeps its partition. Later versions do neither.
      */
     public void onNewBatch(String topic, Cluster cluster, int previous) {
-        lastPick.get().expectAgain(topic, previous);
+        lastPicks.expectAgain(previous);
     }
 
     @Override
@@ -78,32 +74,5 @@ public final class ScorePartitioner implements Partitioner {
 
     private static int size(byte[] bytes) {
         return bytes == null ? 0 : bytes.length;
-    }
-
-    /** The last pick of a thread. */
-    private static final class LastPick {
-        int partition;
-        private String topic = "";
-        private byte[] keyBytes;
-        private byte[] valueBytes;
-        private boolean isExpectedAgain;
-
-        void note(String ofTopic, byte[] ofKey, byte[] ofValue, int picked) {
-            topic = ofTopic;
-            keyBytes = ofKey;
-            valueBytes = ofValue;
-            partition = picked;
-        }
-
-        void expectAgain(String ofTopic, int previous) {
-            isExpectedAgain = previous == partition && topic.equals(ofTopic);
-        }
-
-        /** Shares the arrays of the record, without copying them. */
-        boolean isRepeated(String ofTopic, byte[] ofKey, byte[] ofValue) {
-            boolean isSame = isExpectedAgain && keyBytes == ofKey && valueBytes == ofValue && topic.equals(ofTopic);
-            isExpectedAgain = false;
-            return isSame;
-        }
     }
 }

@@ -9,11 +9,15 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 
+import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.AuthorizationException;
 import org.apache.kafka.common.errors.InterruptException;
 import org.apache.kafka.common.errors.WakeupException;
 import org.slf4j.Logger;
@@ -26,19 +30,28 @@ final class WeightsReader extends Thread {
     private static final Duration ANSWER = Duration.ofSeconds(15);
     private static final Duration CLOSING = Duration.ofSeconds(1);
     private static final long PAUSE_MS = 5000;
+    private static final long TICK_MS = 200;
 
     private final PartitionerSettings settings;
     private final Map<String, CurrentWeights> byTopic = new ConcurrentHashMap<>();
     private final CountDownLatch caughtUp = new CountDownLatch(1);
     private final CountDownLatch stopped = new CountDownLatch(1);
-    private volatile KafkaConsumer<byte[], byte[]> consumer;
+    private final Supplier<Consumer<byte[], byte[]>> newConsumer;
+    private volatile Consumer<byte[], byte[]> consumer;
     private final Map<String, String> refused = new HashMap<>();
     private String fault = "";
+    /** Until when the weights that were read would be valid if none of them had waited. */
+    private long silentAtNanos = System.nanoTime();
 
     WeightsReader(PartitionerSettings settings) {
+        this(settings, () -> new KafkaConsumer<>(settings.consumer()));
+    }
+
+    WeightsReader(PartitionerSettings settings, Supplier<Consumer<byte[], byte[]>> newConsumer) {
         super(settings.clientId() + "-kafkabal-routing");
         setDaemon(true);
         this.settings = settings;
+        this.newConsumer = newConsumer;
     }
 
     /** The latest weights of a topic, even if they are stale; null if none are published. */
@@ -60,7 +73,7 @@ final class WeightsReader extends Thread {
 
     void shutDown() {
         stopped.countDown();
-        KafkaConsumer<byte[], byte[]> open = consumer;
+        Consumer<byte[], byte[]> open = consumer;
         if (open != null) {
             // not interrupt(): a consumer that is interrupted while it closes logs an error with a stack trace
             open.wakeup();
@@ -75,40 +88,54 @@ final class WeightsReader extends Thread {
     public void run() {
         while (isRunning()) {
             try {
-                consumer = new KafkaConsumer<>(settings.consumer());
-                if (isRunning() && assign()) {
+                if (consumer == null) {
+                    consumer = newConsumer.get();
+                }
+                if (assign()) {
                     read();
                 }
             } catch (WakeupException | InterruptException e) {
                 LOG.debug("The reader of weights was stopped");
+            } catch (AuthorizationException e) {
+                // with the same consumer: each new one logs all its settings
+                note(String.valueOf(e.getMessage()));
             } catch (RuntimeException | Error e) {
                 // without this thread, records would not follow weights until the producer is restarted
                 note(String.valueOf(e));
-            } finally {
                 close();
             }
             caughtUp.countDown();
-            pause();
+            pause(PAUSE_MS);
         }
+        close();
     }
 
+    /** Whether there are partitions; they are to be read from their beginning. */
     private boolean assign() {
+        List<TopicPartition> partitions = isRunning() ? partitions() : List.of();
+        consumer.assign(partitions);
+        consumer.seekToBeginning(partitions);
+        return !partitions.isEmpty();
+    }
+
+    /** Asks the cluster only if the consumer does not know the topic, or has been told that it is gone. */
+    private List<TopicPartition> partitions() {
         List<TopicPartition> partitions = new ArrayList<>();
         for (PartitionInfo each : consumer.partitionsFor(settings.topic(), ANSWER)) {
             partitions.add(new TopicPartition(each.topic(), each.partition()));
         }
         if (partitions.isEmpty()) {
             note("unknown topic: " + settings.topic());
-            return false;
         }
-        consumer.assign(partitions);
-        consumer.seekToBeginning(partitions);
-        return true;
+        return partitions;
     }
 
-    /** Ages records from before the start by their timestamps, later ones by this machine's clock. */
+    /**
+     * Ages records by this machine's clock from their arrival, unless they may have waited in the brokers: before the start,
+     * or while this client was cut off for longer than the weights it had were valid. Those are aged by their timestamps.
+     */
     private void read() {
-        Map<TopicPartition, Long> ends = consumer.endOffsets(consumer.assignment(), ANSWER);
+        Map<TopicPartition, Long> ends = ends();
         boolean isBehind = true;
         while (isRunning()) {
             isBehind = isBehind && ends.entrySet().stream().anyMatch(e -> consumer.position(e.getKey()) < e.getValue());
@@ -119,10 +146,26 @@ final class WeightsReader extends Thread {
             if (!isBehind) {
                 caughtUp.countDown();
             }
-            for (ConsumerRecord<byte[], byte[]> record : consumer.poll(POLL)) {
+            // without waiting: once the topic is deleted, a consumer that waits asks and warns 700 times a second
+            ConsumerRecords<byte[], byte[]> records = consumer.poll(isBehind ? POLL : Duration.ZERO);
+            if (!isBehind && records.isEmpty()) {
+                if (partitions().isEmpty()) {
+                    return;
+                }
+                pause(TICK_MS);
+            } else if (!isBehind && System.nanoTime() - silentAtNanos > 0) {
+                isBehind = true;
+                ends = ends();
+            }
+            for (ConsumerRecord<byte[], byte[]> record : records) {
                 take(record, isBehind ? Math.max(0, System.currentTimeMillis() - record.timestamp()) : 0);
             }
         }
+    }
+
+    private Map<TopicPartition, Long> ends() {
+        silentAtNanos = System.nanoTime();
+        return consumer.endOffsets(consumer.assignment(), ANSWER);
     }
 
     private void take(ConsumerRecord<byte[], byte[]> record, long ageMs) {
@@ -135,7 +178,10 @@ final class WeightsReader extends Thread {
             return;
         }
         try {
-            byTopic.put(topic, new CurrentWeights(WeightRecord.parse(record.value()), ageMs));
+            WeightRecord weights = WeightRecord.parse(record.value());
+            byTopic.put(topic, new CurrentWeights(weights, ageMs));
+            long validUntilNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(weights.validMs);
+            silentAtNanos = validUntilNanos - silentAtNanos > 0 ? validUntilNanos : silentAtNanos;
             refused.remove(topic);
         } catch (IllegalArgumentException e) {
             // a publisher of a later version writes such records every few seconds: each reason is logged once
@@ -154,7 +200,7 @@ final class WeightsReader extends Thread {
     }
 
     private void close() {
-        KafkaConsumer<byte[], byte[]> open = consumer;
+        Consumer<byte[], byte[]> open = consumer;
         consumer = null;
         if (open != null) {
             try {
@@ -165,9 +211,9 @@ final class WeightsReader extends Thread {
         }
     }
 
-    private void pause() {
+    private void pause(long ms) {
         try {
-            stopped.await(PAUSE_MS, TimeUnit.MILLISECONDS);
+            stopped.await(ms, TimeUnit.MILLISECONDS);
         } catch (InterruptedException e) {
             LOG.debug("The reader of weights was stopped");
         }
