@@ -49,7 +49,7 @@ def run_check(jar: Path, scratch: Path, check: str, *files: Path) -> list[str]:
     """The words that a Java program of this folder prints about some files."""
     class_path = compile_checks(jar, scratch)
     run = [str(java_binary()), "-Xmx256m", "-cp", f"{class_path}:{scratch}", f"kafkabal.routing.{check}"]
-    done = subprocess.run([*run, *map(str, files)], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([*run, *map(str, files)], capture_output=True, text=True, timeout=120, check=True)
     return done.stdout.splitlines()
 
 

@@ -19,7 +19,7 @@ import org.apache.kafka.common.record.TimestampType;
 public final class ReaderCheck {
     private static final String TOPIC = "__kafkabal_weights";
     private static final TopicPartition PARTITION = new TopicPartition(TOPIC, 0);
-    private static final long VALID_MS = 1500;
+    private static final long VALID_MS = 3000;
 
     private final MockConsumer<byte[], byte[]> consumer = new MockConsumer<>("earliest");
     private final WeightsReader reader;
@@ -44,7 +44,7 @@ public final class ReaderCheck {
         reader.awaitFirst(10_000);
         createTopic();
         System.out.println("topic appears: " + isValidOnceRead(0));
-        Thread.sleep(2 * VALID_MS);
+        Thread.sleep(VALID_MS + 1000);
         System.out.println("old record after silence: " + isValidOnceRead(60_000));
         System.out.println("next record: " + isValidOnceRead(60_000));
         consumer.setPollException(new TopicAuthorizationException(TOPIC));
