@@ -123,6 +123,14 @@ def test_the_reader_survives_missing_topics_permissions_and_connections(jar: Pat
     ]
 
 
+def test_a_refused_record_does_not_count_as_sent(jar: Path, tmp_path: Path) -> None:
+    """A record above ``max.request.size``, which the client refuses after it was routed, keeps no others from its
+    broker."""
+    (line,) = run_check(jar, tmp_path, "RefusedRecordCheck")
+    # a slot has three of them
+    assert [int(word) for word in line.split()] == pytest.approx([50, 50], abs=3)
+
+
 def test_a_closed_producer_keeps_no_classes(jar: Path, tmp_path: Path) -> None:
     """The classes of the jar are unloaded though a thread that sent records goes on, with a client that asks twice."""
     compile_checks(jar, tmp_path)

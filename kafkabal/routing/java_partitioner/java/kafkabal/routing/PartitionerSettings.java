@@ -15,8 +15,8 @@ import org.apache.kafka.clients.producer.ProducerConfig;
  *   <li>{@code kafkabal.routing.first.weights.ms}: how long the first record of a producer waits for weights, 1000.
  *   <li>{@code kafkabal.routing.consumer.*}: settings of the consumer that reads them; by default it connects as the
  *       producer does.
- *   <li>{@code partitioner.ignore.keys}, {@code batch.size} and {@code linger.ms} mean what they mean to Kafka's own
- *       partitioner.
+ *   <li>{@code partitioner.ignore.keys}, {@code batch.size}, {@code linger.ms} and {@code max.request.size} mean what
+ *       they mean to Kafka's own partitioner and producer.
  * </ul>
  */
 final class PartitionerSettings {
@@ -43,6 +43,11 @@ final class PartitionerSettings {
 
     int batchBytes() {
         return (int) Math.max(1, whole("batch.size", 16384));
+    }
+
+    /** A producer refuses records that are larger. */
+    int largestRequestBytes() {
+        return (int) whole("max.request.size", 1_048_576);
     }
 
     /** Whether a batch that is not full waits for more records. */

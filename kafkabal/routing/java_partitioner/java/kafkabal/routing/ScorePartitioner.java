@@ -25,14 +25,21 @@ public final class ScorePartitioner implements Partitioner {
     private PartitionerSettings settings;
     private WeightsReader reader;
     private SlotLength slotLength;
+    private int largestBytes;
     private boolean ignoresKeys;
 
     @Override
     public void configure(Map<String, ?> configs) {
-        settings = new PartitionerSettings(configs);
+        PartitionerSettings given = new PartitionerSettings(configs);
+        start(given, new WeightsReader(given));
+    }
+
+    void start(PartitionerSettings given, WeightsReader ofWeights) {
+        settings = given;
         slotLength = new SlotLength(settings.batchBytes(), settings.lingers());
         ignoresKeys = settings.ignoresKeys();
-        reader = new WeightsReader(settings);
+        largestBytes = settings.largestRequestBytes();
+        reader = ofWeights;
         reader.start();
     }
 
@@ -41,7 +48,11 @@ public final class ScorePartitioner implements Partitioner {
         if (keyBytes != null && !ignoresKeys) {
             return KeyHash.partition(keyBytes, cluster.partitionsForTopic(topic).size());
         }
-        int sizeBytes = RECORD_OVERHEAD_BYTES + size(keyBytes) + size(valueBytes);
+        long bytes = (long) RECORD_OVERHEAD_BYTES + size(keyBytes) + size(valueBytes);
+        if (bytes > largestBytes) {
+            return route(topic).pickForRefused(cluster);
+        }
+        int sizeBytes = (int) bytes;
         if (!ASKS_TWICE) {
             return route(topic).pick(cluster, sizeBytes);
         }

@@ -53,6 +53,11 @@ final class TopicRoute {
         return isLed ? partition : sticky.pick(cluster, sizeBytes);
     }
 
+    /** For a record that the producer refuses after this, because of its size: what counts as sent must not include it. */
+    synchronized int pickForRefused(Cluster cluster) {
+        return sticky.pick(cluster, 0);
+    }
+
     private void follow(CurrentWeights latest) {
         followed = latest;
         if (latest != null) {
