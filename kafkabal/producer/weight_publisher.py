@@ -40,7 +40,7 @@ _NEEDED_CONFIGS: Final[Mapping[str, tuple[str, str]]] = {
     CLEANUP_POLICY: ("compact", "a producer that starts reads all weights that are kept"),
     _TIMESTAMP_TYPE: ("LogAppendTime", "a producer that starts ignores weights until they are published again"),
 }
-"""What those values must contain if somebody else has created the topic, and what happens otherwise."""
+"""What those values must contain if another program has created the topic, and what happens otherwise."""
 LOCK_PURPOSE: Final = "route"
 _SESSION_S: Final = 30.0
 """How long the lock outlives a killed publisher: half as long as clients follow its weights."""
@@ -72,7 +72,7 @@ class WeightPublisher:
         self._may_lock = True
 
     def check_topic(self) -> None:
-        """Warn of configs that harm clients, which a topic has that somebody else has created.
+        """Warn of configs that harm clients, which a topic has that another program created.
 
         Raises
         ------

@@ -291,7 +291,7 @@ def test_without_permission_to_lock_it_warns_once_and_publishes() -> None:
         ),
     ],
 )
-def test_a_topic_of_weights_that_somebody_else_created_is_checked(configs: dict[str, str], warned: list[str]) -> None:
+def test_a_topic_of_weights_of_another_program_is_checked(configs: dict[str, str], warned: list[str]) -> None:
     """Configs of the topic that slow down starting producers are reported; a missing topic is not."""
     values = {key: ConfigValue(value, ConfigSource.OWN) for key, value in configs.items()}
     warnings: list[str] = []
