@@ -71,8 +71,8 @@ class KeptLedger:
         """Take over what another watch has written since, with times by the clock as it is now."""
         self.now_s()
         self.has_former_times = False
-        if self.is_loaded and self.is_saved:
-            # one that cannot be read adds nothing to what is known
+        if self.is_loaded:
+            # what this watch could not write is found again in the latest run; a file that cannot be read adds nothing
             with suppress(InputFileError):
                 self.ledger = read_ledger(self._path)
 

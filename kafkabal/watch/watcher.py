@@ -219,7 +219,7 @@ class Watcher:
         self._findings = found
         counts = found.imbalanced and not self._situation().may_return(self._options.policy.dead_after_s)
         self._imbalanced_readings = self._imbalanced_readings + 1 if counts else 0
-        if self._kept.is_loaded and not self._kept.is_saved:
+        if self._kept.is_loaded and not self._kept.is_saved and self._is_alone():
             self._kept.save()
 
     def _follow_clock(self) -> None:

@@ -405,6 +405,31 @@ def test_what_another_watch_has_resumed_stays_recorded(
     assert (first.ended_at_s, first.moved_bytes, first.succeeded) == (ends_at_s, 5, True)
 
 
+@pytest.mark.parametrize("is_broker_missing", [False, True])
+def test_what_another_watch_healed_while_nothing_could_be_written_is_remembered(
+    make_scene: Callable[[], Scene], *, is_broker_missing: bool
+) -> None:
+    """A watch whose disk was full, and that lost its lock, does not replace what the other one has recorded since."""
+    scene, lock = make_scene(), Lock()
+    path = scene.folder / "ledger.json"
+    first = scene.watcher(lock.confirm, level=HealLevel.ALL, dead_after_s=60.0)
+    scene.run_for(first, minutes=1)
+    path.mkdir()
+    scene.memory.kafka.kill(4)
+    scene.run_for(first, minutes=3)
+    assert scene.kinds().count(EventKind.NOT_SAVED) == 1
+    path.rmdir()
+    scene.run_for(scene.watcher(level=HealLevel.ALL, dead_after_s=60.0), minutes=3)
+    others = read_ledger(path).entries
+    assert [e.kind for e in others if e.succeeded] == ["repair"]
+    if not is_broker_missing:
+        scene.memory.kafka.start(4)
+    lock.is_lost = True
+    scene.run_for(first, minutes=1)
+
+    assert read_ledger(path).entries[: len(others)] == others
+
+
 def test_a_watch_that_lost_its_lock_notices_at_the_next_reading(make_scene: Callable[[], Scene]) -> None:
     """It does not report beside the watch that took over until it has something to heal."""
     scene, asked = make_scene(), list[float]()
