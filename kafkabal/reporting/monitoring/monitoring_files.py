@@ -19,7 +19,8 @@ _BEGIN: Final = "[["
 _END: Final = "]]"
 _SUFFIX: Final = ".j2"
 _UNIT_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
-_FOLDER: Final = re.compile(r"/[A-Za-z0-9_./+@-]*")
+_FOLDER: Final = re.compile(r"(?:/+(?!\.{1,2}(?:/|$))[A-Za-z0-9_.+@-]+)+/*")
+"""systemd ignores a path with ``..``, and making all of ``/`` writable would undo the protection of the units."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,4 +106,4 @@ def _expect_unit_names(setup: MonitoringSetup) -> None:
                 hint="use letters, digits, '.', '_' and '-', or 'kafkabal profiles add' under another name",
             )
     if not _FOLDER.fullmatch(setup.textfiles):
-        raise UsageError(f"--textfiles: not an absolute path without blanks: {setup.textfiles!r}")
+        raise UsageError(f"--textfiles: not an absolute path below / without blanks, '.' and '..': {setup.textfiles!r}")

@@ -163,6 +163,16 @@ def test_units_share_the_owner_of_the_state_folder(unit: Path) -> None:
         assert "\nUser=kafkabal\nDynamicUser=yes\n" in text
 
 
+@pytest.mark.parametrize("unit", [u for u in UNITS if u.suffix == ".service"], ids=lambda path: path.name)
+def test_units_share_one_state_folder(unit: Path) -> None:
+    """What one unit records of a cluster, such as the history of its sizes, the others find; none runs as root."""
+    settings = {line.strip() for line in unit.read_text().splitlines()}
+    assert {"StateDirectory=kafkabal", "User=kafkabal"} <= settings
+    assert any(
+        "XDG_STATE_HOME=/var/lib" in line.split("=", 1)[1].split() for line in settings if "Environment=" in line
+    )
+
+
 def _instructions() -> list[tuple[str, str]]:
     text = (DEPLOY / "Dockerfile").read_text().replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
