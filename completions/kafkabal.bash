@@ -599,7 +599,7 @@ _kafkabal_spec() {
         "kafkabal telemetry latency -b" | "kafkabal telemetry latency --bootstrap-server") spec="value" ;;
         "kafkabal telemetry latency --command-config") spec="files" ;;
         "kafkabal telemetry latency --profile") spec="names profiles" ;;
-        "kafkabal telemetry latency -o" | "kafkabal telemetry latency --output") spec="words table json yaml csv" ;;
+        "kafkabal telemetry latency -o" | "kafkabal telemetry latency --output") spec="words table json yaml csv prometheus" ;;
         "kafkabal telemetry latency --output-file") spec="files" ;;
         "kafkabal telemetry latency --topic") spec="names topics" ;;
         "kafkabal telemetry latency --listen") spec="value" ;;

@@ -1094,7 +1094,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry errors' -s h -l help -
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l profile -r -f -a '(__kafkabal_names profiles)' -d 'Profile to use: a name, FILE or FILE#NAME.'
-complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s o -l output -r -f -a 'table json yaml csv' -d 'Output format. [default: table]'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -s o -l output -r -f -a 'table json yaml csv prometheus' -d 'Output format. [default: table]'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l output-file -r -F -d 'Write the output to FILE atomically; - is standard output.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l topic -r -f -a '(__kafkabal_names topics)' -d 'Topic to which brokers forward metrics. [default: __kafkabal_telemetry]'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry latency' -l listen -r -f -d 'Receive OTLP/HTTP posts on this address instead of reading the topic.'

@@ -42,7 +42,7 @@ def subscriptions_report(subscriptions: Sequence[Subscription]) -> Report:
     )
 
 
-def latency_report(latencies_s: Mapping[int, float], brokers: Sequence[int], payloads: int) -> Report:
+def latency_report(latencies_s: Mapping[int, float], brokers: Sequence[int], payloads: int, cluster: str) -> Report:
     """One row per broker, slowest first, unmeasured ones last."""
     ordered = sorted(brokers, key=lambda broker: -latencies_s.get(broker, -1.0))
     known = [broker for broker in ordered if broker in latencies_s]
@@ -52,6 +52,7 @@ def latency_report(latencies_s: Mapping[int, float], brokers: Sequence[int], pay
         headline=headline if known else f"no broker measured ({_pushes(payloads)})",
         tone=Tone.PLAIN if known else Tone.WARNING,
         facts=(Fact(key="pushes", value=payloads),),
+        metric_labels={"cluster": cluster},
         tables=(
             Table(
                 key="brokers",
@@ -62,6 +63,9 @@ def latency_report(latencies_s: Mapping[int, float], brokers: Sequence[int], pay
                         title="produce latency",
                         kind=ValueKind.DURATION,
                         values=[latencies_s.get(broker) for broker in ordered],
+                        metric=Metric(
+                            "kafkabal_broker_produce_latency_seconds", "Produce latency, as measured by clients."
+                        ),
                     ),
                 ),
             ),

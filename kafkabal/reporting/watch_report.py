@@ -107,6 +107,11 @@ class WatchTextfile:
         for broker, found in summary.health.items():
             for kind in BrokerHealth:
                 health.add_metric([cluster, str(broker), str(kind)], float(found is kind))
+        responses = GaugeMetricFamily(
+            "kafkabal_watch_broker_response_seconds", "Latest response time.", labels=["cluster", "broker"]
+        )
+        for broker, response_s in summary.responses_s.items():
+            responses.add_metric([cluster, str(broker)], response_s)
         events = CounterMetricFamily(
             "kafkabal_watch_events", "Events since the watch started.", labels=["cluster", "event"]
         )
@@ -129,5 +134,6 @@ class WatchTextfile:
         if summary.read_at_s is not None:
             gauges.append(("last_success_timestamp_seconds", "When the cluster was last read.", summary.read_at_s))
         self._file.write(
-            ((f"kafkabal_watch_{name}", text, value) for name, text, value in gauges), (health, events, latest)
+            ((f"kafkabal_watch_{name}", text, value) for name, text, value in gauges),
+            (health, responses, events, latest),
         )

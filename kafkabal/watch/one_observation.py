@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from kafkabal.clusters import Cluster, ReadRequest
 from kafkabal.model import ClusterState
@@ -21,6 +21,8 @@ class WatchSummary:
     findings: StateFindings
     read_at_s: float | None = None
     """When the whole cluster was last read, in seconds since the epoch; None before."""
+    responses_s: Mapping[int, float] = field(default_factory=dict)
+    """Latest response time of each broker that responded, in seconds."""
 
     @property
     def problems(self) -> tuple[str, ...]:

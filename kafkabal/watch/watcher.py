@@ -89,6 +89,7 @@ class Watcher:
         self._state: ClusterState | None = None
         self._state_at_s = float("-inf")
         self._read_at_s: float | None = None
+        self._responses_s: Mapping[int, float] = {}
         self._imbalanced_readings = 0
         self._begun_at_s = 0.0
         self._begun_kind = ""
@@ -167,17 +168,18 @@ class Watcher:
     def summary(self) -> WatchSummary:
         """What is wrong now."""
         health = {b: kind for kind in BrokerHealth for b in self._monitor.in_health(kind)}
-        return WatchSummary(health, self._findings, self._read_at_s)
+        return WatchSummary(health, self._findings, self._read_at_s, self._responses_s)
 
     def _sample(self) -> bool:
         """Ask the brokers to respond; returns False if none does, so that nothing is known."""
-        at_s = self._clock.monotonic()
+        at_s, self._responses_s = self._clock.monotonic(), {}
         try:
             samples = sample_brokers(self._cluster, self._options.broker_timeout_s)
         except KafkabalError as error:
             self._events.blind(error)
             self._state_at_s = float("-inf")  # read as soon as a broker responds again
             return False
+        self._responses_s = {b: each.response_s for b, each in samples.items() if each.response_s is not None}
         changes = self._monitor.update(samples, at_s)
         unreachable, dead = (self._monitor.in_health(kind) for kind in (BrokerHealth.UNREACHABLE, BrokerHealth.DEAD))
         there = self._monitor.in_health(BrokerHealth.WELL, BrokerHealth.SLOW)

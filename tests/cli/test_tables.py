@@ -68,7 +68,7 @@ REPORTS = {
     "errors": errors_report(
         [TopicErrors("images", 1200.0, 2), TopicErrors("labels", 0.0, 0)], payloads=9, cluster="prod"
     ),
-    "latency": latency_report({1: 0.25, 2: 0.004}, [1, 2, 3], payloads=9),
+    "latency": latency_report({1: 0.25, 2: 0.004}, [1, 2, 3], payloads=9, cluster="prod"),
     "result": result_report(
         RunResult(
             run_id="20260101-000000-abcdef",

@@ -239,7 +239,7 @@ def plugin(
 def latency(
     context: CommandContext,
     settings: LiveSettings,
-    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv")],
+    output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "prometheus")],
     collecting: CollectOptions,
 ) -> None:
     """Show the produce latency of each broker, as measured by clients.
@@ -251,6 +251,8 @@ def latency(
       kafkabal telemetry latency -b broker1:9092
 
       kafkabal telemetry latency --listen 4318 --for 1m
+
+      kafkabal telemetry latency -o prometheus --output-file /var/lib/node_exporter/produce-latency.prom
     """
     from kafkabal.reporting.client_telemetry_reports import latency_report
     from kafkabal.telemetry import LatencyTable
@@ -263,9 +265,10 @@ def latency(
     ):
         # before collecting: a cluster that cannot be reached would cost all that was collected
         brokers = sorted(cluster.broker_ids())
+        label = cluster_label(settings, context) or cluster.cluster_id()
         _collect(collecting, context)
     payloads = _payloads(intake, context)
-    show_report(latency_report(table.latencies_s(), brokers, payloads), output, context)
+    show_report(latency_report(table.latencies_s(), brokers, payloads, label), output, context)
 
 
 def errors(

@@ -18,7 +18,7 @@ from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome
 from kafkabal.inspection.inspection import inspect_cluster
 from kafkabal.model.cluster_rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.rows_to_state import build_cluster
-from kafkabal.reporting.client_telemetry_reports import errors_report
+from kafkabal.reporting.client_telemetry_reports import errors_report, latency_report
 from kafkabal.reporting.inspection.inspection_report import inspection_report
 from kafkabal.reporting.output_capabilities import PLAIN
 from kafkabal.reporting.output_formats import render
@@ -80,6 +80,7 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     written = text + _metrics_of_a_run(tmp_path_factory) + _metrics_of_a_watch(tmp_path_factory)
     written += _metrics_of_a_transfer(tmp_path_factory)
     written += render(errors_report([TopicErrors("t", 1.0, 1)], payloads=1, cluster="c"), "prometheus", PLAIN)
+    written += render(latency_report({1: 0.1}, [1], payloads=1, cluster="c"), "prometheus", PLAIN)
     return {"up", *re.findall(r"^# TYPE (\w+)", written, re.MULTILINE)}
 
 
@@ -111,6 +112,7 @@ def _metrics_of_a_watch(tmp_path_factory: pytest.TempPathFactory) -> str:
         health={1: BrokerHealth.WELL},
         findings=SimpleNamespace(offline_dirs=(), out_of_sync=0, imbalanced=()),
         read_at_s=0.0,
+        responses_s={1: 0.002},
     )
     textfile = WatchTextfile(_writer(path))
     textfile.on_event(WatchEvent(at="1970-01-01T00:01:00.000+00:00", event=EventKind.HEALING_FAILED, message=""))
@@ -121,6 +123,7 @@ def _metrics_of_a_watch(tmp_path_factory: pytest.TempPathFactory) -> str:
     assert "_created" not in text
     at = [line for line in text.splitlines() if line.startswith("kafkabal_watch_last_event_timestamp_seconds")]
     assert at == ['kafkabal_watch_last_event_timestamp_seconds{cluster="c",event="healing-failed"} 60.0']
+    assert 'kafkabal_watch_broker_response_seconds{broker="1",cluster="c"} 0.002' in text
     return text
 
 

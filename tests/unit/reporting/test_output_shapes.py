@@ -52,10 +52,10 @@ REPORTS = [
     sandbox_report("sandbox status", ()),
     subscriptions_report([]),
     subscriptions_report([Subscription(name="s", metrics=("a.",), match={"client_id": "x"})]),
-    latency_report({}, [], payloads=0),
+    latency_report({}, [], payloads=0, cluster="prod"),
     metrics_report((), payloads=0),
     metrics_report([ClientMetric("c", "m", float("nan"), (("node", "1"),))], payloads=1),
-    latency_report({1: 0.25}, [1, 2], payloads=9),
+    latency_report({1: 0.25}, [1, 2], payloads=9, cluster="prod"),
     errors_report([], payloads=0, cluster="prod"),
     errors_report([TopicErrors("images", 1200.0, 2)], payloads=9, cluster="prod"),
 ]

@@ -63,11 +63,11 @@ def test_partitions_that_have_no_row_any_more_are_no_fault() -> None:
 
 def test_unmeasured_brokers_come_last_and_are_unknown() -> None:
     """The slowest broker is first; one without a figure has none, not zero."""
-    report = latency_report({2: 0.5, 1: 0.1}, [1, 2, 3], payloads=7)
+    report = latency_report({2: 0.5, 1: 0.1}, [1, 2, 3], payloads=7, cluster="c")
     assert report.headline == "2 of 3 brokers measured, from 7 client pushes"
     (table,) = report.tables
     assert [list(column.values) for column in table.columns] == [[2, 1, 3], [0.5, 0.1, None]]
-    assert latency_report({}, [1], payloads=0).headline == "no broker measured (0 client pushes)"
+    assert latency_report({}, [1], payloads=0, cluster="c").headline == "no broker measured (0 client pushes)"
 
 
 def test_subscriptions() -> None:

@@ -443,6 +443,22 @@ def test_a_watch_that_lost_its_lock_notices_at_the_next_reading(make_scene: Call
     assert len(asked) == 4
 
 
+def test_response_times_are_those_of_the_latest_observation(make_scene: Callable[[], Scene]) -> None:
+    """A broker that does not respond has none, and no broker has one while nothing is known of the cluster."""
+    scene = make_scene()
+    watcher = scene.watcher()
+    scene.run_for(watcher, minutes=1)
+    assert watcher.summary().responses_s.keys() == {1, 2, 3, 4}
+    scene.memory.kafka.kill(4)
+    scene.run_for(watcher, minutes=0.5)
+    assert watcher.summary().responses_s.keys() == {1, 2, 3}
+    for broker in (1, 2, 3):
+        scene.memory.kafka.kill(broker)
+    scene.run_for(watcher, minutes=0.5)
+
+    assert watcher.summary().responses_s == {}
+
+
 def test_another_cluster_at_the_same_addresses_is_not_healed(
     make_scene: Callable[[], Scene], monkeypatch: pytest.MonkeyPatch
 ) -> None:
