@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime
 
-from kafkabal.executor import FoundRun, RunOutcome
+from kafkabal.executor import FoundRun, Goal, RunOutcome
 from kafkabal.watch.decide_healing import HealKind
 from kafkabal.watch.heal import HealResult
 from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger
@@ -67,11 +67,20 @@ def with_ends_of_runs(ledger: HealingLedger, latest: FoundRun | None, at_s: floa
         ledger = ledger.with_demotion_by(hidden)
     entry = ledger.entry_of(plan_id)
     if latest is not None and latest.state.has_begun and entry is not None and entry.ended_at_s is None:
+        is_rolled_back = latest.state.goal is Goal.ROLL_BACK
         ledger = ledger.with_end(
             entry,
             at_s=at_s,
             moved_bytes=None,
-            succeeded=latest.state.outcome is RunOutcome.COMPLETE,
-            was_cancelled=latest.state.outcome is RunOutcome.STOPPED,
+            succeeded=latest.state.outcome is RunOutcome.COMPLETE and not is_rolled_back,
+            was_cancelled=latest.state.outcome is RunOutcome.STOPPED or is_rolled_back,
         ).with_demotion_by(entry)
     return ledger.without_demotion(ledger.usual_s.keys() - ledger.demoted.keys())
+
+
+def rolled_back(ledger: HealingLedger, latest: FoundRun | None) -> HealingEntry | None:
+    """The healing that has succeeded, and whose run, the latest of the cluster, an operator has rolled back since."""
+    if latest is None or latest.state.goal is not Goal.ROLL_BACK:
+        return None
+    entry = ledger.entry_of(latest.record.plan_id)
+    return entry if entry is not None and entry.succeeded else None

@@ -132,6 +132,11 @@ class WatchEventSender:
             for failed, problem in self._failed.items():
                 self.report(EventKind.HEALING_FAILED, f"{failed}: not healed yet: {problem}")
 
+    def rolled_back(self, kind: str, run_id: str) -> None:
+        """Report that an operator has rolled back a healing that had ended."""
+        message = f"{kind}: rolled back by 'kafkabal rebalance rollback', and tried again later"
+        self.report(EventKind.HEALING_STOPPED, message, run_id=run_id)
+
     def failed(self, kind: HealKind, problem: str, run_id: str = "") -> None:
         """Report that a healing failed."""
         self._failed[kind] = problem

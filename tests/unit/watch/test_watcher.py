@@ -16,7 +16,7 @@ from kafkabal.clusters.cluster_protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import BusyError, OperationError
-from kafkabal.executor.execute_run import apply
+from kafkabal.executor.execute_run import apply, roll_back
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.model.cluster_state import ClusterState
@@ -441,6 +441,32 @@ def test_a_watch_that_lost_its_lock_notices_at_the_next_reading(make_scene: Call
     scene.run_for(scene.watcher(confirm), minutes=2)
 
     assert len(asked) == 4
+
+
+@pytest.mark.parametrize("was_killed", [False, True])
+def test_what_an_operator_has_rolled_back_is_not_repeated_at_once(
+    make_scene: Callable[[], Scene], *, was_killed: bool
+) -> None:
+    """It is tried again after the back-off, as after a cancel, and reported once; also if its watch was killed."""
+    scene = make_scene()
+    rows = [*[(1, 2)] * 8, *[(2, 3)] * 4, *[(3, 1)] * 2, *[(4, 1)] * 2]
+    scene.memory = InMemoryCluster.of(cluster(brokers(4), [topic("t", *rows)]), scene.clock)
+    watcher, path = scene.watcher(level=HealLevel.ALL), scene.folder / "ledger.json"
+    scene.run_for(watcher, minutes=8)
+    assert scene.held() == [8, 8, 8, 8]
+    if was_killed:
+        begun = read_ledger(path)
+        unended = replace(begun.entries[0], ended_at_s=None, succeeded=False)
+        write_ledger(replace(begun, entries=(unended,)), path)
+        watcher = scene.watcher(level=HealLevel.ALL)
+    roll_back(RunEnvironment(cluster=scene.memory, state_dir=scene.folder / "runs", clock=scene.clock, host="h"))
+    scene.run_for(watcher, minutes=12)
+    assert scene.held() == [12, 12, 6, 2]
+    assert [e.was_cancelled for e in read_ledger(path).entries] == [True]
+    scene.run_for(watcher, minutes=15)
+
+    assert scene.held() == [8, 8, 8, 8]
+    assert scene.kinds().count(EventKind.HEALING_STOPPED) == (not was_killed)
 
 
 def test_response_times_are_those_of_the_latest_observation(make_scene: Callable[[], Scene]) -> None:
