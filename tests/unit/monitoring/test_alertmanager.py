@@ -33,13 +33,14 @@ def alertmanager(tmp_path: Path) -> Iterator[str]:
     config = tmp_path / "alertmanager.yml"
     config.write_text("route: {receiver: nobody}\nreceivers: [{name: nobody}]\n")
     words = (program, f"--config.file={config}", f"--storage.path={tmp_path / 'data'}")
-    process = subprocess.Popen(
-        (*words, f"--web.listen-address={address}", "--cluster.listen-address="),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    log = tmp_path / "log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            (*words, f"--web.listen-address={address}", "--cluster.listen-address="), stdout=output, stderr=output
+        )
     try:
-        _until(lambda: _answers(address))
+        _until(lambda: _answers(address) or process.poll() is not None)
+        assert process.poll() is None, log.read_text()
         yield address
     finally:
         process.terminate()
