@@ -195,6 +195,8 @@ class _Run:
             cordon(context)
         while (end := self._move()) is MoveEnd.PAUSED:
             self._pause()
+            if context.should_stop():
+                return self._stop()  # another loop would end before it has looked at what is in place
         if end is MoveEnd.STOPPED:
             return self._stop()
         if context.options.elect_leaders or self._goal is Goal.ROLL_BACK:

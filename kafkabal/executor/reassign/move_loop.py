@@ -22,6 +22,7 @@ from kafkabal.executor.reassign.throttle_changes import ThrottleChanges
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_events import PartitionDone, PartitionFailed, PartitionPostponed
 from kafkabal.executor.safety.retry import PASSING_ERRORS
+from kafkabal.executor.safety.stop_request import StopReason
 from kafkabal.wording import first_of
 
 _PAUSE_S = 10.0
@@ -91,7 +92,7 @@ class MoveLoop:
         Parameters
         ----------
         finish_only
-            Start nothing, and end once nothing is in flight, even after a stop request.
+            Start nothing, and end once nothing is in flight, even after a stop request that is no cancel.
 
         Raises
         ------
@@ -100,7 +101,7 @@ class MoveLoop:
         """
         context = self._context
         while True:
-            if not finish_only and context.should_stop():
+            if self._is_stopped(finish_only=finish_only):
                 return MoveEnd.STOPPED
             if not finish_only and (context.is_paused or context.seconds_until_window() > 0):
                 return MoveEnd.PAUSED
@@ -114,6 +115,10 @@ class MoveLoop:
             if self._is_finished(finish_only=finish_only):
                 return MoveEnd.ALL_OVER
             context.clock.sleep(self._timeouts.poll_s)
+
+    def _is_stopped(self, *, finish_only: bool) -> bool:
+        """Whether a stop was requested; a run that lets copies finish is only stopped by a cancel."""
+        return self._context.should_stop() and (not finish_only or self._context.stop.reason is StopReason.CANCELLED)
 
     def _turn(self, *, finish_only: bool) -> None:
         seen = self._observe()

@@ -19,14 +19,16 @@ class StopReason(StrEnum):
 
 
 class StopSwitch:
-    """Off until somebody requests a stop; keeps the first reason."""
+    """Off until somebody requests a stop; keeps the first reason, unless the run is then cancelled."""
 
     def __init__(self) -> None:
         self.reason: StopReason | None = None
 
     def request(self, reason: StopReason) -> None:
         """Ask the run to stop gracefully."""
-        self.reason = self.reason or reason
+        # a run that stops for another reason may let copies finish, which takes hours: a cancel does not wait for that
+        if self.reason is None or reason is StopReason.CANCELLED:
+            self.reason = reason
 
 
 class HardStop(BaseException):

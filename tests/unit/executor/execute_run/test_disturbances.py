@@ -519,6 +519,40 @@ def test_window(scene: Any) -> None:
     scene.assert_as_planned()
 
 
+@pytest.mark.parametrize("asks_first", ["pause", "stop"])
+def test_a_cancel_does_not_wait_for_copies_that_a_run_lets_finish(scene: Any, asks_first: str) -> None:
+    """A run that pauses or stops after the copies in flight cancels them once an operator asks for that."""
+    stop, environment = StopSwitch(), scene.environment()
+    scene.memory.kafka.bandwidth_bytes_per_s = 1e4
+
+    def wind_down() -> None:
+        if asks_first == "pause":
+            request_pause(environment, is_paused=True)
+        else:
+            stop.request(StopReason.MAX_RUNTIME)
+
+    _at(scene, 5.0, wind_down)
+    _at(scene, 20.0, lambda: request_cancel(environment))
+    options = msgspec.structs.replace(scene.options, on_interrupt=OnInterrupt.FINISH)
+    result = apply(scene.environment(stop=stop), scene.plan, options)
+    assert result is not None
+    assert (result.outcome, result.stop_reason) == (RunOutcome.STOPPED, StopReason.CANCELLED)
+    assert result.elapsed_s < 60
+    assert not scene.memory.kafka.parts.moving
+    scene.assert_clean()
+
+
+def test_a_cancel_after_a_pause_counts_what_is_in_place(scene: Any) -> None:
+    """What arrived before the pause is in place, although the run does not look at it again."""
+    environment = scene.environment()
+    _at(scene, 5.0, lambda: request_pause(environment, is_paused=True))
+    _at(scene, 3600.0, lambda: request_cancel(environment))
+    options = msgspec.structs.replace(scene.options, on_interrupt=OnInterrupt.FINISH)
+    result = apply(environment, scene.plan, options)
+    assert result is not None
+    assert result.done > 0
+
+
 def test_two_hosts_at_once(scene: Any) -> None:
     """The second host reports who is working; once the first has died, it continues after the session."""
     other = scene.memory.connect("other")
