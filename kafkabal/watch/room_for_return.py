@@ -18,9 +18,9 @@ from dataclasses import replace
 import numpy as np
 from msgspec.structs import replace as replace_field
 
-from kafkabal.model import F64, I32, I64, Bools, ClusterState, replica_bytes
+from kafkabal.model import F64, I32, I64, Bools, ClusterState, has_offline_dir, replica_bytes
 from kafkabal.plan import Plan
-from kafkabal.planner import BrokerLimit, Mode, kept_replicas, make_plan
+from kafkabal.planner import BrokerLimit, Mode, PlanOptions, kept_replicas, make_plan
 from kafkabal.scoring import disk_capacity
 from kafkabal.watch.heal_policy import HealPolicy
 
@@ -29,6 +29,10 @@ def plan_repair(
     state: ClusterState, dead_for_good: frozenset[int], plans_of_day: Sequence[Plan], policy: HealPolicy
 ) -> Plan:
     """Copy what is lost on offline log dirs and on brokers that are dead for good.
+
+    First without brokers that have an offline log dir: until it is replaced and the broker restarted, such a broker
+    takes back no partition that it lost there, which the cluster does not tell. What no other broker can take follows
+    with the next plan.
 
     Parameters
     ----------
@@ -43,14 +47,39 @@ def plan_repair(
         If no plan can be made.
     """
     options = replace(policy.scope(state), mode=Mode.REPAIR_ONLY)
+    may_return = _ids(state, ~state.brokers.is_live) - dead_for_good
+    damaged = has_offline_dir(state)
+    if damaged.any() and _ids(state, state.brokers.is_live & ~damaged) - options.exclude_brokers:
+        undamaged = replace(options, exclude_brokers=options.exclude_brokers | _ids(state, damaged))
+        elsewhere = _without(may_return, _repair(state, undamaged, dead_for_good, plans_of_day, policy))
+        if elsewhere.partitions:
+            return replace_field(elsewhere, warnings=(), unrepaired=())
+    return _without(may_return, _repair(state, options, dead_for_good, plans_of_day, policy))
+
+
+def _repair(
+    state: ClusterState,
+    options: PlanOptions,
+    dead_for_good: frozenset[int],
+    plans_of_day: Sequence[Plan],
+    policy: HealPolicy,
+) -> Plan:
     repair = make_plan(state, options)
     limits = limits_of_resting(state, dead_for_good, plans_of_day, policy)
     if limits:
         limited = make_plan(state, replace(options, broker_limits=limits))
         # copies and racks take precedence over balance
         if limited.unrepaired == repair.unrepaired and _racks(limited, state) >= _racks(repair, state):
-            repair = limited
-    may_return = frozenset(state.brokers.id[~state.brokers.is_live].tolist()) - dead_for_good
+            return limited
+    return repair
+
+
+def _ids(state: ClusterState, chosen: Bools) -> frozenset[int]:
+    return frozenset(state.brokers.id[chosen].tolist())
+
+
+def _without(may_return: frozenset[int], repair: Plan) -> Plan:
+    """The part of a repair that copies nothing that brokers may bring back."""
     kept = tuple(change for change in repair.partitions if not may_return.intersection(change.to_remove))
     return replace_field(repair, partitions=kept)
 

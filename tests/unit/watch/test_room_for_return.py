@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
 from kafkabal.model import ClusterState
@@ -39,6 +41,37 @@ def with_dead(state: ClusterState, dead: int) -> ClusterState:
 def all_live(state: ClusterState) -> ClusterState:
     """The same placement with every broker live."""
     return _with_placement(state, frozenset())
+
+
+def with_offline_dir(partitions: Sequence[tuple[int, ...]], damaged: Sequence[int] = (3,)) -> ClusterState:
+    """Four brokers, some of which have an offline log dir; the fourth is dead."""
+    rows = [
+        replace(
+            partition(n, held, 10 * GB, leader=held[0]),
+            isr=[b for b in held if b != 4],
+            sizes=[None if b == 4 else 10 * GB for b in held],
+            log_dirs=[None if b == 4 else 1 for b in held],
+        )
+        for n, held in enumerate(partitions)
+    ]
+    listed = brokers(4, dirs=2)
+    for at in (broker - 1 for broker in damaged):
+        offline, online = listed[at].log_dirs
+        listed[at] = replace(listed[at], log_dirs=[replace(offline, state="offline"), online])
+    listed[3] = replace(listed[3], state="dead", log_dirs=[])
+    return cluster(listed, [TopicRow(topic="t", partitions=rows)])
+
+
+def test_a_repair_uses_no_broker_with_an_offline_log_dir_unless_it_has_to() -> None:
+    """Such a broker refuses what it lost with that dir: it gets only what no other can take, in a later run."""
+    state = with_offline_dir([(1, 4), (2, 4), (1, 2, 4)])
+    first = plan_repair(state, frozenset({4}), (), POLICY)
+    assert [(c.name.partition, set(c.replicas)) for c in first.partitions] == [(0, {1, 2}), (1, {1, 2})]
+
+    rest = plan_repair(apply_plan(state, first), frozenset({4}), (), POLICY)
+    assert [(c.name.partition, set(c.replicas)) for c in rest.partitions] == [(2, {1, 2, 3})]
+    everywhere = plan_repair(with_offline_dir([(1, 4)], damaged=(1, 2, 3)), frozenset({4}), (), POLICY)
+    assert len(everywhere.partitions) == 1
 
 
 def _with_placement(state: ClusterState, dead: frozenset[int]) -> ClusterState:
