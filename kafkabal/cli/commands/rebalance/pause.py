@@ -55,4 +55,7 @@ def _pause_elsewhere(command: "RunSession", wait_s: float, kept_out: KafkabalErr
         if found.state.phase is Phase.PAUSED:
             context.say(f"run {run_id} is paused; continue with 'kafkabal rebalance resume'")
             return ExitCode.DONE
-    raise unanswered(f"run {run_id} is not paused yet; it pauses as soon as it reads the request", kept_out)
+    raise unanswered(
+        f"run {run_id} is not paused yet: it lets copies in flight finish, or pauses as soon as it reads the request",
+        kept_out,
+    )
