@@ -106,6 +106,8 @@ def load_profile(chosen: str | None, profiles_file: Path | ProfilesFile) -> Prof
 
 def find_profile(chosen: str | None, profiles_file: Path | ProfilesFile) -> Profile | None:
     """Like :func:`load_profile`, but an invalid profile is returned with its problem."""
+    if isinstance(profiles_file, ProfilesFile) and chosen is not None and chosen in profiles_file.profiles:
+        return profiles_file.profiles[chosen]
     if chosen is not None and _is_file(chosen):
         file, _, name = chosen.partition("#")
         path = expand_home(Path(file))
@@ -188,10 +190,17 @@ def _profile(name: str, path: Path, node: YamlNode) -> Profile:
     # a text in place of a mapping is a wrongly indented setting: which profile it belongs to is unknown
     written = mapping(node)
     try:
+        _check_name(name, node)
         return Profile(name=name, path=path, settings=check_keys(node, known, f"profile {name!r}"))
     except UsageError as problem:
         settings = {key: value for key, value in written.items() if key in known}
         return Profile(name=name, path=path, settings=settings, problem=problem)
+
+
+def _check_name(name: str, node: YamlNode) -> None:
+    """Refuse a name that ``--profile`` cannot choose: it would read a file in its place."""
+    if _is_file(name):
+        raise node.error(f"invalid profile name: {name!r}", hint="rename it: '--profile' takes this name for a file")
 
 
 def _pick(profiles: Mapping[str, Profile], name: str | None, file: str) -> Profile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -143,7 +144,7 @@ def test_a_profile_with_a_wrong_value_is_a_row_too(run_cli: Callable[..., Any], 
 def _row_of_added(run_cli: Callable[..., Any], profiles: Path, name: str, settings: str) -> dict[str, Any]:
     """The row of a profile that is added and cannot be read; checks that the others are shown as without it."""
     before = json.loads(run_cli("inspect", "--all-profiles", "-o", "json").out)["clusters"]
-    profiles.write_text(f"{profiles.read_text()}  {name}:\n    {settings}\n")
+    profiles.write_text(f"{profiles.read_text()}  {json.dumps(name)}:\n    {settings}\n")
     shown = run_cli("inspect", "--all-profiles", "-o", "json")
     first, *others = json.loads(shown.out)["clusters"]
     assert (shown.code, first["cluster"], first["state"]) == (1, name, "no-response")
@@ -164,6 +165,42 @@ def test_a_profile_with_an_unknown_key_is_a_row_too(run_cli: Callable[..., Any],
     assert run_cli("inspect", "--profile", "prod-*", "--profile", "bad").code == 1
     nagios = run_cli("inspect", "--all-profiles", "--nagios")
     assert (nagios.code, "bad: " in nagios.out) == (2, True)
+
+
+@pytest.mark.parametrize("name", ["eu/prod", "other.yaml", "other.yaml#prod-a"])
+def test_a_profile_named_like_a_file_is_a_row_with_that_reason(
+    run_cli: Callable[..., Any], profiles: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """--profile would take the name for a file: no such file is read in its place, and the others are shown."""
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / name.partition("#")[0]
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(f"snapshot: {SNAPSHOTS / 'broken.jsonl'}\n")
+    row = _row_of_added(run_cli, profiles, name, f"snapshot: {SNAPSHOTS / 'even.jsonl'}")
+    assert row["problem"] == f"{profiles}, line 8: invalid profile name: {name!r}"
+    checked = run_cli("profiles", "check", "-o", "json")
+    assert checked.code == 3, checked.err
+    problems = {each["profile"]: each["problem"] for each in json.loads(checked.out)["profiles"]}
+    assert problems == {name: row["problem"], "lab": None, "prod-a": None, "prod-b": None}
+
+
+def test_every_cluster_that_did_not_respond_has_its_reason(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """Nothing else that people see says why; of the others, only the worst ten are described."""
+    gone = "".join(f"  gone-{i:02}:\n    snapshot: /nowhere/{i}\n" for i in range(15))
+    same = "".join(f"  same-{i:02}:\n    snapshot: {SNAPSHOTS / 'lopsided.jsonl'}\n" for i in range(15))
+    profiles.write_text(profiles.read_text() + gone + same)
+    shown = run_cli("inspect", "--all-profiles").out
+    assert [i for i in range(15) if f"gone-{i:02} did not respond: /nowhere/{i}: " not in shown] == []
+    assert "the worst 10 of 17 imbalanced or broken:" in shown
+    assert [i for i in range(15) if f"same-{i:02}: " in shown] == [*range(8)]
+
+
+def test_the_page_of_a_fleet_has_a_chart_for_each_cluster(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """Brokers against their bands, the worst cluster first; one that did not respond has none."""
+    profiles.write_text(f"{profiles.read_text()}  gone:\n    snapshot: none.jsonl\n")
+    page = run_cli("inspect", "--all-profiles", "-o", "html").out
+    assert re.findall("<h2>(.+)</h2>", page) == [f"{name}: disk by broker" for name in ("lab", "prod-b", "prod-a")]
+    assert page.count('class="band"') > 0
 
 
 @pytest.mark.parametrize(

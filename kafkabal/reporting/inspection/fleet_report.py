@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
-from kafkabal.inspection import ClusterFigures, Inspection, Member, Severity, profiles_of_one_cluster
+from kafkabal.inspection import Inspection, Member, Severity, profiles_of_one_cluster
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.inspection.inspection_report import cluster_counts, holder_table, score_table
+from kafkabal.reporting.inspection.share_charts import fleet_charts
 from kafkabal.reporting.report import Column, Metric, Report, Table, Tone, ValueKind
 from kafkabal.units import format_duration
 from kafkabal.wording import counted_noun, first_of
@@ -22,7 +24,7 @@ _TONES: Final[Mapping[str, Tone]] = {
     _NO_RESPONSE: Tone.BAD,
 }
 _MOST_DESCRIBED: Final = 10
-"""Clusters with problems that get a paragraph; the table has all."""
+"""Imbalanced or broken clusters that get a paragraph; the table has all."""
 
 
 def fleet_report(
@@ -55,6 +57,7 @@ def fleet_report(
         tone=_TONES[_state(members[0])],
         tables=(*tables, _scores(inspected)),
         notes=tuple(_notes(members)),
+        charts=partial(fleet_charts, inspected),
     )
 
 
@@ -239,16 +242,19 @@ def _stacked(like: Column, tables: Sequence[Table]) -> Column:
 
 
 def _notes(members: Sequence[Member]) -> Iterator[str]:
-    """What is wrong with the worst clusters."""
-    bad = [m for m in members if m.figures is None or m.figures.verdict.severity is not Severity.BALANCED]
-    if len(bad) > _MOST_DESCRIBED:
-        yield f"the worst {_MOST_DESCRIBED} of {len(bad)}:"
-    for member in bad[:_MOST_DESCRIBED]:
-        figures: ClusterFigures | None = member.figures
-        if figures is None:
+    """Why clusters did not respond, and what is wrong with the worst of the others."""
+    for member in members:
+        if member.figures is None:
             yield f"{member.name} did not respond: {member.problem}"
-        else:
-            yield f"{member.name}: {figures.verdict.sentence}"
+    bad = [
+        (member.name, member.figures.verdict)
+        for member in members
+        if member.figures is not None and member.figures.verdict.severity is not Severity.BALANCED
+    ]
+    if len(bad) > _MOST_DESCRIBED:
+        yield f"the worst {_MOST_DESCRIBED} of {len(bad)} imbalanced or broken:"
+    for name, verdict in bad[:_MOST_DESCRIBED]:
+        yield f"{name}: {verdict.sentence}"
     yield from same_cluster_notes(members)
 
 

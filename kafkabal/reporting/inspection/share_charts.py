@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
+
 import numpy as np
 
 from kafkabal.inspection import Inspection, Scored
@@ -13,17 +17,30 @@ from kafkabal.scoring import Grain, fair_shares
 _MOST_TOPICS = 30
 _MOST_BROKERS = 40
 """Columns stay wide enough to be told apart; the table has all brokers."""
+_MOST_CLUSTERS = 6
+"""The worst ones; the table, which follows the charts, has all."""
 
 
 def inspection_charts(inspection: Inspection) -> tuple[Chart, ...]:
     """One chart for each broker score, and one of where the largest topics are."""
-    scored = [each for each in inspection.of_grain(Grain.BROKER) if each.evaluation.counted.any()]
+    scored = _broker_scores(inspection)
     weights = np.nan_to_num(scored[0].evaluation.fair) if scored else np.zeros(len(inspection.state.brokers))
     heat_map = topic_heat_map(inspection.state, weights)
     return (
         *(_shares(each, inspection.state) for each in scored),
         *((heat_map,) if heat_map is not None else ()),
     )
+
+
+def fleet_charts(inspected: Sequence[tuple[str, Inspection]]) -> tuple[Chart, ...]:
+    """One chart for each of the first clusters: its brokers by the first broker score."""
+    charts = ((name, _shares(scored[0], each.state)) for name, each in inspected if (scored := _broker_scores(each)))
+    named = (replace(chart, title=f"{name}: {chart.title}") for name, chart in charts)
+    return tuple(islice(named, _MOST_CLUSTERS))
+
+
+def _broker_scores(inspection: Inspection) -> list[Scored]:
+    return [each for each in inspection.of_grain(Grain.BROKER) if each.evaluation.counted.any()]
 
 
 def _shares(scored: Scored, state: ClusterState) -> ShareChart:
