@@ -175,9 +175,10 @@ def _notes(
         when = ", once the new brokers have joined" if brokers.add else ""
         yield f"to drain{when}: {rebalance} --drain {ids} {cluster_options}".rstrip()
     if relief.log_dir_bytes:
-        yield f"to move to other log dirs: {rebalance} --log-dirs-only {cluster_options}".rstrip()
+        yield f"to balance the log dirs of all brokers: {rebalance} --log-dirs-only {cluster_options}".rstrip()
     if relief.needed_bytes and relief.broker_excess_bytes:
-        yield f"to move to other brokers: {rebalance} --below {percent_as_option(limit)} {cluster_options}".rstrip()
+        above = percent_as_option(limit)
+        yield f"to move data off all brokers above {above}: {rebalance} --below {above} {cluster_options}".rstrip()
     if relief.needed_bytes > relief.replica_bytes:
         yield (
             f"other programs alone exceed {percent_as_option(limit)} of {relief.log_dir} of broker {relief.broker}, "

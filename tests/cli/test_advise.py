@@ -115,6 +115,26 @@ def test_moves_relieve_a_disk_that_other_programs_share(run_cli: Callable[..., A
     assert found["relief"][-1]["moved_bytes"] == plan["moved_bytes"] == 50 * GB
 
 
+def test_commands_that_move_data_of_other_brokers_too_say_so(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """The table counts bytes of one disk; the commands below it also relieve and balance the other brokers."""
+    rows = [
+        BrokerRow(broker=b, log_dirs=[LogDirRow(path=d, total_bytes=500 * GB) for d in ("/a", "/b")]) for b in range(4)
+    ]
+    full = [topic(f"t{b}", *[[b]] * 95, size_bytes=10 * GB) for b in range(2)]
+    path = tmp_path / "full.jsonl"
+    write_snapshot(cluster(rows, full), path)
+    found = json.loads(run_cli("advise", "--snapshot", str(path), "-o", "json").out)
+    for way, words, note in (
+        ("moves", ("--below", "85%"), "to move data off all brokers above 85%: "),
+        ("log-dirs", ("--log-dirs-only",), "to balance the log dirs of all brokers: "),
+    ):
+        row = next(row for row in found["relief"] if row["way"] == way)
+        shown = next(each.removeprefix(note) for each in found["notes"] if each.startswith(note))
+        assert shown == f"kafkabal rebalance plan {' '.join(words)} --snapshot {path}"
+        plan = json.loads(run_cli(*shown.split()[1:], "-o", "json").out)
+        assert plan["moved_bytes"] + plan["log_dir_bytes"] > 1.5 * row["moved_bytes"] > 0
+
+
 def test_an_unknown_number_of_brokers_is_not_zero(run_cli: Callable[..., Any]) -> None:
     """If the capacity of a broker is unknown, the headline gives no number."""
     advised = run_cli("advise", "--snapshot", str(SNAPSHOTS / "broken.jsonl"))
