@@ -28,6 +28,7 @@ from kafkabal.errors import InputFileError, OutputError
 from kafkabal.history.history_point import HistoryPoint, point_from_rows
 from kafkabal.history.history_thinning import kept_within
 from kafkabal.input_files import ROWS, InputFile, Int32, open_input
+from kafkabal.json_decoders import json_decoder
 
 VERSION: Final = 1
 MOST_BYTES: Final = 128 * 2**20
@@ -176,14 +177,14 @@ def _read(file: InputFile) -> HistoryPoint:
     first = next(lines, None)
     if first is None:
         raise file.error("is empty")
-    header = file.decode(msgspec.json.Decoder(_Header), first, "not a history file")
+    header = file.decode(json_decoder(_Header), first, "not a history file")
     if header.kafkabal_history > VERSION:
         raise file.error(f"history version {header.kafkabal_history} is not supported (up to {VERSION})")
     return point_from_rows(header.cluster_id, header.at_s, header.dirs, _topics(file, lines))
 
 
 def _topics(file: InputFile, lines: Iterator[bytes]) -> Iterator[tuple[str, str, np.ndarray, np.ndarray, np.ndarray]]:
-    decoder, seen = msgspec.json.Decoder(_Topic), set[str]()
+    decoder, seen = json_decoder(_Topic), set[str]()
     for text in lines:
         row = file.decode(decoder, text, "not a line of history", has_bounds=True)
         if row.topic in seen or not len(row.partitions) == len(row.sizes) == len(row.end_offsets):

@@ -14,6 +14,7 @@ from kafkabal.atomic_files import replacing
 from kafkabal.decoding_faults import decoding_fault
 from kafkabal.errors import InputFileError
 from kafkabal.input_files import Int32, decode_json, read_bytes
+from kafkabal.json_decoders import converted, json_decoder
 from kafkabal.plan.plan import ANY_DIR, PLAN_FORMAT, Action, PartitionChange, Placement, Plan, ScoreChange
 from kafkabal.wording import counted_noun
 
@@ -116,7 +117,7 @@ def read_plan(path: Path | str) -> Plan:
     """
     data = read_bytes(path)
     _check_versions(path, data)
-    entry = decode_json(msgspec.json.Decoder(_PlanEntry), data, path, _NO_PLAN)
+    entry = decode_json(json_decoder(_PlanEntry), data, path, _NO_PLAN)
     if entry.kafkabal is not None:
         _check_options(path, entry.kafkabal.options)
     for p in entry.partitions:
@@ -176,7 +177,7 @@ def _entry(change: PartitionChange) -> _PartitionEntry:
 
 
 def _check_versions(path: Path | str, data: bytes) -> None:
-    found = decode_json(msgspec.json.Decoder(_Versions), data, path, _NO_PLAN)
+    found = decode_json(json_decoder(_Versions), data, path, _NO_PLAN)
     if found.version != 1:
         raise InputFileError(path, f"reassignment JSON version {found.version} is not supported, only 1")
     plan_format = found.kafkabal.plan_format if found.kafkabal else None
@@ -190,7 +191,7 @@ def _check_versions(path: Path | str, data: bytes) -> None:
 
 def _check_options(path: Path | str, options: dict[str, Any]) -> None:
     try:
-        msgspec.convert(options, _UsedOptions)
+        converted(options, _UsedOptions)
     except msgspec.ValidationError as error:
         raise InputFileError(path, f"options of the plan: {decoding_fault(error)}") from error
 

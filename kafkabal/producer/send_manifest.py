@@ -34,6 +34,7 @@ from kafkabal.closing_context import ClosingContext
 from kafkabal.errors import BusyError, InputFileError, OutputError
 from kafkabal.file_locks import acquire_file_lock
 from kafkabal.input_files import ROWS, InputFile, open_input
+from kafkabal.json_decoders import json_decoder
 from kafkabal.sources import Part, RowChecksum, escaped_name
 
 _VERSION = 1
@@ -224,7 +225,7 @@ class SendManifest(ClosingContext):
 
     @classmethod
     def _resume(cls, path: Path, file: IO[bytes], header: ManifestHeader) -> Self:
-        decoder = msgspec.json.Decoder(_Line)
+        decoder = json_decoder(_Line)
         manifest: Self | None = None
         whole_bytes = 0
         torn = b""
@@ -304,7 +305,7 @@ def _part_of(line: _PartLine) -> Part:
 
 def _read_header(file: InputFile, line: bytes, expected: ManifestHeader) -> ManifestHeader:
     path = file.path
-    header = file.decode(msgspec.json.Decoder(ManifestHeader), line, _NO_MANIFEST)
+    header = file.decode(json_decoder(ManifestHeader), line, _NO_MANIFEST)
     if header.kafkabal_manifest != _VERSION:
         raise InputFileError(
             path, f"manifest version {header.kafkabal_manifest} is not supported, only {_VERSION}", line=1
@@ -338,6 +339,6 @@ def lacks_recorded_options(path: Path) -> bool:
     try:
         with open_input(path, ROWS, may_be_packed=False) as file:
             first = next(file.lines(), b"")
-            return file.decode(msgspec.json.Decoder(ManifestHeader), first, _NO_MANIFEST).options is None
+            return file.decode(json_decoder(ManifestHeader), first, _NO_MANIFEST).options is None
     except InputFileError:
         return False

@@ -9,17 +9,16 @@ from operator import index
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-
 from kafkabal.atomic_files import replacing
 from kafkabal.errors import UsageError
 from kafkabal.input_files import decode_json, read_bytes
+from kafkabal.json_decoders import json_decoder
 from kafkabal.reader.epoch_progress import MOST_READERS, EpochProgress, Ranges
 from kafkabal.reader.reader_shard import ReaderShard
 
 FORMAT: Final = 2
 """Format 1 had the blocks of a lane in another order."""
-_STATE: Final = msgspec.json.Decoder(dict[str, Any])
+_STATE: Final = json_decoder(dict[str, Any])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

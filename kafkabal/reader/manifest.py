@@ -23,6 +23,7 @@ import numpy as np
 from kafkabal.atomic_files import temporary_name
 from kafkabal.errors import InputFileError, OutputError
 from kafkabal.input_files import decode_json, read_bytes
+from kafkabal.json_decoders import json_decoder
 from kafkabal.model import I32, I64
 from kafkabal.wording import counted_noun
 
@@ -160,7 +161,7 @@ def load_manifest(path: Path) -> Manifest:
     InputFileError
         If the file cannot be read, or is not a manifest.
     """
-    manifest = decode_json(msgspec.json.Decoder(Manifest), read_bytes(path), path, "not a manifest of a reader")
+    manifest = decode_json(json_decoder(Manifest), read_bytes(path), path, "not a manifest of a reader")
     if manifest.kafkabal_manifest != FORMAT:
         raise InputFileError(
             path, f"unknown manifest format: {manifest.kafkabal_manifest} (this version reads {FORMAT})"

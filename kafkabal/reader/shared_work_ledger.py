@@ -26,6 +26,7 @@ import msgspec
 
 from kafkabal.errors import BusyError, InputFileError, OperationError, OutputError
 from kafkabal.file_locks import acquire_file_lock
+from kafkabal.json_decoders import json_decoder
 
 _FIRST_PORTION: Final = 16
 """Until a reader's rate is known: small, because what a slow reader reserves cannot be taken from it."""
@@ -212,7 +213,7 @@ class SharedWorkLedger:
 
     def _load(self) -> _Ledger:
         try:
-            ledger = msgspec.json.decode(self._path.read_bytes(), type=_Ledger)
+            ledger = json_decoder(_Ledger).decode(self._path.read_bytes())
         except FileNotFoundError:
             return self._new_ledger()
         except OSError as error:

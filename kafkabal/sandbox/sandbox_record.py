@@ -12,6 +12,7 @@ from kafkabal.atomic_files import replacing
 from kafkabal.config import PORTS
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.input_files import SETTINGS, decode_json, exists, read_bytes
+from kafkabal.json_decoders import json_decoder
 from kafkabal.sandbox.node_layout import Node, NodeFiles
 from kafkabal.sandbox.sandbox_spec import INNER_LISTENER, SandboxSpec
 
@@ -73,7 +74,7 @@ def read_record(folder: Path) -> SandboxRecord:
         If it is damaged, or was written by a newer kafkabal.
     """
     path = folder / RECORD_FILE
-    decoder = msgspec.json.Decoder(SandboxRecord, dec_hook=_from_json)
+    decoder = json_decoder(SandboxRecord, dec_hook=_from_json)
     hint = f"remove the sandbox with 'kafkabal sandbox down --name {folder.name}'"
     try:
         record = decode_json(decoder, read_bytes(path, SETTINGS), path, "is not the record of a sandbox")

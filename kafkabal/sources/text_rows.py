@@ -11,6 +11,7 @@ from typing import IO, Any, Final
 
 import msgspec
 
+from kafkabal.json_decoders import json_decoder
 from kafkabal.sources.row_reader_protocol import (
     MOST_RECORD_BYTES,
     BadRowError,
@@ -52,7 +53,7 @@ def json_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterat
     if not wanted.needs_fields:
         yield from _lines(file, size_bytes, is_whole=_is_json)
         return
-    decode = msgspec.json.Decoder(dict[str, Any]).decode
+    decode = json_decoder(dict[str, Any]).decode
     for rows in _lines(file, size_bytes, is_whole=_is_json):
         fields: list[Fields] = []
         try:

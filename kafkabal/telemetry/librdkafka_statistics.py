@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from kafkabal.json_decoders import json_decoder
 from kafkabal.telemetry.broker_backlog import Backlog
 from kafkabal.telemetry.latency_store import LatencyTable
 
@@ -105,7 +106,7 @@ class StatisticsReader:
         self._table = table
         self._memory_s = memory_s
         self._backlogged = backlogged
-        self._decoder = msgspec.json.Decoder(_Statistics)
+        self._decoder = json_decoder(_Statistics)
         self._seen: dict[int, _Seen] = {}
         self._backlogs: defaultdict[int, Backlog] = defaultdict(Backlog)
         self._at_s = -math.inf

@@ -11,6 +11,7 @@ import msgspec
 from kafkabal.decoding_faults import decoding_fault
 from kafkabal.errors import ConfigError, OperationError, UnreachableError
 from kafkabal.http_client import http_failure, open_http_client, without_credentials
+from kafkabal.json_decoders import converted, json_decoder
 
 _TIMEOUT_S = 10.0
 """Prometheus gives up a query after two minutes; a command that waits for a table should do so much sooner."""
@@ -100,7 +101,7 @@ class PrometheusQuery:
 
         try:
             response = self._client.get(self._url, params={"query": self._query})
-            return msgspec.json.decode(response.content, type=_Response)
+            return json_decoder(_Response).decode(response.content)
         except (httpx.InvalidURL, UnicodeError) as error:  # the latter for a host name that is too long
             raise ConfigError(f"invalid URL: {self._shown_url}: {error}") from error
         except httpx.HTTPError as error:
@@ -112,7 +113,7 @@ class PrometheusQuery:
 
     def _series(self, answer: _Response) -> list[_Series]:
         try:
-            return msgspec.convert(answer.data.result, list[_Series])
+            return converted(answer.data.result, list[_Series])
         except msgspec.ValidationError as error:
             raise self._not_prometheus(decoding_fault(error)) from error
 

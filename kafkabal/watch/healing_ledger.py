@@ -17,6 +17,7 @@ from kafkabal.atomic_files import make_folder_of, replacing
 from kafkabal.errors import InputFileError
 from kafkabal.executor import journal_folder
 from kafkabal.input_files import DOCUMENT, decode_json, exists, read_bytes
+from kafkabal.json_decoders import json_decoder
 from kafkabal.plan import Plan
 from kafkabal.units import DAY_S
 from kafkabal.watch.repeated_absences import BrokerPresence
@@ -251,7 +252,7 @@ def _not_after(entry: HealingEntry, at_s: float) -> HealingEntry:
     return msgspec.structs.replace(entry, at_s=min(entry.at_s, at_s), ended_at_s=ended_at_s)
 
 
-_DECODER: Final = msgspec.json.Decoder(HealingLedger)
+_DECODER: Final = json_decoder(HealingLedger)
 
 
 def ledger_path(state_dir: Path, cluster_id: str) -> Path:

@@ -17,6 +17,7 @@ import msgspec
 from kafkabal.clusters.own_topics import is_own_topic
 from kafkabal.errors import InputFileError, InvalidClusterError
 from kafkabal.input_files import DOCUMENT, Int32, Int64, decode_json, read_text
+from kafkabal.json_decoders import json_decoder
 from kafkabal.model import (
     SNAPSHOT_VERSION,
     BrokerRow,
@@ -137,7 +138,7 @@ def _read_assignment(path: Path, lines: Sequence[str]) -> list[TopicRow]:
     text = "\n".join(lines[first:end]).encode()
     what = "not JSON of ReassignPartitionsCommand"
     rows: dict[str, TopicRow] = {}
-    for placed in decode_json(msgspec.json.Decoder(_Assignment), text, path, what).partitions:
+    for placed in decode_json(json_decoder(_Assignment), text, path, what).partitions:
         row = rows.setdefault(placed.topic, _topic(placed.topic))
         leader = placed.replicas[0] if placed.replicas else -1
         row.partitions.append(
@@ -209,7 +210,7 @@ def _read_log_dirs(path: Path) -> tuple[_Broker, ...]:
     if number is None:
         raise InputFileError(path, "no JSON line as printed by LogDirsCommand --describe")
     what = "is not what LogDirsCommand --describe prints"
-    brokers = decode_json(msgspec.json.Decoder(_LogDirs), line.encode(), path, what, line=number).brokers
+    brokers = decode_json(json_decoder(_LogDirs), line.encode(), path, what, line=number).brokers
     for broker, d in ((b, d) for b in brokers for d in b.log_dirs):
         # a failed dir is offline; any other error means that the broker reported nothing at all
         if d.error is not None and not d.error.endswith(_STORAGE_ERROR):

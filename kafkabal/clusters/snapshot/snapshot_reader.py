@@ -9,6 +9,7 @@ import msgspec
 
 from kafkabal.errors import InputFileError, InvalidClusterError
 from kafkabal.input_files import ROWS, InputFile, open_input
+from kafkabal.json_decoders import json_decoder
 from kafkabal.model import SNAPSHOT_VERSION, BrokerRow, ClusterState, HeaderRow, TopicRow, build_cluster
 
 _NO_RECORD = "invalid record"
@@ -62,7 +63,7 @@ class _SnapshotFile:
         first = next(self._lines, None)
         if first is None:
             raise self._file.error("is empty")
-        version = self._file.decode(msgspec.json.Decoder(_Version), first, _NO_RECORD).kafkabal_snapshot
+        version = self._file.decode(json_decoder(_Version), first, _NO_RECORD).kafkabal_snapshot
         if version is None:
             raise self._file.error("not a kafkabal snapshot: no header in the first line")
         if version > SNAPSHOT_VERSION:
@@ -70,14 +71,14 @@ class _SnapshotFile:
                 f"snapshot version {version} is not supported; this kafkabal reads versions up to {SNAPSHOT_VERSION}",
                 hint="use the version of kafkabal that wrote it, or a later one",
             )
-        return self._file.decode(msgspec.json.Decoder(HeaderRow), first, _NO_RECORD)
+        return self._file.decode(json_decoder(HeaderRow), first, _NO_RECORD)
 
     def _topics(self) -> Iterator[TopicRow]:
         """Yield topics as they are read and collect brokers: all are known once the last topic has been taken."""
         file, decode = self._file, self._file.decode
-        kind = msgspec.json.Decoder(_Kind)
-        broker = msgspec.json.Decoder(BrokerRow)
-        topic = msgspec.json.Decoder(TopicRow)
+        kind = json_decoder(_Kind)
+        broker = json_decoder(BrokerRow)
+        topic = json_decoder(TopicRow)
         for text in self._lines:
             if text.isspace():
                 continue

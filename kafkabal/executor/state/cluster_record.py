@@ -24,6 +24,7 @@ from kafkabal.errors import OperationError
 from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_states import RunState
 from kafkabal.executor.state.run_summary import RunSummary, summary_of
+from kafkabal.json_decoders import json_decoder
 
 _RUN = "run"
 """Prefix of the keys of runs; alone, the key of the head that earlier versions wrote, one for all runs."""
@@ -130,7 +131,7 @@ class ClusterRecord:
         """Runs that later ones have replaced, sorted by id, which is the order of time."""
         records = self._store.get_all()
         found = [records[key] for key in sorted(records) if key.startswith(f"{_HISTORY}/")]
-        return tuple(msgspec.json.decode(packed, type=RunSummary) for packed in found)
+        return tuple(json_decoder(RunSummary).decode(packed) for packed in found)
 
     def was_replaced(self, run_id: str) -> bool:
         """Whether a later run has replaced this one."""
@@ -195,7 +196,7 @@ def _nothing() -> None:
 
 def _unpacked(records: Mapping[str, bytes], packed: bytes) -> tuple[RunRecord, RunState]:
     """A run whose parts are there, with its latest state."""
-    record = msgspec.json.decode(zlib.decompress(packed), type=RunRecord)
+    record = json_decoder(RunRecord).decode(zlib.decompress(packed))
     states = _states(records, record.run_id).values()
     return record, max(states, key=lambda state: (state.openings, state.at), default=RunState())
 
@@ -213,7 +214,7 @@ def is_state_key(key: str) -> bool:
 def _states(records: Mapping[str, bytes], run_id: str) -> dict[str, RunState]:
     """The state that each opening of a run has recorded last, by key."""
     keys = [key for key in records if key.startswith(f"{_RUN}/{run_id}/") and is_state_key(key)]
-    return {key: msgspec.json.decode(records[key], type=RunState) for key in keys}
+    return {key: json_decoder(RunState).decode(records[key]) for key in keys}
 
 
 def _state_key(run_id: str, state: RunState) -> str:
@@ -250,4 +251,4 @@ def _latest(records: Mapping[str, bytes]) -> _Latest | None:
 
 def _heads(records: Mapping[str, bytes]) -> list[_Head]:
     keys = [key for key in records if key == _RUN or (_is_of_run(key) and key.split("/")[2:] == [_HEAD])]
-    return [msgspec.json.decode(records[key], type=_Head) for key in keys]
+    return [json_decoder(_Head).decode(records[key]) for key in keys]

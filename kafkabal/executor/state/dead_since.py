@@ -17,6 +17,7 @@ from kafkabal.atomic_files import make_folder_of, replacing
 from kafkabal.clusters import Capability, Cluster
 from kafkabal.errors import InputFileError, KafkabalError, OutputError
 from kafkabal.input_files import decode_json, read_bytes
+from kafkabal.json_decoders import json_decoder
 
 _KEY = "dead-brokers"
 _CURRENT_FOR = timedelta(seconds=10)
@@ -119,7 +120,7 @@ def record_on_cluster(cluster: Cluster, sightings: Sightings, now: datetime) -> 
 def read_sightings(path: Path) -> Sightings | None:
     """What this host knew at its last observation; None if there is no file or it is damaged."""
     try:
-        return decode_json(msgspec.json.Decoder(Sightings), read_bytes(path), path, "not a list of brokers")
+        return decode_json(json_decoder(Sightings), read_bytes(path), path, "not a list of brokers")
     except InputFileError:
         return None
 
@@ -129,6 +130,6 @@ def _recorded(cluster: Cluster) -> Sightings | None:
         return None
     try:
         packed = cluster.records().get_all().get(_KEY)
-        return msgspec.json.decode(packed, type=Sightings) if packed else None
+        return json_decoder(Sightings).decode(packed) if packed else None
     except (KafkabalError, msgspec.MsgspecError):
         return None

@@ -25,6 +25,7 @@ from kafkabal.executor.state.journal_records import (
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import Phase, RunState
 from kafkabal.input_files import ROWS, STDIN, InputFile, open_input
+from kafkabal.json_decoders import json_decoder
 
 _NO_RECORD = "invalid journal record"
 
@@ -87,7 +88,7 @@ class _Fold:
     is_started: bool = False
 
     def read(self, file: InputFile) -> JournalContent:
-        decoder = msgspec.json.Decoder(Record)
+        decoder = json_decoder(Record)
         valid_bytes = 0
         torn: InputFileError | None = None
         for line in file.lines():
@@ -186,7 +187,7 @@ class _Fold:
 
 def _check_version(file: InputFile, first_line: bytes) -> None:
     try:
-        version = file.decode(msgspec.json.Decoder(_Version), first_line, _NO_RECORD).kafkabal_journal
+        version = file.decode(json_decoder(_Version), first_line, _NO_RECORD).kafkabal_journal
     except InputFileError:
         version = None
     if version is None:

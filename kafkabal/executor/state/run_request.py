@@ -23,6 +23,7 @@ from kafkabal.executor.run_events import RunListener, Trouble
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.find_run import FoundRun, find_run, open_cluster_record
+from kafkabal.json_decoders import json_decoder
 
 POLL_EVERY_S = 5.0
 """Reading the cluster's record costs a request: at every poll it would be the run's most frequent one, and a pause that
@@ -121,7 +122,7 @@ class RunRequests:
         """
         with suppress(msgspec.DecodeError):
             packed = self._read(_POLL_WITHIN_S)
-            return msgspec.json.decode(packed, type=RunRequest) if packed else None
+            return json_decoder(RunRequest).decode(packed) if packed else None
         return None
 
     def put(self, request: RunRequest, listener: RunListener | None = None) -> None:

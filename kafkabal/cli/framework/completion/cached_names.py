@@ -16,6 +16,7 @@ import msgspec
 from kafkabal.atomic_files import replacing
 from kafkabal.errors import InputFileError, OutputError
 from kafkabal.input_files import DOCUMENT, absolute_path, decode_json, read_bytes
+from kafkabal.json_decoders import json_decoder
 
 if TYPE_CHECKING:
     from kafkabal.config import Settings
@@ -55,7 +56,7 @@ def cached_names(settings: Settings, cache: Path) -> CachedNames:
     """The last known names of the cluster in the settings; empty if it was never read."""
     path = _path(settings, cache)
     try:
-        return decode_json(msgspec.json.Decoder(CachedNames), read_bytes(path, DOCUMENT), path, "not a list of names")
+        return decode_json(json_decoder(CachedNames), read_bytes(path, DOCUMENT), path, "not a list of names")
     except InputFileError:
         return CachedNames()
 
