@@ -8,7 +8,7 @@ import numpy as np
 
 from kafkabal.advice.disk_relief import Relief, relief_of
 from kafkabal.advice.record_ages import RecordAges
-from kafkabal.errors import ConfigError, UsageError
+from kafkabal.errors import ConfigError, InfeasibleError, UsageError
 from kafkabal.history import PartitionGrowth, Retention
 from kafkabal.model import (
     I64,
@@ -21,7 +21,19 @@ from kafkabal.model import (
     offline_replicas,
     replica_bytes,
 )
+from kafkabal.plan import apply_plan
+from kafkabal.planner import Mode, PlanOptions, make_plan
 from kafkabal.scoring import shares_by_group
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedRelief:
+    """What a rebalance of all brokers does for the volume, as a plan shows: replicas only move whole."""
+
+    freed_bytes: int
+    """On the volume; above 0."""
+    moved_bytes: int
+    """All bytes that the plan moves, those of other brokers included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,15 +49,15 @@ class ReliefAdvice:
     """Bytes to free until the volume is within the limit; 0 if it is."""
     replica_bytes: int
     """Bytes of the replicas on the volume: more than that, moving them cannot free."""
-    broker_excess_bytes: int
-    """Bytes to move to other brokers until the broker as a whole is within the limit; 0 if it is."""
     ways: tuple[Relief, ...]
     """Ways without moving a byte, sorted by the bytes they free, most first."""
     leaders: int
     """Partitions led from the volume that another broker could lead: that frees nothing, but takes the reads
     elsewhere."""
-    log_dir_bytes: int
-    """Bytes that balancing the replicas on the volumes of the broker would take off it."""
+    between_log_dirs: PlannedRelief | None
+    """By balancing log dirs; None if the volume is within its share of the broker's replicas, or nothing is freed."""
+    between_brokers: PlannedRelief | None
+    """By moving data off brokers above the limit; None if the broker or the volume is not, or nothing is freed."""
     is_measured: bool
     """Rates come from history, or ages from the records; else every log is assumed to be at its steady state."""
     young_topics: int
@@ -97,17 +109,22 @@ def advise_relief(
     held = state.replicas.log_dir
     on_it = (held >= 0) & on_volume[np.maximum(held, 0)]
     young_topics, first_expires_s = _topics_younger_than_retention(state, on_it, ages)
+    needed_bytes = max(0, int(used[fullest]) - int(limit * capacity[fullest]))
     return ReliefAdvice(
         broker=int(state.brokers.id[dirs.broker[fullest]]),
         log_dir=dirs.path[fullest],
         used_bytes=int(used[fullest]),
         capacity_bytes=int(capacity[fullest]),
-        needed_bytes=max(0, int(used[fullest]) - int(limit * capacity[fullest])),
+        needed_bytes=needed_bytes,
         replica_bytes=int(logs[fullest]),
-        broker_excess_bytes=_broker_excess(state, int(dirs.broker[fullest]), limit),
         ways=tuple(relief_of(state, on_it, growth, retention, ages=ages)),
         leaders=_led_by_choice(state, on_it),
-        log_dir_bytes=_above_mean(state, fullest, logs, tolerance),
+        between_log_dirs=_planned(state, fullest, PlanOptions(tolerance=tolerance, mode=Mode.LOG_DIRS_ONLY))
+        if _is_above_mean(state, fullest, logs, tolerance)
+        else None,
+        between_brokers=_planned(state, fullest, PlanOptions(tolerance=tolerance, below=limit))
+        if needed_bytes and _is_broker_above(state, int(dirs.broker[fullest]), limit)
+        else None,
         is_measured=growth is not None or ages is not None,
         young_topics=young_topics,
         first_expires_s=first_expires_s,
@@ -136,11 +153,20 @@ def _led_by_choice(state: ClusterState, on_it: Bools) -> int:
     return int(on_it[leads].sum())
 
 
-def _broker_excess(state: ClusterState, row: int, limit: float) -> int:
-    """Bytes of replicas that a broker holds above the limit, as 'rebalance --below' counts them."""
+def _planned(state: ClusterState, fullest: int, options: PlanOptions) -> PlannedRelief | None:
+    try:
+        plan = make_plan(state, options)
+    except (ConfigError, InfeasibleError):  # which 'rebalance' reports too
+        return None
+    freed = int(_logs(state)[fullest] - _logs(apply_plan(state, plan))[fullest])
+    return PlannedRelief(freed_bytes=freed, moved_bytes=plan.moved_bytes + plan.log_dir_bytes) if freed > 0 else None
+
+
+def _is_broker_above(state: ClusterState, row: int, limit: float) -> bool:
+    """Whether a broker as a whole exceeds the limit, as 'rebalance --below' counts."""
     held = int(replica_bytes(state)[state.replicas.broker == row].sum())
     room = limit * broker_capacity_bytes(state)[row] - np.nan_to_num(foreign_of_brokers(state))[row]
-    return 0 if np.isnan(room) else max(0, held - max(0, int(room)))
+    return not np.isnan(room) and held > max(0, int(room))
 
 
 def _logs(state: ClusterState) -> I64:
@@ -158,8 +184,8 @@ def _used(state: ClusterState) -> I64:
     return np.where(reported, np.maximum(dirs.total_bytes - dirs.usable_bytes, logs), logs)
 
 
-def _above_mean(state: ClusterState, fullest: int, logs: I64, tolerance: float) -> int:
-    """Bytes of replicas above the volume's share of what all volumes of its broker hold; 0 within the tolerance.
+def _is_above_mean(state: ClusterState, fullest: int, logs: I64, tolerance: float) -> bool:
+    """Whether the replicas on a volume exceed its share of what all volumes of its broker hold.
 
     Other programs' files do not count: balancing log dirs does not consider them either.
     """
@@ -169,5 +195,4 @@ def _above_mean(state: ClusterState, fullest: int, logs: I64, tolerance: float) 
     counted = np.zeros(len(dirs), np.bool_)
     counted[own[first]] = True
     _, fair = shares_by_group(logs.astype(np.float64), capacity, counted, np.zeros(len(dirs), np.int32))
-    above = logs[fullest] - fair[fullest]
-    return int(above) if above > tolerance * fair[fullest] else 0
+    return bool(logs[fullest] > (1 + tolerance) * fair[fullest])

@@ -106,13 +106,11 @@ def _relief_table(relief: ReliefAdvice) -> Table:
     if relief.leaders:
         text = f"lead its {counted_noun(relief.leaders, 'partition')} from other brokers, which then serve the reads"
         rows.append(("leadership", None, text, 0, 0, None, 0))
-    if relief.log_dir_bytes:
-        moved = relief.log_dir_bytes
-        rows.append(("log-dirs", None, "move to other log dirs of the broker", moved, 0, None, moved))
-    if relief.needed_bytes and relief.broker_excess_bytes:
-        moved = relief.broker_excess_bytes
-        freed = min(moved, relief.needed_bytes, relief.replica_bytes)
-        rows.append(("moves", None, "move to other brokers", freed, 0, None, moved))
+    if planned := relief.between_log_dirs:
+        text = "move to other log dirs of the broker"
+        rows.append(("log-dirs", None, text, planned.freed_bytes, 0, None, planned.moved_bytes))
+    if planned := relief.between_brokers:
+        rows.append(("moves", None, "move to other brokers", planned.freed_bytes, 0, None, planned.moved_bytes))
     return Table(
         key="relief",
         shown_rows=_SHOWN,
@@ -174,9 +172,9 @@ def _notes(
         ids = ",".join(map(str, brokers.drain))
         when = ", once the new brokers have joined" if brokers.add else ""
         yield f"to drain{when}: {rebalance} --drain {ids} {cluster_options}".rstrip()
-    if relief.log_dir_bytes:
+    if relief.between_log_dirs:
         yield f"to balance the log dirs of all brokers: {rebalance} --log-dirs-only {cluster_options}".rstrip()
-    if relief.needed_bytes and relief.broker_excess_bytes:
+    if relief.between_brokers:
         above = percent_as_option(limit)
         yield f"to move data off all brokers above {above}: {rebalance} --below {above} {cluster_options}".rstrip()
     if relief.needed_bytes > relief.replica_bytes:
