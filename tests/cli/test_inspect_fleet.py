@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import socket
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import pytest
 
 import kafkabal.clusters as clusters_room
+from kafkabal.cli.framework.chosen_clusters import run_on_each
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import RefusedByClusterError
 
@@ -93,6 +96,15 @@ def test_an_unreachable_cluster_is_a_row(run_cli: Callable[..., Any], profiles: 
     )
     assert rows[0]["problem"]
     assert clusters(shown.out)[1:] == [("lab", "broken"), ("prod-b", "imbalanced"), ("prod-a", "balanced")]
+
+
+def test_no_cluster_may_take_longer_than_its_limit() -> None:
+    """A monitoring plugin has to respond before its own timeout: a second more for each cluster would be too late."""
+    never, started_s = threading.Event(), time.monotonic()
+    found = run_on_each(["hung", "well"], lambda name: name == "well" or never.wait(), 0.1)
+    assert time.monotonic() - started_s < 1.0
+    assert (str(found["hung"]), found["well"]) == ("no response within 0.1 s", True)
+    never.set()
 
 
 def test_a_cluster_that_rejects_the_password_is_a_row(

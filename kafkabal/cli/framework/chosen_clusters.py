@@ -93,7 +93,8 @@ def run_on_each(names: Sequence[str], task: Callable[[str], T], limit_s: float) 
 
     from kafkabal.clusters import Deadline, SystemClock, run_all
 
-    return run_all({name: partial(task, name) for name in names}, Deadline(limit_s, SystemClock()))
+    # tasks do not end themselves at this limit, so a grace would only make it longer
+    return run_all({name: partial(task, name) for name in names}, Deadline(limit_s, SystemClock()), grace_s=0.0)
 
 
 def all_profile_names(known: ProfilesFile) -> tuple[str, ...]:

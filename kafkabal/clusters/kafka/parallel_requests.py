@@ -13,16 +13,19 @@ from kafkabal.errors import KafkabalError, NoResponseError
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
-# how long a task may overrun its deadline (in a DNS lookup, which cannot be bounded) and still count
+# how long a task that ends itself at the deadline may overrun it (in a DNS lookup, which cannot be bounded)
 _GRACE_S = 1.0
 # a thread runs within milliseconds, or never if memory is short
 _LONGEST_START_S = 1.0
 
 
-def run_all(tasks: Mapping[_K, Callable[[], _V]], deadline: Deadline) -> dict[_K, _V | KafkabalError]:
+def run_all(
+    tasks: Mapping[_K, Callable[[], _V]], deadline: Deadline, *, grace_s: float = _GRACE_S
+) -> dict[_K, _V | KafkabalError]:
     """Run every task in its own thread; returns each result, or the error that it raised.
 
-    A task that is not done soon after the deadline is abandoned and counts as one without a response.
+    A task that is not done by the deadline or ``grace_s`` seconds later is abandoned and counts as one without a
+    response.
     """
     threads: _Threads[_K, _V] = _Threads()
     for key, task in tasks.items():
@@ -30,7 +33,7 @@ def run_all(tasks: Mapping[_K, Callable[[], _V]], deadline: Deadline) -> dict[_K
     outcomes: dict[_K, _V | KafkabalError] = {}
     while len(outcomes) < len(tasks):
         try:
-            key, outcome = threads.next_done(deadline.remaining_s + _GRACE_S)
+            key, outcome = threads.next_done(deadline.remaining_s + grace_s)
         except queue.Empty:
             break
         outcomes[key] = outcome
