@@ -187,13 +187,23 @@ def test_recording_exposes_when_the_first_disk_is_full(run_cli: Callable[..., An
 
 
 def test_many_clusters_show_when_the_first_disk_is_full(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """A cluster's row in the fleet includes its history; --record works on all clusters."""
+    """A cluster's row in the fleet includes its history, and tells never from unknown; --record works on all."""
     assert run_cli("profiles", "add", "p", "--snapshot", snapshot(tmp_path, 1)).code == 0
     first = run_cli("inspect", "--all-profiles", "--record", "-o", "json")
     assert json.loads(first.out)["clusters"][0]["full_s"] is None
     assert run_cli("profiles", "add", "q", "--snapshot", snapshot(tmp_path, 5)).code == 0
     rows = json.loads(run_cli("inspect", "--all-profiles", "-o", "json").out)["clusters"]
     assert {row["cluster"]: row["full_s"] for row in rows}["q"] == pytest.approx(15 * 3600, rel=0.001)
+    limited = snapshot(tmp_path, 5, retention_ms=36_000_000)
+    assert run_cli("profiles", "add", "r", "--snapshot", limited).code == 0
+    assert run_cli("profiles", "add", "s", "--snapshot", str(tmp_path / "gone.jsonl")).code == 0
+    rows = json.loads(run_cli("inspect", "--all-profiles", "-o", "json").out)["clusters"]
+    assert {row["cluster"]: (row["full_outlook"], row["full_s"] is None) for row in rows} == {
+        "p": ("unknown", True),
+        "q": ("full", False),
+        "r": ("never", True),
+        "s": ("unknown", True),
+    }
 
 
 def test_a_history_takes_no_permission_that_is_not_needed_without_it(

@@ -10,7 +10,12 @@ from typing import Any, Final
 
 from kafkabal.inspection import Inspection, Member, Severity, profiles_of_one_cluster
 from kafkabal.reporting.inspection.grouping import Grouping
-from kafkabal.reporting.inspection.inspection_report import cluster_counts, holder_table, score_table
+from kafkabal.reporting.inspection.inspection_report import (
+    cluster_counts,
+    holder_table,
+    outlook_of,
+    score_table,
+)
 from kafkabal.reporting.inspection.share_charts import fleet_charts
 from kafkabal.reporting.report import Column, Metric, Report, Table, Tone, ValueKind
 from kafkabal.units import format_duration
@@ -162,6 +167,7 @@ def _time_to_full(members: Sequence[Member]) -> Iterator[Column]:
         title="",
         values=[None if m.full_s is None or math.isinf(m.full_s) else m.full_s for m in members],
     )
+    yield Column(key="full_outlook", title="", values=[outlook_of(m.full_s) for m in members])
     yield Column(
         key="seconds_to_full",
         title="",

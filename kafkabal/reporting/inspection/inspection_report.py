@@ -191,13 +191,19 @@ def _notes_on_racks(small: Sequence[SmallRack]) -> Iterator[str]:
 def _full_facts(full_s: float | None) -> tuple[Fact, Fact]:
     """When the first disk is full; never is +Inf as a metric, and null plus a word in JSON."""
     metric = Metric("kafkabal_full_seconds", "Seconds until the first disk is full; +Inf for never.")
-    is_near = full_s is not None and math.isfinite(full_s)
-    outlook = "unknown" if full_s is None else "full" if is_near else "never"
-    title = "first disk full in" if is_near else ""
+    outlook = outlook_of(full_s)
+    title = "first disk full in" if outlook == "full" else ""
     return (
         Fact(key="full_s", value=full_s, title=title, kind=ValueKind.DURATION, metric=metric),
         Fact(key="full_outlook", value=outlook),
     )
+
+
+def outlook_of(full_s: float | None) -> str:
+    """The word for when the first disk is full: JSON has null both for never and for unknown."""
+    if full_s is None:
+        return "unknown"
+    return "full" if math.isfinite(full_s) else "never"
 
 
 def _notes_on_traffic(state: ClusterState, by: Grouping) -> Iterator[str]:
