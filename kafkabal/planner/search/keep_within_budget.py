@@ -12,6 +12,7 @@ are balanced.
         take them in that order as long as every budget pays, passing over what no longer fits
         leave out what would overfill its new broker, since what was to leave there stays; its share goes to others
     until nothing is left out
+    if bytes across racks are limited, repeat it with what was left out, less its replicas that would cross racks
 
 Source: the greedy order of the knapsack problem, by worth for each byte (G. B. Dantzig, Discrete-Variable Extremum
 Problems, Operations Research 5, 1957).
@@ -44,7 +45,7 @@ def exceeds_budget(solution: Solution) -> bool:
 
 
 def trim_to_budget(start: Solution, solution: Solution, barred: Bools, lot: F64, *, crowd: bool = False) -> None:
-    """Return replicas until the rest fits the budget; partitions stay whole.
+    """Return replicas until the rest fits the budget; partitions stay whole unless bytes across racks are limited.
 
     Parameters
     ----------
@@ -67,7 +68,13 @@ def trim_to_budget(start: Solution, solution: Solution, barred: Bools, lot: F64,
     if others.size:
         others = _in_turn(others, solution, _worth(solution, others, start.used > start.bands.high_bytes), lot)
     p, fixed = np.concatenate((first, others)), np.arange(len(p)) < len(first)
-    keep = _kept(solution, p, fixed | ~barred[p], most.bytes - start.used, most.count - start.count, fixed)
+    bytes_room, count_room = most.bytes - start.used, most.count - start.count
+    keep = _kept(solution, p, fixed | ~barred[p], bytes_room, count_room, fixed)
+    if solution.problem.options.max_cross_rack_bytes is not None:
+        halved = _without_far_replicas(solution, p[~keep & ~barred[p] & ~repairs(solution)[p]])
+        _send_all_back(solution, np.setdiff1d(p[~keep], halved))
+        p, fixed = np.concatenate((p[keep], halved)), np.arange(keep.sum() + len(halved)) < keep.sum()
+        keep = _kept(solution, p, np.ones(len(p), np.bool_), bytes_room, count_room, fixed)
     _send_all_back(solution, p[~keep])
     _leave_out_crowding(solution, most.of_topics)
 
@@ -157,13 +164,28 @@ def _cost(solution: Solution, p: I64) -> I64:
 
 def _across_racks(solution: Solution, p: I64) -> I64:
     """Bytes that arrive in another rack than that of the leader, which sends them."""
+    cost: I64 = solution.problem.arriving_bytes[p] * _crosses_racks(solution, p).sum(1)
+    return cost
+
+
+def _crosses_racks(solution: Solution, p: I64) -> Bools:
+    """bool, shape (len(p), most replicas): whether a replica moves to another rack than that of the leader."""
     problem = solution.problem
     leader = problem.state.partitions.leader[p]
     # without a leader the sender is unknown: every copy counts, as in the figure of the plan
     from_rack = np.where(leader >= 0, problem.rack[leader], NO_RACK)
-    crosses = solution.moved()[p] & (problem.rack[solution.placement[p]] != from_rack[:, None])
-    cost: I64 = problem.arriving_bytes[p] * crosses.sum(1)
-    return cost
+    return np.asarray(solution.moved()[p] & (problem.rack[solution.placement[p]] != from_rack[:, None]))
+
+
+def _without_far_replicas(solution: Solution, p: I64) -> I64:
+    """Return replicas that would cross racks; gives the partitions of which other replicas still move."""
+    moved, far = solution.moved()[p], _crosses_racks(solution, p)
+    # moves that only together keep the rules are not taken apart
+    bound = moved & ((solution.why[p] >= MoveCause.RACK) | (solution.problem.previous[p] < 0))
+    mixed = p[far.any(1) & (moved & ~far).any(1) & ~bound.any(1)]
+    row, position = np.nonzero(_crosses_racks(solution, mixed))
+    send_back(solution, mixed[row], position)
+    return mixed[solution.moved()[mixed].any(1)]
 
 
 def _leave_out_crowding(solution: Solution, most: Counts | None) -> None:

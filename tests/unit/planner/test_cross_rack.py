@@ -40,11 +40,22 @@ def test_bytes_across_racks_are_counted_from_the_leader() -> None:
 
 @pytest.mark.parametrize("limit_gb", [0, 2, 5])
 def test_the_limit_holds_and_near_moves_are_still_made(limit_gb: int) -> None:
-    """The limit bounds only bytes across racks: moves within racks are still made."""
+    """The limit bounds only bytes across racks: replicas that stay in the leader's rack still move, and those that
+    would change with them in the full plan stay."""
     plan = make_plan(lopsided(), PlanOptions(max_cross_rack_bytes=limit_gb * GB))
     reported, by_hand = counted(plan)
     assert reported == by_hand <= limit_gb * GB
-    assert plan.moved_bytes > limit_gb * GB or limit_gb == 0
+    assert plan.moved_bytes > limit_gb * GB
+
+
+@pytest.mark.parametrize("limit_gb", [0, 3])
+def test_a_new_replication_factor_is_reached_or_not_begun(limit_gb: int) -> None:
+    """A partition whose new copies would cross racks beyond the limit gets none of them."""
+    state = cluster(brokers(4, racks=2), [topic("t", *[[1], [2]] * 6)])
+    plan = make_plan(state, PlanOptions(replication_factor=3, max_cross_rack_bytes=limit_gb * GB))
+    reported, by_hand = counted(plan)
+    assert reported == by_hand <= limit_gb * GB
+    assert {len(change.replicas) for change in plan.partitions} <= {1, 3}
 
 
 @pytest.mark.parametrize("limit_gb", [0, 3])
