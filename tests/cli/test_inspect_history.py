@@ -206,6 +206,18 @@ def test_many_clusters_show_when_the_first_disk_is_full(run_cli: Callable[..., A
     }
 
 
+def test_a_damaged_record_of_a_cluster_is_named_among_many(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """The forecast of its cluster is made without it, which the reader has to know, as with a single cluster."""
+    for hour in (1, 2):
+        run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, hour))
+    oldest = min(tmp_path.rglob("history/growing/*.jsonl.gz"))
+    oldest.write_bytes(b"x")
+    assert run_cli("profiles", "add", "p", "--snapshot", snapshot(tmp_path, 5)).code == 0
+    shown = run_cli("inspect", "--all-profiles")
+    assert shown.code == 0
+    assert f"warning: p: history: {oldest}, line 1: not a history file" in shown.err
+
+
 def test_a_history_takes_no_permission_that_is_not_needed_without_it(
     run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

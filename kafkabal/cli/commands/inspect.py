@@ -1,5 +1,6 @@
 """``kafkabal inspect``: show load imbalance."""
 
+from collections import deque
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
@@ -284,6 +285,7 @@ def _inspect_fleet(
 ) -> ExitCode | int:
     quiet = replace(context, quiet=True)
     problems: list[str] = []
+    warnings: list[str] = []
     without_growth: set[str] = set()
 
     def read(cluster: "Cluster", settings: Settings) -> "Reading":
@@ -308,14 +310,18 @@ def _inspect_fleet(
         now_s = read_at_s(state, context)
         has_offsets = options.needs_details or has_history(state.cluster_id, context)
         is_measured = has_offsets and state.cluster_id not in without_growth
-        growth = measured_growth(cluster, state, DEFAULT_OVER_S, now_s, quiet) if is_measured else None
-        if options.record and (problem := record(state, now_s, quiet)):
+        own = replace(quiet, held=deque())
+        growth = measured_growth(cluster, state, DEFAULT_OVER_S, now_s, own) if is_measured else None
+        if options.record and (problem := record(state, now_s, own)):
             problems.append(f"{name}: {problem}")
+        warnings.extend(f"{name}: {text}" for text in own.held)
         full_s = None if growth is None else soonest_full(growth)
         return member_of(name, inspection_of(settings, state), now_s, full_s)
 
     reader = FleetReader(chosen=clusters, context=context, read=read, inspect=inspect_one)
     members = reader.members(options.limit_s)
+    for text in sorted(warnings):
+        context.warn(text)
     if checks.nagios:
         if problems:
             context.warn(str(not_recorded(problems)))
