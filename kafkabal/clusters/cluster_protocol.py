@@ -314,8 +314,14 @@ class Cluster(Protocol):
     def lock_holders(self) -> tuple[str, ...]:
         """The holders of the cluster's lock, by the names they gave; does not acquire it."""
 
-    def records(self) -> RecordStore:
-        """The internal topic that stores run records; the first write creates it."""
+    def records(self, avoid: Collection[int] = ()) -> RecordStore:
+        """The internal topic that stores run records; the first write creates it.
+
+        Parameters
+        ----------
+        avoid
+            Ids of brokers that it is not created on, if there are others.
+        """
 
     def close(self) -> None:
         """Close all connections."""

@@ -109,7 +109,12 @@ def _begin(
         rates = earlier.state.rates if earlier is not None and (inherited or carried) else set()
         begun = RunState(at=at, phase=Phase.RECORDED, batches=0, later_originals=list(inherited), rates=set(rates))
         cluster_record = write_cluster_record(
-            environment, options, lock, lambda r: r.begin(record, begun), new_run_id=record.run_id
+            environment,
+            options,
+            lock,
+            lambda r: r.begin(record, begun),
+            new_run_id=record.run_id,
+            drained=plan.drained,
         )
         state = RunState(at=at, batches=0, later_originals=list(inherited), rates=set(rates))
         fence = make_fence(environment, options, lock, cluster_record, FoundRun(record, state, None))

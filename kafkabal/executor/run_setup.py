@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import ExitStack, suppress
 from typing import TypeVar
 
@@ -77,6 +77,7 @@ def write_cluster_record(
     write: Callable[[ClusterRecord], None],
     *,
     new_run_id: str | None = None,
+    drained: Collection[int] = (),
 ) -> ClusterRecord | None:
     """Write to the run record on the cluster while the lock is held, so that any host can resume the run.
 
@@ -85,6 +86,8 @@ def write_cluster_record(
     new_run_id
         Id of the run that begins with this write. Once the record names it, the run has begun, and its fence deals with
         a lost lock: a new start would find the run there, and refuse it as the unfinished run of another process.
+    drained
+        Ids of brokers on which no topic for the record is created, if there are others.
 
     Returns
     -------
@@ -99,7 +102,7 @@ def write_cluster_record(
     if isinstance(lock, FileLock) and lock.denied:
         message = f"runs from other hosts are not blocked: {lock.denied}"
         environment.listener.on_event(Warned(message=message))
-    cluster_record = open_cluster_record(environment.cluster)
+    cluster_record = open_cluster_record(environment.cluster, avoid=drained)
 
     def confirm() -> None:
         confirm_lock(lock, options.session_s)

@@ -264,9 +264,9 @@ class KafkaCluster(ClosingContext):
         """
         return GroupLock(self._settings, self._clock, request, abandoned=self._abandoned_members)
 
-    def records(self) -> RecordStore:
-        """The internal topic that stores run records; the first write creates it."""
-        return CompactedTopicStore(self._client)
+    def records(self, avoid: Collection[int] = ()) -> RecordStore:
+        """The internal topic that stores run records; the first write creates it, if possible not on ``avoid``."""
+        return CompactedTopicStore(self._client, avoid=avoid)
 
     def records_in(self, topic: str, configs: Mapping[str, str]) -> RecordStore:
         """An internal topic for another purpose, created with these configs in addition to the usual ones."""

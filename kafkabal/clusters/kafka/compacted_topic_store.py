@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import zip_longest
 from types import MappingProxyType
 from typing import Any
@@ -56,14 +56,22 @@ class CompactedTopicStore:
         Its name; by default that of run records.
     configs
         Configs for its creation, in addition to those of all our topics.
+    avoid
+        Ids of brokers that it is not created on, if there are others: a broker to be drained would hold it again, and
+        if fewer brokers than replicas are left, none could take it over.
     """
 
     def __init__(
-        self, client: KafkaClient, topic: str = RECORDS_TOPIC, configs: Mapping[str, str] = MappingProxyType({})
+        self,
+        client: KafkaClient,
+        topic: str = RECORDS_TOPIC,
+        configs: Mapping[str, str] = MappingProxyType({}),
+        avoid: Collection[int] = (),
     ) -> None:
         self._client = client
         self._topic = topic
         self._configs = configs
+        self._avoid = frozenset(avoid)
         self._partition = TopicPartition(topic, 0)
         self._found: dict[str, bytes] = {}
         self._read_to = 0
@@ -158,7 +166,9 @@ class CompactedTopicStore:
         topics = self._client.metadata(None).topics
         led = Counter(p.leader_id for topic in topics for p in topic.partitions)
         held = Counter(broker for topic in topics for p in topic.partitions for broker in p.replica_nodes)
-        replicas = idle_first(self._client.nodes().by_id, led, held)[:_REPLICATION_FACTOR]
+        nodes = self._client.nodes().by_id
+        kept = {broker: node for broker, node in nodes.items() if broker not in self._avoid} or nodes
+        replicas = idle_first(kept, led, held)[:_REPLICATION_FACTOR]
         topic = NewTopic(
             name=self._topic,
             assignment=(tuple(replicas),),

@@ -292,8 +292,8 @@ class InMemoryCluster(ClosingContext):
         """The holder of the lock, if its session is alive."""
         return memory_lock.holders(self.kafka)
 
-    def records(self) -> MemoryRecordStore:
-        """Records shared by all clients.
+    def records(self, avoid: Collection[int] = ()) -> MemoryRecordStore:  # noqa: ARG002
+        """Records shared by all clients, on no broker.
 
         Raises
         ------

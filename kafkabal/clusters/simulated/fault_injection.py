@@ -199,9 +199,9 @@ class FaultyCluster(ClosingContext):
         """See the protocol."""
         return self.call("lock_holders", self.inner.lock_holders)
 
-    def records(self) -> RecordStore:
+    def records(self, avoid: Collection[int] = ()) -> RecordStore:
         """See the protocol."""
-        return _CountedRecords(self, self.inner.records())
+        return _CountedRecords(self, self.inner.records(avoid))
 
     def close(self) -> None:
         """Close the wrapped cluster."""

@@ -218,7 +218,7 @@ class SnapshotCluster:
         """Always empty: a snapshot has no lock."""
         return ()
 
-    def records(self) -> RecordStore:
+    def records(self, avoid: Collection[int] = ()) -> RecordStore:  # noqa: ARG002
         """Refuse: a snapshot has no topics to write to.
 
         Raises

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -176,12 +177,18 @@ def find_run_by_id(environment: RunEnvironment, run_id: str | None, journal: Pat
     )
 
 
-def open_cluster_record(cluster: Cluster) -> ClusterRecord | None:
-    """The cluster's record of its run; None if the cluster keeps none or access is denied."""
+def open_cluster_record(cluster: Cluster, avoid: Collection[int] = ()) -> ClusterRecord | None:
+    """The cluster's record of its run; None if the cluster keeps none or access is denied.
+
+    Parameters
+    ----------
+    avoid
+        Ids of brokers on which no topic for it is created, if there are others.
+    """
     if Capability.RECORDS not in cluster.capabilities:
         return None
     try:
-        return ClusterRecord(cluster.records())
+        return ClusterRecord(cluster.records(avoid))
     except (MissingCapabilityError, NotAuthorizedError):
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
@@ -9,7 +10,7 @@ import msgspec
 import pytest
 
 from kafkabal.clusters import Capability, ResourceKind
-from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.cluster import InMemoryCluster, MemoryRecordStore
 from kafkabal.errors import BusyError, DriftError, NotAuthorizedError, OutputError, UnsafeError, UsageError
 from kafkabal.executor.begin_run import begin_run
 from kafkabal.executor.execute_run import apply, cancel, execute, repair_run, resume, roll_back
@@ -293,6 +294,23 @@ def test_a_cluster_that_keeps_no_records(scene: Any) -> None:
     assert context.store.cluster_record is None
     assert scene.recorder.of(Warned) == []
     _close(context)
+
+
+def test_a_drain_keeps_its_record_off_the_drained_brokers(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first run of a cluster creates the topic of records: on a drained broker it would have to move again."""
+    avoided: list[set[int]] = []
+    records = InMemoryCluster.records
+
+    def noted(cluster: InMemoryCluster, avoid: Collection[int] = ()) -> MemoryRecordStore:
+        avoided.append(set(avoid))
+        return records(cluster, avoid)
+
+    monkeypatch.setattr(InMemoryCluster, "records", noted)
+    context = begin_run(scene.environment(), msgspec.structs.replace(scene.plan, options={"drain": [1]}), scene.options)
+    assert context is not None
+    _close(context)
+
+    assert {1} in avoided
 
 
 def test_the_result_and_the_last_event(scene: Any) -> None:

@@ -97,6 +97,19 @@ def test_a_missing_topic_reads_as_empty(store: CompactedTopicStore, cluster: Any
     assert cluster.asked("CreateTopics") == []
 
 
+@pytest.mark.parametrize(
+    ("avoid", "replicas"), [((), [1, 2, 3]), ((2, 3), [1, 4]), ((1, 3, 4), [2]), ((1, 2, 3, 4), [1, 2, 3])]
+)
+def test_the_topic_is_created_on_no_broker_that_is_being_drained(
+    avoid: tuple[int, ...], replicas: list[int], cluster: Any, log: Log, make_client: Callable[..., Any]
+) -> None:
+    """It would hold a broker that is to be stopped; with two brokers left, nothing could take over a third replica."""
+    CompactedTopicStore(make_client(cluster.settings(request_timeout_s=1.0)), avoid=avoid).put("a", b"1")
+
+    (request,) = cluster.asked("CreateTopics")
+    assert request.topics[0].assignments[0].broker_ids == replicas
+
+
 def test_the_last_value_of_a_key_counts(store: CompactedTopicStore) -> None:
     """Values can be overwritten, deleted, empty or large, and are returned unchanged."""
     store.put("a", b"1")
