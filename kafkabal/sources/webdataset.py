@@ -48,11 +48,40 @@ def _zstd_stream(file: IO[bytes]) -> Any:
     return CompressedInputStream(PythonFile(UnclosedStream(file), mode="r"), "zstd")
 
 
+class _Decompressed:
+    """Content of a file of bzip2 or xz, which may be several compressed files, appended to each other.
+
+    Python's own classes for these take anything else behind the first of them for the end.
+    """
+
+    def __init__(self, file: IO[bytes], decompressor: Callable[[], Any]) -> None:
+        self._file: Any = file
+        self._new_decompressor = decompressor
+        self._current = decompressor()
+
+    def read(self, n_bytes: int) -> bytes:
+        """Up to this many bytes, none at the end only."""
+        data = b""
+        while not data:
+            packed = b""
+            if self._current.eof:
+                packed = self._current.unused_data.lstrip(b"\0")
+                while not packed and (read := self._file.read1(_BLOCK_BYTES)):
+                    packed = read.lstrip(b"\0")  # padding
+                if not packed:
+                    break
+                self._current = self._new_decompressor()
+            elif self._current.needs_input and not (packed := self._file.read1(_BLOCK_BYTES)):
+                raise EOFError("compressed data ends too early")
+            data = self._current.decompress(packed, n_bytes)
+        return data
+
+
 # unlike tarfile's own streams, these verify checksums, and read on where a compressed file was appended to another
 _UNPACKERS: Final[Mapping[bytes, Callable[[IO[bytes]], Any]]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
-    b"BZh": bz2.BZ2File,
-    b"\xfd7zXZ\0": lzma.LZMAFile,
+    b"BZh": lambda file: _Decompressed(file, bz2.BZ2Decompressor),
+    b"\xfd7zXZ\0": lambda file: _Decompressed(file, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ)),
     b"\x28\xb5\x2f\xfd": _zstd_stream,
 }
 _DAMAGE: Final = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError)

@@ -108,6 +108,10 @@ def whole(folder: Path) -> bytes:
         (lambda data: gzip.compress(data)[:-8] + b"12345678", "sample 1: .*CRC check failed"),
         (lambda data: bz2.compress(data)[:-10], "cut off"),
         (lambda data: lzma.compress(data)[:-10], "cut off"),
+        *[
+            (lambda data, pack=pack: pack(data) + b"X" + pack(data)[1:], "sample 10?: is not a tar archive, or cut off")
+            for pack in (gzip.compress, bz2.compress, lzma.compress)
+        ],
     ],
 )
 def test_no_sample_is_lost_behind_damage(tmp_path: Path, damage: Callable[[bytes], bytes], message: str) -> None:
@@ -126,7 +130,9 @@ def test_no_sample_is_lost_behind_damage(tmp_path: Path, damage: Callable[[bytes
         ("a.tar.gz", gzip.compress),
         ("a.TGZ", lambda data: gzip.compress(data[:3000]) + gzip.compress(data[3000:])),
         ("a.tar.bz2", bz2.compress),
+        ("b.tar.bz2", lambda data: bz2.compress(data[:3000]) + bz2.compress(data[3000:]) + bytes(512)),
         ("a.tar.xz", lzma.compress),
+        ("b.tar.xz", lambda data: lzma.compress(data[:3000]) + bytes(4) + lzma.compress(data[3000:]) + bytes(512)),
         ("a.tar.zst", cramjam.zstd.compress),
         ("a.tzst", lambda data: bytes(cramjam.zstd.compress(data[:3000])) + cramjam.zstd.compress(data[3000:])),
     ],
