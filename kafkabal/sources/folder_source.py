@@ -76,9 +76,9 @@ class FolderSource:
         comes, which is faster on local disks.
 
     include, exclude
-        Patterns of paths within the data set, in which ``*`` matches ``/`` too, and ``**/`` no folder at all; one that
-        ends with ``/`` means all in that folder. A file is taken if it matches one of ``include`` (or that is empty)
-        and none of ``exclude``.
+        Patterns of paths within the data set, as in a ``.gitignore``: a folder means all in it, and a name without
+        ``/`` a file or folder in any folder; but ``*`` matches ``/`` too. A file is taken if it matches one of
+        ``include`` (or that is empty) and none of ``exclude``.
     transform
         Makes the value and headers of each record, in the threads that read ahead.
 
@@ -331,16 +331,17 @@ class FolderSource:
 
 
 def _forms(patterns: Iterable[str]) -> tuple[str, ...]:
-    """Patterns for :func:`fnmatchcase`: without ``./`` at their start, both with each ``**/`` and without it; one that
-    ends with ``/`` means all in that folder."""
+    """Patterns for :func:`fnmatchcase`, each for the files that it names and for all in the folders that it names."""
     forms: list[str] = []
     for pattern in patterns:
-        whole = f"{pattern}*" if pattern.endswith("/") else pattern
-        first, *rest = whole.removeprefix("./").split("**/")
+        path = pattern.removeprefix("./")
+        named = path.removesuffix("/")
+        is_name = path == pattern and "/" not in named  # in any folder
+        first, *rest = f"{'**/' * is_name}{named}".split("**/")
         of_pattern = [first]
         for piece in rest:
             of_pattern = list(dict.fromkeys(start + folders + piece for start in of_pattern for folders in ("**/", "")))
-        forms += of_pattern
+        forms += [f"{form}/*" for form in of_pattern] + (of_pattern if named == path else [])
     return tuple(forms)
 
 

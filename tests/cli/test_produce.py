@@ -43,12 +43,13 @@ def test_what_a_run_writes_is_not_sent(tmp_path: Path) -> None:
     """Its manifest, textfile and state may be in the folder, under any name; files beside them are sent."""
     folder = tmp_path / "data"
     (folder / "state" / "produce").mkdir(parents=True)
-    for name in ("a.jpg", "sent[1].jsonl", "sent1.jsonl", "state/produce/m.jsonl", "states"):
+    (folder / "deep").mkdir()
+    for name in ("a.jpg", "deep/sent[1].jsonl", "sent[1].jsonl", "sent1.jsonl", "state/produce/m.jsonl", "states"):
         (folder / name).write_bytes(b"x")
     (tmp_path / "link").symlink_to(folder)
     written = [folder / "sent[1].jsonl", None, tmp_path / "elsewhere", tmp_path / "link" / "state"]
     source = FolderSource(folder, exclude=own_files_below(tmp_path / "link", written))
-    assert [part.name for part in source.listing().parts] == ["a.jpg", "sent1.jsonl", "states"]
+    assert [part.name for part in source.listing().parts] == ["a.jpg", "deep/sent[1].jsonl", "sent1.jsonl", "states"]
 
 
 def test_a_row_that_is_not_complete_is_an_error_of_its_own() -> None:

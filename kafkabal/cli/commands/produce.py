@@ -220,8 +220,7 @@ def own_files_below(folder: Path, written: "Iterable[Path | None]") -> list[str]
 
     root = folder.resolve()
     inside = [path.resolve() for path in written if path is not None and path.resolve().is_relative_to(root)]
-    names = [escape(str(path.relative_to(root))) for path in inside]
-    return [*names, *(f"{name}/*" for name in names)]
+    return [f"./{escape(str(path.relative_to(root)))}" for path in inside]
 
 
 def _folder_source(

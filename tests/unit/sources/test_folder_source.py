@@ -330,6 +330,32 @@ def test_a_pattern_that_ends_with_a_slash_means_all_in_the_folder(tmp_path: Path
     assert [part.name for part in FolderSource(tmp_path, include=[pattern]).listing().parts] == ["sub/b", "sub/deep/c"]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "matched"),
+    [
+        ("drafts", ["a/drafts/b", "drafts/a", "drafts/deep/b"]),
+        ("drafts/", ["a/drafts/b", "drafts/a", "drafts/deep/b"]),
+        ("./drafts", ["drafts/a", "drafts/deep/b"]),
+        ("a/drafts", ["a/drafts/b"]),
+        ("**/deep", ["drafts/deep/b"]),
+        (".git*", [".git/config", ".gitignore", "a/.gitkeep"]),
+        ("b", ["a/drafts/b", "b", "drafts/deep/b"]),
+        ("./b", ["b"]),
+        ("b/", []),
+    ],
+)
+def test_a_pattern_means_what_it_means_in_a_gitignore(tmp_path: Path, pattern: str, matched: list[str]) -> None:
+    """The name of a folder matched nothing, so that all that it was to keep out of the topic was sent."""
+    names = [".git/config", ".gitignore", "a/.gitkeep", "a/drafts/b", "b", "drafts/a", "drafts/deep/b", "mydrafts"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    sent = [part.name for part in FolderSource(tmp_path, exclude=[pattern]).listing().parts]
+    assert sent == [name for name in names if name not in matched]
+    if matched:
+        assert [part.name for part in FolderSource(tmp_path, include=[pattern]).listing().parts] == matched
+
+
 def test_names_that_are_no_text_survive(tmp_path: Path) -> None:
     """A file name that is not UTF-8 reaches the header as its raw bytes."""
     path = os.fsencode(tmp_path) + b"/\xff.jpg"
