@@ -42,6 +42,8 @@ class RemoteFolder:
     ------
     UsageError
         If fsspec, or the package for this kind of store, is not installed.
+    InputFileError
+        If the store cannot be opened.
     """
 
     def __init__(self, url: str) -> None:
@@ -266,11 +268,16 @@ def _filesystem(url: str) -> tuple[Any, str]:
     except ImportError:
         raise UsageError("reading from a store requires fsspec", hint="pip install 'kafkabal[stores]'") from None
     try:
+        if is_web_page(url):
+            urlsplit(url)  # fsspec accepts one that is none
         files, root = url_to_fs(url, **_client_options(url))
     except ImportError as error:  # fsspec names the package that this protocol needs
         raise UsageError(f"cannot read {_shown(url)}: {error}", hint="install the package that it names") from error
     except ValueError as error:
         raise UsageError(f"cannot read {_shown(url)}: {error}", hint="write it like s3://BUCKET/FOLDER") from None
+    except Exception as error:  # some stores connect at once, such as hdfs:// and ftp://
+        reason = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
+        raise InputFileError(_shown(url), f"cannot open: {reason}") from error
     return files, root
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -347,6 +348,19 @@ def test_a_store_that_cannot_be_read_is_one_error(url: str) -> None:
         RemoteFolder("nonsense://x")
     with pytest.raises(InputFileError, match="no such file"):
         RowSource(RemoteFile(f"{url}/absent.jsonl")).listing()
+
+
+def test_a_store_that_connects_when_it_is_opened_is_one_error() -> None:
+    """That of ftp://, hdfs:// and others: every error of their libraries was called a bug of ours."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        where = f"ftp://me:secret@127.0.0.1:{closed.getsockname()[1]}/x"
+        for open_store in (RemoteFolder, RemoteFile):
+            with pytest.raises(InputFileError, match="cannot open: Connection refused") as caught:
+                open_store(where)
+            assert "secret" not in str(caught.value)
+    with pytest.raises(UsageError, match="Invalid IPv6 URL"):
+        RemoteFile("http://[::1/x")
 
 
 def test_patterns_choose_files(url: str) -> None:
