@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from kafkabal.reader.dataset import TopicReader
+from kafkabal.reader.sample import Sample
 
 if TYPE_CHECKING:  # a defined name would be used directly, and __getattr__ never called
     from kafkabal.reader.dataset import TopicReader as TopicDataset
@@ -21,7 +22,10 @@ def topic_dataset_type() -> type[TopicReader]:
     if find_spec("torch") is None:
         return TopicReader
     from torch.utils.data import IterableDataset
+    from torch.utils.data._utils.collate import default_collate_fn_map
 
+    # without a collate_fn, torch would refuse samples: a batch is a list of them, as that of TopicReader.batches
+    default_collate_fn_map[Sample] = lambda samples, **_: samples
     base: Any = IterableDataset
     made: type[TopicReader] = type("TopicDataset", (TopicReader, base), {"__module__": "kafkabal.reader"})
     return made

@@ -58,6 +58,14 @@ def test_workers_share_an_epoch(make_data: Callable[..., Any], workers: int) -> 
     assert sorted(_loaded(loader)) == EVERYTHING
 
 
+@pytest.mark.parametrize("workers", [0, 2])
+def test_without_a_collate_function_a_batch_is_a_list_of_samples(make_data: Callable[..., Any], workers: int) -> None:
+    """As torch takes any data set, so that a first try needs nothing else; torch itself refused samples."""
+    loader = torch_data.DataLoader(make_data(num_workers=workers), batch_size=16, num_workers=workers)
+    assert {type(batch) for batch in loader} == {list}
+    assert sorted(_loaded(loader)) == EVERYTHING
+
+
 def test_epochs_follow_each_other(make_data: Callable[..., Any]) -> None:
     """With set_epoch before each, and by themselves where workers persist, in another order each time."""
     data = make_data(num_workers=2)
