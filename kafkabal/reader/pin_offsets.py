@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -30,6 +31,7 @@ from kafkabal.model import I64, TopicPartition
 from kafkabal.reader.block_loader import FetchedRecords
 from kafkabal.reader.join_file_pieces import FileKey, is_piece, place_of
 from kafkabal.reader.manifest import LANES, CountedBlock, FileBlock, Manifest, PartitionRange, block_counts
+from kafkabal.wording import counted_noun, first_of
 
 _T = TypeVar("_T")
 _PROBE_BYTES = 2**20
@@ -168,7 +170,7 @@ def pin_topic(
     Raises
     ------
     UsageError
-        If the topic is unknown or empty.
+        If the topic is unknown or empty, or no file in it is whole.
     KafkabalError
         If the brokers do not respond, or refuse.
     """
@@ -184,7 +186,7 @@ def pin_topic(
         has_gaps = any(ends[-1:] != [end - 1] for (ends, _), (_, end) in zip(probe, filled.values(), strict=True))
         counts = count or (count is None and (_is_compacted(brokers, topic) or has_gaps))
         splits = join and count is not False and (count or any(has_pieces for _, has_pieces in probe))
-        files = _file_blocks(readers, filled, sizes, lanes) if splits else None
+        files = _file_blocks(readers, topic, filled, sizes, lanes) if splits else None
         dense = files is not None or not counts
         partitions = _dense_ranges(filled, sizes, lanes) if dense else _counted_ranges(readers, filled, sizes, lanes)
     manifest = Manifest(
@@ -221,9 +223,15 @@ def _counted_ranges(
 
 
 def _file_blocks(
-    readers: _Readers, ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int], lanes: int
+    readers: _Readers, topic: str, ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int], lanes: int
 ) -> tuple[FileBlock, ...] | None:
-    """Blocks of whole files; None if no file was split. Files with missing pieces are left out."""
+    """Blocks of whole files; None if no file was split. Files with missing pieces are left out, with a warning.
+
+    Raises
+    ------
+    UsageError
+        If no file is whole.
+    """
 
     def read_partition(reader: TopicFetcher, p: int) -> list[_Piece]:
         return [_piece(p, record) for records in _read_in_steps(reader, p, ranges[p], sizes[p]) for record in records]
@@ -235,13 +243,35 @@ def _file_blocks(
     if all(pieces[1].of == 1 for pieces in files.values() if 1 in pieces):
         return None
     whole = sorted(
-        (list(pieces.values()) for pieces in files.values() if len(pieces) == next(iter(pieces.values())).of),
+        (list(pieces.values()) for (_, _, of), pieces in files.items() if len(pieces) == of),
         key=lambda pieces: min(pieces, key=lambda piece: piece.number).place,
     )
+    incomplete = _incomplete(files)
+    if incomplete and not whole:
+        raise UsageError(
+            f"topic {topic}: no file is whole: {first_of(incomplete)}",
+            hint="run 'kafkabal produce' again to send the missing pieces",
+        )
+    if incomplete:
+        warnings.warn(
+            f"topic {topic}: {counted_noun(len(incomplete), 'file')} left out, since pieces are missing: "
+            f"{first_of(incomplete)}",
+            stacklevel=2,
+        )
     total = sum(piece.size for pieces in whole for piece in pieces)
     (blocks,) = block_counts([len(whole)], [total], lanes)
     cut = np.arange(blocks + 1, dtype=np.int64) * len(whole) // max(blocks, 1)
     return tuple(_file_block(whole[first:last]) for first, last in pairwise(cut.tolist()))
+
+
+def _incomplete(files: Mapping[FileKey, Mapping[int, _Piece]]) -> list[str]:
+    """Files with missing pieces, and how many there are; not those of which another version is whole."""
+    whole = {path for (path, _, of), pieces in files.items() if len(pieces) == of}
+    return [
+        f"{path.decode(errors='backslashreplace')} ({len(pieces)} of {counted_noun(of, 'piece')})"
+        for (path, _, of), pieces in files.items()
+        if path not in whole
+    ]
 
 
 def _file_block(files: Sequence[Sequence[_Piece]]) -> FileBlock:

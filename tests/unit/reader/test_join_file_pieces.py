@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
@@ -119,11 +120,32 @@ def test_pieces_are_not_taken_for_samples() -> None:
     assert topic.pinned(count=True, join=False).files is None
 
 
-def test_an_incomplete_file_is_skipped() -> None:
-    """A file that is incomplete when the topic is pinned, as while it is being sent, is no sample."""
+def test_an_incomplete_file_is_skipped_with_a_warning() -> None:
+    """A file that is incomplete when the topic is pinned, as while it is being sent, is no sample, and is named."""
     topic = SplitTopic()
     partition, record = next(
         (p, r) for p, records in reversed(topic.records.items()) for r in reversed(records) if b"chunk" in r[4]
     )
     del topic.records[partition][record[0]]
-    assert topic.pinned(count=True).samples == 59
+    with pytest.warns(UserWarning, match=r"^topic t: 1 file left out, since pieces are missing: \d+\.bin \(\d of \d"):
+        assert topic.pinned(count=True).samples == 59
+
+
+def test_a_topic_of_incomplete_files_is_not_called_empty() -> None:
+    """The message says what is there; an older version of a file, of which a newer one is whole, is not named."""
+    topic = MemoryTopic([0])
+
+    def send(value: bytes, *numbers: int) -> None:
+        name: list[tuple[str, bytes | None]] = [("path", b"a"), ("sha256", sha256(value).hexdigest().encode())]
+        for n in numbers:
+            headers = packed_headers([*name, ("chunk", b"%d/2" % n)])
+            topic.records[0].append((len(topic.records[0]), 0, None, value[n - 1 : n], headers))
+        topic.counts = [len(topic.records[0])]
+
+    send(b"xx", 1)
+    with pytest.raises(UsageError, match=r"^topic t: no file is whole: a \(1 of 2 pieces\)"):
+        pin_topic(MemoryBrokers(topic), lambda _: topic, "t", lanes=6)
+    send(b"yz", 1, 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert pin_topic(MemoryBrokers(topic), lambda _: topic, "t", lanes=6).samples == 1
