@@ -3,6 +3,7 @@ installed."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -22,10 +23,12 @@ def topic_dataset_type() -> type[TopicReader]:
     if find_spec("torch") is None:
         return TopicReader
     from torch.utils.data import IterableDataset
-    from torch.utils.data._utils.collate import default_collate_fn_map
 
-    # without a collate_fn, torch would refuse samples: a batch is a list of them, as that of TopicReader.batches
-    default_collate_fn_map[Sample] = lambda samples, **_: samples
+    with suppress(ImportError):  # described by torch, but in a private module
+        from torch.utils.data._utils.collate import default_collate_fn_map
+
+        # without a collate_fn, torch would refuse samples: a batch is a list of them, as that of TopicReader.batches
+        default_collate_fn_map[Sample] = lambda samples, **_: samples
     base: Any = IterableDataset
     made: type[TopicReader] = type("TopicDataset", (TopicReader, base), {"__module__": "kafkabal.reader"})
     return made
