@@ -126,9 +126,9 @@ class BlockCache:
             yield
 
     def put(self, name: str, block: LoadedBlock) -> None:
-        """Add a block; does nothing if it does not fit, is already there, or the disk is full."""
+        """Add a block; does nothing if it does not fit, is damaged or already there, or the disk is full."""
         path = self._path(name)
-        if self.fault is not None or path.exists():
+        if self.fault is not None or block.faults or path.exists():
             return
         packed = _pack(block, name)
         if len(packed) > self._limit_bytes:

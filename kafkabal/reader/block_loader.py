@@ -86,8 +86,6 @@ class BrokerBlocks:
         ------
         DriftError
             If records are missing.
-        OperationError
-            If the pieces of a file differ from those that were sent.
         UsageError
             If a record is a piece of a file, and the topic was pinned as whole records.
         RefusedByClusterError
@@ -136,8 +134,10 @@ class BrokerBlocks:
                 f"topic {self._manifest.topic}: {len(own)} of {block.samples} files of a block are whole",
                 hint="records were deleted since the topic was pinned: pin it again",
             )
-        whole = LazyRecords.of((file.first[1], file.record()) for file in own)
-        return LoadedBlock(whole.columns(), block.size_bytes, size_by_broker, seconds_by_broker)
+        joined = [file.joined() for file in own]
+        whole = LazyRecords.of((file.first[1], record) for file, (record, _) in zip(own, joined, strict=True))
+        faults = {row: fault for row, (_, fault) in enumerate(joined) if fault is not None}
+        return LoadedBlock(whole.columns(), block.size_bytes, size_by_broker, seconds_by_broker, faults=faults)
 
     def _missing(self, partition: int, begin: int, end: int, found: int, samples: int) -> DriftError:
         where = (

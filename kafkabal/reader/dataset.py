@@ -60,7 +60,8 @@ class TopicReader:
     decode
         ``image``, ``numpy``, ``text``, ``json``, ``package.module:function``, or a function that takes a sample.
     on_error
-        What to do with a sample that the decoder refuses: ``raise``, ``skip`` or ``count``.
+        What to do with a sample that the decoder refuses, or a split file that is damaged: ``raise``, ``skip`` or
+        ``count``.
     prefetch
         Memory for open and prefetched blocks: bytes, or text such as ``256MiB``.
     cache, cache_bytes
@@ -470,7 +471,12 @@ class TopicReader:
     @property
     def _has_sample_ready(self) -> bool:
         """Whether the next sample neither waits for a block or a lock nor has to be decoded."""
-        return self._options.decode is None and isinstance(self._sequence, SampleIterator) and self._sequence.is_ready
+        return not self._decodes and isinstance(self._sequence, SampleIterator) and self._sequence.is_ready
+
+    @property
+    def _decodes(self) -> bool:
+        """Whether a sample may be refused: by the decoder, or as a damaged file."""
+        return self._options.decode is not None or self.manifest.files is not None
 
     def _start_of_epoch(self, epoch: int, reader: ReaderShard | Checkpoint) -> Checkpoint:
         return Checkpoint(
@@ -532,7 +538,7 @@ class TopicReader:
 
     def _decoded(self, samples: SampleIterator | WorkStealingIterator, number: int) -> Generator[Sample, None, None]:
         options = self._options
-        if options.decode is None:
+        if not self._decodes:
             return iter(samples)
         return decode_samples(
             samples,

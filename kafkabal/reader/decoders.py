@@ -20,7 +20,7 @@ Decoder: TypeAlias = "Callable[[Sample], Any]"
 
 
 class OnError(StrEnum):
-    """What to do with a sample that the decoder refuses."""
+    """What to do with a sample that the decoder refuses, or a damaged file."""
 
     RAISE = "raise"
     SKIP = "skip"
@@ -100,37 +100,45 @@ def load_decoder(name: str | Decoder | None) -> Decoder | None:
 
 def decode_samples(
     samples: Iterable[Sample],
-    decode: Decoder,
+    decode: Decoder | None,
     on_error: OnError,
     topic: str,
     metrics: ReaderMetrics,
     interrupted: Callable[[], None],
 ) -> Generator[Sample, None, None]:
-    """Yield samples with their decoded values; count those that the decoder refuses.
+    """Yield samples with their decoded values; count those that the decoder refuses, and files that are damaged.
 
     Parameters
     ----------
+    samples
+        That of a damaged file has an exception in place of its decoded value.
     interrupted
         Called if a sample is not given out for a reason that is not its own, such as Ctrl-C.
 
     Raises
     ------
     OperationError
-        If the decoder refuses one, and ``on_error`` is to raise.
+        If the decoder refuses one, or it is a damaged file, and ``on_error`` is to raise.
     MissingCapabilityError
         If the decoder needs a package that is not installed.
     """
     for sample in samples:
         try:
-            sample.decoded = decode(sample)
+            fault, sample.decoded = sample.decoded, None
+            if fault is not None:
+                raise fault
+            if decode is not None:
+                sample.decoded = decode(sample)
         except MissingCapabilityError:  # of the machine, not of the sample
             interrupted()
             raise
         except Exception as error:
             metrics.corrupt += 1
             if on_error is OnError.RAISE:
+                # a ValueError speaks for itself; the text of others, such as a KeyError, may be a name, or empty
+                why = str(error) if isinstance(error, ValueError) and str(error) else described(error)
                 raise OperationError(
-                    f"{topic}-{sample.partition}: offset {sample.offset} cannot be decoded: {error}",
+                    f"{topic}-{sample.partition}: offset {sample.offset} cannot be decoded: {why}",
                     hint="on_error='skip' leaves such records out, on_error='count' returns them undecoded",
                 ) from error
             if on_error is OnError.SKIP:

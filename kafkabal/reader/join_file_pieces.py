@@ -39,26 +39,18 @@ class PiecedFile:
         partition, record = self.pieces[1]
         return record[1], partition, record[0]
 
-    def record(self) -> RawRecord:
-        """The first piece, with the value of the whole file.
-
-        Raises
-        ------
-        OperationError
-            If its checksum differs from that of the sent file.
-        """
-        partition, (offset, stamp, key, _, headers) = self.pieces[1]
+    def joined(self) -> tuple[RawRecord, str | None]:
+        """The first piece, with the value of the whole file; and what is wrong if its checksum is not that of the sent
+        file."""
+        _, (offset, stamp, key, _, headers) = self.pieces[1]
         if self.of == 1:
-            return self.pieces[1][1]
+            return self.pieces[1][1], None
         whole = b"".join(self.pieces[number][1][3] or b"" for number in range(1, self.of + 1))
-        named = dict(unpack_headers(headers))
+        named, fault = dict(unpack_headers(headers)), None
         if sha256(whole).hexdigest().encode() != named.get(CHECKSUM_HEADER):
             path = (named.get(PATH_HEADER) or b"").decode(errors="replace")
-            raise OperationError(
-                f"partition {partition}, offset {offset}: the pieces of {path} are not the file that was sent",
-                hint="send it again with 'kafkabal produce'",
-            )
-        return offset, stamp, key, whole, headers
+            fault = f"the pieces of {path} are not the file that was sent"
+        return (offset, stamp, key, whole, headers), fault
 
 
 def is_piece(headers: bytes) -> bool:

@@ -27,6 +27,8 @@ class LoadedBlock:
     """Time taken by those fetches."""
     is_cached: bool = False
     """Whether it came from the cache on disk."""
+    faults: Mapping[int, str] = field(default_factory=dict)
+    """By the row of a record, why its value is not what was sent."""
     whole_files_of: str | None = None
     """The topic, if a record that is a piece of a file is an error."""
 
@@ -67,6 +69,8 @@ class SampleBlock:
         """By number in epoch order; each is removed when it is given out."""
         if not loaded.is_cached:
             self._copied = dict(enumerate(_samples(loaded.records, order)))
+        for row, fault in loaded.faults.items():
+            self._copied[int(np.flatnonzero(order == row)[0])].decoded = ValueError(fault)
 
     def __len__(self) -> int:
         return len(self._order)

@@ -28,7 +28,7 @@ class ReaderMetrics:
     cache_fault: str | None = None
     """Why no more blocks are cached, such as a full disk."""
     corrupt: int = 0
-    """Records that the decoder refused."""
+    """Records that the decoder refused, and damaged files."""
     network_bytes: dict[int, int] = field(default_factory=dict)
     """Bytes fetched, by broker."""
     network_s: dict[int, float] = field(default_factory=dict)

@@ -26,7 +26,7 @@ from kafkabal.clusters import (
 )
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.config import ANSWER_S
-from kafkabal.errors import NotAuthorizedError, UsageError, unknown_topic
+from kafkabal.errors import NotAuthorizedError, OperationError, UsageError, unknown_topic
 from kafkabal.model import I64, TopicPartition
 from kafkabal.reader.block_loader import FetchedRecords
 from kafkabal.reader.join_file_pieces import FileKey, is_piece, place_of
@@ -234,7 +234,8 @@ def _file_blocks(
     """
 
     def read_partition(reader: TopicFetcher, p: int) -> list[_Piece]:
-        return [_piece(p, record) for records in _read_in_steps(reader, p, ranges[p], sizes[p]) for record in records]
+        steps = _read_in_steps(reader, p, ranges[p], sizes[p])
+        return [_piece(topic, p, record) for records in steps for record in records]
 
     files: dict[FileKey, dict[int, _Piece]] = {}
     for pieces in readers.each(ranges, read_partition):
@@ -287,8 +288,13 @@ def _file_block(files: Sequence[Sequence[_Piece]]) -> FileBlock:
     )
 
 
-def _piece(partition: int, record: RawRecord) -> _Piece:
-    file, number, of = place_of(partition, record)
+def _piece(topic: str, partition: int, record: RawRecord) -> _Piece:
+    try:
+        file, number, of = place_of(partition, record)
+    except OperationError as error:  # another program may use the header for something else
+        raise OperationError(
+            f"topic {topic}, {error.message}", hint="join=False returns records as they are, and joins no files"
+        ) from error
     return _Piece(file, number, of, (record[1], partition, record[0]), _record_bytes(record))
 
 

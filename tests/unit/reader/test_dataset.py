@@ -492,6 +492,20 @@ def test_records_that_cannot_be_decoded(read: Any) -> None:
     assert (skipping.metrics.corrupt, counting.metrics.corrupt) == (2, 2)
 
 
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [(KeyError("label"), "KeyError: 'label'"), (AssertionError(), "AssertionError"), (ValueError(), "V")],
+)
+def test_the_error_of_a_decoder_says_what_it_is(read: Any, error: Exception, why: str) -> None:
+    """The text of some errors is only a name, or empty."""
+
+    def refuse(_: Any) -> None:
+        raise error
+
+    with pytest.raises(OperationError, match=f"cannot be decoded: {why}"):
+        list(read(decode=refuse))
+
+
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, MissingCapabilityError("needs Pillow")], ids=str)
 @pytest.mark.parametrize("size", [None, 30])
 def test_a_sample_whose_decoding_is_interrupted_is_not_lost(read: Any, interrupt: Any, size: int | None) -> None:

@@ -14,10 +14,13 @@ import pytest
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.reader.block_cache import BlockCache, CachedBlocks
 from kafkabal.reader.block_loader import BrokerBlocks
+from kafkabal.reader.block_loader_factory import BlockLoaderFactory
+from kafkabal.reader.dataset import TopicReader
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.pin_offsets import pin_topic
 from kafkabal.reader.reader_shard import ReaderShard, Tail
 from tests.unit.reader.conftest import MemoryTopic, packed_headers
+from tests.unit.reader.test_dataset import CONNECTION
 from tests.unit.reader.test_pin_offsets import MemoryBrokers
 
 PIECE = 50
@@ -95,16 +98,33 @@ def test_cached_files_are_the_same(tmp_path: Path) -> None:
     assert len(list(tmp_path.rglob("*.block"))) == len(manifest.blocks)
 
 
-def test_a_changed_piece_is_named() -> None:
-    """Where the SHA-256 is not that of the file, its place and path are named."""
+def test_a_damaged_file_is_raised_skipped_or_counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where the SHA-256 is not that of the file, topic, place and path are named, and all other files can be read; the
+    block is not cached, since its fault would be unknown then."""
     topic = SplitTopic()
-    manifest = topic.pinned(count=True)
+    manifest, cache = topic.pinned(count=True), BlockCache(tmp_path, 10**6)
     partition, record = next(
         (p, r) for p, records in topic.records.items() for r in records if b"chunk" in r[4] and r[0] > 3
     )
     topic.records[partition][record[0]] = (*record[:3], b"x" * PIECE, record[4])
-    with pytest.raises(OperationError, match=r"the pieces of \d+\.bin are not the file that was sent"):
-        list(topic.sequence(ReaderShard(), manifest=manifest))
+    loader = CachedBlocks(manifest, cache, BrokerBlocks(manifest, topic))
+    monkeypatch.setattr(BlockLoaderFactory, "loaders", lambda _: lambda: loader)
+
+    def reader(on_error: str, decode: Any = None) -> TopicReader:
+        return TopicReader(
+            "t", connection=CONNECTION, manifest=manifest, shuffle_seed=1, on_error=on_error, decode=decode
+        )
+
+    message = r"^t-\d: offset \d+ cannot be decoded: the pieces of \d+\.bin are not the file that was sent"
+    with pytest.raises(OperationError, match=message):
+        list(reader("raise"))
+    for _ in range(2):
+        skipping, counting = reader("skip"), reader("count", decode=lambda sample: len(sample.value))
+        assert len(list(skipping)) == 59
+        samples = list(counting)
+        assert len(samples) == 60
+        assert sum(sample.decoded is None for sample in samples) == 1
+        assert (skipping.metrics.corrupt, counting.metrics.corrupt) == (1, 1)
 
 
 def test_pieces_are_not_taken_for_samples() -> None:
@@ -149,3 +169,13 @@ def test_a_topic_of_incomplete_files_is_not_called_empty() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert pin_topic(MemoryBrokers(topic), lambda _: topic, "t", lanes=6).samples == 1
+
+
+def test_a_header_of_another_program_is_named_with_its_topic() -> None:
+    """Only one that kafkabal writes can be joined; the hint says how the topic is read nevertheless."""
+    topic = SplitTopic()
+    topic.records[0][0] = (*topic.records[0][0][:4], packed_headers([("chunk", b"one")]))
+    with pytest.raises(OperationError, match=r"^topic t, partition 0, offset 0: malformed header chunk") as caught:
+        topic.pinned(count=True)
+    assert caught.value.hint is not None
+    assert topic.pinned(join=False).samples == sum(topic.counts)
