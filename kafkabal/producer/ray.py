@@ -137,7 +137,8 @@ def _records(blocks: Iterable[Any]) -> Iterator[_Record]:
         wanted = table.select([name for name in _COLUMNS if name in table.column_names])
         for rows in wanted.to_batches(_AT_ONCE):
             for row in rows.to_pylist():
-                headers = [(pair["name"], pair["value"]) for pair in row.get("headers") or ()]
+                pairs = row.get("headers")  # after map_batches, an array
+                headers = [] if pairs is None else [(pair["name"], pair["value"]) for pair in pairs]
                 yield _bytes("value", row["value"]), _bytes("key", row.get("key")), headers
 
 

@@ -28,6 +28,26 @@ def local_ray() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("local_ray")
+def test_what_map_batches_returns_is_written(three_brokers: Sandbox) -> None:
+    """Its batches are arrays of NumPy, so headers become arrays too, which have no truth value."""
+    from kafkabal.producer.ray import write_topic
+    from kafkabal.reader.ray import read_topic
+
+    topics = [f"ray-{os.getpid()}-{which}" for which in ("from", "to")]
+    admin = AdminClient({"bootstrap.servers": three_brokers.bootstrap_servers})
+    for created in admin.create_topics([NewTopic(topic, 2, 1) for topic in topics]).values():
+        created.result()
+    servers = three_brokers.bootstrap_servers
+    pairs = [[{"name": "n", "value": b"%d" % n} for n in range(count)] for count in (0, 1, 2)]
+    rows = [{"value": b"v", "headers": pairs[i % 3]} for i in range(30)]
+    write_topic(ray.data.from_items(rows), topics[0], bootstrap_servers=servers, policy="sticky")
+    mapped = read_topic(topics[0], bootstrap_servers=servers).map_batches(lambda batch: batch)
+    write_topic(mapped, topics[1], bootstrap_servers=servers, policy="sticky")
+    back = read_topic(topics[1], bootstrap_servers=servers).take_all()
+    assert Counter(len(row["headers"]) for row in back) == {0: 10, 1: 10, 2: 10}
+
+
+@pytest.mark.usefixtures("local_ray")
 def test_a_data_set_goes_there_and_back(three_brokers: Sandbox) -> None:
     """Every row is written once, to all brokers, and read back once with its headers."""
     from kafkabal.producer.ray import write_topic
