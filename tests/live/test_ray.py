@@ -40,7 +40,8 @@ def test_what_map_batches_returns_is_written(three_brokers: Sandbox) -> None:
     servers = three_brokers.bootstrap_servers
     pairs = [[{"name": "n", "value": b"%d" % n} for n in range(count)] for count in (0, 1, 2)]
     rows = [{"value": b"v", "headers": pairs[i % 3]} for i in range(30)]
-    write_topic(ray.data.from_items(rows), topics[0], bootstrap_servers=servers, policy="sticky")
+    made = ray.data.from_items(rows, override_num_blocks=2)  # a task, and so a producer, for each
+    write_topic(made, topics[0], bootstrap_servers=servers, policy="sticky")
     mapped = read_topic(topics[0], bootstrap_servers=servers).map_batches(lambda batch: batch)
     write_topic(mapped, topics[1], bootstrap_servers=servers, policy="sticky")
     back = read_topic(topics[1], bootstrap_servers=servers).take_all()
