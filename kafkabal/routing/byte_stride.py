@@ -6,14 +6,14 @@
     at the end of a slot:
         book its bytes to its partition and to the broker that leads it
         take the broker with the least (bytes + half a slot) / weight,
-        and there the partition of its last slot, until that got a batch; then the partition of the broker
-        with the least (bytes + half a slot) / weight
+        and of its partitions the one with the least (bytes + half a slot) / weight; the one of its last slot
+        again, until that got the bytes of a stay
         all records whose first byte falls into the slot go there
 
 If a record overruns its slot, the excess is booked at once. So at any moment no broker is further ahead of another than
-one slot and one record, divided by its weight, whatever the record sizes, and no partition by more than one batch and
-one record. This also holds when weights change: what a
-partition is ahead of its old weight counts under the new ones. Consecutive records share a batch.
+one slot and one record, divided by its weight, whatever the record sizes, and no partition by more than that and a
+stay. This also holds when weights change: what a partition is ahead of its old weight counts under the new ones.
+Consecutive records share a batch.
 
 Source: C. A. Waldspurger and W. E. Weihl, Stride Scheduling, MIT/LCS/TM-528, 1995 (hierarchical, with exact costs).
 """
@@ -80,8 +80,9 @@ class ByteStride:
         self._broker_booked = [0.0]
         self._brokers: list[tuple[float, float, int]] = []
         self._partitions: list[list[tuple[float, float, int]]] = []
-        # by broker: what its next partition gets before another one is chosen
-        self._stay_bytes: list[int] = []
+        self._stay_bytes = 0
+        # by broker: what its partition still gets before another one is chosen
+        self._stay_left_bytes: list[int] = []
         self._tie_breaker = [0.0]
         self._broker = -1
         self._slot_end_bytes = 0
@@ -145,7 +146,7 @@ class ByteStride:
         """Call ``when_used_up`` after this many bytes next time, with unchanged weights."""
         self._span_bytes = span_bytes
 
-    def set_slot_bytes(self, slot_bytes: int, max_part: float, unit_bytes: float = 1.0) -> None:
+    def set_slot_bytes(self, slot_bytes: int, max_part: float, unit_bytes: float = 1.0, *, stay_bytes: int = 0) -> None:
         """Use slots of about this length from the next one on. May be called by another thread.
 
         Parameters
@@ -156,8 +157,12 @@ class ByteStride:
             What arrives while the client keeps a batch open. A slot of at least this length is a multiple of it:
             otherwise the remaining records would linger in a batch that gets no more. With a linger of 5 ms, records
             wait 2.5 ms in slots of 5 ms and 2.9 ms in slots of 7.
+        stay_bytes
+            What a partition gets before its broker takes another one. Longer than a slot, it fills batches sooner:
+            short slots would otherwise fill a batch of each partition at once, and brokers would get as many requests.
         """
         self._max_slot_bytes, self._max_part, self._unit_bytes = slot_bytes, max_part, max(1.0, unit_bytes)
+        self._stay_bytes = stay_bytes
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:  # noqa: ARG002 - see kafkabal.routing.policy_protocol.Pick
         """Partition of the next record."""
@@ -225,12 +230,10 @@ class ByteStride:
         self._sent[partition] += n_bytes
         self._weights_and_booked[1][partition] += n_bytes
         self._broker_booked[broker] += n_bytes
-        # a partition keeps its place until it got a whole batch: short slots would otherwise fill a batch of each
-        # partition at once, and brokers would get as many requests
-        self._stay_bytes[broker] -= n_bytes
-        if self._stay_bytes[broker] <= 0:
+        self._stay_left_bytes[broker] -= n_bytes
+        if self._stay_left_bytes[broker] <= 0:
             heapreplace(self._partitions[broker], self._partition_entry(partition))
-            self._stay_bytes[broker] = self._max_slot_bytes
+            self._stay_left_bytes[broker] = self._stay_bytes
         heapreplace(self._brokers, (self._broker_priority(broker), self._tie_breaker[partition], broker))
 
     def _partition_entry(self, partition: int) -> tuple[float, float, int]:
@@ -265,7 +268,7 @@ class ByteStride:
         self._half_bytes = self._slot_bytes(next_bytes) / 2
         self._tie_breaker = ((np.arange(n) / n - self._start) % 1.0).tolist()
         self._partitions = [[] for _ in range(n_brokers)]
-        self._stay_bytes = [self._max_slot_bytes] * n_brokers
+        self._stay_left_bytes = [self._stay_bytes] * n_brokers
         for partition in used.tolist():
             heappush(self._partitions[brokers[partition]], self._partition_entry(partition))
         self._brokers = [

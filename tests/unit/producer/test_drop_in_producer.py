@@ -482,7 +482,7 @@ def test_serializers_pass_through(brokers: MockCluster) -> None:
     config = {**brokers.client, "value.serializer": StringSerializer("utf_8")}
     producer = SerializingProducer(config)
     for number in range(2000):
-        producer.produce(TOPIC, value=f"value {number}")
+        producer.produce(TOPIC, value=f"value {number}" * 20)
     producer.flush()
     assert len(producer.routing()[0].broker_bytes) == len(LEADERS)
     assert len(sent(brokers, 2000)) == len(brokers.leaders)

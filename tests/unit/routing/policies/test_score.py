@@ -32,6 +32,18 @@ def run(name: str, view: RoutingView, workload: Workload) -> PolicyOutcome:
     return simulate(view, load_policy(name), workload, ONLY_BYTES)
 
 
+@pytest.mark.parametrize(("copies", "partitions"), [(1, 3), (2, 12)])
+def test_only_partitions_without_followers_get_a_batch_at_a_time(
+    view_over: Callable[..., RoutingView], copies: int, partitions: int
+) -> None:
+    """Each of three brokers got less than a batch: with one replica, of one partition. With two, the partitions of a
+    leader fill different brokers, so all get some."""
+    policy = ScoreWeighted(Context(seed=1))
+    policy.refresh(view_over(brokers=3, partitions=12, replication_factor=copies))
+
+    assert len({policy.pick(None, 100) for _ in range(400)}) == partitions
+
+
 @pytest.mark.parametrize("producers", [1, 8])
 def test_uneven_allocation_is_filled_evenly(view_over: Callable[..., RoutingView], producers: int) -> None:
     """One leader per broker and two more: the default ends at 1.3 times the mean or above, score at most at 1.02."""

@@ -7,9 +7,8 @@ import java.util.PriorityQueue;
  * Gives partitions bytes in proportion to their weights, slot by slot: exactly {@code kafkabal/routing/byte_stride.py}.
  *
  * <p>At the end of a slot its bytes are booked to its partition and to the broker that leads it. The next slot goes to the
- * broker with the least (bytes + half a slot) / weight, and there to the partition of its last slot until that got the bytes
- * of a usual slot, then to the one with the least of the same. What a partition is ahead of its weight counts under the
- * weights that follow. All arithmetic is on IEEE doubles in the same
+ * broker with the least (bytes + half a slot) / weight, and of its partitions to the one with the least of the same. What a
+ * partition is ahead of its weight counts under the weights that follow. All arithmetic is on IEEE doubles in the same
  * order as in Python, so that both pick the same partitions; a file of test vectors verifies that. Not thread-safe.
  */
 final class ByteStride {
@@ -28,7 +27,6 @@ final class ByteStride {
     private double halfBytes;
     private PriorityQueue<Place> brokers = new PriorityQueue<>();
     private PriorityQueue<Place>[] partitions;
-    private long[] stayBytes;
     private int broker = -1;
     private int partition;
     private long slotEndBytes;
@@ -74,8 +72,7 @@ final class ByteStride {
             startOver(following, nextBytes);
         }
         broker = brokers.remove().index;
-        // it keeps its place until its bytes are used up
-        partition = partitions[broker].peek().index;
+        partition = partitions[broker].remove().index;
         slotEndBytes = slotBytes(nextBytes);
         leftBytes = slotEndBytes;
     }
@@ -90,12 +87,7 @@ final class ByteStride {
         totalBytes += bytes;
         booked[partition] += bytes;
         brokerBooked[broker] += bytes;
-        stayBytes[broker] -= bytes;
-        if (stayBytes[broker] <= 0) {
-            partitions[broker].remove();
-            queueUp(partition, broker);
-            stayBytes[broker] = usualSlotBytes;
-        }
+        queueUp(partition, broker);
         brokers.add(new Place(brokerPlace(broker), turn[partition], broker));
         broker = -1;
     }
@@ -144,8 +136,6 @@ final class ByteStride {
         }
         partitions = new PriorityQueue[nBrokers];
         Arrays.setAll(partitions, b -> new PriorityQueue<>());
-        stayBytes = new long[nBrokers];
-        Arrays.fill(stayBytes, usualSlotBytes);
         double[] firstTurn = new double[nBrokers];
         Arrays.fill(firstTurn, Double.POSITIVE_INFINITY);
         for (int p = 0; p < n; p++) {
