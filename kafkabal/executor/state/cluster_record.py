@@ -131,7 +131,8 @@ class ClusterRecord:
         """Runs that later ones have replaced, sorted by id, which is the order of time."""
         records = self._store.get_all()
         found = [records[key] for key in sorted(records) if key.startswith(f"{_HISTORY}/")]
-        return tuple(json_decoder(RunSummary).decode(packed) for packed in found)
+        decoder = json_decoder(RunSummary)
+        return tuple(decoder.decode(packed) for packed in found)
 
     def was_replaced(self, run_id: str) -> bool:
         """Whether a later run has replaced this one."""
@@ -214,7 +215,8 @@ def is_state_key(key: str) -> bool:
 def _states(records: Mapping[str, bytes], run_id: str) -> dict[str, RunState]:
     """The state that each opening of a run has recorded last, by key."""
     keys = [key for key in records if key.startswith(f"{_RUN}/{run_id}/") and is_state_key(key)]
-    return {key: json_decoder(RunState).decode(records[key]) for key in keys}
+    decoder = json_decoder(RunState)
+    return {key: decoder.decode(records[key]) for key in keys}
 
 
 def _state_key(run_id: str, state: RunState) -> str:
@@ -251,4 +253,5 @@ def _latest(records: Mapping[str, bytes]) -> _Latest | None:
 
 def _heads(records: Mapping[str, bytes]) -> list[_Head]:
     keys = [key for key in records if key == _RUN or (_is_of_run(key) and key.split("/")[2:] == [_HEAD])]
-    return [json_decoder(_Head).decode(records[key]) for key in keys]
+    decoder = json_decoder(_Head)
+    return [decoder.decode(records[key]) for key in keys]

@@ -31,6 +31,7 @@ from kafkabal.watch.heal_policy import HealLevel
 from kafkabal.watch.simulation.simulated_scene import SimulatedScene
 from kafkabal.watch.simulation.simulation_case import BrokerFault, FaultKind, SimulationCase
 from kafkabal.watch.simulation.simulation_result import LEAST_IN_BAND
+from kafkabal.watch.simulation.time_in_band import TimeInBand
 from kafkabal.watch.state_findings import find
 
 _NO_TIME_S = 1.0
@@ -74,8 +75,7 @@ class _SimulatedPlans:
             state, case, faults, self._on_change, bandwidth_bytes_per_s=_ANY_BANDWIDTH_BYTES_PER_S
         )
         self._bytes, self._to_plan_at_s = 0, math.inf
-        self._measured_at_s = self._counted_s = self._in_band_s = 0.0
-        self._is_counted = self._is_in_band = True
+        self._time_in_band = TimeInBand()
         for fault in faults:
             if fault.kind is FaultKind.DEAD and fault.for_s > case.policy.dead_after_s:
                 self._scene.clock.at(fault.at_s + case.policy.dead_after_s + _NO_TIME_S, self._repair)
@@ -88,7 +88,7 @@ class _SimulatedPlans:
             self._plan()
         clock.sleep(days * DAY_S - clock.monotonic())
         self._measure()
-        return Hindsight(self._bytes, self._in_band_s / self._counted_s if self._counted_s else 1.0)
+        return Hindsight(self._bytes, self._time_in_band.fraction)
 
     def _on_change(self, _is_sudden: bool) -> None:
         if self._after_each_change:
@@ -104,14 +104,9 @@ class _SimulatedPlans:
             self._plan()
 
     def _measure(self) -> None:
-        """Count the time since the last change by what was found then."""
-        now_s = self._scene.clock.monotonic()
-        if self._is_counted:
-            self._counted_s += now_s - self._measured_at_s
-            self._in_band_s += (now_s - self._measured_at_s) * self._is_in_band
-        self._measured_at_s = now_s
-        self._is_counted = not (self._scene.missing or self._scene.slow)
-        self._is_in_band = not (self._is_counted and find(self._state(), self._case.policy.outer_tolerance).imbalanced)
+        is_counted = not (self._scene.missing or self._scene.slow)
+        is_in_band = not (is_counted and find(self._state(), self._case.policy.outer_tolerance).imbalanced)
+        self._time_in_band.find(self._scene.clock.monotonic(), is_counted=is_counted, is_in_band=is_in_band)
 
     def _repair(self) -> None:
         state = self._state()

@@ -34,6 +34,7 @@ from kafkabal.watch.simulation.scripted_failures import faults_of, last_change_s
 from kafkabal.watch.simulation.simulated_scene import SimulatedScene
 from kafkabal.watch.simulation.simulation_case import BrokerFault, SimulationCase
 from kafkabal.watch.simulation.simulation_result import SimulatedHealing, SimulationResult
+from kafkabal.watch.simulation.time_in_band import TimeInBand
 from kafkabal.watch.state_findings import find
 from kafkabal.watch.watch_events import WatchEvent
 from kafkabal.watch.watch_options import WatchOptions
@@ -104,10 +105,9 @@ class _SimulatedWatch:
         self._cluster = _ClusterReadOnChange(self._scene.kafka, self._healer)
         self._watcher = Watcher(self._cluster, options, self._clock, self, self._healer, folder / "watch.json")
         self._observations = 0
-        self._changed_at_s = self._measured_at_s = 0.0
+        self._changed_at_s = 0.0
         self._next_observation = 0
-        self._counted_s = self._in_band_s = 0.0
-        self._is_in_band = self._is_counted = True
+        self._time_in_band = TimeInBand()
 
     def play(self, days: float) -> SimulationResult:
         self._observe_in(0.0)
@@ -118,7 +118,7 @@ class _SimulatedWatch:
             observations=self._observations,
             events=tuple(self._events),
             healings=tuple(self._healer.healings),
-            in_band_fraction=self._in_band_s / self._counted_s if self._counted_s else 1.0,
+            in_band_fraction=self._time_in_band.fraction,
             steady_state_actions=self._steady_state_actions(),
         )
 
@@ -185,14 +185,10 @@ class _SimulatedWatch:
 
     def _measure(self) -> None:
         """Count the time since the last observation by what that one found."""
-        now_s = self._clock.monotonic()
-        if self._is_counted:
-            self._counted_s += now_s - self._measured_at_s
-            self._in_band_s += (now_s - self._measured_at_s) * self._is_in_band
-        self._measured_at_s = now_s
-        self._is_in_band = not self._watcher.summary().findings.imbalanced
+        is_in_band = not self._watcher.summary().findings.imbalanced
         is_well = not (self._scene.missing or self._scene.slow or self._watcher.demoted)
-        self._is_counted = is_well and (self._is_in_band or not self._must_rest_outside())
+        is_counted = is_well and (is_in_band or not self._must_rest_outside())
+        self._time_in_band.find(self._clock.monotonic(), is_counted=is_counted, is_in_band=is_in_band)
 
     def _must_rest_outside(self) -> bool:
         """Whether replicas that may not move again within the day put a broker outside the outer band by themselves."""

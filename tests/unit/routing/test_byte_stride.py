@@ -13,10 +13,10 @@ LEADERS = np.array([0, 1, 0, 1, 0, 1, 0, 1], np.int32)
 """Two brokers lead four partitions each."""
 
 
-def picked(records: int, stay_bytes: int = BATCH_BYTES) -> list[int]:
+def picked(records: int) -> list[int]:
     """Partitions of equal records, with slots of at most a hundredth of what each broker got."""
     stride = ByteStride(BATCH_BYTES, 0.0, lambda: None)
-    stride.set_slot_bytes(BATCH_BYTES, 1 / 100, stay_bytes=stay_bytes)
+    stride.set_slot_bytes(BATCH_BYTES, 1 / 100, stay_bytes=BATCH_BYTES)
     stride.set_weights(np.full(8, 1 / 8), 1e9, LEADERS)
     return [stride.pick(None, RECORD_BYTES) for _ in range(records)]
 
