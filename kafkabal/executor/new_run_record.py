@@ -160,7 +160,7 @@ def _originals(
         if fault.name.endswith("AUTHORIZATION_FAILED"):
             raise NotAuthorizedError(
                 f"not authorized to read the configs of {resource}: {fault}",
-                hint=f"grant DESCRIBE_CONFIGS on {granted_on(resource)}, or run without a throttle: --throttle none",
+                hint=f"grant DescribeConfigs on {granted_on(resource)}, or run without a throttle: --throttle none",
             )
         environment.listener.on_event(Warned(message=f"cannot read the configs of {resource}: {fault}"))
     return originals

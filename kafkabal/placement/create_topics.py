@@ -127,6 +127,6 @@ def _wish_log_dirs(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> Collect
 def _failure(message: str, faults: Mapping[str, Fault], hint: str | None = None) -> PartialFailureError:
     """An error that names each failed topic; ``hint`` is what to do unless a permission is missing."""
     is_denied = any(fault.name.endswith("AUTHORIZATION_FAILED") for fault in faults.values())
-    grant = "grant CREATE on the cluster, or on these topics; 'kafkabal help permissions' lists what each command needs"
+    grant = "grant Create on the cluster, or on these topics; 'kafkabal help permissions' lists what each command needs"
     failures = [(name, str(fault)) for name, fault in sorted(faults.items())]
     return PartialFailureError(message, failures, hint=grant if is_denied else hint)

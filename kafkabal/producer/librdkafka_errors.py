@@ -43,7 +43,7 @@ def error_of(fault: KafkaError, topic: str) -> KafkabalError:
             f"topic {topic} or some of its partitions no longer exist", hint="it may have been deleted"
         )
     if code in _NOT_AUTHORIZED:
-        return NotAuthorizedError(text, hint="the principal needs WRITE and DESCRIBE on the topic")
+        return NotAuthorizedError(text, hint="the principal needs Write and Describe on the topic")
     if code in _UNREACHABLE:
         return UnreachableError(text)
     if code in _TIMED_OUT_RECORD:

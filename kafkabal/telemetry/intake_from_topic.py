@@ -87,7 +87,7 @@ class TopicIntake(ClosingContext):
             if found.error is not None and found.error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 raise NotAuthorizedError(
                     f"cannot read topic {topic}: {found.error.str()}",
-                    hint="the principal needs READ on the topic",
+                    hint="the principal needs Read on the topic",
                 )
             if not found.partitions:
                 raise UsageError(

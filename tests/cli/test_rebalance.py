@@ -607,7 +607,7 @@ def test_status_does_not_take_a_record_that_it_may_not_read_for_none(
     memory = InMemoryCluster.of(cluster(brokers(3), rows))
 
     def deny(_: object, *, within_s: float | None = None) -> Any:
-        raise NotAuthorizedError("cannot read topic __kafkabal", hint="grant READ on topic __kafkabal")
+        raise NotAuthorizedError("cannot read topic __kafkabal", hint="grant Read on topic __kafkabal")
 
     simulation = simulate(memory, run_cli, monkeypatch)
     assert simulation.run("rebalance", "status").code == 0
@@ -615,4 +615,4 @@ def test_status_does_not_take_a_record_that_it_may_not_read_for_none(
     refused = simulation.run("rebalance", "status")
     assert (refused.code, refused.out) == (1, "")
     assert "others are unknown: cannot read topic __kafkabal" in refused.err
-    assert "grant READ on topic __kafkabal" in refused.err
+    assert "grant Read on topic __kafkabal" in refused.err

@@ -179,7 +179,7 @@ def list_subscriptions(
     with _live(settings, context) as cluster:
         resources = [_resource(name) for name in cluster.client_metrics_subscriptions()]
         found, faults = cluster.configs(resources, KEYS) if resources else ({}, {})
-    _expect_done(faults, "DESCRIBE_CONFIGS on the cluster")
+    _expect_done(faults, "DescribeConfigs on the cluster")
     subscriptions = [
         Subscription.from_configs(resource.name, {key: value.value or "" for key, value in found[resource].items()})
         for resource in resources
@@ -432,7 +432,7 @@ def _make_topic(cluster: "KafkaCluster", given: str | None, context: CommandCont
         raise _refused(f"cannot create topic {topic}", fault, f"CREATE on topic {topic}")
 
 
-def _expect_done(faults: "Mapping[ConfigResource, Fault]", permission: str = "ALTER_CONFIGS on the cluster") -> None:
+def _expect_done(faults: "Mapping[ConfigResource, Fault]", permission: str = "AlterConfigs on the cluster") -> None:
     for resource, fault in faults.items():
         raise _refused(f"subscription {resource.name}", fault, permission)
 

@@ -99,7 +99,7 @@ class CompactedTopicStore:
                     raise
             else:
                 if not fault_of(code).retriable or deadline.remaining_s < pause_s:
-                    check(code, f"write to topic {self._topic}", message, permission=f"WRITE on topic {self._topic}")
+                    check(code, f"write to topic {self._topic}", message, permission=f"Write on topic {self._topic}")
                     return
             self._client.clock.sleep(pause_s)
 
@@ -221,9 +221,9 @@ class CompactedTopicStore:
             max_version=_LAST_VERSION_WITH_NAMES,
         )
         response = self._client.call_broker(leader, request, deadline)
-        check(response.error_code, f"read topic {self._topic}", permission=f"READ on topic {self._topic}")
+        check(response.error_code, f"read topic {self._topic}", permission=f"Read on topic {self._topic}")
         found = response.responses[0].partitions[0]
-        check(found.error_code, f"read topic {self._topic}", permission=f"READ on topic {self._topic}")
+        check(found.error_code, f"read topic {self._topic}", permission=f"Read on topic {self._topic}")
         with translated(f"topic {self._topic}"):
             yield from MemoryRecords(bytes(found.records or b""))
 

@@ -112,7 +112,7 @@ def client_metrics_subscriptions(client: KafkaClient) -> tuple[str, ...]:
             hint="they require Kafka 3.7 or later in KRaft mode",
         )
     response = client.call_any(ListConfigResourcesRequest(resource_types=[_TYPES[ResourceKind.CLIENT_METRICS]]))
-    check(response.error_code, "list the subscriptions to client metrics", permission="DESCRIBE_CONFIGS on the cluster")
+    check(response.error_code, "list the subscriptions to client metrics", permission="DescribeConfigs on the cluster")
     return tuple(sorted(resource.resource_name for resource in response.config_resources))
 
 

@@ -47,7 +47,7 @@ def _elect(client: KafkaClient, partitions: Collection[TopicPartition]) -> dict[
         timeout_ms=client.broker_timeout_ms,
     )
     response = client.call_controller(request, _codes)
-    check(response.error_code, "elect preferred leaders", permission="ALTER on the cluster")
+    check(response.error_code, "elect preferred leaders", permission="Alter on the cluster")
     return {
         TopicPartition(result.topic, p.partition_id): fault_of(p.error_code, p.error_message)
         for result in response.replica_election_results

@@ -134,7 +134,7 @@ def check(
     what
         What was requested, for messages: ``describe the log dirs of broker 3``.
     permission
-        The permission that the principal lacks if it is refused: ``DESCRIBE on the cluster``.
+        The permission that the principal lacks if it is refused: ``Describe on the cluster``.
 
     Raises
     ------

@@ -93,7 +93,7 @@ def _ask_coordinator(client: KafkaClient, group: str, ask: Callable[[int], T | N
         broker, code, message = _find_coordinator(client, group, deadline)
         unreachable: UnreachableError | None = None
         if code not in _UNSETTLED:
-            check(code, f"find the coordinator of group {group}", message, permission=f"READ on group {group}")
+            check(code, f"find the coordinator of group {group}", message, permission=f"Read on group {group}")
             try:
                 answer = ask(broker)
             except UnreachableError as error:

@@ -68,13 +68,13 @@ def describe_log_dirs(
     topic = DescribeLogDirsRequest.DescribableLogDirTopic
     named = None if topics is None else [topic(topic=name, partitions=numbers) for name, numbers in topics]
     response = client.call_broker(broker, DescribeLogDirsRequest(topics=named), deadline)
-    check(response.error_code, f"describe the log dirs of broker {broker}", permission="DESCRIBE on the cluster")
+    check(response.error_code, f"describe the log dirs of broker {broker}", permission="Describe on the cluster")
     if not response.results:
         # before version 3 a refusal is an empty list, and no broker is without log dirs
         raise not_authorized(
             f"cannot describe the log dirs of broker {broker}: it reported none, as brokers before Kafka 3.2 do "
             "if the principal is not authorized to describe the cluster",
-            "DESCRIBE on the cluster",
+            "Describe on the cluster",
         )
     local: list[Any] = []
     remote: list[Any] = []

@@ -72,7 +72,7 @@ def describe_topic(client: KafkaClient, topic: str, deadline: Deadline) -> Topic
     (found,) = response.topics
     if found.error_code in (UNKNOWN_TOPIC_OR_PARTITION, INVALID_TOPIC):
         return None
-    check(found.error_code, f"describe topic {topic}", permission=f"DESCRIBE on topic {topic}")
+    check(found.error_code, f"describe topic {topic}", permission=f"Describe on topic {topic}")
     return TopicDescription(
         cluster_id=response.cluster_id or "",
         topic_id=_as_kafka_writes_it(found.topic_id),
@@ -84,7 +84,7 @@ def topics_refused(topics: Collection[str]) -> NotAuthorizedError:
     """The error that names topics which the principal may not describe."""
     named = first_of(sorted(topics), _NAMED_IN_A_MESSAGE)
     return not_authorized(
-        f"not authorized to describe {counted_noun(len(topics), 'topic')}: {named}", "DESCRIBE on topic '*'"
+        f"not authorized to describe {counted_noun(len(topics), 'topic')}: {named}", "Describe on topic '*'"
     )
 
 

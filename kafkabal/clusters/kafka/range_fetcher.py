@@ -331,7 +331,7 @@ class RangeFetcher:
         check(
             response.error_code,
             f"read {self._topic}-{partition} from broker {replica.broker}",
-            permission=f"READ on topic {self._topic}",
+            permission=f"Read on topic {self._topic}",
         )
         return response
 

@@ -124,7 +124,7 @@ class KafkaReader:
         for resource, fault in faults.items():
             if fault.name == "TOPIC_AUTHORIZATION_FAILED":
                 message = f"not authorized to describe the configs of {resource}"
-                raise not_authorized(message, "DESCRIBE_CONFIGS on topic '*'")
+                raise not_authorized(message, "DescribeConfigs on topic '*'")
             if fault.name != "UNKNOWN_TOPIC_OR_PARTITION":
                 raise RefusedByClusterError(f"cannot describe the configs of {resource}: {fault}")
         return {

@@ -36,7 +36,7 @@ def list_reassignments(client: KafkaClient) -> dict[TopicPartition, Reassignment
     """All reassignments in flight."""
     request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=client.broker_timeout_ms)
     response = client.call_controller(request, lambda a: (a.error_code,), may_repeat=True)
-    check(response.error_code, "list reassignments", response.error_message, permission="DESCRIBE on the cluster")
+    check(response.error_code, "list reassignments", response.error_message, permission="Describe on the cluster")
     return {
         TopicPartition(topic.name, p.partition_index): Reassignment(
             replicas=tuple(p.replicas), adding=tuple(p.adding_replicas), removing=tuple(p.removing_replicas)
@@ -90,7 +90,7 @@ def _alter(
         ],
     )
     response = client.call_controller(request, _codes)
-    check(response.error_code, "alter reassignments", response.error_message, permission="ALTER on the cluster")
+    check(response.error_code, "alter reassignments", response.error_message, permission="Alter on the cluster")
     return {
         TopicPartition(t.name, p.partition_index): fault_of(p.error_code, p.error_message)
         for t in response.responses

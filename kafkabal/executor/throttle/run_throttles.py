@@ -364,7 +364,7 @@ def _refuse_denied(faults: Mapping[ConfigResource, Fault]) -> None:
         if fault.name.endswith("AUTHORIZATION_FAILED"):
             raise NotAuthorizedError(
                 f"not authorized to set the throttle of {resource}: {fault}",
-                hint=f"grant ALTER_CONFIGS on {granted_on(resource)}, or run without a throttle: --throttle none",
+                hint=f"grant AlterConfigs on {granted_on(resource)}, or run without a throttle: --throttle none",
             )
 
 

@@ -275,13 +275,13 @@ def test_a_run_that_only_this_host_knows(scene: Any, monkeypatch: pytest.MonkeyP
     """Without permission to write the record it begins all the same, and says so."""
 
     def deny(*_: Any) -> None:
-        raise NotAuthorizedError("no WRITE on topic __kafkabal", hint="grant it")
+        raise NotAuthorizedError("no Write on topic __kafkabal", hint="grant it")
 
     monkeypatch.setattr(ClusterRecord, "begin", deny)
     context = _begun(scene)
     assert context.store.cluster_record is None
     assert scene.recorder.of(Warned)[0].message == (
-        "only the journal on this host can resume or roll back this run: no WRITE on topic __kafkabal (grant it)"
+        "only the journal on this host can resume or roll back this run: no Write on topic __kafkabal (grant it)"
     )
     assert [e.has_cluster_record for e in scene.recorder.of(Started)] == [False]
     assert execute(context, Goal.APPLY).outcome is RunOutcome.COMPLETE

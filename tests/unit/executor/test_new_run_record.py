@@ -160,7 +160,7 @@ def test_configs_that_cannot_be_read(scene: Any, monkeypatch: pytest.MonkeyPatch
     if is_refused:
         with pytest.raises(NotAuthorizedError, match="not authorized to read the configs of broker 3") as refused:
             _record(scene, scene.plan)
-        assert "grant DESCRIBE_CONFIGS on" in (refused.value.hint or "")
+        assert "grant DescribeConfigs on" in (refused.value.hint or "")
         return
     record = _record(scene, scene.plan)
     assert record is not None

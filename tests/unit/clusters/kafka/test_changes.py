@@ -134,7 +134,7 @@ def test_a_refused_request_is_raised(cluster: Any, kafka: KafkaCluster) -> None:
     cluster.answer("AlterPartitionReassignments", _altered({}, top=31))
     with pytest.raises(NotAuthorizedError, match="cannot alter reassignments: CLUSTER_AUTHORIZATION_FAILED") as refused:
         kafka.alter_reassignments({_A: (1,)})
-    assert str(refused.value.hint).startswith("grant ALTER on the cluster;")
+    assert str(refused.value.hint).startswith("grant Alter on the cluster;")
 
 
 def test_running_reassignments_are_listed(cluster: Any, kafka: KafkaCluster) -> None:

@@ -384,7 +384,7 @@ def test_a_coordinator_that_dies_is_looked_up_again(
 
 
 def test_no_permission_is_reported(cluster: Any, coordinator: Coordinator) -> None:
-    """Without READ on the group the lock cannot be acquired, and the error names the missing permission."""
+    """Without Read on the group the lock cannot be acquired, and the error names the missing permission."""
     coordinator.find_code = 30
     with pytest.raises(NotAuthorizedError, match="__kafkabal-lock"):
         _take(cluster)

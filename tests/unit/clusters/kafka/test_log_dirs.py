@@ -89,7 +89,7 @@ def test_a_refusal_is_an_error_and_no_empty_broker(cluster: Any, client: KafkaCl
     cluster.answer("DescribeLogDirs", _answer(error_code=31))
     with pytest.raises(NotAuthorizedError, match="log dirs of broker 1: CLUSTER_AUTHORIZATION_FAILED") as refused:
         describe_log_dirs(client, 1, client.deadline())
-    assert str(refused.value.hint).startswith("grant DESCRIBE on the cluster;")
+    assert str(refused.value.hint).startswith("grant Describe on the cluster;")
 
 
 def test_an_old_broker_refuses_by_an_empty_list(cluster: Any, client: KafkaClient) -> None:

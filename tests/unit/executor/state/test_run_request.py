@@ -120,7 +120,7 @@ def test_a_leader_that_waits_for_a_follower_is_given_longer(requests: RunRequest
 
 def test_a_request_without_permission_is_not_repeated(requests: RunRequests, store: _Store) -> None:
     """It is reported with what lacks."""
-    store.put_fails = NotAuthorizedError("no WRITE on topic __kafkabal")
+    store.put_fails = NotAuthorizedError("no Write on topic __kafkabal")
     with pytest.raises(NotAuthorizedError):
         requests.put(_FASTER)
     assert len(store.limits_s) == 1

@@ -52,9 +52,9 @@ def test_a_lock_that_may_not_be_taken_is_warned_of(scene: Any, monkeypatch: pyte
     that."""
 
     def deny(*_: Any, **__: Any) -> Any:
-        raise NotAuthorizedError("cannot join the group", hint="grant READ on group g")
+        raise NotAuthorizedError("cannot join the group", hint="grant Read on group g")
 
     monkeypatch.setattr(scene.faulty, "lock", deny)
     assert apply(scene.environment(), scene.plan, scene.options).outcome is RunOutcome.COMPLETE
     warned = [e.message for e in scene.recorder.of(Warned)]
-    assert "runs from other hosts are not blocked: cannot join the group (grant READ on group g)" in warned
+    assert "runs from other hosts are not blocked: cannot join the group (grant Read on group g)" in warned

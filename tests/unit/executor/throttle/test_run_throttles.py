@@ -406,7 +406,7 @@ def test_a_throttle_that_may_not_be_set(kafka: _Kafka, resource: ConfigResource,
     with pytest.raises(NotAuthorizedError) as denied:
         kafka.throttles(MOVE).cover([_task(MOVE)], [], EVERYWHERE)
     assert denied.value.message == f"not authorized to set the throttle of {resource}: CLUSTER_AUTHORIZATION_FAILED"
-    assert denied.value.hint == f"grant ALTER_CONFIGS on {where}, or run without a throttle: --throttle none"
+    assert denied.value.hint == f"grant AlterConfigs on {where}, or run without a throttle: --throttle none"
 
 
 def test_a_topic_that_was_deleted(kafka: _Kafka) -> None:
