@@ -121,7 +121,7 @@ class PlanOptions:
         _check(
             self.max_duration_s is None or bool(self.throttle_bytes_per_s),
             "--max-duration requires a throttle with a rate",
-            hint="add a rate, as in --throttle 50MB",
+            hint="add a rate, as in --throttle 50MB/s",
         )
         _check(
             self.replication_factor is None or self.replication_factor > 0,

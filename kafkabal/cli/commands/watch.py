@@ -62,10 +62,10 @@ def watch(
 ) -> ExitCode:
     """Detect slow and dead brokers and imbalance; heal what --heal allows.
 
-    Every broker is probed every 5 seconds, and the whole cluster is read every 30. Changes are reported as events. With
-    --heal leaders, leadership leaves a slow broker and returns ten minutes after it is well; with --heal all, dead
-    brokers are repaired, new ones filled, and imbalance is corrected. Each action is an ordinary run: 'kafkabal
-    rebalance status', 'cancel' and 'rollback' work on it. One watch runs at a time on a cluster.
+    Every broker is checked every 5 seconds, and the whole cluster is read every 30. Changes are reported as events.
+    With --heal leaders, leadership leaves a slow broker and returns once it has been well for ten minutes; with --heal
+    all, dead brokers are repaired, new ones filled, and imbalance is corrected. Each action is an ordinary run:
+    'kafkabal rebalance status', 'cancel' and 'rollback' work on it. One watch runs at a time on a cluster.
 
     Examples:
 

@@ -10,7 +10,7 @@
     random_faults: {every: 5d, for: 8h, kind: dead}
     new_brokers: [{broker: 7, at: 30d, like: 1, rack: r0}]
     watch: {heal: all, dead_after: 30m, move_after: 2h, rebalance_above: 20%, tolerance: 9%, window: "01:00-05:00",
-            max_bytes_per_day: 500GB, max_actions_per_day: 24, max_dead: 1, throttle: 50MB}
+            max_bytes_per_day: 500GB, max_actions_per_day: 24, max_dead: 1, throttle: 50MB/s}
 
 Every key but the version is optional. Numbers beyond their limits are refused.
 """

@@ -52,7 +52,7 @@ def adopt(
 
       kafkabal rebalance adopt
 
-      kafkabal rebalance adopt --finish --throttle 50MB
+      kafkabal rebalance adopt --finish --throttle 50MB/s
 
       kafkabal rebalance adopt --finish --remove-throttles --yes
 

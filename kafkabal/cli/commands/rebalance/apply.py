@@ -46,7 +46,7 @@ def apply(
 
       kafkabal rebalance apply plan.json
 
-      kafkabal rebalance apply plan.json --yes --throttle 50MB --max-runtime 4h
+      kafkabal rebalance apply plan.json --yes --throttle 50MB/s --max-runtime 4h
 
       kafkabal rebalance apply plan.json --dry-run
     """

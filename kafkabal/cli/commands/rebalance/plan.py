@@ -89,7 +89,7 @@ def plan(
 
       kafkabal rebalance plan --plan-for 14d --out plan.json
 
-      kafkabal rebalance plan --throttle 50MB
+      kafkabal rebalance plan --throttle 50MB/s
 
       kafkabal rebalance plan --frontier
 
@@ -105,7 +105,7 @@ def plan(
     if settings.origin("throttle") == "--throttle" and not isinstance(settings.throttle, int):
         raise UsageError(
             f"--throttle: a plan requires a rate, not {settings.throttle!r}",
-            hint="give a rate, as in --throttle 50MB, to predict the duration",
+            hint="give a rate, as in --throttle 50MB/s, to predict the duration",
         )
     measurements.check_plans_leaders(is_leaders_only=command_options.leaders_only)
     measurements.check_scores(settings, context)

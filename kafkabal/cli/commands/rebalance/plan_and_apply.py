@@ -65,7 +65,7 @@ def rebalance(
 
       kafkabal rebalance
 
-      kafkabal rebalance --yes --throttle 50MB --window 01:00-05:00 -q
+      kafkabal rebalance --yes --throttle 50MB/s --window 01:00-05:00 -q
 
       kafkabal rebalance --dry-run --exit-code
 

@@ -44,7 +44,7 @@ def resume(
 
       kafkabal rebalance resume
 
-      kafkabal rebalance resume --yes --throttle 100MB --max-runtime 2h
+      kafkabal rebalance resume --yes --throttle 100MB/s --max-runtime 2h
 
       kafkabal rebalance resume --journal run.jsonl
     """

@@ -56,9 +56,9 @@ def throttle(
 
     Examples:
 
-      kafkabal rebalance throttle 50MB
+      kafkabal rebalance throttle 50MB/s
 
-      kafkabal rebalance throttle auto --log-dir-throttle 100MB
+      kafkabal rebalance throttle auto --log-dir-throttle 100MB/s
     """
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
     from kafkabal.executor import ThrottleChange, request_throttle
