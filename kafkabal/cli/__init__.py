@@ -13,9 +13,12 @@ How to add a command
 
     import typer
 
+    from kafkabal.cli.framework.cluster_access import open_cluster
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
-    from kafkabal.config.settings import Settings
+    from kafkabal.cli.framework.show_report import show_report
+    from kafkabal.config import Settings
+    from kafkabal.errors import ExitCode
     from kafkabal.units import parse_duration
 
 
@@ -28,7 +31,7 @@ How to add a command
         ] = 5.0,
         topic: Annotated[str | None, typer.Option("--topic", metavar="TOPIC", help="Only this one.")] = None,
     ) -> ExitCode | None:
-        '''Watch the brokers and tell when one slows down.
+        '''Watch the brokers and report when one slows down.
 
         More paragraphs for the help and the man page.
 
@@ -38,10 +41,10 @@ How to add a command
         from kafkabal.something import heavy  # numpy, rich and Kafka libraries: inside the function only
 
         with open_cluster(settings, context) as cluster:
-            show(report_of(...), output, context)
+            show_report(report_of(...), output, context)
 
    The parameters are, in any order: the :class:`~kafkabal.cli.framework.command_context.CommandContext`; the
-   :class:`~kafkabal.config.settings.Settings` that the command ``Uses`` (their flags, environment variables and
+   :class:`~kafkabal.config.Settings` that the command ``Uses`` (their flags, environment variables and
    profile keys come with them); groups of options, which are dataclasses of typer options; and typer options and
    arguments. A ``parser`` may raise :class:`~kafkabal.errors.UsageError`; the option is then named by the framework.
    ``rich_help_panel`` names the section of the help. The metavar decides what a shell completes: ``FILE``, ``DIR``,
@@ -54,12 +57,12 @@ How to add a command
    :func:`kafkabal.cli.framework.selected_scores.selected_scores` gives the scores;
    :func:`kafkabal.cli.framework.command_settings.cluster_options` the flags for a command to run next.
 
-3. It says what it has to say in one of these ways:
+3. A command speaks to the user in one of these ways:
 
    * a result: a :class:`~kafkabal.reporting.report.Report` given to
      :func:`kafkabal.cli.framework.show_report.show_report`, which writes it in the form of ``-o`` to stdout or,
      atomically, to ``--output-file``;
-   * how it goes: ``context.say`` (not with ``-q``), ``context.detail`` (with ``-v``), ``context.warn``, and
+   * progress: ``context.say`` (not with ``-q``), ``context.detail`` (with ``-v``), ``context.warn``, and
      ``with context.progress("moving", total_bytes) as progress: progress.update(done_bytes)``; all on stderr;
    * a question: ``context.confirm("Move 12 GiB?", flag="--yes")``, which refuses without a terminal;
    * a failure: raise a :class:`~kafkabal.errors.KafkabalError`. One line and a hint appear, and its exit code is

@@ -83,7 +83,7 @@ def _ascended(start: Solution, enough: float) -> float:
 
 
 def guidance_of(start: Solution) -> Guidance:
-    """What moves are worth at the potentials where the bound is highest; a linear program makes those below 0."""
+    """Prices of moves at the potentials where the bound is highest; a linear program would make those below 0."""
     relaxation = Relaxation(start)
     potential, bound = _highest(relaxation)
     copied = np.maximum(start.problem.arriving_bytes, 1)[:, None]

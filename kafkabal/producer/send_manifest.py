@@ -9,14 +9,16 @@ An append-only file of JSON lines::
     {"void":3}
     {"state":"clean"}
 
-Records are numbered from 0 over all parts in order. All below ``through`` are acknowledged or given up for good; those
-from ``through`` on that are in the topic anyway are at or after ``offsets`` of their partition, of which a line has
-those that changed since the line before. A void part is not considered again. ``checksums`` has the files of which
-records are in the topic, by the number of their part; ``rows`` has the checksum of the first rows of a source of rows:
-of those below ``through``, or of fewer in manifests of versions that did not know the checksum within a block.
-A touched part has a new time but the same content as before. A name that is not UTF-8 has its bytes in ``raw_name``, in
-base64. A run writes ``running`` before its first record, and ``clean`` once nothing is in flight and nothing from
-``through`` on is in the topic.
+* Records are numbered from 0 over all parts in order.
+* All records below ``through`` are acknowledged or given up for good. Later records may be in the topic too: at or
+  after ``offsets`` of their partition. A line has only the offsets that changed since the line before.
+* A void part is not considered again. A touched part has a new time but the same content as before.
+* ``checksums`` has the files of which records are in the topic, by the number of their part.
+* ``rows`` has the checksum of the first rows of a source of rows: of those below ``through``, or of fewer in manifests
+  of versions that did not know the checksum within a block.
+* A name that is not UTF-8 has its bytes in ``raw_name``, in base64.
+* A run writes ``running`` before its first record, and ``clean`` once nothing is in flight and nothing from ``through``
+  on is in the topic.
 """
 
 from __future__ import annotations
@@ -315,7 +317,9 @@ def _read_header(file: InputFile, line: bytes, expected: ManifestHeader) -> Mani
         where = f"topic {header.topic} of cluster {header.cluster_id}"
         raise InputFileError(path, f"manifest of {where}", hint=hint)
     if header.topic_id != expected.topic_id:
-        raise InputFileError(path, f"manifest of an earlier topic {header.topic} that was deleted since", hint=hint)
+        raise InputFileError(
+            path, f"manifest of an earlier topic {header.topic} that has been deleted since", hint=hint
+        )
     if header.source != expected.source:
         raise InputFileError(path, f"manifest of another source: {header.source}, not {expected.source}", hint=hint)
     if header.options is not None and header.options != (expected.options or {}):

@@ -10,16 +10,16 @@ from kafkabal.simulator import PolicyComparison, PolicyRuns, TrainingSetup, Trai
 
 def training_columns(simulated: PolicyComparison) -> Iterator[Column]:
     """Columns for a single storage; several have their own table."""
-    is_asked = len(simulated.training) == 1
+    has_one_storage = len(simulated.training) == 1
     setups = simulated.training.values()
-    times = [_training(simulated, runs, *setups) if is_asked else None for runs in simulated.policies]
+    times = [_training(simulated, runs, *setups) if has_one_storage else None for runs in simulated.policies]
     for key, title, kind, values in (
         ("load_s", "load", ValueKind.DURATION, [time and time.load_s for time in times]),
         ("train_s", "train", ValueKind.DURATION, [time and time.train_s for time in times]),
         ("training_loss", "slowdown", ValueKind.PERCENT, [time and time.loss for time in times]),
         ("inference_s", "", ValueKind.DURATION, [time and time.inference_s for time in times]),
     ):
-        yield Column(key=key, title=title if is_asked else "", kind=kind, values=values)
+        yield Column(key=key, title=title if has_one_storage else "", kind=kind, values=values)
 
 
 def training_tables(simulated: PolicyComparison) -> Iterator[Table]:

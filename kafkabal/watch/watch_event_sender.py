@@ -1,4 +1,4 @@
-"""Sends the events of a watch: each change in words, and conditions that last only once."""
+"""Sends the events of a watch: a message for each change; a condition that lasts is reported once."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ RECORDS_TOPIC = "__kafkabal"
 _REPLICATION_FACTOR = 3
 """The run record must survive what a run may encounter: one dead broker, and another one restarting."""
 _LARGEST_RECORD_BYTES = 10 * 2**20
-"""Parts of a run take a quarter of a MB; requests and summaries less. A topic with a smaller limit would reject a large
-run half-way."""
+"""Parts of a run take a quarter of a MB; requests and summaries take less. A topic with a smaller limit would reject a
+large run half-way."""
 # from version 13 on, requests name topics by id
 _LAST_VERSION_WITH_NAMES = 12
 _ALL_IN_SYNC_REPLICAS = -1

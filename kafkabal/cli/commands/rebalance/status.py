@@ -24,7 +24,7 @@ _LONGEST_SAMPLE_S: Final = 10.0
 _WATCH_EVERY_S: Final = 5.0
 """As often as a run observes the cluster: more often would show the same figures."""
 _GIVE_UP_S: Final = 300.0
-"""A run, too, continues after 5 minutes without an answer."""
+"""A run, too, gives up after 5 minutes without a response."""
 _WATCHED_TOGETHER: Final = 6
 """Observations in the mean of a rate: half a minute smooths bytes that arrive at once."""
 
@@ -77,7 +77,7 @@ def _expect_readable_record(command: "RunSession") -> None:
     Raises
     ------
     NotAuthorizedError
-        Naming the permission that lacks.
+        With the missing permission.
     """
     from kafkabal.executor import refused_record
 
@@ -134,7 +134,7 @@ def _watch(command: "RunSession", journal: Path | None, known: "RunStatus | None
 
 
 def _read_status_later(command: "RunSession", journal: Path | None) -> "RunStatus | None":
-    """The next observation; while brokers are replaced, a run goes on that cannot be read, or whose lock cannot."""
+    """The next observation. A run or a lock that cannot be read, as while brokers are restarted, is read again."""
     clock = command.environment.clock
     give_up_at_s = clock.monotonic() + _GIVE_UP_S
     while True:

@@ -105,16 +105,15 @@ _kafkabal() {
         [[ -n $spec ]] || _kafkabal_spec "$command" "#*"
         [[ -n $spec ]] || spec="words ${words%%|*}"
     fi
-    # readline replaces what follows the last sign that breaks words
-    local kept="$prefix" typed="$prefix$current" listed=
+    local kept= typed="$prefix$current" listed=
     if [[ $spec == list\ * ]]; then
         spec=${spec#list }
         listed=,${current%"${current##*,}"}
         prefix=$prefix${current%"${current##*,}"}
         current=${current##*,}
     fi
+    # readline replaces only what follows the last character that breaks words
     local breaks=${COMP_WORDBREAKS//[^=:]/}
-    kept=
     [[ -n $breaks ]] && kept=${typed%"${typed##*[$breaks]}"}
     case "$spec" in
         words\ *)
