@@ -69,7 +69,7 @@ EXIT_CODE_MEANINGS: Mapping[ExitCode, str] = {
         "or a dead broker may still come back (`rebalance`, `--dead-after`)"
     ),
     ExitCode.UNSAFE: (
-        "refused for safety: drift since the plan, other reassignments running, no feasible plan, limits exceeded"
+        "refused for safety: drift since the plan, other reassignments in flight, no feasible plan, limits exceeded"
     ),
     ExitCode.BUSY: "busy: another kafkabal works on this cluster or file, or a run is paused; try again later",
     ExitCode.INTERRUPTED: "interrupted by SIGINT; `resume` continues",

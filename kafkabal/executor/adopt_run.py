@@ -108,7 +108,7 @@ def adopt(
         The error that ended the run early.
     """
     if not foreign:
-        raise UsageError("no reassignment of another tool is running")
+        raise UsageError("no reassignment of another tool in flight")
     # we record the start, since Kafka forgets it once a move has ended: without it nothing could be rolled back
     previous = {f.name: _placement(f.before, f.leader) for f in foreign}
     plan = Plan(

@@ -254,5 +254,5 @@ def announce_start(context: RunContext, goal: Goal | None = None) -> None:
             keep = "keeps its" if len(brokers) == 1 else "keep their"
             context.warn(
                 f"{brokers_by_id(brokers)} {keep} own lower throttle of {format_stated_rate(lower)}, "
-                "set before this run: --override-throttle replaces it meanwhile"
+                "set before this run: --override-throttle replaces it during the run"
             )

@@ -113,7 +113,7 @@ def undo_demotion(state: ClusterState, demotion: Plan, avoid: Collection[int] = 
             continue
         if before.replicas[0] in avoid:
             continue
-        changes.append(_reorder(state, row, before.replicas, "leadership goes back to a broker that is well again"))
+        changes.append(_reorder(state, row, before.replicas, "leadership returns to a broker that is well again"))
     return Plan(
         partitions=tuple(changes),
         cluster_id=state.cluster_id,

@@ -93,7 +93,7 @@ def _why_closed(solution: Solution, b: int) -> str:
         return "it is not empty (--only-to-new)"
     if problem.rules.room_bytes[b] > 0:
         return "no log dir of it is known to be online and not cordoned"
-    return "other files fill its log dirs up to the limit"
+    return "files of other programs fill its log dirs up to the limit"
 
 
 def _reasons_of_partition(solution: Solution, row: int) -> Iterator[str]:
@@ -133,7 +133,7 @@ def _reasons_of_positions(solution: Solution, row: int, b: int) -> Iterator[str]
     in_rack = [int(x) for x in solution.placement[row] if x >= 0 and problem.rack[x] == problem.rack[b]]
     if in_rack and not solution.racks_allow(p, positions, targets).all():
         other = state.brokers.id[in_rack[0]]
-        yield f"its rack already has the replica on broker {other}, and the partition may not span fewer racks"
+        yield f"its rack already has the replica on broker {other}, and the partition must not span fewer racks"
     if solution.topic_count is not None:
         topic = int(problem.topic[row])
         held, most = int(solution.topic_count[topic, b]), float(solution.bands.topic_most(topic, b))

@@ -177,8 +177,8 @@ def _bytes_outside(solution: Solution, *, name_below: bool) -> Iterator[str]:
             room = format_bytes(int(problem.rules.room_bytes[b]))
             yield (
                 f"broker {broker_id} remains at {format_bytes(int(solution.used[b]))} of replicas, "
-                f"with room for {room}: "
-                f"other files occupy {format_bytes(int(crowded_out[b]))} of its disks; remove them, or add a broker"
+                f"with room for {room}: files of other programs occupy {format_bytes(int(crowded_out[b]))} of its "
+                "disks; remove them, or add a broker"
             )
             continue
         text = f"broker {broker_id} remains at {share[b]:.2f}x its fair share by disk"
@@ -201,7 +201,8 @@ def _filled_by_others(solution: Solution) -> Iterator[str]:
     if full.size:
         ids = problem.state.brokers.id[full].tolist()
         which = first_brokers(ids, _NAMED)
-        yield f"other files alone occupy more than {percent_as_option(below)} of the disks of {which}: remove them"
+        most = percent_as_option(below)
+        yield f"files of other programs alone occupy more than {most} of the disks of {which}: remove them"
 
 
 def _crowded_out(solution: Solution) -> F64:

@@ -132,7 +132,7 @@ class BrokerBlocks:
         if len(own) != block.samples:
             raise DriftError(
                 f"topic {self._manifest.topic}: {len(own)} of {block.samples} files of a block are whole",
-                hint="records were deleted since the topic was pinned: pin it again",
+                hint="records have been deleted since the topic was pinned: pin it again",
             )
         joined = [file.joined() for file in own]
         whole = LazyRecords.of((file.first[1], record) for file, (record, _) in zip(own, joined, strict=True))
@@ -148,4 +148,4 @@ class BrokerBlocks:
             return UncountedOffsetsError(
                 where, hint="the topic holds transactions or was compacted: pin it with count=True"
             )
-        return DriftError(where, hint="the topic was compacted since it was pinned: pin it again")
+        return DriftError(where, hint="the topic has been compacted since it was pinned: pin it again")

@@ -73,12 +73,12 @@ class ReaderMetrics:
 
 
 def rack_fault(rack: str, racks: Mapping[int, str | None]) -> str | None:
-    """That no broker is in a rack, so that it has no effect; None if one is, or the racks are not known yet."""
+    """A message if no broker is in the rack, so that it has no effect; None if one is, or racks are not known yet."""
     known = sorted({each for each in racks.values() if each is not None})
     if not racks or rack in known:
         return None
-    there = f"their racks: {', '.join(known)}" if known else "they have no racks"
-    return f"no broker in rack {rack}, so leaders are read from ({there})"
+    racks_found = f"racks of this cluster: {', '.join(known)}" if known else "the brokers have no racks"
+    return f"no broker in rack {rack}: reading from leaders ({racks_found})"
 
 
 def write_textfile(metrics: ReaderMetrics, path: Path, labels: Mapping[str, str]) -> None:

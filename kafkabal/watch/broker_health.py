@@ -269,7 +269,7 @@ class HealthMonitor:
             known.responses_s.extend([usual_s[broker]] * self._rules.least_observations)
             self._brokers[broker] = known
             self._usual_s.set(broker, usual_s[broker])
-            detail = "it was slow when an earlier watch took its leadership away"
+            detail = "it was slow when an earlier watch moved its leadership away"
             changes.append(HealthChange(broker, BrokerHealth.WELL, BrokerHealth.SLOW, detail))
         return changes
 

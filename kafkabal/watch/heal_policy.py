@@ -33,7 +33,7 @@ class HealPolicy:
     dead_after_s: float = DEFAULT_HEAL_DEAD_AFTER_S
     """How long a broker must be dead before its replicas are copied elsewhere."""
     well_after_s: float = 600.0
-    """How long a slow broker must be well before leadership goes back to it."""
+    """How long a slow broker must be well before leadership returns to it."""
     move_after_s: float | None = None
     """How long a broker must be slow before its replicas move as well; None never moves them."""
     window: TimeWindow | None = None

@@ -106,8 +106,8 @@ def test_the_training_file_is_accepted_by_route_simulate(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("racks", "expected"),
     [
-        ({1: "r0", 2: "r1", 3: "r0"}, "no broker in rack r7, so leaders are read from (their racks: r0, r1)"),
-        ({1: None}, "no broker in rack r7, so leaders are read from (they have no racks)"),
+        ({1: "r0", 2: "r1", 3: "r0"}, "no broker in rack r7: reading from leaders (racks of this cluster: r0, r1)"),
+        ({1: None}, "no broker in rack r7: reading from leaders (the brokers have no racks)"),
         ({1: "r7", 2: "r1"}, None),
         ({}, None),
     ],
@@ -145,7 +145,7 @@ def test_a_topic_that_changed_is_not_read_again() -> None:
     """One that was deleted, or compacted while it was read, ends the command."""
 
     def read_topic(count: bool | None) -> None:
-        raise DriftError("topic t was deleted since it was pinned")
+        raise DriftError("topic t has been deleted since it was pinned")
 
     with pytest.raises(DriftError):
         _counting_if_needed(read_topic, SimpleNamespace())  # type: ignore[arg-type]

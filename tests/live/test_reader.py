@@ -374,7 +374,7 @@ def test_a_topic_deleted_while_it_is_read(make_topic: Callable[[], Topic], is_ma
     if is_made_again:
         topic.create()
         topic.produce()
-    with pytest.raises(DriftError, match="created again" if is_made_again else "was deleted since it was pinned"):
+    with pytest.raises(DriftError, match="created again" if is_made_again else "has been deleted since it was pinned"):
         _places(samples)
 
 

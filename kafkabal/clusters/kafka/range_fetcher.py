@@ -363,10 +363,10 @@ class RangeFetcher:
         """Look up the topic's id and the location of its replicas."""
         described = describe_topic(self._client, self._topic, self._client.deadline())
         if described is None:
-            raise DriftError(f"topic {self._topic} was deleted since it was pinned")
+            raise DriftError(f"topic {self._topic} has been deleted since it was pinned")
         if described.topic_id != self._topic_id:
             raise DriftError(
-                f"topic {self._topic} was deleted and created again since it was pinned "
+                f"topic {self._topic} has been deleted and created again since it was pinned "
                 f"(its id was {self._topic_id} and is {described.topic_id})",
                 hint="pin it again: remove the manifest and the state",
             )

@@ -164,7 +164,7 @@ def find_run_by_id(environment: RunEnvironment, run_id: str | None, journal: Pat
         return found
     if journal is not None and found is not None and found.state.has_begun:
         raise UsageError(
-            f"{journal}: journal of another run: {found.record.run_id}, not {run_id}", hint="omit RUN or --journal"
+            f"{journal}: journal of another run: {found.record.run_id}, not {run_id}", hint="leave out RUN or --journal"
         )
     if run_id is not None:
         path = environment.journal_path(environment.cluster.cluster_id(), run_id)

@@ -105,7 +105,7 @@ def test_reassignments_are_taken_over_and_cancelled(scene: Any) -> None:
 def test_nothing_to_take_over(scene: Any) -> None:
     """None was found, or those found have been cancelled since and are where they were."""
     environment = scene.environment()
-    with pytest.raises(UsageError, match="no reassignment of another tool is running"):
+    with pytest.raises(UsageError, match="no reassignment of another tool in flight"):
         adopt(environment, (), scene.options, cancels=False)
     _started_elsewhere(scene)
     foreign = find_foreign(environment)

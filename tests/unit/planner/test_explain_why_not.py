@@ -43,7 +43,7 @@ FULL = msgspec.structs.replace(
         (4, {"max_bytes": 0}, "the budget does not cover it: a plan without one brings it there"),
         (4, {"mode": Mode.REPAIR_ONLY}, "it needs no repair (--repair-only)"),
         (2, {"mode": Mode.ONLY_TO_NEW}, "broker 2 accepts no replicas: it is not empty (--only-to-new)"),
-        (5, {}, "broker 5 accepts no replicas: other files fill its log dirs up to the limit"),
+        (5, {}, "broker 5 accepts no replicas: files of other programs fill its log dirs up to the limit"),
     ],
 )
 def test_what_keeps_every_replica_from_a_broker(broker: int, options: dict[str, Any], rule: str) -> None:

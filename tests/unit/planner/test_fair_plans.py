@@ -168,7 +168,7 @@ def test_a_disk_full_of_other_files_is_named_with_their_bytes() -> None:
     assert plan.warnings == (
         (
             "broker 2 remains at 4.19 GiB of replicas, with room for 2.79 GiB: "
-            "other files occupy 76.4 GiB of its disks; remove them, or add a broker"
+            "files of other programs occupy 76.4 GiB of its disks; remove them, or add a broker"
         ),
         "broker 4 remains at 0.90x its fair share by disk",
     )

@@ -170,7 +170,7 @@ def test_below_counts_the_files_of_other_programs() -> None:
 def test_below_names_disks_that_other_programs_fill_alone() -> None:
     """No move brings them below the usage that was asked for."""
     (warning,) = make_plan(_shared_with_others(650), PlanOptions(below=0.6)).warnings
-    assert warning == "other files alone occupy more than 60% of the disks of broker 1: remove them"
+    assert warning == "files of other programs alone occupy more than 60% of the disks of broker 1: remove them"
 
 
 def _without_bytes() -> ClusterState:

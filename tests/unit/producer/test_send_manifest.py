@@ -131,7 +131,7 @@ def test_a_checkpoint_without_news_writes_nothing(path: Path) -> None:
     [
         ({"topic": "u"}, "manifest of topic t of cluster c"),
         ({"cluster_id": "d"}, "manifest of topic t of cluster c"),
-        ({"topic_id": "T2"}, "manifest of an earlier topic t that was deleted since"),
+        ({"topic_id": "T2"}, "manifest of an earlier topic t that has been deleted since"),
         ({"source": "folder /other"}, "manifest of another source: folder /data, not folder /other"),
     ],
 )

@@ -590,7 +590,9 @@ def test_a_rack_without_brokers_is_warned_of(read: Any) -> None:
     """A mistyped rack would silently cost the traffic between racks that it is meant to avoid."""
     data = read(rack="r7")
     data.metrics.racks = {1: "r0", 2: "r1"}
-    with pytest.warns(UserWarning, match=r"no broker in rack r7, so leaders are read from \(their racks: r0, r1\)"):
+    with pytest.warns(
+        UserWarning, match=r"no broker in rack r7: reading from leaders \(racks of this cluster: r0, r1\)"
+    ):
         assert len(list(data)) == 331
     data.metrics.racks = {1: "r0", 2: "r7"}
     with warnings.catch_warnings():
