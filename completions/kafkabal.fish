@@ -945,7 +945,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal routing plugin' -l no-color -d '
 complete -c kafkabal -n '__kafkabal_at kafkabal routing plugin' -s h -l help -d 'Show this message and exit.'
 
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l every -r -f -d 'Interval between checks of the brokers. [default: 5s]'
-complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l slow -r -f -d 'A broker is slow if it responds PERCENT later than usual and than the others. [default: 20%]'
+complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l slow -r -f -d 'A broker is slow if it takes PERCENT longer to respond than usual, and than the others. [default: 20%]'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l once -d 'Check once and exit: 0, or 3 with findings.'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal watch' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'

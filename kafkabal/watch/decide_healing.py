@@ -264,7 +264,7 @@ def _obstacle_to_moves(
     if unsteady:
         verb = "come and go" if len(unsteady) > 1 else "comes and goes"
         return Obstacle("comes and goes", f"{_brokers(unsteady)} {verb}")
-    # a plan would give back the leadership that was just taken away, but gives none to a broker that died since
+    # a plan would restore the leadership that was just moved away, but gives none to a broker that has died since
     demoted = frozenset(ledger.demoted) & (situation.slow.keys() | situation.well.keys())
     if demoted and healing.kind is not HealKind.DRAIN:
         return Obstacle("demoted", f"leadership of {_brokers(demoted)} has not been restored yet")

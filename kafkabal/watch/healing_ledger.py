@@ -60,7 +60,7 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
     kafkabal_watch: int = _VERSION
     entries: tuple[HealingEntry, ...] = ()
     demoted: Mapping[int, Plan] = {}
-    """By broker, the plan that took its leadership away, to be undone once the broker is well."""
+    """By broker, the plan that moved its leadership away, to be reverted once the broker is well."""
     usual_s: Mapping[int, float] = {}
     """By slow broker, its usual response time: a restarted watch would take its present one for usual."""
     presence: Mapping[int, BrokerPresence] = {}
@@ -205,7 +205,7 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         What it led only since another broker was demoted goes back to that one.
         """
         earlier = self.demoted[broker].partitions if broker in self.demoted else ()
-        # what it led before the first of them is given back
+        # what it led before the first of them is restored
         names = {change.name for change in earlier}
         of_others = {
             (change.name, frozenset(change.replicas))

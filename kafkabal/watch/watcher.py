@@ -152,7 +152,7 @@ class Watcher:
 
     @property
     def demoted(self) -> frozenset[int]:
-        """Brokers whose leadership was taken away and not yet given back."""
+        """Demoted brokers: their leadership was moved away and has not been restored yet."""
         return frozenset(int(b) for b in self._kept.ledger.demoted)
 
     @property
@@ -440,7 +440,7 @@ class Watcher:
                 self._kept.ledger = self._kept.ledger.with_usual(broker, usual_s)
 
     def _forget_demotion(self, healing: Healing) -> None:
-        """Forget a demoted broker whose leadership others have changed since: nothing is to be given back."""
+        """Forget a demoted broker whose leadership others have changed since: there is nothing to restore."""
         if healing.kind is HealKind.PROMOTE:
             self._kept.ledger = self._kept.ledger.without_demotion(healing.brokers)
             self._kept.save()

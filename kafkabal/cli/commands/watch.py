@@ -55,7 +55,7 @@ def watch(
             "--slow",
             metavar="PERCENT",
             parser=parse_percent,
-            help="A broker is slow if it responds PERCENT later than usual and than the others.",
+            help="A broker is slow if it takes PERCENT longer to respond than usual, and than the others.",
         ),
     ] = 0.20,
     once: Annotated[bool, typer.Option("--once", help="Check once and exit: 0, or 3 with findings.")] = False,

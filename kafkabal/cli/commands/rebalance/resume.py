@@ -35,8 +35,8 @@ def resume(
 ) -> ExitCode:
     """Resume the latest interrupted or paused run.
 
-    Finished moves are not repeated. A run that was being rolled back or cancelled continues to do so. With --throttle,
-    the other speed and safety options are also taken from this command instead of the original one. Shows what will
+    Finished moves are not repeated. A run that was being rolled back or cancelled continues to do so. The run keeps its
+    options, unless --throttle is given: then all speed and safety options are those of this command. Shows what will
     move and prompts; --yes answers yes. A complete run has nothing to resume. A paused run whose process is alive, on
     any host, resumes in that process, with its own options.
 
