@@ -278,11 +278,11 @@ set -g __kafkabal_valued \
 complete -c kafkabal -f
 
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a inspect -d 'Show load imbalance, worst first.'
-complete -c kafkabal -n '__kafkabal_at kafkabal' -a rebalance -d 'Rebalance partitions across brokers, safely.'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a rebalance -d 'Rebalance partitions across brokers, under a throttle.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a create -d 'Create topics on the least loaded brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a advise -d 'Advise how many brokers suffice, and how to free a full disk.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a produce -d 'Produce files or rows to the least loaded brokers.'
-complete -c kafkabal -n '__kafkabal_at kafkabal' -a read -d 'Read a topic for training: measure, restore its files, or follow it.'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a read -d 'Read a topic: measure the rate, restore its files, or follow it.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a route-simulate -d 'Simulate how routing policies would distribute a workload.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a route -d 'Show routing weights, and publish them for Java producers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a routing -d 'Build the partitioner for Java producers.'

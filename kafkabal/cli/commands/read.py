@@ -135,7 +135,7 @@ def read(
     measuring: MeasureOptions,
     topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Existing topic.")],
 ) -> ExitCode:
-    """Read a topic for training: measure, restore its files, or follow it.
+    """Read a topic: measure the rate, restore its files, or follow it.
 
     Without --to or --follow it measures: readers share the topic as in training, each in a process of its own, and the
     rates of each reader and of each broker are shown. Only committed records are read, and nothing is committed.

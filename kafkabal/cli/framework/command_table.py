@@ -36,7 +36,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
         section="Balance",
     ),
     "rebalance": Row(
-        "Rebalance partitions across brokers, safely.",
+        "Rebalance partitions across brokers, under a throttle.",
         "kafkabal.cli.commands.rebalance.plan_and_apply:rebalance",
         commands={
             "plan": Row("Make a plan; change nothing.", "kafkabal.cli.commands.rebalance.plan:plan", section="Plan"),
@@ -115,7 +115,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
         section="Produce and read",
     ),
     "read": Row(
-        "Read a topic for training: measure, restore its files, or follow it.",
+        "Read a topic: measure the rate, restore its files, or follow it.",
         "kafkabal.cli.commands.read:read",
         section="Produce and read",
     ),

@@ -144,14 +144,14 @@ def score_table(inspection: Inspection) -> Table:
                 title="skew",
                 kind=ValueKind.PERCENT,
                 values=[float(e.skew) for e in evaluations],
-                metric=Metric("kafkabal_skew_ratio", "Largest deviation of a holder from its fair share."),
+                metric=Metric("kafkabal_skew_ratio", "Largest deviation of a broker or log dir from its fair share."),
             ),
             Column(
                 key="outside",
                 title="outside band",
                 kind=ValueKind.NUMBER,
                 values=[int(e.outside.sum()) for e in evaluations],
-                metric=Metric("kafkabal_outside_band", "Holders outside their band."),
+                metric=Metric("kafkabal_outside_band", "Brokers or log dirs outside their band."),
             ),
             Column(
                 key="worst_topic",

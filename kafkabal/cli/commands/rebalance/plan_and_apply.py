@@ -55,7 +55,7 @@ def rebalance(
     ] = False,
     wait_s: WaitOption = None,
 ) -> ExitCode:
-    """Rebalance partitions across brokers, safely.
+    """Rebalance partitions across brokers, under a throttle.
 
     Makes a plan, shows it, prompts, and applies it under a throttle. Before the first change it records everything
     needed to resume, roll back or clean up. With --yes it is safe for cron: it refuses (exit 4) what is not safe,
