@@ -62,8 +62,9 @@ EXIT_CODE_MEANINGS: Mapping[ExitCode, str] = {
     ),
     ExitCode.USAGE: "bad usage, bad configuration, bad input file",
     ExitCode.FINDINGS: (
-        "findings: skew above the threshold or something broken (`--check`, `doctor`, `watch --once`), "
-        "a disk that will soon be full (`--full-within`), a plan is pending (`--dry-run --exit-code`), "
+        "findings: skew above the threshold or something broken (`--check`, `doctor`, `profiles check`, "
+        "`watch --once`), a disk that will soon be full (`--full-within`), a change is pending "
+        "(`--dry-run --exit-code`), "
         "a run is active or differs from the cluster (`status`), a run was stopped by `--max-runtime` or "
         "`rebalance cancel`, something broken could not be repaired, "
         "or a dead broker may still come back (`rebalance`, `--dead-after`)"
