@@ -68,7 +68,7 @@ class PlanOptions:
     """Empty: the default scores."""
     mode: Mode = Mode.FULL
     below: float | None = None
-    """Only relieve brokers whose disk is used above this share; 0 < below <= 1."""
+    """Only move data off brokers whose disk usage is above this fraction; 0 < below <= 1."""
     drain: frozenset[int] = frozenset()
     """Ids of brokers to drain."""
     exclude_brokers: frozenset[int] = frozenset()

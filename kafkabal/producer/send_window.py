@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 _RECENT_S: Final = 10.0
-"""What was taken in this time may be in flight: a twelfth of librdkafka's patience, and a hundred times what a batch
+"""What was taken in this time may be in flight: a twelfth of the delivery timeout, and a hundred times what a batch
 takes, so no connection runs empty."""
 _LEAST_BYTES: Final = 8_000_000
 """Always allowed, as at the start: acknowledged in time at 70 kB/s, and 400 MB/s if that takes 20 ms."""

@@ -49,27 +49,27 @@ class PluginScore:
             return plugin_score(self._score.configured(options))
 
     def base_load(self, cluster: ClusterState) -> F64:
-        """See :class:`~kafkabal.scoring.score_protocol.Score`, here and below."""
+        """Load of each holder that no replica carries; see :class:`~kafkabal.scoring.score_protocol.Score`."""
         return score_parts.base_load_of(self._score, cluster)
 
     def replica_load(self, cluster: ClusterState) -> F64:
-        """Of a replica."""
+        """Load of each replica."""
         return score_parts.replica_load_of(self._score, cluster)
 
     def leader_load(self, cluster: ClusterState) -> F64:
-        """Of a leader, on top."""
+        """Load of each leader, on top of that of its replica."""
         return score_parts.leader_load_of(self._score, cluster)
 
     def capacity(self, cluster: ClusterState) -> F64:
-        """Of a holder."""
+        """Capacity of each holder."""
         return score_parts.capacity_of(self._score, cluster)
 
     def group(self, cluster: ClusterState) -> I32 | None:
-        """Of a replica."""
+        """Group of each replica."""
         return score_parts.group_of(self._score, cluster)
 
     def holder_group(self, cluster: ClusterState) -> I32 | None:
-        """Of a holder."""
+        """Group of each holder."""
         return score_parts.holder_group_of(self._score, cluster)
 
 

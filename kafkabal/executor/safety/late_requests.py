@@ -2,7 +2,7 @@
 
 Admin requests carry no fencing token. A process that is suspended between its last check of the lock and the moment at
 which its request is sent, sends it when it wakes up, though another process may have ended its run meanwhile. Nothing
-prevents that, so whoever wakes up, and finds its run ended by another, looks for what its request may have changed.
+prevents that, so a process that wakes up and finds its run ended by another looks for what its request has changed.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class ApplyCommand:
     def _with_given_rate(self, options: RunOptions) -> RunOptions | None:
         """Options of a run that is resumed first, with this command's rate if one was given; None keeps its own.
 
-        The rest stays as that run was given it: its window, above all, is not to be left for its sake.
+        All else stays as that run was given it. Above all, a rate on this command line must not end its window.
         """
         from msgspec.structs import replace as changed
 
@@ -224,7 +224,7 @@ class ApplyCommand:
             enforce(checks, self.begin.allowed)
         except UnsafeError:
             if not self.begin.dry_run:
-                # what a process that was suspended takes for unsafe may be the run of whoever has its lock since: busy
+                # a process that was suspended may see the run of another that has taken its lock since: that is busy
                 self.command.take_lock()
             raise
 
