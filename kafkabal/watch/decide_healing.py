@@ -62,7 +62,7 @@ class Situation:
     absent: dict[int, float] = field(default_factory=dict)
     """For how long dead and unreachable brokers have been away, as far as an earlier watch knew."""
     dead_with_replicas: frozenset[int] = frozenset()
-    come_and_go: frozenset[int] = frozenset()
+    flapping: frozenset[int] = frozenset()
     """Brokers that are, or were a short while ago, missing again and again; ``dead`` includes earlier absences."""
     slow: dict[int, float] = field(default_factory=dict)
     unreachable: frozenset[int] = frozenset()
@@ -195,7 +195,7 @@ def _lost(situation: Situation, policy: HealPolicy) -> Iterator[Healing]:
     )
     if dead:
         reason = f"{_brokers(dead)} dead for {format_duration(policy.dead_after_s)} or longer"
-        if dead & situation.come_and_go:
+        if dead & situation.flapping:
             reason += ", earlier absences included"
         yield Healing(HealKind.REPAIR, dead, reason)
     if situation.has_offline_dir:
@@ -260,10 +260,10 @@ def _obstacle_to_moves(
     if missing:
         return Obstacle("missing", f"{_brokers(missing)} may come back")
     # it may be gone before a copy to it is complete
-    unsteady = situation.come_and_go - situation.dead.keys()
-    if unsteady:
-        verb = "come and go" if len(unsteady) > 1 else "comes and goes"
-        return Obstacle("comes and goes", f"{_brokers(unsteady)} {verb}")
+    flapping = situation.flapping - situation.dead.keys()
+    if flapping:
+        verb = "are" if len(flapping) > 1 else "is"
+        return Obstacle("flapping", f"{_brokers(flapping)} {verb} flapping")
     # a plan would restore the leadership that was just moved away, but gives none to a broker that has died since
     demoted = frozenset(ledger.demoted) & (situation.slow.keys() | situation.well.keys())
     if demoted and healing.kind is not HealKind.DRAIN:

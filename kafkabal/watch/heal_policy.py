@@ -1,4 +1,4 @@
-"""What ``watch`` may do, and limits that prevent flapping."""
+"""What ``watch`` may do, and limits that keep data from moving back and forth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Brokers that come and go, such as in a crash loop: each absence alone may be shorter than ``--dead-after``.
+"""Flapping brokers, such as in a crash loop: each absence alone may be shorter than ``--dead-after``.
 
 The absences of a broker add up, less half of the time for which it is there in between::
 
@@ -6,7 +6,7 @@ The absences of a broker add up, less half of the time for which it is there in 
     missing: grows by 1 s a second       is dropped if the broker was only unreachable, not dead
     there:   falls by 0.5 s a second     from no more than ``--dead-after`` down to 0
 
-A broker *comes and goes* from an absence that begins above 0 until it is back and at 0 again: it is repaired once
+A broker is *flapping* from an absence that begins above 0 until it is back and at 0 again: it is repaired once
 ``absent`` reaches ``--dead-after``, and nothing is copied to it. So one that is missing for a third of the time or more
 is repaired at last, and a restart is forgotten after twice its time.
 
@@ -36,7 +36,7 @@ class BrokerPresence(msgspec.Struct, frozen=True, kw_only=True):
     absent_s: float
     """``absent`` when it came or left."""
     was_dead: bool
-    comes_and_goes: bool
+    is_flapping: bool = msgspec.field(name="comes_and_goes")
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class _Broker:
     absent_s: float = 0.0
     """``absent`` at ``since_s``."""
     was_dead: bool = False
-    comes_and_goes: bool = False
+    is_flapping: bool = False
 
     def absent_at_s(self, at_s: float) -> float:
         """``absent`` at a later time."""
@@ -88,7 +88,7 @@ class RepeatedAbsences:
                 for_s=at_s - known.since_s,
                 absent_s=known.absent_s,
                 was_dead=known.was_dead,
-                comes_and_goes=known.comes_and_goes,
+                is_flapping=known.is_flapping,
             )
             for broker, known in self._brokers.items()
             if not known.is_there or known.absent_at_s(at_s) > 0
@@ -100,7 +100,7 @@ class RepeatedAbsences:
             # with a shorter --dead-after than before, a broker that is back must not be distrusted for longer
             absent_s = min(each.absent_s, self._dead_after_s) if each.is_there else each.absent_s
             since_s = at_s - each.for_s - (ago_s if each.is_there else 0.0)
-            self._brokers[broker] = _Broker(each.is_there, since_s, absent_s, each.was_dead, each.comes_and_goes)
+            self._brokers[broker] = _Broker(each.is_there, since_s, absent_s, each.was_dead, each.is_flapping)
 
     def _observe(self, known: _Broker, is_there: bool, is_dead: bool, at_s: float) -> bool:
         before = known.is_there, known.was_dead
@@ -109,17 +109,17 @@ class RepeatedAbsences:
             if is_there:
                 absent_s = min(absent_s, self._dead_after_s) if known.was_dead else known.absent_s
             known.is_there, known.since_s, known.absent_s, known.was_dead = is_there, at_s, absent_s, False
-            known.comes_and_goes = known.comes_and_goes and absent_s > 0
+            known.is_flapping = known.is_flapping and absent_s > 0
         if is_dead:
             known.was_dead = True
-            known.comes_and_goes = known.comes_and_goes or known.absent_s > 0
+            known.is_flapping = known.is_flapping or known.absent_s > 0
         return before != (known.is_there, known.was_dead)
 
     def missing(self, at_s: float) -> dict[int, float]:
         """Brokers that are not there, and for how many seconds."""
         return {b: at_s - known.since_s for b, known in self._brokers.items() if not known.is_there}
 
-    def that_come_and_go(self, at_s: float) -> dict[int, float]:
-        """Brokers that come and go, and ``absent`` of each in seconds."""
-        absent_s = {b: known.absent_at_s(at_s) for b, known in self._brokers.items() if known.comes_and_goes}
+    def flapping(self, at_s: float) -> dict[int, float]:
+        """Flapping brokers, and ``absent`` of each in seconds."""
+        absent_s = {b: known.absent_at_s(at_s) for b, known in self._brokers.items() if known.is_flapping}
         return {b: for_s for b, for_s in absent_s.items() if for_s > 0}

@@ -53,11 +53,11 @@ class WatchEventSender:
             self._is_blind = False
             self.report(EventKind.SEEING, "the cluster can be read again")
 
-    def health(self, change: HealthChange, *, comes_and_goes: bool = False) -> None:
-        """Report that the health of a broker has changed, and whether it comes and goes."""
+    def health(self, change: HealthChange, *, is_flapping: bool = False) -> None:
+        """Report that the health of a broker has changed, and whether it is flapping."""
         kind = _EVENT_OF_HEALTH[change.after]
         word = "is back" if kind is EventKind.BROKER_BACK else f"is {change.after}"
-        again = "; it comes and goes" if comes_and_goes else ""
+        again = "; it is flapping" if is_flapping else ""
         self.report(kind, f"broker {change.broker} {word}: {change.detail}{again}", broker=change.broker)
 
     def removed(self, broker: int) -> None:

@@ -186,7 +186,7 @@ class Watcher:
         if self._absences.update(there, unreachable, dead, at_s):
             self._are_absences_kept = False
         for change in changes:
-            self._events.health(change, comes_and_goes=change.broker in self._absences.that_come_and_go(at_s))
+            self._events.health(change, is_flapping=change.broker in self._absences.flapping(at_s))
             if {change.before, change.after} & _NOT_THERE:
                 # a plan from the last reading would drain a broker that has just come back
                 self._state_at_s = float("-inf")
@@ -483,12 +483,12 @@ class Watcher:
         durations = {
             kind: {b: now_s - self._monitor.since_s(b) for b in self._monitor.in_health(kind)} for kind in BrokerHealth
         }
-        come_and_go = self._absences.that_come_and_go(now_s)
-        dead = {b: max(for_s, come_and_go.get(b, 0.0)) for b, for_s in durations[BrokerHealth.DEAD].items()}
+        flapping = self._absences.flapping(now_s)
+        dead = {b: max(for_s, flapping.get(b, 0.0)) for b, for_s in durations[BrokerHealth.DEAD].items()}
         return Situation(
             dead=dead,
             absent=self._absences.missing(now_s),
-            come_and_go=frozenset(come_and_go),
+            flapping=frozenset(flapping),
             dead_with_replicas=found.lost_on_dead & dead.keys(),
             slow=durations[BrokerHealth.SLOW],
             # only the reading shows a broker that died after it was last asked
@@ -522,7 +522,7 @@ class Watcher:
         self._absences.restore(self._kept.ledger.presence, max(ago_s, 0.0), self._clock.monotonic())
 
     def _keep_absences(self) -> None:
-        """Record which brokers come and go, for a watch that is started again."""
+        """Record which brokers are flapping, for a watch that is started again."""
         if self._are_absences_kept or not (self._heals and self._kept.is_loaded):
             return
         kept, at_s = self._absences.kept(self._clock.monotonic()), self._kept.now_s()

@@ -50,7 +50,7 @@ _UNWELL_PAUSE_S = 600.0
 _RUN_POLL_S = 60.0
 """Copies take hours: polls every second would be a million a month, and show the same."""
 _SETTLED_S = 2 * DAY_S
-"""By two days after the last failure or new broker a watch has had its daily budget twice: later moves are flapping."""
+"""By two days after the last failure or new broker a watch has had its daily budget twice: later moves undo others."""
 
 
 def simulate(state: ClusterState, case: SimulationCase, days: float, folder: Path) -> SimulationResult:

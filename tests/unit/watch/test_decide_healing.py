@@ -171,7 +171,7 @@ def test_brokers_missing_at_once(hours_away: dict[int, int], unreachable: dict[i
             "actions",
         ),
         (Situation(imbalanced_readings=10, out_of_sync=3), ALL, HealingLedger(), "out of sync"),
-        (replace(IMBALANCED, come_and_go=frozenset({3})), ALL, HealingLedger(), "broker 3 comes and goes"),
+        (replace(IMBALANCED, flapping=frozenset({3})), ALL, HealingLedger(), "broker 3 is flapping"),
         (
             IMBALANCED,
             HealPolicy(level=HealLevel.ALL, window=TimeWindow.parse("01:00-05:00")),

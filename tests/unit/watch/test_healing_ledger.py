@@ -110,7 +110,7 @@ def test_ledgers_of_earlier_and_later_versions_are_read(tmp_path: Path) -> None:
     read = read_ledger(path)
     assert (read.usual_s, read.presence) == ({2: 0.5}, {})
 
-    away = BrokerPresence(is_there=False, for_s=1.0, absent_s=2.0, was_dead=True, comes_and_goes=True)
+    away = BrokerPresence(is_there=False, for_s=1.0, absent_s=2.0, was_dead=True, is_flapping=True)
     kept = HealingLedger(presence={4: away}, presence_at_s=5.0)
     write_ledger(kept, path)
 

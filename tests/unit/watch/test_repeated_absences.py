@@ -1,4 +1,4 @@
-"""Absences of a broker that comes and goes add up, and are forgotten if it stays."""
+"""Absences of a flapping broker add up, and are forgotten if it stays."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def after(*minutes: float, later: float = 0.0, is_dead: bool = True) -> dict[int
         at_s += lasting * MINUTE_S
         missing = [4] if n % 2 == 0 else []
         absences.update({4}.difference(missing), missing, missing if is_dead else [], at_s)
-    return absences.that_come_and_go(at_s + later * MINUTE_S)
+    return absences.flapping(at_s + later * MINUTE_S)
 
 
 def test_absences_that_follow_each_other_add_up() -> None:
@@ -25,7 +25,7 @@ def test_absences_that_follow_each_other_add_up() -> None:
 
 
 @pytest.mark.parametrize(("minutes", "later"), [((60,), 20.0), ((60, 20), 0.0), ((60, 20, 41), 15.0)])
-def test_one_absence_or_one_long_after_another_is_none_of_a_broker_that_comes_and_goes(
+def test_one_absence_or_one_long_after_another_is_none_of_a_flapping_broker(
     minutes: tuple[float, ...], later: float
 ) -> None:
     """A first absence does not count here, nor one that begins when the last was over for twice its time."""
@@ -33,13 +33,13 @@ def test_one_absence_or_one_long_after_another_is_none_of_a_broker_that_comes_an
 
 
 def test_a_broker_that_stays_is_trusted_again() -> None:
-    """However long it was missing, it comes and goes for no longer than twice --dead-after once it is back."""
+    """However long it was missing, it counts as flapping for no longer than twice --dead-after once it is back."""
     assert after(60, 600, 10, 600, later=59) == {4: pytest.approx(0.5 * MINUTE_S)}
     assert after(60, 600, 10, 600, later=60) == {}
 
 
 def test_a_broker_that_stays_registered_was_not_absent() -> None:
-    """A broker that only cannot be reached, again and again, does not come and go."""
+    """A broker that only cannot be reached, again and again, is not flapping."""
     assert after(60, 20, 1, 20, is_dead=False) == {}
 
 
@@ -54,7 +54,7 @@ def test_a_watch_that_is_started_again_knows_earlier_absences() -> None:
     after_start.restore(kept, 6 * MINUTE_S, 7.0)
     after_start.update([], [4], [4], 7.0)
 
-    assert after_start.that_come_and_go(7.0 + 15 * MINUTE_S) == {4: pytest.approx(30 * MINUTE_S)}
+    assert after_start.flapping(7.0 + 15 * MINUTE_S) == {4: pytest.approx(30 * MINUTE_S)}
 
 
 def test_a_broker_that_was_missing_when_the_watch_ended_was_so_only_until_then() -> None:
@@ -64,11 +64,11 @@ def test_a_broker_that_was_missing_when_the_watch_ended_was_so_only_until_then()
 
     after_start.restore(before.kept(8 * MINUTE_S), 600 * MINUTE_S, 0.0)
     after_start.update([], [4], [4], 0.0)
-    assert after_start.that_come_and_go(MINUTE_S) == {}
+    assert after_start.flapping(MINUTE_S) == {}
     after_start.update([4], [], [], 2 * MINUTE_S)
     after_start.update([], [4], [4], 4 * MINUTE_S)
 
-    assert after_start.that_come_and_go(4 * MINUTE_S) == {4: pytest.approx(9 * MINUTE_S)}
+    assert after_start.flapping(4 * MINUTE_S) == {4: pytest.approx(9 * MINUTE_S)}
 
 
 def test_what_is_forgotten_is_not_kept() -> None:
@@ -81,4 +81,4 @@ def test_what_is_forgotten_is_not_kept() -> None:
     shorter.restore(absences.kept(20 * MINUTE_S), 0.0, 0.0)
     shorter.update([], [4], [4], 2 * MINUTE_S)
 
-    assert shorter.that_come_and_go(2 * MINUTE_S) == {4: pytest.approx(4 * MINUTE_S)}
+    assert shorter.flapping(2 * MINUTE_S) == {4: pytest.approx(4 * MINUTE_S)}

@@ -810,7 +810,7 @@ def test_the_alert_of_a_broker_that_was_removed_ends(make_scene: Callable[[], Sc
     assert not [p for p in watcher.summary().problems if p.startswith("broker")]
 
 
-def test_a_broker_that_comes_and_goes_is_filled_once_it_stays(make_scene: Callable[[], Scene]) -> None:
+def test_a_flapping_broker_is_filled_once_it_stays(make_scene: Callable[[], Scene]) -> None:
     """As on Kafka, it is no longer listed once it is repaired; when it is back, its earlier absences still count."""
     scene = make_scene()
     watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=600.0)
@@ -827,7 +827,7 @@ def test_a_broker_that_comes_and_goes_is_filled_once_it_stays(make_scene: Callab
 
     scene.run_for(watcher, minutes=15)
     assert scene.held()[3] == 0
-    assert "fill held back: broker 4 comes and goes" in [e.message for e in scene.events]
+    assert "fill held back: broker 4 is flapping" in [e.message for e in scene.events]
     scene.run_for(watcher, minutes=10)
 
     assert scene.held()[3] > 5
@@ -858,7 +858,7 @@ def test_a_broker_that_died_long_ago_holds_no_repair_back(
 
 
 @pytest.mark.parametrize("is_killed", [True, False])
-def test_a_watch_that_is_started_again_knows_what_comes_and_goes(
+def test_a_watch_that_is_started_again_knows_which_brokers_are_flapping(
     make_scene: Callable[[], Scene], *, is_killed: bool
 ) -> None:
     """Killed while the broker was back, or ended while it was missing again: its absences add up to --dead-after."""

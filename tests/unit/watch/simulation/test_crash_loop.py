@@ -37,9 +37,9 @@ def test_a_broker_in_a_crash_loop_is_repaired_once_and_filled_when_it_stays(tmp_
     assert 30 < repaired_at < 55
     assert 11 * 30 + 25 + 55 < filled_at < 11 * 30 + 25 + 75
     said = [e.message for e in result.events if e.broker == 4 and e.event is EventKind.BROKER_DEAD]
-    assert ["it comes and goes" in message for message in said] == [False] + 11 * [True]
+    assert ["it is flapping" in message for message in said] == [False] + 11 * [True]
     held = [e.message for e in result.events if e.event is EventKind.HELD_BACK]
-    assert "fill held back: broker 4 comes and goes" in held
+    assert "fill held back: broker 4 is flapping" in held
     assert result.moved_twice == 0
 
 
