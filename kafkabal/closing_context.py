@@ -1,4 +1,4 @@
-"""A base class for objects that are closed at the end of a ``with`` block, also after an error."""
+"""A base class for objects that are closed at the end of a ``with`` block, even after an error."""
 
 from __future__ import annotations
 

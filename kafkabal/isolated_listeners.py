@@ -80,7 +80,7 @@ class BackgroundListener(Generic[_E]):
     on_failure
         Called on the thread, once, with the error that the listener raised; later events are ignored.
     at_end
-        Called on the thread after the last event, also if there was none.
+        Called on the thread after the last event, even if there was none.
     capacity
         Most events that may be queued; 10,000 are some megabytes and, at one event per moved partition, minutes of a
         fast run.

@@ -17,7 +17,7 @@ _EVERY_S: Final = 5.0
 
 
 def is_due(now_s: float, written_s: float) -> bool:
-    """Whether to write again, by the wall clock; also after that has been set back."""
+    """Whether to write again, by the wall clock; even after that has been set back."""
     return abs(now_s - written_s) >= _EVERY_S
 
 

@@ -121,7 +121,7 @@ class RunThrottles:
         return self._throttle.bytes_per_s
 
     def change(self, throttle: Throttle, asked_at: str | None = None) -> None:
-        """Continue with another throttle, also after a crash and on other hosts; the next turn sets it.
+        """Continue with another throttle, even after a crash and on other hosts; the next turn sets it.
 
         Parameters
         ----------
