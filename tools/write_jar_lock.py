@@ -7,7 +7,7 @@ together with Kafka, its bill of materials would change the version of Kafka's c
 
 from __future__ import annotations
 
-import sys
+import argparse
 import tempfile
 from pathlib import Path
 from typing import Any, Final
@@ -43,8 +43,11 @@ def _lock(context: Any, artifact: Any) -> LockedJar:
     return LockedJar(artifact.groupId, artifact.artifactId, artifact.version, checksum)
 
 
-def main(kafka_version: str) -> None:
+def main() -> None:
     """Write the lock file of a version next to the existing ones."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("kafka_version", metavar="VERSION", help="version of Apache Kafka, such as 4.1.2")
+    kafka_version = options.parse_args().kafka_version
     lines = [jar.as_line() + "\n" for jar in resolve(kafka_version)]
     target = Path(kafkabal.sandbox.__file__).parent / "locks" / f"kafka-{kafka_version}.lock"
     with replacing(target) as file:
@@ -52,4 +55,4 @@ def main(kafka_version: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

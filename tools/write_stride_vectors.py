@@ -9,6 +9,7 @@ Run it only after a deliberate change of the method, which also changes the mean
 
 from __future__ import annotations
 
+import argparse
 import json
 import random
 import sys
@@ -26,11 +27,14 @@ _CASES, _KEYS = 40, 100
 
 def main() -> int:
     """Write the file."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("file", type=Path, metavar="FILE", help="file to write")
+    file = options.parse_args().file
     randomness = random.Random(17)
     cases = [_case(randomness) for _ in range(_CASES)]
     lines = ",\n".join(json.dumps(case, separators=(",", ":")) for case in cases)
     keys = ",\n".join(json.dumps(_key(randomness), separators=(",", ":")) for _ in range(_KEYS))
-    Path(sys.argv[1]).write_text(f'{{"strides":[\n{lines}\n],"keys":[\n{keys}\n]}}\n')
+    file.write_text(f'{{"strides":[\n{lines}\n],"keys":[\n{keys}\n]}}\n')
     return 0
 
 
