@@ -189,7 +189,10 @@ def page(found: Sequence[CaseRates], rounds: int) -> str:
         ]
         rows.append(f"| {each.case} | {' | '.join(cells)} |")
     n = len(found)
-    above, near = sum(ratio >= 1 for ratio in by_latency), sum(ratio >= WITHIN for ratio in over_oracle)
+    # rounded as in the table, so that a reader counts the same rows
+    above, near = (
+        sum(round(ratio, 2) >= least for ratio in ratios) for ratios, least in ((by_latency, 1), (over_oracle, WITHIN))
+    )
     text = f"""# One slow broker
 
 ```
@@ -210,7 +213,7 @@ a buffer of {BUFFER_KIB // 1024} MiB, {rounds} interleaved rounds; connecting an
 |---|--:|{"--:|" * len(SCORES)}---|--:|
 """
     reached = [
-        f"* Never below the default: {above} of {n} rows by `latency`, {min(by_latency):.2f} at worst.",
+        f"* Median not below the default: {above} of {n} rows by `latency`, {min(by_latency):.2f} at worst.",
         f"* At least {WITHIN} of the best oracle: {near} of {n} rows, {min(over_oracle):.2f} at worst.",
     ]
     load = f"{os.cpu_count()} cores with a load of {os.getloadavg()[0]:.0f}"
