@@ -1,6 +1,7 @@
 """``kafkabal watch`` on real brokers: what it notices, when, and what it heals, also after being killed.
 
-The long forms are a sweep of 90 minutes: ``pytest -n0 -m sweep tests/live/test_watch.py``; see docs/watch.md."""
+The long forms are a sweep of 90 minutes: ``pytest -n0 -m sweep tests/live/test_watch.py``; see
+docs/benchmarks/watch.md."""
 
 from __future__ import annotations
 
