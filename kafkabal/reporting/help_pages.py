@@ -26,6 +26,8 @@ _LINK: Final = re.compile(r"!?\[([^\]]+)\]\((?!https?:)([^)#\s]*)(?:#[^)\s]*)?\)
 """Links to a file in the same folder, or to a picture: no terminal can open these."""
 # decision records and measurements are for readers of the repository
 _FOLDERS: Final = ("", "how-to")
+_MEASUREMENTS: Final = "experiments"
+"""Page of measurements outside their folder: commands write it, and its figures, to this place."""
 
 
 class _WholeTable(TableElement):
@@ -52,8 +54,9 @@ def _pages() -> dict[str, Traversable]:
     for folder in _FOLDERS:
         place = root / folder if folder else root
         for page in place.iterdir() if place.is_dir() else ():
-            if page.name.endswith(_ENDING):
-                found.setdefault(page.name.removesuffix(_ENDING), page)
+            name = page.name.removesuffix(_ENDING)
+            if page.name.endswith(_ENDING) and name != _MEASUREMENTS:
+                found.setdefault(name, page)
     return dict(sorted(found.items()))
 
 
@@ -103,8 +106,11 @@ def draw_page(text: str, surface: OutputCapabilities) -> str:
 
 def _as_command(link: re.Match[str]) -> str:
     """The text of a link and the command that shows its page; only the text if that page is not installed."""
-    name = Path(link[2]).name.removesuffix(_ENDING)
-    return f"{link[1]} (`kafkabal help {name}`)" if name in _pages() else link[1]
+    target = Path(link[2])
+    name = target.name.removesuffix(_ENDING)
+    # a page of measurements may have the name of the page that links to it
+    is_shown = name in _pages() and target.parent.name in (*_FOLDERS, "..")
+    return f"{link[1]} (`kafkabal help {name}`)" if is_shown else link[1]
 
 
 def _heading(text: str) -> str:

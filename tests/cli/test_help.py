@@ -109,6 +109,14 @@ def test_help_shows_commands_and_pages(run_cli: Callable[..., Any]) -> None:
     assert all(name in listed for name in ("planner", "own-score", "permissions", "first-rebalance"))
 
 
+def test_measurements_are_left_to_the_repository(run_cli: Callable[..., Any]) -> None:
+    """Help lists no page of measurements; a link to one is shown without a command, even if a page shares its name."""
+    assert not {"experiments", "executor-overhead", "slow-broker"} & set(page_names())
+    for name in ("reader", "watch"):
+        assert f"benchmarks/{name}.md" in read_page(name)
+        assert f"kafkabal help {name}" not in run_cli("help", name, terminal=True, environ={"COLUMNS": "200"}).out
+
+
 def test_the_page_of_a_command_follows_its_help(run_cli: Callable[..., Any]) -> None:
     """Every listed topic can be shown, even if a command has the same name."""
     text = run_cli("help", "advise").out

@@ -220,7 +220,7 @@ def _anchors(page: Path) -> set[str]:
 
 def test_tests_that_are_named_exist() -> None:
     """Each case on the page of sweeps is followed by an existing test with that name."""
-    named = re.findall(r"`([\w/]+\.py)::(\w+)`", (ROOT / "docs" / "executor-sweeps.md").read_text())
+    named = re.findall(r"`([\w/]+\.py)::(\w+)`", (ROOT / "docs" / "benchmarks" / "executor.md").read_text())
     assert len(named) > 20
     # the table names files below tests/live
     files = [ROOT / path if path.startswith("tests/") else ROOT / "tests" / "live" / path for path, _ in named]
