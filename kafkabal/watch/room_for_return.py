@@ -30,10 +30,6 @@ def plan_repair(
 ) -> Plan:
     """Copy what is lost on offline log dirs and on brokers that are dead for good.
 
-    First without brokers that have an offline log dir: until it is replaced and the broker restarted, such a broker
-    takes back no partition that it lost there, which the cluster does not tell. What no other broker can take follows
-    with the next plan.
-
     Parameters
     ----------
     dead_for_good
@@ -47,14 +43,10 @@ def plan_repair(
         If no plan can be made.
     """
     options = replace(policy.scope(state), mode=Mode.REPAIR_ONLY)
-    may_return = _ids(state, ~state.brokers.is_live) - dead_for_good
-    damaged = has_offline_dir(state)
-    if damaged.any() and _ids(state, state.brokers.is_live & ~damaged) - options.exclude_brokers:
-        undamaged = replace(options, exclude_brokers=options.exclude_brokers | _ids(state, damaged))
-        elsewhere = _without(may_return, _repair(state, undamaged, dead_for_good, plans_of_day, policy))
-        if elsewhere.partitions:
-            return replace_field(elsewhere, warnings=(), unrepaired=())
-    return _without(may_return, _repair(state, options, dead_for_good, plans_of_day, policy))
+    repair = _repair(state, options, dead_for_good, plans_of_day, policy)
+    may_return = frozenset(state.brokers.id[~state.brokers.is_live].tolist()) - dead_for_good
+    kept = tuple(change for change in repair.partitions if not may_return.intersection(change.to_remove))
+    return replace_field(repair, partitions=kept)
 
 
 def _repair(
@@ -68,20 +60,14 @@ def _repair(
     limits = limits_of_resting(state, dead_for_good, plans_of_day, policy)
     if limits:
         limited = make_plan(state, replace(options, broker_limits=limits))
-        # copies and racks take precedence over balance
-        if limited.unrepaired == repair.unrepaired and _racks(limited, state) >= _racks(repair, state):
+        # copies and racks take precedence over balance, and so do brokers whose log dirs are all online
+        if (
+            limited.unrepaired == repair.unrepaired
+            and _racks(limited, state) >= _racks(repair, state)
+            and _copies_beside_offline_dirs(limited, state) <= _copies_beside_offline_dirs(repair, state)
+        ):
             return limited
     return repair
-
-
-def _ids(state: ClusterState, chosen: Bools) -> frozenset[int]:
-    return frozenset(state.brokers.id[chosen].tolist())
-
-
-def _without(may_return: frozenset[int], repair: Plan) -> Plan:
-    """The part of a repair that copies nothing that brokers may bring back."""
-    kept = tuple(change for change in repair.partitions if not may_return.intersection(change.to_remove))
-    return replace_field(repair, partitions=kept)
 
 
 def limits_of_resting(
@@ -121,3 +107,9 @@ def _racks(plan: Plan, state: ClusterState) -> int:
     """Total number of racks of the repaired partitions."""
     rack = dict(zip(state.brokers.id.tolist(), state.brokers.rack.tolist(), strict=True))
     return sum(len({rack[b] for b in change.replicas}) for change in plan.partitions)
+
+
+def _copies_beside_offline_dirs(plan: Plan, state: ClusterState) -> int:
+    """Number of copies to brokers with an offline log dir, which may refuse them."""
+    damaged = set(state.brokers.id[has_offline_dir(state)].tolist())
+    return sum(len(damaged.intersection(change.to_add)) for change in plan.partitions)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model import F64, I64, Bools
+from kafkabal.model import F64, I64, Bools, has_offline_dir
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.search.grouped_array_operations import is_first
 from kafkabal.planner.search.load_targets import Targets, make_targets, zones
@@ -34,21 +34,30 @@ _LEAST_AT_ONCE = 24
 def assign_unplaced(solution: Solution) -> I64:
     """Put every unplaced position onto a broker that the rules allow.
 
-    A replica that has to leave its broker goes to a broker that is crowded by its topic rather than nowhere.
+    A replica that has to leave its broker goes to a broker that is crowded by its topic rather than nowhere, and to a
+    broker with an offline log dir only if no other can take it: until the dir is replaced and the broker restarted,
+    such a broker takes back no partition that it lost there, which the cluster does not tell.
 
     Returns
     -------
     int64, shape (n,)
         Cells that no broker can take; they remain unplaced.
     """
-    left = _assign(solution)
-    urgent = solution.why.reshape(-1)[left] > MoveCause.TOPIC
-    if not urgent.any() or solution.topic_count is None:
-        return left
-    return _assign(solution, crowding=True)
+    damaged = has_offline_dir(solution.problem.state)
+    left = _assign(solution, avoided=damaged)
+    if _is_urgent(solution, left) and solution.topic_count is not None:
+        left = _assign(solution, avoided=damaged, crowding=True)
+    if _is_urgent(solution, left) and damaged.any():
+        left = _assign(solution, avoided=np.zeros_like(damaged), crowding=solution.topic_count is not None)
+    return left
 
 
-def _assign(solution: Solution, *, crowding: bool = False) -> I64:
+def _is_urgent(solution: Solution, cells: I64) -> bool:
+    """Whether one of the positions has to leave its broker or to be added."""
+    return bool((solution.why.reshape(-1)[cells] > MoveCause.TOPIC).any())
+
+
+def _assign(solution: Solution, *, avoided: Bools, crowding: bool = False) -> I64:
     problem = solution.problem
     p, k = np.nonzero(solution.is_position & (solution.placement < 0))
     if not p.size:
@@ -66,7 +75,7 @@ def _assign(solution: Solution, *, crowding: bool = False) -> I64:
     left: list[I64] = []
     while p.size:
         now, again = _first_of_each(p[:step])
-        placed, stuck = _assign_block(solution, p[now], k[now], targets, kept, crowding=crowding)
+        placed, stuck = _assign_block(solution, p[now], k[now], targets, kept, avoided=avoided, crowding=crowding)
         left.append(p[now][stuck] * solution.width + k[now][stuck])
         again = np.sort(np.concatenate((again, now[~(placed | stuck)])))
         p, k = np.concatenate((p[again], p[step:])), np.concatenate((k[again], k[step:]))
@@ -102,13 +111,14 @@ class _Kept:
 
 
 def _assign_block(
-    solution: Solution, p: I64, k: I64, targets: Targets, kept: _Kept, *, crowding: bool
+    solution: Solution, p: I64, k: I64, targets: Targets, kept: _Kept, *, avoided: Bools, crowding: bool
 ) -> tuple[Bools, Bools]:
     """Put each position onto its best broker, one after the other; returns which were put, and which never can be."""
     allowed = solution.may_go_anywhere(p, k)
+    urgent = solution.why[p, k] > MoveCause.TOPIC
     if crowding:
-        urgent = solution.why[p, k] > MoveCause.TOPIC
         allowed[urgent] = solution.may_go_anywhere(p[urgent], k[urgent], crowding=True)
+    allowed &= ~(urgent[:, None] & avoided)
     bytes_ = solution.problem.arriving_bytes[p]
     room = np.maximum(solution.room_bytes() - kept.bytes, 0)
     places = solution.problem.limit_replicas - solution.count - kept.count

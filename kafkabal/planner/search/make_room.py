@@ -166,8 +166,10 @@ class _Room:
         return np.asarray(fits & returns & (solution.placement[p, k] != home))
 
     def _fullness(self) -> F64:
+        """How full brokers are; those with an offline log dir come after all others (see ``assign_unplaced``)."""
         solution = self.solution
-        return np.asarray(solution.used / np.maximum(solution.problem.capacity, 1.0))
+        fullness = solution.used / np.maximum(solution.problem.capacity, 1.0)
+        return np.asarray(fullness + self.assignment.has_offline_dir * (1 + fullness.max()))
 
     # -- steps -------------------------------------------------------------------------------------------------
 

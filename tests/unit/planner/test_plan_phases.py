@@ -376,6 +376,47 @@ def _offline(rows: list[BrokerRow], broker: int) -> list[BrokerRow]:
 
 
 @pytest.mark.parametrize(
+    "options",
+    [
+        PlanOptions(mode=Mode.REPAIR_ONLY),
+        PlanOptions(tolerance=0.99),
+        PlanOptions(mode=Mode.REPAIR_ONLY, drain=frozenset({4})),
+    ],
+    ids=["repair", "balance", "drain"],
+)
+def test_a_broker_with_an_offline_log_dir_gets_only_what_no_other_can_take(options: PlanOptions) -> None:
+    """Until it is restarted it refuses what it lost there, which may be the very replicas that have to be placed."""
+    rows = _offline(brokers(4, dirs=2), 3)
+    if not options.drain:
+        rows[3] = msgspec.structs.replace(rows[3], state="dead", log_dirs=[])
+    lost = [topic("t", (1, 4), (2, 4), (1, 2, 4), size_bytes=10), topic("full", *[(1, 2)] * 5, size_bytes=10**9)]
+    state = cluster(rows, [t if options.drain else _dead_replicas(t, 4) for t in lost])
+    plan = make_plan(state, options)
+
+    assert {c.name.partition: set(c.replicas) for c in plan.partitions if c.topic == "t"} == {
+        0: {1, 2},
+        1: {1, 2},
+        2: {1, 2, 3},
+    }
+
+
+def _dead_replicas(row: TopicRow, dead: int) -> TopicRow:
+    """The same topic while a broker is dead."""
+    return msgspec.structs.replace(
+        row,
+        partitions=[
+            msgspec.structs.replace(
+                p,
+                isr=[b for b in p.isr if b != dead],
+                log_dirs=[None if b == dead else 1 for b in p.replicas],
+                sizes=[None if b == dead else 10 for b in p.replicas],
+            )
+            for p in row.partitions
+        ],
+    )
+
+
+@pytest.mark.parametrize(
     ("rows", "isr", "factor", "drain", "left"),
     [
         pytest.param(brokers(4), [1, 2], 2, frozenset(), {1, 2}, id="out of sync"),

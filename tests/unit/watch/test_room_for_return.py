@@ -63,15 +63,35 @@ def with_offline_dir(partitions: Sequence[tuple[int, ...]], damaged: Sequence[in
 
 
 def test_a_repair_uses_no_broker_with_an_offline_log_dir_unless_it_has_to() -> None:
-    """Such a broker refuses what it lost with that dir: it gets only what no other can take, in a later run."""
+    """Such a broker refuses what it lost with that dir: it gets only what no other can take."""
     state = with_offline_dir([(1, 4), (2, 4), (1, 2, 4)])
-    first = plan_repair(state, frozenset({4}), (), POLICY)
-    assert [(c.name.partition, set(c.replicas)) for c in first.partitions] == [(0, {1, 2}), (1, {1, 2})]
-
-    rest = plan_repair(apply_plan(state, first), frozenset({4}), (), POLICY)
-    assert [(c.name.partition, set(c.replicas)) for c in rest.partitions] == [(2, {1, 2, 3})]
+    repair = plan_repair(state, frozenset({4}), (), POLICY)
+    assert [(c.name.partition, set(c.replicas)) for c in repair.partitions] == [
+        (0, {1, 2}),
+        (1, {1, 2}),
+        (2, {1, 2, 3}),
+    ]
     everywhere = plan_repair(with_offline_dir([(1, 4)], damaged=(1, 2, 3)), frozenset({4}), (), POLICY)
     assert len(everywhere.partitions) == 1
+
+
+def test_no_room_is_kept_for_a_return_at_the_price_of_a_broker_with_an_offline_log_dir() -> None:
+    """A limit of what a broker should hold sends no copy to one that may refuse it."""
+    state = with_offline_dir([(1, 4), (1, 4), (1, 2), (1, 2)])
+    filled = Plan(
+        partitions=tuple(
+            PartitionChange(
+                topic="t",
+                partition=n,
+                previous=Placement(replicas=(1, 4), leader=1, log_dirs=("/d", "/d")),
+                replicas=(1, 2),
+                log_dirs=("/d", "/d"),
+            )
+            for n in (2, 3)
+        )
+    )
+    repair = plan_repair(state, frozenset({4}), [filled], POLICY)
+    assert [set(c.replicas) for c in repair.partitions] == [{1, 2}, {1, 2}]
 
 
 def _with_placement(state: ClusterState, dead: frozenset[int]) -> ClusterState:
