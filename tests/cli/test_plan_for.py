@@ -83,6 +83,21 @@ def test_a_forecast_from_a_short_history_is_marked(
     assert "too short" not in run_cli(*words, "1d").err
 
 
+def test_a_disk_that_is_full_before_the_time_of_the_plan_is_named(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Broker 1 writes 4 GB an hour and has 984 GB left: a plan for later than in ten days says so in one line."""
+    run_cli("inspect", "--record", "--snapshot", snapshot(tmp_path, 2))
+    now = snapshot(tmp_path, 4)
+    line = "forecast to be full within 12 d if nothing moves: log dir /d0 of broker 1 in 10 d 6 h"
+    words = ("rebalance", "plan", "--snapshot", now, "--score", "disk", "--plan-for")
+    shown = run_cli(*words, "12d", "-o", "json")
+    assert f"warning: {line}\n" in shown.err
+    assert line in json.loads(shown.out)["notes"]
+    assert "forecast to be full" not in run_cli(*words, "10d", "-o", "json").err
+    assert line in run_cli(*words, "12d", "--frontier").err
+    advice = run_cli("advise", "--snapshot", now, "--plan-for", "12d", "-o", "json")
+    assert line in json.loads(advice.out)["notes"]
+
+
 @pytest.mark.parametrize("time", ["0s", "x", ""])
 def test_a_wrong_time_is_refused(run_cli: Callable[..., Any], tmp_path: Path, time: str) -> None:
     """An invalid time ends with one line and exit 2."""

@@ -1,5 +1,6 @@
 """``kafkabal advise``: how many brokers suffice, and what would free a full disk; nothing is changed."""
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -7,6 +8,7 @@ import typer
 
 from kafkabal.cli.commands.inspect_history import (
     DEFAULT_OVER_S,
+    disks_full_before,
     measured_growth,
     no_history,
     read_at_s,
@@ -89,7 +91,7 @@ def advise(
     if not 0 < target <= 1 or not 0 < limit <= 1:
         raise UsageError(f"{'--limit' if 0 < target <= 1 else '--target'} must be above 0 and at most 100%")
     with cycle_collection_paused():
-        state, growth, retention, ages = _read(settings, after_s, context)
+        state, growth, retention, ages, full = _read(settings, after_s, context)
         # imported once the cluster has responded, since these are slow to import
         from kafkabal.advice import advise_brokers, advise_relief
         from kafkabal.reporting.advise_report import advise_report
@@ -116,13 +118,16 @@ def advise(
         cluster_options=flags,
         charts=charts,
     )
-    show_report(report, output, context)
+    show_report(replace(report, notes=(*full, *report.notes)), output, context)
 
 
 def _read(
     settings: Settings, after_s: float | None, context: CommandContext
-) -> "tuple[ClusterState, MeasuredGrowth | None, Retention, RecordAges | None]":
-    """The cluster now or, with ``after_s``, later; its current growth, its limits, and the age of its records."""
+) -> "tuple[ClusterState, MeasuredGrowth | None, Retention, RecordAges | None, tuple[str, ...]]":
+    """The cluster now or, with ``after_s``, later; its current growth, its limits, and the age of its records.
+
+    With ``after_s`` also a line that names the log dirs which are full by then.
+    """
     from kafkabal.clusters import ReadRequest
 
     with open_cluster(settings, context) as cluster:
@@ -136,14 +141,14 @@ def _read(
 
             live = state.brokers.id[state.brokers.is_live].tolist()
             retention = retention_of(state, read_defaults(cluster, tuple(live)))
-            return state, None, retention, _record_ages(cluster, state, retention, now_s)
+            return state, None, retention, _record_ages(cluster, state, retention, now_s), ()
         if after_s is None:
-            return state, growth, growth.retention, _record_ages(cluster, state, growth.retention, now_s)
+            return state, growth, growth.retention, _record_ages(cluster, state, growth.retention, now_s), ()
     from kafkabal.history import forecast_cluster
 
     warn_of_short_history(growth, after_s, context)
-    later = forecast_cluster(state, growth.partitions, growth.retention).state_at(after_s)
-    return later, growth, growth.retention, None
+    forecast = forecast_cluster(state, growth.partitions, growth.retention)
+    return forecast.state_at(after_s), growth, growth.retention, None, disks_full_before(forecast, after_s)
 
 
 def _record_ages(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kafkabal.clusters import Cluster
-    from kafkabal.history import MeasuredGrowth
+    from kafkabal.history import Forecast, MeasuredGrowth
     from kafkabal.model import ClusterState
 
 DEFAULT_OVER_S = 7 * 86400.0
@@ -192,6 +192,19 @@ def warn_of_short_history(growth: "MeasuredGrowth", after_s: float, context: Com
             f"a history of {measured} is too short for a forecast of {format_duration(after_s)}: "
             f"record for {format_duration(growth.history_needed_s(after_s))} or longer ('kafkabal inspect --record')"
         )
+
+
+def disks_full_before(forecast: "Forecast", after_s: float) -> tuple[str, ...]:
+    """One line that names the log dirs which will be full before the time that a plan is for, the first ones first."""
+    full_s, dirs, ids = forecast.full_after_s(), forecast.state.log_dirs, forecast.state.brokers.id
+    rows = sorted((float(full_s[d]), d) for d in range(len(dirs)) if full_s[d] < after_s)
+    if not rows:
+        return ()
+    named = [
+        f"log dir {dirs.path[d]} of broker {ids[dirs.broker[d]]} {f'in {format_duration(in_s)}' if in_s else 'now'}"
+        for in_s, d in rows
+    ]
+    return (f"forecast to be full within {format_duration(after_s)} if nothing moves: {first_of(named)}",)
 
 
 def record(state: "ClusterState", now_s: float, context: CommandContext) -> str:

@@ -111,15 +111,20 @@ def plan(
     measurements.check_scores(settings, context)
     # millions of rows and changes, none of them in a reference cycle
     with cycle_collection_paused():
-        present, later, gone = _state(settings, command_options, measurements, plan_for_s, context)
+        present, later, full, gone = _state(settings, command_options, measurements, plan_for_s, context)
+        from msgspec.structs import replace
+
         from kafkabal.plan import with_present_bytes  # after reading: planning needs numpy
         from kafkabal.planner import make_plan
 
         state, options = _supposed(what_if or [], later, plan_options(settings, command_options, gone))
         if frontier:
+            for warning in full:
+                context.warn(warning)
             _show_frontier(state, options, output, context)
         else:
             made = make_plan(state, options)
+            made = replace(made, warnings=(*made.warnings, *full))
             if plan_for_s is not None and not what_if:
                 made = with_present_bytes(made, present, {"plan_for_s": plan_for_s})
             _show_plan(made, plan_file, output, settings, context, all_rows=all_rows)
@@ -177,10 +182,11 @@ def _state(
     measurements: MeasurementOptions,
     plan_for_s: float | None,
     context: CommandContext,
-) -> "tuple[ClusterState, ClusterState, frozenset[int]]":
-    """The cluster now, the cluster to balance, and the brokers to drain or exclude that are no longer in it.
+) -> "tuple[ClusterState, ClusterState, tuple[str, ...], frozenset[int]]":
+    """The cluster now, the cluster to balance, a warning, and brokers to drain or exclude that are no longer in it.
 
-    With ``plan_for_s``, the cluster to balance is the one of that many seconds later.
+    With ``plan_for_s``, the cluster to balance is the one of that many seconds later, and the warning names the log
+    dirs that are full by then.
     """
     from kafkabal.cli.commands.rebalance.dead_broker_grace import gone_brokers
     from kafkabal.clusters import ReadRequest
@@ -190,14 +196,18 @@ def _state(
         request = ReadRequest(configs=is_forecast, offsets=is_forecast)
         read = read_cluster(cluster, settings, context, request).state
         present = measurements.completed(read, cluster, settings, context)
-        later = present if plan_for_s is None else _forecast(cluster, present, plan_for_s, context)
+        later, full = (present, ()) if plan_for_s is None else _forecast(cluster, present, plan_for_s, context)
         named = {*(command_options.drain or ()), *settings.exclude_brokers}
-        return present, later, gone_brokers(cluster, present, settings, context, named)
+        return present, later, full, gone_brokers(cluster, present, settings, context, named)
 
 
-def _forecast(cluster: "Cluster", present: "ClusterState", after_s: float, context: CommandContext) -> "ClusterState":
+def _forecast(
+    cluster: "Cluster", present: "ClusterState", after_s: float, context: CommandContext
+) -> "tuple[ClusterState, tuple[str, ...]]":
+    """The cluster at a later time, and a warning that names the log dirs which are full by then."""
     from kafkabal.cli.commands.inspect_history import (
         DEFAULT_OVER_S,
+        disks_full_before,
         measured_growth,
         no_history,
         read_at_s,
@@ -211,13 +221,14 @@ def _forecast(cluster: "Cluster", present: "ClusterState", after_s: float, conte
     if growth is None:
         raise no_history(present, DEFAULT_OVER_S, now_s, context)
     warn_of_short_history(growth, after_s, context)
-    later = forecast_cluster(present, growth.partitions, growth.retention).state_at(after_s)
+    forecast = forecast_cluster(present, growth.partitions, growth.retention)
+    later = forecast.state_at(after_s)
     grown = int(later.replicas.size_bytes.sum()) - int(present.replicas.size_bytes.sum())
     word = "grows by" if grown >= 0 else "shrinks by"
     context.say(
         f"in {format_duration(after_s)} the cluster {word} {format_bytes(abs(grown))}; the plan is for that size"
     )
-    return later
+    return later, disks_full_before(forecast, after_s)
 
 
 def _supposed(what_if: list[str], state: "ClusterState", options: "PlanOptions") -> "tuple[ClusterState, PlanOptions]":
