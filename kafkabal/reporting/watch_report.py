@@ -131,9 +131,17 @@ class WatchTextfile:
             ("out_of_sync_partitions", "Partitions with live replicas out of sync.", findings.out_of_sync),
             ("imbalanced_scores", "Scores outside the outer band.", len(findings.imbalanced)),
         ]
-        if summary.read_at_s is not None:
-            gauges.append(("last_success_timestamp_seconds", "When the cluster was last read.", summary.read_at_s))
         self._file.write(
-            ((f"kafkabal_watch_{name}", text, value) for name, text, value in gauges),
+            (*((f"kafkabal_watch_{name}", text, value) for name, text, value in gauges), _last_read(summary.read_at_s)),
             (health, responses, events, latest),
         )
+
+
+def write_never_read(file: TextfileWriter) -> None:
+    """Write a textfile of a watch that has not read its cluster yet."""
+    file.write([_last_read(None)])
+
+
+def _last_read(at_s: float | None) -> tuple[str, str, float]:
+    """0 for never: no alert could fire for a time that is missing."""
+    return "kafkabal_watch_last_success_timestamp_seconds", "When the cluster was last read; 0 for never.", at_s or 0.0

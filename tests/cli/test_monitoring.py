@@ -35,6 +35,10 @@ def test_thresholds_and_addresses_are_in_the_files(run_cli: Callable[..., Any], 
     assert f"{profiles} /etc/kafkabal/profiles.yaml\n" in done.err
     rules = {r["alert"]: r for r in yaml.safe_load((tmp_path / "m" / "alerts.yml").read_text())["groups"][0]["rules"]}
     assert rules["KafkaDiskNearlyFull"]["expr"].endswith("> 0.7")
+    # one of several clusters of which there never were metrics must not be hidden by the others
+    no_data = rules["KafkabalNoData"]["expr"]
+    assert no_data.count("absent(") == 2
+    assert all(f'{{cluster="{name}"}}' in no_data for name in ("prod", "staging"))
     assert "432000" in rules["KafkaBrokerFillsUp"]["expr"]
     scrape = yaml.safe_load((tmp_path / "m" / "prometheus.yml").read_text())["scrape_configs"][0]
     assert scrape["static_configs"][0]["targets"] == ["h1:9100", "h2:9100"]
@@ -118,6 +122,21 @@ def test_units_of_odd_profile_names_run_and_keep_apart(
     assert len(commands) == len({*written}) == 2 * len(names)
     ended = [run_cli(*command, "--broker-timeout", "1s") for command in commands if "--profile=-x" in command]
     assert [(done.code, "option without a value" in done.err) for done in ended] == [(1, False), (1, False)]
+
+
+def test_a_watch_that_cannot_reach_its_cluster_is_noticed(
+    run_cli: Callable[..., Any], profiles: Path, tmp_path: Path
+) -> None:
+    """Its textfile says that the cluster was never read; an earlier one keeps the time of its last reading."""
+    profiles.write_text("profiles:\n  prod: {bootstrap_servers: '127.0.0.1:1'}\n")
+    textfile = tmp_path / "watch.prom"
+    words = ("watch", "--profile", "prod", "--broker-timeout", "1s", "--textfile", str(textfile))
+    assert run_cli(*words).code == 1
+    assert 'kafkabal_watch_last_success_timestamp_seconds{cluster="prod"} 0.0\n' in textfile.read_text()
+
+    textfile.write_text("of an earlier watch\n")
+    assert run_cli(*words).code == 1
+    assert textfile.read_text() == "of an earlier watch\n"
 
 
 def test_a_profile_that_no_unit_can_be_named_by_is_refused(

@@ -25,7 +25,7 @@ def generated_files() -> Mapping[str, str]:
         "docs/exit-codes.md": markdown_pages.exit_codes(),
         "docs/policies.md": markdown_pages.policies(),
         "docs/scores.md": markdown_pages.scores(),
-        **{f"monitoring/{name}": text for name, text in monitoring_files(MonitoringSetup(profiles=["prod"])).items()},
+        **{f"monitoring/{name}": text for name, text in monitoring_files(MonitoringSetup()).items()},
         "kafkabal/cli/framework/environment_variables.txt": environment_variable_names.listed(found),
         **{f"docs/schemas/{name}": text for name, text in json_schemas.schemas().items()},
         **{f"man/{man_pages.file_name(page)}": man_pages.man_page(page, found) for page in found},

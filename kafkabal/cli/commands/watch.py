@@ -111,6 +111,7 @@ def _watch(settings: Settings, context: CommandContext, output: WatchOutput, opt
     from kafkabal.watch import WatchLock
 
     stop, is_aborted = StopSwitch(), False
+    _write_first_textfile(output, settings, context)
     with ExitStack() as at_end:
         cluster = at_end.enter_context(open_cluster(settings, context))
         # before signals only request a stop: brokers that hang must not hold up Ctrl-C while there is nothing to stop
@@ -132,6 +133,20 @@ def _watch(settings: Settings, context: CommandContext, output: WatchOutput, opt
     hint = "'kafkabal rebalance status' shows what is left; the next watch resumes it" if is_aborted else None
     message = "watch aborted" if is_aborted else "watch stopped"
     raise InterruptedRunError(message, terminated=stop.reason is StopReason.TERMINATE, hint=hint)
+
+
+def _write_first_textfile(output: WatchOutput, settings: Settings, context: CommandContext) -> None:
+    """Write a textfile before the cluster responds: a watch that never reads it must be noticed by its metrics.
+
+    The file of an earlier watch stays, with the time at which that one last read the cluster.
+    """
+    cluster = cluster_label(settings, context)
+    if output.textfile is None or not cluster or output.textfile.exists():
+        return
+    from kafkabal.reporting.textfile_writer import TextfileWriter
+    from kafkabal.reporting.watch_report import write_never_read
+
+    write_never_read(TextfileWriter(output.textfile, {"cluster": cluster}, context.wall_clock, context.warn))
 
 
 def _watch_alone(

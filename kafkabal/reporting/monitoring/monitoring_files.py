@@ -11,12 +11,14 @@ from typing import Final
 
 from jinja2 import Environment, StrictUndefined
 
+from kafkabal.config import DEFAULT_PROFILE
 from kafkabal.errors import UsageError
 from kafkabal.units import DAY_S, format_duration
 
 # the files contain Prometheus templates, which use {{ }} themselves
 _BEGIN: Final = "[["
 _END: Final = "]]"
+_EXAMPLE: Final = "prod"
 _SUFFIX: Final = ".j2"
 _UNIT_NAME: Final = re.compile(r"[A-Za-z0-9_.-]+")
 _FOLDER: Final = re.compile(r"(?:/+(?!\.{1,2}(?:/|$))[A-Za-z0-9_.+@-]+)+/*")
@@ -43,7 +45,8 @@ class Thresholds:
 class MonitoringSetup:
     """What to monitor, and where everything runs."""
 
-    profiles: Sequence[str]
+    profiles: Sequence[str] = ()
+    """Empty: rules for any cluster, and an example in the units."""
     thresholds: Thresholds = field(default_factory=Thresholds)
     webhook: str = "http://localhost:8080/alerts"
     """Receives alerts from Alertmanager."""
@@ -69,9 +72,14 @@ def monitoring_files(setup: MonitoringSetup) -> dict[str, str]:
     """
     _expect_unit_names(setup)
     environment = Environment(  # noqa: S701 - YAML and units, not HTML; every value is quoted below or checked
-        undefined=StrictUndefined, keep_trailing_newline=True, variable_start_string=_BEGIN, variable_end_string=_END
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        variable_start_string=_BEGIN,
+        variable_end_string=_END,
+        block_start_string="[%",
+        block_end_string="%]",
     )
-    thresholds = setup.thresholds
+    thresholds, units = setup.thresholds, setup.profiles or [_EXAMPLE]
     values = {
         "thresholds": {
             "full": f"{thresholds.full:g}",
@@ -83,8 +91,10 @@ def monitoring_files(setup: MonitoringSetup) -> dict[str, str]:
         "webhook": json.dumps(setup.webhook),
         "exporters": json.dumps(list(setup.exporters)),
         "alertmanagers": json.dumps(list(setup.alertmanagers)),
-        "timers": " ".join(f"kafkabal-metrics@{profile}.timer" for profile in setup.profiles),
-        "watches": " ".join(f"kafkabal-watch@{profile}.service" for profile in setup.profiles),
+        "timers": " ".join(f"kafkabal-metrics@{profile}.timer" for profile in units),
+        "watches": " ".join(f"kafkabal-watch@{profile}.service" for profile in units),
+        # the metrics of the default profile are labelled with the id of its cluster
+        "clusters": [f'{{cluster="{profile}"}}' for profile in setup.profiles if profile != DEFAULT_PROFILE],
         "textfiles": setup.textfiles.rstrip("/"),
     }
     files = {}

@@ -127,6 +127,19 @@ def _metrics_of_a_watch(tmp_path_factory: pytest.TempPathFactory) -> str:
     return text
 
 
+def test_a_watch_that_has_never_read_its_cluster_says_so(tmp_path: Path) -> None:
+    """The time of its last reading is 0, not missing: an alert on a missing time would stay silent."""
+    summary: Any = SimpleNamespace(
+        health={},
+        findings=SimpleNamespace(offline_dirs=(), out_of_sync=0, imbalanced=()),
+        read_at_s=None,
+        responses_s={},
+    )
+    WatchTextfile(_writer(tmp_path / "watch.prom")).on_event(summary)
+    text = (tmp_path / "watch.prom").read_text()
+    assert 'kafkabal_watch_last_success_timestamp_seconds{cluster="c"} 0.0\n' in text
+
+
 def test_a_run_outside_its_window_is_not_reported_as_stuck(tmp_path: Path) -> None:
     """The textfile says so at once, and no longer once the run moves or has ended."""
     path = tmp_path / "run.prom"
