@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import signal
 import sys
 import termios
@@ -17,6 +18,7 @@ import psutil
 import pyte
 import pytest
 
+from kafkabal.cli.framework.full_screen import FullScreen
 from kafkabal.errors import ExitCode
 from tests.cli.test_inspect import check_golden
 
@@ -152,6 +154,35 @@ def test_a_broker_that_dies_and_a_signal(terminal: Callable[..., Terminal], endi
 
     os.kill(top.child.pid, ending)
     assert top.end() == ExitCode.TERMINATED
+
+
+def test_ctrl_backslash_kills_it_and_restores_the_terminal(terminal: Callable[..., Terminal]) -> None:
+    """SIGQUIT still ends a program that hangs, but leaves no raw terminal without a cursor behind."""
+    top = terminal()
+    top.until("00:00:15  6 registered")
+    top.child.send("\x1c")
+    assert top.end() == -signal.SIGQUIT
+
+
+def test_an_error_while_drawing_restores_the_terminal() -> None:
+    """An exception leaves the screen, and the handlers of signals, as they were."""
+    outer, inner = pty.openpty()
+    modes, handlers = termios.tcgetattr(inner), [signal.getsignal(n) for n in (signal.SIGTSTP, signal.SIGQUIT)]
+    with os.fdopen(inner, "r+b", buffering=0) as raw:
+        stream: Any = raw
+
+        def fail_amid_drawing() -> None:
+            with FullScreen(stream, stream):
+                assert termios.tcgetattr(inner) != modes
+                raise RuntimeError
+
+        pytest.raises(RuntimeError, fail_amid_drawing)
+        assert termios.tcgetattr(inner) == modes
+        shown = ""
+        while not shown.endswith(LEAVES):
+            shown += os.read(outer, 1000).decode()
+    assert handlers == [signal.getsignal(n) for n in (signal.SIGTSTP, signal.SIGQUIT)]
+    os.close(outer)
 
 
 def test_without_a_terminal(run_cli: Callable[..., Any]) -> None:

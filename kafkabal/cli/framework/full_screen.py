@@ -27,6 +27,7 @@ class FullScreen:
     """The screen of a terminal; use it in a ``with`` block on the main thread.
 
     Ctrl-Z leaves the screen before the process is stopped, and draws it again when the process continues.
+    Ctrl-\\ leaves it before the process is killed.
 
     Parameters
     ----------
@@ -41,11 +42,13 @@ class FullScreen:
         self._screen = screen.fileno()
         self._modes: list[Any] | None = None
         self._before_stop: Any = None
+        self._before_quit: Any = None
         self._must_redraw = True
 
     def __enter__(self) -> FullScreen:
         if self._keys is not None:
             self._modes = termios.tcgetattr(self._keys)
+        self._before_quit = signal.signal(signal.SIGQUIT, self._quit)
         self._before_stop = signal.signal(signal.SIGTSTP, self._suspend)
         self._enter()
         return self
@@ -55,6 +58,7 @@ class FullScreen:
     ) -> None:
         signal.signal(signal.SIGTSTP, self._before_stop)
         self._leave()
+        signal.signal(signal.SIGQUIT, self._before_quit)
 
     @property
     def must_redraw(self) -> bool:
@@ -107,6 +111,12 @@ class FullScreen:
         self._leave()
         os.kill(os.getpid(), signal.SIGSTOP)
         self._enter()
+
+    def _quit(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        # as without a handler: Ctrl-\ is for a program that hangs, and may leave a core dump
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+        self._leave()
+        os.kill(os.getpid(), signal.SIGQUIT)
 
     def _write(self, text: str) -> None:
         # bypass the stream's buffer, which a signal handler must not reenter while it interrupts a write
