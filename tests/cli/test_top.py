@@ -176,7 +176,8 @@ def test_an_error_while_drawing_restores_the_terminal() -> None:
                 assert termios.tcgetattr(inner) != modes
                 raise RuntimeError
 
-        pytest.raises(RuntimeError, fail_amid_drawing)
+        with pytest.raises(RuntimeError):
+            fail_amid_drawing()
         assert termios.tcgetattr(inner) == modes
         shown = ""
         while not shown.endswith(LEAVES):
