@@ -21,6 +21,7 @@ from .observe.cluster_load import Moves as Moves
 from .observe.cluster_load import measure_load as measure_load
 from .observe.cluster_load import moves_of_plan as moves_of_plan
 from .observe.cluster_load import moves_of_run as moves_of_run
+from .observe.duration_estimate import dir_changes as dir_changes
 from .observe.observation import Stage as Stage
 from .reopen_preview import PreviewedMove as PreviewedMove
 from .reopen_preview import ReopenPreview as ReopenPreview

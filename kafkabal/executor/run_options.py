@@ -35,6 +35,8 @@ class Throttle(msgspec.Struct, frozen=True, kw_only=True):
     """Consumer groups that were already behind before the run: an automatic rate is not lowered for them."""
     log_dir_bytes_per_s: _Rate | None = None
     """Between log dirs, for each broker."""
+    is_log_dir_auto: bool = False
+    """Whether an automatic throttle adapts the rate between log dirs, too: it was not given."""
     override: bool = False
     """Replace lower rates that were set before, too."""
 

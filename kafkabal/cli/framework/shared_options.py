@@ -125,7 +125,7 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
         "Throttle per broker, to predict how long copies take.", "RATE", SAFETY_SECTION, setting="throttle"
     ),
     "log_dir_throttle": SettingOption(
-        "Throttle for moves between log dirs of one broker. [default: as --throttle at the start]",
+        "Throttle for moves between log dirs of one broker. [default: as --throttle]",
         "RATE",
         SAFETY_SECTION,
     ),

@@ -76,6 +76,7 @@ class ThrottleChange(msgspec.Struct, frozen=True, kw_only=True):
             bytes_per_s=FIRST_LEAST_BYTES_PER_S if self.is_auto and rate is None else rate,
             is_auto=throttle.is_auto if self._is_of_log_dirs_only else self.is_auto,
             log_dir_bytes_per_s=self.log_dir_bytes_per_s or throttle.log_dir_bytes_per_s,
+            is_log_dir_auto=throttle.is_log_dir_auto and self.log_dir_bytes_per_s is None,
         )
 
 

@@ -32,7 +32,7 @@ def initial_throttle(
     load
         The brokers' current load; None if it was not measured, so that ``auto`` begins low.
     log_dir_bytes_per_s
-        Between log dirs of a broker; the same rate if None.
+        Between log dirs of a broker; the same rate if None, adapted if that is.
     """
     is_auto = bytes_per_s == "auto"
     rate = _first_rate(load, moves) if bytes_per_s == "auto" else bytes_per_s
@@ -42,6 +42,7 @@ def initial_throttle(
         # groups that were behind before the run prove nothing about its impact on consumers
         behind=tuple(sorted(load.behind)) if load is not None and is_auto else (),
         log_dir_bytes_per_s=log_dir_bytes_per_s or rate,
+        is_log_dir_auto=is_auto and log_dir_bytes_per_s is None,
         override=override,
     )
 
@@ -66,6 +67,7 @@ def measured_throttle(
     if bytes_per_s is None:
         return Throttle()
     moves, cluster, load = moves_of_plan(changes), environment.cluster, None
-    if bytes_per_s == "auto" and Capability.OFFSETS in cluster.capabilities and any(moves.values()):
+    is_copying = any(c.to_add or c.log_dir_bytes for c in changes)
+    if bytes_per_s == "auto" and Capability.OFFSETS in cluster.capabilities and is_copying:
         load = measure_load(cluster, environment.clock, cluster.broker_ids(), environment.broker_timeout_s)
     return initial_throttle(bytes_per_s, moves, load)

@@ -134,7 +134,7 @@ class ApplyCommand:
             self.report_nothing(plan)
             return ExitCode.DONE
         moves = moves_of_plan(plan.partitions)
-        load = command.measured_load(moves)
+        load = command.measured_load(moves, within_brokers=bool(plan.log_dir_bytes))
         options = command.run_options(self.command_options, load, moves)
         self._check(plan, options, load)
         if begin.dry_run:

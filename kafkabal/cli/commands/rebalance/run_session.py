@@ -373,15 +373,21 @@ class RunSession:
             self.context.say("nothing changed")
         return is_confirmed
 
-    def measured_load(self, moves: Moves) -> ClusterLoad | None:
-        """Current load of the brokers; None if no throttle depends on it or the cluster cannot report it."""
+    def measured_load(self, moves: Moves, *, within_brokers: bool = False) -> ClusterLoad | None:
+        """Current load of the brokers; None if no throttle depends on it or the cluster cannot report it.
+
+        Parameters
+        ----------
+        within_brokers
+            Whether replicas are copied between log dirs.
+        """
         from kafkabal.clusters import Capability
         from kafkabal.executor import SAMPLE_S, measure_load
         from kafkabal.units import format_duration
 
         environment, settings = self.environment, self.settings
         is_live = not settings.snapshot and Capability.OFFSETS in environment.cluster.capabilities
-        if not is_live or settings.throttle not in (None, "auto") or not any(moves.values()):
+        if not is_live or settings.throttle not in (None, "auto") or not (within_brokers or any(moves.values())):
             return None  # a given rate needs no measurement
         self.context.say(f"measuring broker load for {format_duration(SAMPLE_S)}")
         brokers = environment.cluster.broker_ids()
@@ -418,14 +424,15 @@ class RunSession:
         self, command_options: RunCommandOptions, partitions: Sequence[RunPartition], goal: Goal
     ) -> RunOptions | None:
         """Options of this command if --throttle is given; None for those of the run, and its last rate."""
-        from kafkabal.executor import moves_of_run
+        from kafkabal.executor import dir_changes, moves_of_run
 
         if self.settings.origin("throttle") != "--throttle":
             return None
         if self.settings.throttle != "auto":
             return self.run_options(command_options)
         moves = moves_of_run(partitions, goal)
-        return self.run_options(command_options, self.measured_load(moves), moves)
+        load = self.measured_load(moves, within_brokers=any(map(dir_changes, partitions)))
+        return self.run_options(command_options, load, moves)
 
     def _show(self, result: RunResult, *, only_restores: bool, left_throttles: Sequence[str]) -> None:
         from kafkabal.cli.commands.rebalance.run_command_options import RunFormat

@@ -34,6 +34,7 @@ from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.run_request import ThrottleChange, request_cancel, request_pause, request_throttle
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome
+from kafkabal.executor.throttle.initial_throttle import initial_throttle
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.kafka_configs import FOLLOWER_REPLICAS
 from kafkabal.model.topic_partition import TopicPartition
@@ -805,6 +806,9 @@ def test_requests_to_an_automatic_or_missing_throttle() -> None:
     automatic = Throttle(bytes_per_s=5, is_auto=True)
     assert ThrottleChange(bytes_per_s=7).applied_to(automatic) == Throttle(bytes_per_s=7)
     assert ThrottleChange(log_dir_bytes_per_s=8).applied_to(automatic).is_auto
+    both = Throttle(bytes_per_s=5, is_auto=True, log_dir_bytes_per_s=5, is_log_dir_auto=True)
+    assert ThrottleChange(is_auto=True).applied_to(both) == both
+    assert not ThrottleChange(log_dir_bytes_per_s=8).applied_to(both).is_log_dir_auto
     assert ThrottleChange(is_auto=True).applied_to(Throttle()) == Throttle(bytes_per_s=10_000_000, is_auto=True)
 
 
@@ -900,6 +904,21 @@ def test_auto_rate_rises_and_falls(scene: Any) -> None:
     assert result.outcome is RunOutcome.COMPLETE
     assert rates[0] > 10_000_000
     assert any(b < a for a, b in itertools.pairwise(rates))
+
+
+def test_an_automatic_rate_between_log_dirs_rises(scene: Any) -> None:
+    """Also if nothing is copied between brokers: 20 GB at the first 10 MB/s would take half an hour."""
+    _enlarge(scene, "b", 20e9)
+    shifted = tuple(c for c in scene.plan.partitions if not c.to_add and not c.to_remove and "/d1" in c.log_dirs)
+    scene.plan = msgspec.structs.replace(scene.plan, partitions=shifted)
+    throttle = initial_throttle("auto", {}, None)
+    result = _run(scene, throttle=throttle)
+    rates = [e.log_dir_bytes_per_s for e in scene.recorder.of(ThrottleChanged)]
+    assert result.outcome is RunOutcome.COMPLETE
+    assert rates == sorted(rates)
+    assert rates[-1] > 50_000_000
+    assert result.elapsed_s < 1000
+    scene.assert_as_planned()
 
 
 def test_progress_adds_up(scene: Any) -> None:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import UnreachableError
@@ -186,6 +187,51 @@ def test_the_next_rate(run_with: Any, impact: Any, expected: list[Any]) -> None:
     assert run.reported() == expected
     assert [t.bytes_per_s for t, _ in run.throttling.changes] == [rate for rate, _, _ in expected]
     assert all(t.is_auto and t.behind == ("g",) and asked is None for t, asked in run.throttling.changes)
+
+
+def _shift(number: int, *on: int) -> PartitionTask:
+    """A partition that is copied to other log dirs of its brokers."""
+    return _task(number, 1, 4, stage=Stage.COPYING, arriving=(), current=(4, 2), misplaced=dict.fromkeys(on, "/d1"))
+
+
+@pytest.mark.parametrize(
+    ("impact", "expected"),
+    [
+        (_USED, [(10 * MB, "no impact on producers or consumers", 6_250_000)]),
+        (StepImpact(fell_out=1), [(10 * MB, "1 replica fell out of sync", 2_500_000)]),
+        (StepImpact(incoming_bytes_per_s=4e6), [(10 * MB, "producers write more", 6_000_000)]),
+        (StepImpact(used_fraction=0.1), []),
+    ],
+)
+def test_the_rate_between_log_dirs_alone(run_with: Any, impact: Any, expected: list[Any]) -> None:
+    """It is adapted like the one between brokers, by the brokers that copy and what is written to their replicas."""
+    run = run_with(replace(_AUTO, is_log_dir_auto=True))
+    run.autos[0].impact = impact
+    tasks = [_shift(0, 2), _shift(1, 2, 4)]
+    run.changes.adapt(_progress(9e6), tasks, tasks)
+    assert run.autos[0].asked == [({0: (2,), 1: (2, 4)}, {2, 4}, 9e6 / (2 * 5 * MB))]
+    assert run.reported() == expected
+
+
+def test_both_rates_at_once(run_with: Any) -> None:
+    """What all copies use together counts against both rates, and both are changed by the same observation."""
+    run = run_with(replace(_AUTO, is_log_dir_auto=True))
+    run.autos[0].impact = _USED
+    tasks = [_task(0, 1, 4), _shift(1, 2)]
+    run.changes.adapt(_progress(9e6), tasks, tasks)
+    assert run.autos[0].asked[0][1:] == ({1, 2}, 9e6 / (15 * MB))
+    assert run.reported() == [(12_500_000, "no impact on producers or consumers", 6_250_000)]
+
+
+def test_a_given_rate_between_log_dirs_stays(run_with: Any) -> None:
+    """Whether only such copies are in flight or others, too."""
+    run = run_with(_AUTO)
+    run.autos[0].impact = _USED
+    run.changes.adapt(_progress(9e6), [_shift(0, 2)], [_shift(0, 2)])
+    assert run.autos[0].asked == []
+    tasks = [_task(0, 1, 4), _shift(1, 2)]
+    run.changes.adapt(_progress(9e6), tasks, tasks)
+    assert run.reported() == [(12_500_000, "no impact on producers or consumers", 5 * MB)]
 
 
 def test_when_nothing_is_observed(run_with: Any) -> None:

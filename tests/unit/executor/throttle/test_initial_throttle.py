@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as replace_field
 
 from kafkabal.clusters import Capability
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
@@ -53,8 +54,10 @@ def test_a_rate_that_is_given(load: ClusterLoad | None, log_dirs: int | None, ex
 )
 def test_an_automatic_rate(load: ClusterLoad | None, moves: Any, rate: int, behind: tuple[str, ...]) -> None:
     """It begins low where the load is unknown; groups that were behind before are kept, in order."""
-    expected = Throttle(bytes_per_s=rate, is_auto=True, behind=behind, log_dir_bytes_per_s=rate)
+    expected = Throttle(bytes_per_s=rate, is_auto=True, behind=behind, log_dir_bytes_per_s=rate, is_log_dir_auto=True)
     assert initial_throttle("auto", moves, load) == expected
+    given = initial_throttle("auto", moves, load, log_dir_bytes_per_s=3 * MB)
+    assert (given.log_dir_bytes_per_s, given.is_log_dir_auto) == (3 * MB, False)
 
 
 @pytest.mark.parametrize(
@@ -87,3 +90,12 @@ def test_the_load_is_measured_only_if_it_matters(
         assert throttle.bytes_per_s == pytest.approx(60 * MB, rel=0.01)
     else:
         assert throttle.bytes_per_s == (7 * MB if rate == 7 * MB else 10 * MB)
+
+
+def test_the_load_is_measured_before_copies_between_log_dirs(scene: Any) -> None:
+    """Their automatic rate is lowered for consumers, but not for groups that were behind before."""
+    changes = [replace_field(change("b-0", (1, 2), (1, 2), {2: "/d1"}), log_dir_bytes=1)]
+    began_s = scene.memory.kafka.clock.monotonic()
+    throttle = measured_throttle(scene.environment(), changes, "auto")
+    assert scene.memory.kafka.clock.monotonic() - began_s == SAMPLE_S
+    assert throttle.is_log_dir_auto
