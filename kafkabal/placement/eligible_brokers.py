@@ -77,16 +77,21 @@ class EligibleBrokers:
         return int(missing_racks(self.rack[chosen], required_racks(factor, self.n_racks)))
 
     def with_room(self, size_bytes: int) -> Bools:
-        """bool, shape (n_brokers,): accepts new replicas and has a log dir with enough room, or no known log dir."""
+        """bool, shape (n_brokers,): accepts new replicas and has a log dir with enough room, or no known log dir.
+
+        For a size of 0, with any room, if a broker has some: such a partition has an unknown size, or does not stay
+        empty.
+        """
         if self._known_room is None or self._known_room[0] != size_bytes:
             self._known_room = size_bytes, self._find_room(size_bytes)
         return self._known_room[1]
 
     def _find_room(self, size_bytes: int) -> Bools:
         dirs = self.state.log_dirs
-        fits = self._open & (self._room[dirs.volume] >= size_bytes)
+        fits = self._open & (self._room[dirs.volume] >= max(size_bytes, 1))
         has_dir = np.bincount(dirs.broker[fits], minlength=len(self.takes)) > 0
-        return np.asarray(self.takes & (has_dir | (np.diff(dirs.first) == 0)))
+        found = self.takes & (has_dir | (np.diff(dirs.first) == 0))
+        return self.takes if size_bytes == 0 and not found.any() else np.asarray(found)
 
     def put(self, broker: int, size_bytes: int) -> int:
         """Choose the log dir of a broker that keeps its dirs most balanced with a new replica; takes its room.
@@ -110,7 +115,7 @@ class EligibleBrokers:
 
     def _emptiest(self, rows: I64, size_bytes: int) -> int:
         fill = (self._bytes[rows] + size_bytes) / np.maximum(self._capacity[rows], 1.0)
-        is_short = self._room[self.state.log_dirs.volume[rows]] < size_bytes
+        is_short = self._room[self.state.log_dirs.volume[rows]] < max(size_bytes, 1)
         return int(rows[np.lexsort((rows, self._replicas[rows], fill, is_short))[0]])
 
     def release(self, row: int, size_bytes: int) -> None:

@@ -77,12 +77,15 @@ def _led_by_first(table: I32, position: I64) -> I32:
 
 
 def _candidates(request: PlacementRequest, sites: EligibleBrokers, chosen: list[int]) -> Bools:
-    """Brokers with room for the next replica, in the racks with the fewest replicas of the partition."""
+    """Brokers with room for the next replica, in the racks with the fewest replicas of the partition.
+
+    An empty one fits on full brokers, too, but goes there only if no other can take it.
+    """
     factor = request.replication_factor
     candidates = in_emptiest_racks(sites.with_room(request.partition_bytes), sites.rack, chosen)
-    # if a rack that is taken already is the emptiest, no other one has a broker with room
-    is_shared = (sites.rack[chosen] == sites.rack[candidates.argmax()]).any()
-    if not candidates.any() or (is_shared and sites.missing_racks(chosen, factor)):
+    if not request.partition_bytes and _falls_short(candidates, sites, chosen, factor):
+        candidates = in_emptiest_racks(sites.takes, sites.rack, chosen)
+    if _falls_short(candidates, sites, chosen, factor):
         elsewhere = " in another rack" if chosen and sites.missing_racks(chosen, factor) else ""
         raise LimitExceededError(
             f"topic {request.spec.name}: no broker{elsewhere} "
@@ -91,6 +94,13 @@ def _candidates(request: PlacementRequest, sites: EligibleBrokers, chosen: list[
             hint="add disks or brokers, or lower the expected partition size",
         )
     return candidates
+
+
+def _falls_short(candidates: Bools, sites: EligibleBrokers, chosen: list[int], factor: int) -> bool:
+    """Whether there is no candidate, or none in a rack that the partition still has to be in."""
+    # if a rack that is taken already is the emptiest, no other one has a broker with room
+    is_shared = (sites.rack[chosen] == sites.rack[candidates.argmax()]).any()
+    return not candidates.any() or bool(is_shared and sites.missing_racks(chosen, factor))
 
 
 def _least(board: RunningScores, partition: int, candidates: Bools, *, leads: bool) -> int:

@@ -130,7 +130,7 @@ def _by_rule(request: PlacementRequest, sites: EligibleBrokers, policy: Placemen
     brokers = place_by_layout(request, sites, policy)
     dirs = np.empty_like(brokers)
     for at, broker in np.ndenumerate(brokers):
-        if not sites.with_room(request.partition_bytes)[broker]:
+        if request.partition_bytes and not sites.with_room(request.partition_bytes)[broker]:
             raise LimitExceededError(
                 f"topic {request.spec.name}: broker {sites.state.brokers.id[broker]} has no room "
                 f"for a partition of {format_bytes(request.partition_bytes)}",

@@ -398,6 +398,29 @@ def test_a_rule_that_leads_to_a_full_broker_is_refused() -> None:
         place_topics(cluster_with_room(300, 0, 300), [spec("t", 3, 1, 100)], EVEN)
 
 
+@pytest.mark.parametrize("rooms", [(300, 0, 300), (300, -50, 300)])
+def test_a_full_broker_gets_no_replica_of_an_expected_size_of_zero(rooms: tuple[int, ...]) -> None:
+    """Nobody expects data of unknown size to stay empty: it goes where there is room, unless there is none."""
+    placed = place_topics(cluster_with_room(*rooms), [spec("t", 6, 2, 0)], SCORE)
+    assert {b for row in placed.topics[0].assignment for b in row} == {1, 3}
+    crowded = place_topics(cluster_with_room(300, 0, -50), [spec("t", 6, 2, 0)], SCORE)
+    assert all(1 in row for row in crowded.topics[0].assignment)
+    full = place_topics(cluster_with_room(0, 0, 0), [spec("t", 6, 2, 0)], SCORE)
+    assert Counter(b for row in full.topics[0].assignment for b in row) == {1: 3, 2: 3, 3: 6}
+
+
+def test_a_replica_of_an_expected_size_of_zero_goes_to_a_log_dir_with_room() -> None:
+    """Also if the logs of the other dir are smaller: what fills its volume are files of other programs."""
+    dirs = [
+        LogDirRow(path="/full", total_bytes=1000, usable_bytes=0),
+        LogDirRow(path="/free", total_bytes=1000, usable_bytes=500),
+    ]
+    held = TopicRow(topic="held", partitions=[replace(cluster_builders.partition(0, [1], 100), log_dirs=[1])])
+    state = cluster_builders.cluster([BrokerRow(broker=1, log_dirs=dirs)], [held])
+    placed = place_topics(state, [spec("t", 1, 1, 0)], SCORE)
+    assert placed.topics[0].log_dirs == (("/free",),)
+
+
 def test_the_expected_size_is_the_mean_of_the_cluster_unless_it_is_given() -> None:
     """It is what the state afterwards shows for the new replicas."""
     old = TopicRow(
