@@ -8,6 +8,7 @@ from kafkabal.planner.budgeted_part import instalment
 from kafkabal.planner.drain_leftovers import remains_of
 from kafkabal.planner.lower_bound import bound_bytes
 from kafkabal.planner.move_reasons import LoadsBefore, MoveReasons
+from kafkabal.planner.moves_without_room import stuck_partitions, without_stuck
 from kafkabal.planner.plan_listener import NO_LISTENER, PlanListener
 from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_short_of_bands import lasting_placement
@@ -43,6 +44,9 @@ def make_plan(state: ClusterState, options: PlanOptions | None = None, listener:
         full = candidate.solution
         candidate, after = instalment(start, candidate, listener)
         warnings = (*(f"even without a budget: {line}" for line in warnings), *left_over(full, candidate.solution))
+    if (stuck := stuck_partitions(candidate)).size:
+        candidate, after, warnings = without_stuck(start, candidate, stuck)
+        unrepaired = unrepaired_of(candidate.solution, candidate.unplaced)
     warnings += remains_of(problem, after)
     listener.step("bound")
     bound = _bound(start, candidate.solution)

@@ -41,7 +41,7 @@ def refuse_if_infeasible(solution: Solution, unplaced: I64) -> None:
     asked = drained | ((previous < 0) & (options.replication_factor is not None))
     if not asked.any():
         return
-    names = _names(solution, p[asked])
+    names = names_of(solution, p[asked])
     if drained.any():
         raise InfeasibleError(
             f"cannot drain {brokers_by_id(sorted(options.drain))}: no other broker can take {names}",
@@ -69,7 +69,7 @@ def refuse_endless_drain(solution: Solution) -> None:
         ids = ", ".join(map(str, sorted(problem.options.drain)))
         raise InfeasibleError(
             f"cannot drain broker {ids}: no broker can take the replicas on dead brokers or in offline log dirs of "
-            f"{_names(solution, rows)}",
+            f"{names_of(solution, rows)}",
             hint="Kafka completes no reassignment while a replica that stays is out of sync; "
             "bring those brokers or disks back, or add brokers",
         )
@@ -135,7 +135,7 @@ def unrepaired_of(solution: Solution, unplaced: I64) -> tuple[str, ...]:
     for rows, what in ((p[stuck & ~in_dir], "on dead brokers"), (p[stuck & in_dir], "in offline log dirs")):
         if rows.size:
             why = "" if problem.weighed.any() else ": no log dir is known to be online"
-            lines.append(f"no broker can take the replicas {what} of {_names(solution, rows)}{why}")
+            lines.append(f"no broker can take the replicas {what} of {names_of(solution, rows)}{why}")
     return (*lines, *_out_of_reach(solution))
 
 
@@ -144,7 +144,7 @@ def _out_of_reach(solution: Solution) -> Iterator[str]:
     state, options = solution.problem.state, solution.problem.options
     unreadable = ~has_readable_copy(state)
     if unreadable.any():
-        names = _names(solution, np.flatnonzero(unreadable))
+        names = names_of(solution, np.flatnonzero(unreadable))
         yield f"no in-sync replica of {names} is online: there is nothing to copy from"
     if not options.exclude_topics:
         return
@@ -153,7 +153,7 @@ def _out_of_reach(solution: Solution) -> Iterator[str]:
     excluded = ~chosen_topics(state, replace(options, topics=()))[state.partitions.topic]
     rows = np.flatnonzero(broken & excluded & ~unreadable)
     if rows.size:
-        names = _names(solution, rows)
+        names = names_of(solution, rows)
         yield f"--exclude-topics keeps the replicas on dead brokers or in offline log dirs of {names}"
 
 
@@ -162,7 +162,7 @@ def _narrow(solution: Solution) -> Iterator[str]:
     narrow = np.flatnonzero(solution.narrow())
     if narrow.size and mode.moves_replicas:
         broker = "empty broker" if mode is Mode.ONLY_TO_NEW else "broker"
-        yield f"no {broker} in another rack can take a replica of {_names(solution, narrow)}"
+        yield f"no {broker} in another rack can take a replica of {names_of(solution, narrow)}"
 
 
 def _bytes_outside(solution: Solution, *, name_below: bool) -> Iterator[str]:
@@ -333,7 +333,8 @@ def _crowded(solution: Solution) -> tuple[I64, F64]:
     return pairs, surplus[crowded][first]
 
 
-def _names(solution: Solution, partitions: I64) -> str:
+def names_of(solution: Solution, partitions: I64) -> str:
+    """The first few partitions by name, and the number of the others."""
     rows = np.unique(partitions)
     names = ", ".join(str(solution.problem.state.topic_partition(int(p))) for p in rows[:_LARGEST])
     more = len(rows) - _LARGEST

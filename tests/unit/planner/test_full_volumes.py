@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from kafkabal.model import ClusterState
 from kafkabal.model.cluster_rows import BrokerRow, TopicRow
 from kafkabal.plan import apply_plan
 from kafkabal.planner import PlanOptions, check_drain, make_plan
+from kafkabal.planner.moves_without_room import stuck_partitions
+from kafkabal.planner.plan_listener import NO_LISTENER
+from kafkabal.planner.problem import build_problem
+from kafkabal.planner.search.solution import Solution
+from kafkabal.planner.search_for_placement import finish
+from kafkabal.scoring import load_scores
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 
 
@@ -69,3 +76,36 @@ def test_an_exchange_fills_no_broker_beyond_its_limit() -> None:
     after = apply_plan(state, make_plan(state, PlanOptions()))
     held = np.bincount(after.replicas.broker, after.replicas.size_bytes, minlength=3)
     assert held[1] <= 9 * GB
+
+
+def _on_small_disks(*held: tuple[int, ...]) -> ClusterState:
+    """Disks of 100 GB, each with replicas of so many GB, and partitions numbered in that order."""
+    placed = [(broker, gb) for broker, sizes in enumerate(held, 1) for gb in sizes]
+    topics = [TopicRow(topic="t", partitions=[partition(n, [b], gb * GB) for n, (b, gb) in enumerate(placed)])]
+    rows = [
+        replace(row, log_dirs=[replace(row.log_dirs[0], usable_bytes=(100 - sum(sizes)) * GB)])
+        for row, sizes in zip(brokers(len(held), dir_bytes=100 * GB), held, strict=True)
+    ]
+    return cluster(rows, topics)
+
+
+def test_moves_that_wait_for_each_other_are_left_out_and_named() -> None:
+    """Each of two replicas fits only where the other one leaves: a run would give up both, again and again."""
+    plan = make_plan(_on_small_disks((45, 35), (40, 30)), PlanOptions(scores=load_scores(["disk"]), tolerance=0.02))
+    assert plan.partitions == ()
+    assert plan.warnings[0] == (
+        "partitions t-1, t-3 cannot move: each would need the space on a nearly full disk that another one frees"
+    )
+    assert any("broker 1 remains" in line for line in plan.warnings[1:])
+
+
+def test_what_fits_once_another_move_is_complete_is_planned() -> None:
+    """A chain onto an empty disk has a move that can start: nothing is left out; in a circle, all is."""
+    problem = build_problem(_on_small_disks((60,), (60, 20), ()), PlanOptions(tolerance=0.5))
+    solution = Solution(problem)
+    for p, target in ((1, 2), (0, 1)):
+        solution.move(np.array([p]), np.array([0]), np.array([target]))
+    candidate = finish(solution, np.empty(0, np.int64), NO_LISTENER)
+    assert stuck_partitions(candidate).tolist() == []
+    solution.move(np.array([1]), np.array([0]), np.array([0]))
+    assert stuck_partitions(finish(solution, np.empty(0, np.int64), NO_LISTENER)).tolist() == [0, 1]
