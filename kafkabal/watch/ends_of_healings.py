@@ -6,6 +6,8 @@ import math
 from datetime import datetime
 
 from kafkabal.executor import FoundRun, Goal, RunOutcome
+from kafkabal.model import ClusterState, TopicPartition
+from kafkabal.plan import partition_rows
 from kafkabal.watch.decide_healing import HealKind
 from kafkabal.watch.heal import HealResult
 from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger
@@ -32,7 +34,12 @@ def with_result(
     moved_bytes = None if result.may_have_moved_more else result.moved_bytes
     if entry is not None and not result.is_busy:
         ledger = ledger.with_end(
-            entry, at_s=at_s, moved_bytes=moved_bytes, succeeded=not has_failed, was_cancelled=is_cancelled
+            entry,
+            at_s=at_s,
+            moved_bytes=moved_bytes,
+            succeeded=not has_failed,
+            was_cancelled=is_cancelled,
+            is_complete=not (result.problem or result.was_stopped),
         )
     elif never_began(result):
         ledger = ledger.without_latest(result.plan_id)
@@ -74,6 +81,7 @@ def with_ends_of_runs(ledger: HealingLedger, latest: FoundRun | None, at_s: floa
             moved_bytes=None,
             succeeded=latest.state.outcome is RunOutcome.COMPLETE and not is_rolled_back,
             was_cancelled=latest.state.outcome is RunOutcome.STOPPED or is_rolled_back,
+            is_complete=latest.state.outcome is RunOutcome.COMPLETE and not is_rolled_back,
         ).with_demotion_by(entry)
     return ledger.without_demotion(ledger.usual_s.keys() - ledger.demoted.keys())
 
@@ -84,3 +92,30 @@ def rolled_back(ledger: HealingLedger, latest: FoundRun | None) -> HealingEntry 
         return None
     entry = ledger.entry_of(latest.record.plan_id)
     return entry if entry is not None and entry.succeeded else None
+
+
+def moved_back(ledger: HealingLedger, state: ClusterState, at_s: float) -> HealingEntry | None:
+    """The latest completed healing of the day of which most partitions are where they were before.
+
+    A watch moves nothing back within a day, but a run that has followed hides a rollback, and other tools leave no run.
+    What a later healing has moved on, such as a repair, does not count.
+    """
+    moved_later: set[TopicPartition] = set()
+    for entry in reversed(ledger.since(at_s)):
+        if entry.plan is None:
+            continue
+        before = {
+            change.name: frozenset(change.previous.replicas)
+            for change in entry.plan.partitions
+            if change.previous is not None and change.to_add and change.name not in moved_later
+        }
+        held = [_brokers_of(state, row) == before[name] for name, row in partition_rows(state, before)]
+        if entry.is_complete and entry.succeeded and sum(held) * 2 > len(held):
+            return entry
+        moved_later.update(change.name for change in entry.plan.partitions)
+    return None
+
+
+def _brokers_of(state: ClusterState, partition: int) -> frozenset[int]:
+    first, last = state.partitions.first[partition : partition + 2].tolist()
+    return frozenset(state.brokers.id[state.replicas.broker[first:last]].tolist())

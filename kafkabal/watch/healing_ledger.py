@@ -47,6 +47,8 @@ class HealingEntry(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it continues an earlier healing: the same action, planned again."""
     was_cancelled: bool = False
     """Whether an operator has cancelled its run."""
+    is_complete: bool = False
+    """Whether its run has done all of its plan."""
 
     @property
     def last_s(self) -> float:
@@ -155,7 +157,14 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         return next(entries, None)
 
     def with_end(
-        self, entry: HealingEntry, *, at_s: float, moved_bytes: int | None, succeeded: bool, was_cancelled: bool = False
+        self,
+        entry: HealingEntry,
+        *,
+        at_s: float,
+        moved_bytes: int | None,
+        succeeded: bool,
+        was_cancelled: bool = False,
+        is_complete: bool = False,
     ) -> HealingLedger:
         """With the end of an entry.
 
@@ -166,7 +175,12 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
         """
         moved = entry.moved_bytes if moved_bytes is None else moved_bytes
         ended = msgspec.structs.replace(
-            entry, ended_at_s=at_s, moved_bytes=moved, succeeded=succeeded, was_cancelled=was_cancelled
+            entry,
+            ended_at_s=at_s,
+            moved_bytes=moved,
+            succeeded=succeeded,
+            was_cancelled=was_cancelled,
+            is_complete=is_complete,
         )
         return msgspec.structs.replace(self, entries=tuple(ended if e is entry else e for e in self.entries))
 

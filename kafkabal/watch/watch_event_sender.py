@@ -133,8 +133,9 @@ class WatchEventSender:
                 self.report(EventKind.HEALING_FAILED, f"{failed}: not healed yet: {problem}")
 
     def rolled_back(self, kind: str, run_id: str) -> None:
-        """Report that an operator has rolled back a healing that had ended."""
-        message = f"{kind}: rolled back by 'kafkabal rebalance rollback', and tried again later"
+        """Report that an operator has rolled back a healing that had ended, with its run if that is known."""
+        how = "rolled back by 'kafkabal rebalance rollback'" if run_id else "its replicas were moved back since"
+        message = f"{kind}: {how}; tried again later"
         self.report(EventKind.HEALING_STOPPED, message, run_id=run_id)
 
     def failed(self, kind: HealKind, problem: str, run_id: str = "") -> None:

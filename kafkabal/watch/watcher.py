@@ -27,7 +27,7 @@ from kafkabal.plan import Plan
 from kafkabal.units import format_duration
 from kafkabal.watch.broker_health import BrokerHealth, HealthMonitor
 from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Situation, decide
-from kafkabal.watch.ends_of_healings import never_began, rolled_back, with_ends_of_runs, with_result
+from kafkabal.watch.ends_of_healings import moved_back, never_began, rolled_back, with_ends_of_runs, with_result
 from kafkabal.watch.finding_changes import changes_between
 from kafkabal.watch.heal import Healer, plan_of
 from kafkabal.watch.heal_policy import HealLevel
@@ -267,23 +267,25 @@ class Watcher:
             self._events.lock_lost(decision.healing)
         elif (what := self._healer.obstacle_to(decision.healing)) is not None:
             self._events.busy(decision.healing, what)
-        elif self._planned_in_vain != (decision.healing, self._state_at_s) and not self._notes_rollback(at_s):
+        elif self._planned_in_vain != (decision.healing, self._state_at_s) and not self._notes_rollback(state, at_s):
             self._heal(decision, decision.healing, state, at_s)
 
-    def _notes_rollback(self, at_s: float) -> bool:
-        """Record that an operator has rolled back the last healing; otherwise the same would begin again at once."""
+    def _notes_rollback(self, state: ClusterState, at_s: float) -> bool:
+        """Record that an operator has rolled back a healing; otherwise the same would begin again at once."""
         try:
             found = self._healer.latest_run()
         except KafkabalError:
             return False  # the healing finds out
         entry = rolled_back(self._kept.ledger, found)
-        if entry is None or found is None:
+        run_id = found.record.run_id if entry is not None and found is not None else ""
+        entry = entry or moved_back(self._kept.ledger, state, at_s)
+        if entry is None:
             return False
         self._kept.ledger = self._kept.ledger.with_end(
             entry, at_s=at_s, moved_bytes=None, succeeded=False, was_cancelled=True
         )
         self._kept.save()
-        self._events.rolled_back(entry.kind, found.record.run_id)
+        self._events.rolled_back(entry.kind, run_id)
         return True
 
     def _is_alone(self) -> bool:

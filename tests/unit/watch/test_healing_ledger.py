@@ -5,8 +5,14 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import pytest
+from msgspec.structs import replace
+
+from kafkabal.model import ClusterState
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
+from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from kafkabal.units import DAY_S
+from kafkabal.watch.ends_of_healings import moved_back
 from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger, ledger_path, read_ledger, write_ledger
 from kafkabal.watch.repeated_absences import BrokerPresence
 
@@ -139,3 +145,32 @@ def test_no_cluster_id_leads_out_of_the_folder(tmp_path: Path) -> None:
     assert ledger_path(tmp_path, "MkU3-x_y") == tmp_path / "watch" / "MkU3-x_y.json"
     assert ledger_path(tmp_path, "../../x").parent == tmp_path / "watch"
     assert ledger_path(tmp_path, "..").parent == tmp_path / "watch"
+
+
+def _moves(n_back: int) -> tuple[Plan, ClusterState]:
+    """A plan that moved three partitions from broker 2 to 3, and a cluster in which so many of them are back."""
+    change = PartitionChange(
+        topic="t",
+        partition=0,
+        previous=Placement(replicas=(1, 2), leader=1, log_dirs=("/d", "/d")),
+        replicas=(1, 3),
+        log_dirs=("any", "any"),
+    )
+    plan = Plan(partitions=tuple(replace(change, partition=n) for n in range(3)), options={})
+    return plan, cluster(brokers(3), [topic("t", *[(2, 1) if n < n_back else (1, 3) for n in range(3)])])
+
+
+@pytest.mark.parametrize(("n_back", "is_noted"), [(3, True), (2, True), (1, False)])
+def test_a_healing_most_of_which_is_back_was_moved_back(n_back: int, *, is_noted: bool) -> None:
+    """But not one that did not do all of its plan, what a later healing has moved, or what is a day ago."""
+    plan, state = _moves(n_back)
+    done = HealingEntry(
+        at_s=0.0, kind="rebalance", moved_bytes=9, succeeded=True, plan=plan, ended_at_s=1.0, is_complete=True
+    )
+    ledger = HealingLedger(entries=(done,))
+    assert (moved_back(ledger, state, 2.0) is done) is is_noted
+    assert moved_back(ledger, state, 2.0 + DAY_S) is None
+    for other in (replace(done, is_complete=False), replace(done, succeeded=False)):
+        assert moved_back(HealingLedger(entries=(other,)), state, 2.0) is None
+    repair = replace(done, kind="repair", at_s=2.0, is_complete=False)
+    assert moved_back(ledger.with_entry(repair), state, 3.0) is None

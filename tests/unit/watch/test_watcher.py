@@ -21,6 +21,7 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
+from kafkabal.planner import PlanOptions, make_plan
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from kafkabal.units import DAY_S
 from kafkabal.watch.decide_healing import Healing, HealKind
@@ -467,6 +468,26 @@ def test_what_an_operator_has_rolled_back_is_not_repeated_at_once(
 
     assert scene.held() == [8, 8, 8, 8]
     assert scene.kinds().count(EventKind.HEALING_STOPPED) == (not was_killed)
+
+
+def test_a_rollback_is_noticed_although_another_run_has_followed(make_scene: Callable[[], Scene]) -> None:
+    """The latest run hides it, but the replicas are back where they were."""
+    scene = make_scene()
+    rows = [*[(1, 2)] * 8, *[(2, 3)] * 4, *[(3, 1)] * 2, *[(4, 1)] * 2]
+    scene.memory = InMemoryCluster.of(cluster(brokers(4), [topic("t", *rows)]), scene.clock)
+    watcher, path = scene.watcher(level=HealLevel.ALL), scene.folder / "ledger.json"
+    scene.run_for(watcher, minutes=8)
+    assert scene.held() == [8, 8, 8, 8]
+    environment = RunEnvironment(cluster=scene.memory, state_dir=scene.folder / "runs", clock=scene.clock, host="h")
+    roll_back(environment)
+    own = make_plan(read_state(scene.memory, 10.0, lambda state: state), PlanOptions(max_moves=1))
+    assert sum(len(change.to_add) for change in own.partitions) == 1
+    apply(environment, own, RunOptions())
+    before = scene.held()
+    scene.run_for(watcher, minutes=12)
+    assert [e.was_cancelled for e in read_ledger(path).entries] == [True]
+    assert scene.held() == before
+    assert scene.kinds().count(EventKind.HEALING_STOPPED) == 1
 
 
 def test_response_times_are_those_of_the_latest_observation(make_scene: Callable[[], Scene]) -> None:
