@@ -27,8 +27,9 @@ def main() -> int:
     words = sys.argv[1:]
     if isinstance(sys.stdout, io.TextIOWrapper):  # None if the process was started without one
         sys.stdout.reconfigure(errors=ESCAPED)
+    from kafkabal.cli.framework.command_context import CommandContext
+
     if words[:2] == _CANDIDATES:
-        from kafkabal.cli.framework.command_context import CommandContext
         from kafkabal.cli.framework.completion.quick_candidates import quick_candidates
 
         context = CommandContext()
@@ -36,12 +37,13 @@ def main() -> int:
         if names is not None:
             context.show_result(names)
             return 0
+    from kafkabal.cli.framework.process_age import process_age_s
     from kafkabal.cli.framework.termination_signals import end_at_next_interrupt
     from kafkabal.cli.main import main as run
     from kafkabal.errors import ExitCode
 
     signal.signal(signal.SIGINT, on_interrupt)
-    code = run(words)
+    code = run(words, CommandContext(begun_ago_s=process_age_s))
     if code == ExitCode.INTERRUPTED:
         end_at_next_interrupt()
     return code

@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -292,6 +293,36 @@ def test_a_monitor_reports_a_broker_that_never_responds(run_cli: Callable[..., A
 
     assert (outcome.code, outcome.out) == (2, "KAFKABAL CRITICAL - no result within 1 s\n")
     assert run_cli("inspect", "--snapshot", str(SNAPSHOTS / "even.jsonl"), "-t", "1s").code == 2
+
+
+def test_the_timeout_of_a_monitor_counts_from_the_start_of_its_process(run_cli: Callable[..., Any]) -> None:
+    """What the start of Python took is not given once more: the monitoring server counts it, too."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        address = f"127.0.0.1:{mute.getsockname()[1]}"
+        began_s = time.monotonic()
+        outcome = run_cli("inspect", "-b", address, "--nagios", "-t", "60", begun_ago_s=lambda: 59.0)
+        late = run_cli("inspect", "-b", address, "--nagios", "-t", "60", begun_ago_s=lambda: 99.0)
+
+    assert (outcome.code, outcome.out) == (2, "KAFKABAL CRITICAL - no result within 60 s\n")
+    assert late.out == outcome.out
+    assert time.monotonic() - began_s < 20
+
+
+def test_the_age_of_a_process_includes_its_start() -> None:
+    """It is more than what a program can measure by itself, and known without /proc as well."""
+    code = (
+        "import time; time.sleep(0.5)\n"
+        "from pathlib import Path\n"
+        "from kafkabal.cli.framework import process_age\n"
+        "age_s = process_age.process_age_s()\n"
+        "process_age._STAT = Path('/nowhere')\n"
+        "print(age_s, process_age.process_age_s(), time.process_time())"
+    )
+    began_s = time.monotonic()
+    shown = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    age_s, without_proc_s, used_s = map(float, shown.split())
+    assert 0.5 <= age_s <= time.monotonic() - began_s + 0.02
+    assert 0 < without_proc_s <= used_s
 
 
 def test_a_time_limit_is_no_reason_to_try_another_broker() -> None:

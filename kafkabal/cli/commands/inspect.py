@@ -147,11 +147,13 @@ def inspect(
     )
     limit_s = _checked(options, output, checks, context)
     if clusters.one is None:
-        return _inspect_fleet(clusters, options.of_fleet(*fleet_only, limit_s), output, checks, context)
+        return _inspect_fleet(
+            clusters, options.of_fleet(*fleet_only, limit_s, context.begun_ago_s()), output, checks, context
+        )
     hint = "add --all-profiles, or repeat --profile"
     refuse_without("several clusters", ["--topics", "--cluster-timeout"], context, hint)
     measurements.check_scores(clusters.one, context)
-    with time_limit(limit_s):
+    with time_limit(limit_s, context.begun_ago_s()):
         return _inspect_one(clusters.one, options, output, checks, context)
 
 
@@ -177,7 +179,9 @@ class _InspectOptions:
         """Whether offsets and configs have to be read."""
         return self.save is not None or self.by is Grouping.TOPIC or self.history.is_wanted
 
-    def of_fleet(self, topics: tuple[str, ...], cluster_timeout_s: float | None, limit_s: float | None) -> FleetOptions:
+    def of_fleet(
+        self, topics: tuple[str, ...], cluster_timeout_s: float | None, limit_s: float | None, used_s: float
+    ) -> FleetOptions:
         """The same options for several clusters.
 
         Raises
@@ -197,7 +201,9 @@ class _InspectOptions:
             topics=topics,
             sample_s=self.sample_s,
             record=self.history.record,
-            limit_s=cluster_limit_s(cluster_timeout_s, self.sample_s, limit_s),
+            limit_s=cluster_limit_s(
+                cluster_timeout_s, self.sample_s, None if limit_s is None else max(limit_s - used_s, 0.0)
+            ),
         )
 
 

@@ -59,6 +59,8 @@ class CommandContext:
     """Seconds since the epoch."""
     monotonic: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
+    begun_ago_s: Callable[[], float] = float
+    """Seconds since the command was begun, as far as a timeout counts them: those of the process, if it is its own."""
     folders: Mapping[str, Path] = field(default_factory=dict)
     """Overrides of the folders by name: ``config``, ``cache``, ``state``."""
     quiet: bool = False
