@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import UsageError
 from kafkabal.input_files import exists
+from kafkabal.reader.log_counting import LoggedCounting
 from kafkabal.reader.manifest import Manifest, lanes_for, load_manifest, publish_manifest
 
 
@@ -18,8 +21,12 @@ def pin(
     readers: int = 1,
     count: bool | None = None,
     join: bool = True,
+    counting: Callable[[int, int], None] | None = None,
 ) -> Manifest:
-    """Pin the current content of a topic, for this many readers; see :func:`~kafkabal.reader.pin_offsets.pin_topic`."""
+    """Pin the current content of a topic, for this many readers; see :func:`~kafkabal.reader.pin_offsets.pin_topic`.
+
+    Without a ``counting`` of its own, whoever waits for a topic that has to be read as a whole finds that in the log.
+    """
     from kafkabal.clusters.kafka import KafkaCluster, RangeFetcher, ReplicaLocations
     from kafkabal.reader.pin_offsets import pin_topic
 
@@ -29,6 +36,7 @@ def pin(
             cluster,
             lambda topic_id: RangeFetcher(connection, topic, topic_id, located=located),
             topic,
+            counting=counting or LoggedCounting(topic, time.monotonic),
             lanes=lanes_for(readers),
             count=count,
             join=join,

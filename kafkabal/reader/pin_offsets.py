@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from queue import Empty, SimpleQueue
-from typing import Protocol, TypeVar
+from threading import Event, Lock
+from typing import Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -34,6 +35,8 @@ from kafkabal.reader.manifest import LANES, CountedBlock, FileBlock, Manifest, P
 from kafkabal.wording import counted_noun, first_of
 
 _T = TypeVar("_T")
+CountingListener: TypeAlias = "Callable[[int, int], None]"
+"""Called with the bytes read and their total while a whole topic is read to pin it; by one thread at a time."""
 _PROBE_BYTES = 2**20
 """Sixteen records of usual size, to estimate the mean from."""
 _COUNTED_AT_ONCE_BYTES = 4 * 2**20
@@ -112,6 +115,8 @@ class _Readers:
     """
 
     def __init__(self, fetcher: Callable[[], TopicFetcher]) -> None:
+        self.are_stopped = Event()
+        """Set at the end: a thread reads no further, even if the end is early, such as by Ctrl-C."""
         self._fetcher = fetcher
         self._idle: SimpleQueue[TopicFetcher] = SimpleQueue()
         self._pool = ThreadPoolExecutor(_THREADS)
@@ -120,6 +125,7 @@ class _Readers:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.are_stopped.set()
         self._pool.shutdown(cancel_futures=True)
         while not self._idle.empty():
             self._idle.get().close()
@@ -145,11 +151,58 @@ class _Readers:
             self._idle.put(reader)
 
 
+class _WholeReading:
+    """Reads partitions from end to end, and tells a listener how far that is.
+
+    Parameters
+    ----------
+    ranges, sizes
+        Offsets and bytes of each partition.
+    """
+
+    def __init__(
+        self,
+        readers: _Readers,
+        ranges: Mapping[int, tuple[int, int]],
+        sizes: Mapping[int, int],
+        listener: CountingListener,
+    ) -> None:
+        self.ranges = ranges
+        self.sizes = sizes
+        self._readers = readers
+        self._listener = listener
+        self._done_bytes = 0
+        self._total_bytes = sum(sizes[p] for p in ranges)
+        self._lock = Lock()
+
+    def each(self, job: Callable[[int, Iterator[LazyRecords]], _T]) -> Iterator[_T]:
+        """What a function makes of each partition and its records, which it gets a few MiB at a time."""
+        self._listener(0, self._total_bytes)
+        return self._readers.each(self.ranges, lambda reader, p: job(p, self._steps(reader, p)))
+
+    def _steps(self, reader: TopicFetcher, p: int) -> Iterator[LazyRecords]:
+        (begin, end), size_bytes = self.ranges[p], self.sizes[p]
+        step = max(1, (end - begin) * _COUNTED_AT_ONCE_BYTES // max(size_bytes, 1))
+        for at in range(begin, end, step):
+            if self._readers.are_stopped.is_set():
+                return
+            until = min(at + step, end)
+            yield reader.fetch(p, at, until, _COUNTED_AT_ONCE_BYTES).records
+            done = [size_bytes * (offset - begin) // (end - begin) for offset in (at, until)]
+            self._add(done[1] - done[0])
+
+    def _add(self, n_bytes: int) -> None:
+        with self._lock:
+            self._done_bytes += n_bytes
+            self._listener(self._done_bytes, self._total_bytes)
+
+
 def pin_topic(
     brokers: TopicReporter,
     fetcher: Callable[[str], TopicFetcher],
     topic: str,
     *,
+    counting: CountingListener = lambda *_: None,
     lanes: int = LANES,
     count: bool | None = None,
     join: bool = True,
@@ -160,6 +213,8 @@ def pin_topic(
     ----------
     fetcher
         Creates a fetcher for a topic id.
+    counting
+        Called while the whole topic is read, which takes as long as reading it for training.
     count
         Whether to read the topic once to find out which offsets hold records, and which hold pieces of files. None
         reads it if it is compacted, if the last offset of a partition holds no record (as after a transaction), or if a
@@ -186,9 +241,11 @@ def pin_topic(
         has_gaps = any(ends[-1:] != [end - 1] for (ends, _), (_, end) in zip(probe, filled.values(), strict=True))
         counts = count or (count is None and (_is_compacted(brokers, topic) or has_gaps))
         splits = join and count is not False and (count or any(has_pieces for _, has_pieces in probe))
-        files = _file_blocks(readers, topic, filled, sizes, lanes) if splits else None
-        dense = files is not None or not counts
-        partitions = _dense_ranges(filled, sizes, lanes) if dense else _counted_ranges(readers, filled, sizes, lanes)
+        files = _file_blocks(_WholeReading(readers, filled, sizes, counting), topic, lanes) if splits else None
+        if files is not None or not counts:
+            partitions = _dense_ranges(filled, sizes, lanes)
+        else:
+            partitions = _counted_ranges(_WholeReading(readers, filled, sizes, counting), lanes)
     manifest = Manifest(
         cluster_id=described.cluster_id,
         topic=topic,
@@ -213,18 +270,14 @@ def _dense_ranges(
     )
 
 
-def _counted_ranges(
-    readers: _Readers, ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int], lanes: int
-) -> tuple[PartitionRange, ...]:
-    each = readers.each(ranges, lambda reader, p: _read_offsets_and_sizes(reader, p, ranges[p], sizes[p]))
-    found = dict(zip(ranges, each, strict=True))
+def _counted_ranges(reading: _WholeReading, lanes: int) -> tuple[PartitionRange, ...]:
+    ranges = reading.ranges
+    found = dict(zip(ranges, reading.each(lambda _, steps: _offsets_and_sizes(steps)), strict=True))
     cuts = block_counts([len(f.offset) for f in found.values()], [int(f.size.sum()) for f in found.values()], lanes)
     return tuple(_counted_range(p, ranges[p], found[p], blocks) for p, blocks in zip(ranges, cuts, strict=True))
 
 
-def _file_blocks(
-    readers: _Readers, topic: str, ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int], lanes: int
-) -> tuple[FileBlock, ...] | None:
+def _file_blocks(reading: _WholeReading, topic: str, lanes: int) -> tuple[FileBlock, ...] | None:
     """Blocks of whole files; None if no file was split. Files with missing pieces are left out, with a warning.
 
     Raises
@@ -233,12 +286,11 @@ def _file_blocks(
         If no file is whole.
     """
 
-    def read_partition(reader: TopicFetcher, p: int) -> list[_Piece]:
-        steps = _read_in_steps(reader, p, ranges[p], sizes[p])
+    def pieces_of(p: int, steps: Iterator[LazyRecords]) -> list[_Piece]:
         return [_piece(topic, p, record) for records in steps for record in records]
 
     files: dict[FileKey, dict[int, _Piece]] = {}
-    for pieces in readers.each(ranges, read_partition):
+    for pieces in reading.each(pieces_of):
         for piece in pieces:
             files.setdefault(piece.file, {}).setdefault(piece.number, piece)
     if all(pieces[1].of == 1 for pieces in files.values() if 1 in pieces):
@@ -328,22 +380,12 @@ def _counted_range(p: int, offsets: tuple[int, int], found: _OffsetsAndSizes, bl
     )
 
 
-def _read_offsets_and_sizes(
-    reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: int
-) -> _OffsetsAndSizes:
+def _offsets_and_sizes(steps: Iterator[LazyRecords]) -> _OffsetsAndSizes:
     offset, size = [], []
-    for records in _read_in_steps(reader, p, offsets, size_bytes):
+    for records in steps:
         offset += [record[0] for record in records]
         size += [_record_bytes(record) for record in records]
     return _OffsetsAndSizes(np.array(offset, np.int64), np.array(size, np.int64))
-
-
-def _read_in_steps(reader: TopicFetcher, p: int, offsets: tuple[int, int], size_bytes: int) -> Iterator[LazyRecords]:
-    """Yield the records of a partition, a few MiB at a time."""
-    begin, end = offsets
-    step = max(1, (end - begin) * _COUNTED_AT_ONCE_BYTES // max(size_bytes, 1))
-    for at in range(begin, end, step):
-        yield reader.fetch(p, at, min(at + step, end), _COUNTED_AT_ONCE_BYTES).records
 
 
 def _partition_sizes(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kafkabal.cli.commands.read import _counting_if_needed, _reader_warnings, _warn_of_rack
+from kafkabal.cli.commands.read import _counting_if_needed, _counting_shown, _reader_warnings, _warn_of_rack
+from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.errors import DriftError
 from kafkabal.reader.block_loader import UncountedOffsetsError
 from kafkabal.reader.manifest import Manifest
@@ -149,3 +151,17 @@ def test_a_topic_that_changed_is_not_read_again() -> None:
 
     with pytest.raises(DriftError):
         _counting_if_needed(read_topic, SimpleNamespace())  # type: ignore[arg-type]
+
+
+def test_counting_a_topic_is_shown() -> None:
+    """Whoever waits for a topic that is read as a whole first learns of it at once, and how far it is at the end."""
+    stderr = StringIO()
+    context = CommandContext(stderr=stderr)
+    with _counting_shown("images", context):
+        pass
+    assert not stderr.getvalue()
+    with _counting_shown("images", context) as counting:
+        counting(0, 2**30)
+        assert stderr.getvalue() == "topic images: reading all of it once to count its records\n"
+        counting(2**30, 2**30)
+    assert stderr.getvalue().splitlines()[1:] == ["counting: 1.00 GiB of 1.00 GiB"]

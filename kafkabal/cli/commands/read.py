@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from kafkabal.config import ConnectionSettings
     from kafkabal.reader import Manifest, Measurement, RestoreResult, Sample
+    from kafkabal.reporting.transfer_progress import TransferProgress
     from kafkabal.reporting.transfer_textfile import TransferTextfile
 
 T = TypeVar("T")
@@ -195,7 +196,8 @@ def _measure(
         from kafkabal.reporting.read_report import measurement_report
 
         def measured_once(count: bool | None) -> "tuple[Manifest, Measurement]":
-            manifest = pin(topic, connection, readers=measuring.readers, join=False, count=count)
+            with _counting_shown(topic, context) as counting:
+                manifest = pin(topic, connection, readers=measuring.readers, join=False, count=count, counting=counting)
             seconds = options.seconds or _DEFAULT_S
             context.say(f"reading topic {topic} for {format_duration(seconds)} (readers: {measuring.readers})")
             return manifest, measure(
@@ -240,15 +242,17 @@ def _restore(
     connection = live_connection(settings, "read")
     with _interruptible("run the same command again to restore the missing files"):
         _topic_id(connection, topic)
-        from kafkabal.reader import FolderRestore, TopicReader
+        from kafkabal.reader import FolderRestore, TopicReader, pin
         from kafkabal.reporting.read_report import restore_report
 
         def restored_once(count: bool | None) -> "RestoreResult":
             with ExitStack() as opened:
                 # refuse a folder that cannot be written before the topic is read to pin it
                 restore = opened.enter_context(FolderRestore(folder))
+                with _counting_shown(topic, context) as counting:
+                    manifest = pin(topic, connection, join=False, count=count, counting=counting)
                 data = TopicReader(
-                    topic, connection=connection, tail="keep", rack=options.rack, join=False, count=count
+                    topic, connection=connection, tail="keep", rack=options.rack, join=False, manifest=manifest
                 )
                 bar = opened.enter_context(context.progress("restoring", data.manifest.size_bytes))
 
@@ -274,6 +278,22 @@ def _restore(
             restored.failures,
             hint="send them again with 'kafkabal produce'",
         )
+
+
+@contextmanager
+def _counting_shown(topic: str, context: CommandContext) -> "Iterator[Callable[[int, int], None]]":
+    """Show how far the reading of a whole topic is, if it has to be read as a whole to be pinned."""
+    with ExitStack() as opened:
+        bar: TransferProgress | None = None
+
+        def show(done_bytes: int, total_bytes: int) -> None:
+            nonlocal bar
+            if bar is None:
+                context.say(f"topic {topic}: reading all of it once to count its records")
+                bar = opened.enter_context(context.progress("counting", total_bytes))
+            bar.update(done_bytes)
+
+        yield show
 
 
 @contextmanager

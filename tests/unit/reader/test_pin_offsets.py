@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,10 @@ import pytest
 
 from kafkabal.clusters.cluster_protocol import PartitionStatus, ReplicaLog, ReplicaOn, TopicDescription
 from kafkabal.clusters.config_items import ConfigSource, ConfigValue
+from kafkabal.clusters.kafka.range_fetcher import FetchedRange
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.reader.log_counting import LoggedCounting
 from kafkabal.reader.manifest import Manifest, PartitionRange, lanes_for, load_manifest, publish_manifest
 from kafkabal.reader.pin_offsets import pin_topic
 from kafkabal.reader.reader_shard import ReaderShard
@@ -26,6 +29,7 @@ class MemoryBrokers:
         self._topic = topic
         self._cleanup = cleanup
         self._exists = exists
+        self.record_bytes = 10
 
     def describe_topic(self, topic: str, deadline_s: float) -> TopicDescription | None:
         """The topic, where it exists."""
@@ -42,9 +46,10 @@ class MemoryBrokers:
         return {TopicPartition("t", p): status for p in range(len(self._topic.counts))}
 
     def replica_logs(self, brokers: Collection[int], partitions: Collection[TopicPartition]) -> Any:
-        """Ten bytes a record."""
+        """Ten bytes a record, unless told otherwise."""
         logs = {
-            ReplicaOn("t", p, 1): ReplicaLog(log_dir="/d", size_bytes=10 * n) for p, n in enumerate(self._topic.counts)
+            ReplicaOn("t", p, 1): ReplicaLog(log_dir="/d", size_bytes=self.record_bytes * n)
+            for p, n in enumerate(self._topic.counts)
         }
         return logs, {}
 
@@ -79,6 +84,55 @@ def test_gaps_are_counted(cleanup: str, missing: set[tuple[int, int]]) -> None:
     assert not manifest.is_dense
     got = sorted(places(topic.sequence(ReaderShard(), manifest=manifest)))
     assert got == [(p, o) for p, n in enumerate(topic.counts) for o in range(n) if (p, o) not in missing]
+
+
+def test_whoever_waits_for_a_whole_topic_learns_how_far_it_is() -> None:
+    """A topic that is read to be pinned tells its listener the bytes read so far; a dense one is not read."""
+    told: list[tuple[int, int]] = []
+    topic = MemoryTopic([3000, 0, 70])
+    pin_topic(MemoryBrokers(topic), lambda _: topic, "t", counting=lambda *at: told.append(at))
+    assert told == []
+    sizes = MemoryBrokers(topic, "compact")
+    large = 2**20
+    sizes.record_bytes = large
+    pin_topic(sizes, lambda _: topic, "t", counting=lambda *at: told.append(at))
+    assert (told[0], told[-1]) == ((0, 3070 * large), (3070 * large, 3070 * large))
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert len(told) > 700
+
+
+def test_counting_ends_where_it_is_interrupted() -> None:
+    """Ctrl-C while a topic is counted ends after the request of each thread, not after its partition."""
+
+    class Interrupting(MemoryTopic):
+        """The first partition fails while the second is read."""
+
+        def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRange:
+            if partition == 0 and size_bytes == 4 * 2**20:
+                raise KeyboardInterrupt
+            time.sleep(0.001)
+            return super().fetch(partition, begin, end, size_bytes)
+
+    topic = Interrupting([100, 20_000])
+    brokers = MemoryBrokers(topic, "compact")
+    brokers.record_bytes = 2**20
+    with pytest.raises(KeyboardInterrupt):
+        pin_topic(brokers, lambda _: topic, "t", counting=lambda *_: None)
+    assert topic.fetched_records < 10_000
+
+
+def test_a_reader_that_counts_for_long_logs_how_far_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    """One warning every ten seconds names the topic and the bytes, visible without any set-up of logging."""
+    now = [0.0]
+    counting = LoggedCounting("images", lambda: now[0])
+    for second in range(26):
+        now[0] = second
+        counting(second * 10**9, 60 * 10**9)
+    what = "topic images: reading all of it to count its records"
+    assert [(r.levelname, r.getMessage()) for r in caplog.records] == [
+        ("WARNING", f"{what}: {done} of 55.9 GiB; a manifest file saves this next time")
+        for done in ("9.31 GiB", "18.6 GiB")
+    ]
 
 
 def test_unknown_and_empty_topics_are_named() -> None:
