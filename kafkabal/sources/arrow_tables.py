@@ -69,6 +69,8 @@ def _rows(what: str, opened: Any, file: IO[bytes], size_bytes: int, wanted: Want
             read_bytes = max(done_bytes, size_bytes * number // n_rows if n_rows else file.tell())
             yield Rows(texts, fields, places, read_bytes - done_bytes)
             done_bytes = read_bytes
+        if size_bytes > done_bytes:  # what comes after the last row, such as a footer
+            yield Rows([], [], (), size_bytes - done_bytes)
     except (ArrowException, OSError) as error:
         if is_read_error(error):
             raise

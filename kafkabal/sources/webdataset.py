@@ -2,7 +2,8 @@
 form one sample.
 
 See the WebDataset format specification. A sample is sent as one record: its value is one of its files, its label the
-text of its ``.cls`` file, and every other file a header named by its extension, so that nothing is lost.
+text of its ``.cls`` file, and every other file a header named by its extension, so that nothing is lost. Extensions
+mean the same in upper and lower case.
 """
 
 from __future__ import annotations
@@ -88,7 +89,8 @@ _DAMAGE: Final = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAErro
 
 
 def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
-    """Samples of an archive, plain or compressed; the fields of a row are its files by extension, and ``__key__``.
+    """Samples of an archive, plain or compressed; the fields of a row are its files by extension, and ``__key__``;
+    an extension in upper case is found by its lower case too.
 
     Raises
     ------
@@ -116,9 +118,9 @@ def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> I
         except BadRowError as error:
             fault = BadRowError(first + len(texts), error.message, error.hint)
             break
-        value_extension = wanted.value if wanted.value in sample else _value_of(sample)
+        value_extension = _value_of(sample, wanted.value)
         texts.append(sample[value_extension])
-        fields.append(sample)
+        fields.append({extension.lower(): data for extension, data in sample.items()} | sample)
         headers.append(_headers(sample, value_extension))
         held_bytes += sum(map(len, sample.values()))
         if held_bytes >= _BLOCK_BYTES:
@@ -223,17 +225,23 @@ def _position(file: IO[bytes]) -> int:
         return 0
 
 
-def _value_of(sample: Fields) -> str:
-    """The extension of the first file that does not describe the others."""
+def _value_of(sample: Fields, wanted: str | None) -> str:
+    """The wanted extension, else that of the first file that does not describe the others."""
     extensions = [extension for extension in sample if extension != SAMPLE_FIELD]
-    return next((each for each in extensions if each not in _DESCRIPTIONS), extensions[0])
+    if wanted in extensions:
+        return str(wanted)
+    named = (each for each in extensions if each.lower() == wanted)
+    values = (each for each in extensions if each.lower() not in _DESCRIPTIONS)
+    return next(named, None) or next(values, extensions[0])
 
 
 def _headers(sample: Fields, value_extension: str) -> Headers:
     headers: Headers = [(PATH_HEADER, f"{sample[SAMPLE_FIELD]}.{value_extension}".encode("utf-8", "surrogateescape"))]
     for extension, data in sample.items():
-        if extension == _LABEL_EXTENSION != value_extension:
+        if extension in (SAMPLE_FIELD, value_extension):
+            continue
+        if extension.lower() == _LABEL_EXTENSION:
             headers.append((LABEL_HEADER, data.strip()))
-        elif extension not in (SAMPLE_FIELD, value_extension):
+        else:
             headers.append((extension, data))
     return headers

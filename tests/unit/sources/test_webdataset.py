@@ -52,6 +52,16 @@ def test_files_of_one_name_are_one_record(tmp_path: Path) -> None:
     assert first.name == f"{path}, sample 1"
 
 
+def test_extensions_mean_the_same_in_upper_case(tmp_path: Path) -> None:
+    """A label in .CLS, a description in .Txt and an image in .JPG are those of .cls, .txt and .jpg; names stay."""
+    path = archive(tmp_path / "a.tar", [("1.CLS", b"7\n"), ("1.Txt", b"a cat"), ("1.JPG", b"JPEG")])
+    (found,) = read(RowSource(path))
+    assert (found.value, found.headers) == (b"JPEG", [("path", b"1.JPG"), ("label", b"7"), ("Txt", b"a cat")])
+    (found,) = read(RowSource(path, value_field="txt", key_field="cls"))
+    assert (found.value, found.headers) == (b"a cat", [("path", b"1.Txt"), ("label", b"7"), ("JPG", b"JPEG")])
+    assert found.key == b"7\n"
+
+
 def test_an_archive_without_any_sample_is_an_error(tmp_path: Path) -> None:
     """Files without an extension belong to no sample; if there are no others, nothing would be sent, without a word."""
     path = archive(tmp_path / "a.tar", [("README", b"x"), ("data/0001", b"y"), ("data/.hidden", b"z")])
