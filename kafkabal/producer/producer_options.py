@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from kafkabal.config import DEFAULT_POLICY, DEFAULT_REFRESH_S, DEFAULT_ROUTED_SCORES, LEAST_REFRESH_S, MOST_REFRESH_S
 from kafkabal.errors import UsageError
+from kafkabal.plain_functions import function_fault
 from kafkabal.producer.policy_for_librdkafka import client_policy
 from kafkabal.producer.slot_router import RoutingStatus
 from kafkabal.routing import Feedback, PolicyChoice, load_policy
@@ -135,8 +136,8 @@ def _flag(own: Mapping[str, Any], name: str) -> bool:
 
 def _callable(own: Mapping[str, Any], name: str) -> Callable[[RoutingStatus], object]:
     value = own.get(name, _ignore)
-    if not callable(value):
-        raise UsageError(f"{PREFIX}{name}: not callable: {value!r}")
+    if (fault := function_fault(value)) is not None:
+        raise UsageError(f"{PREFIX}{name}: {fault}: {value!r}")
     called: Callable[[RoutingStatus], object] = value
     return called
 

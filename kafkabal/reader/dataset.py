@@ -17,6 +17,7 @@ from typing import Any, Final
 from kafkabal.config import ConnectionSettings, named_connection
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.input_files import exists
+from kafkabal.plain_functions import function_fault
 from kafkabal.reader.block_loader_factory import BlockLoaderFactory
 from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
 from kafkabal.reader.choose_manifest import manifest_of
@@ -136,6 +137,8 @@ class TopicReader:
         if group == "":
             raise UsageError("group: must not be empty")  # librdkafka would abort the process
         _warn_of_other_ranks(world_size)
+        if on_metrics is not None and (fault := function_fault(on_metrics)) is not None:
+            raise UsageError(f"on_metrics: {fault}")
         chosen = _balance(balance, manifest)
         seed = None if shuffle_seed is None else whole_number("shuffle_seed", shuffle_seed, least=-LARGEST_NUMBER)
         connection = connection or named_connection(profile, bootstrap_servers, command_config)

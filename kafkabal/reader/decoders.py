@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from kafkabal.errors import MissingCapabilityError, OperationError, UsageError, described, import_hint
+from kafkabal.plain_functions import function_fault
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.sample import Sample
 
@@ -75,12 +76,17 @@ def load_decoder(name: str | Decoder | None) -> Decoder | None:
     Raises
     ------
     UsageError
-        If it is unknown, or not a function.
+        If it is unknown, or not a function that returns what it makes.
     """
-    if name is None or (not isinstance(name, str) and callable(name)):
-        return name
+    if name is None:
+        return None
     if not isinstance(name, str):
-        raise UsageError(f"decode: neither a name nor a function: {name!r}")
+        given: Any = name
+        if not callable(given):
+            raise UsageError(f"decode: neither a name nor a function: {given!r}")
+        if (fault := function_fault(given)) is not None:
+            raise UsageError(f"decode: {fault}")
+        return name
     if name in DECODERS:
         return DECODERS[name]
     module, colon, function = name.partition(":")
@@ -92,8 +98,8 @@ def load_decoder(name: str | Decoder | None) -> Decoder | None:
         found = getattr(import_module(module), function)
     except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and the user has to fix that
         raise UsageError(f"cannot load decoder {name}: {described(error)}", hint=import_hint(error)) from error
-    if not callable(found):
-        raise UsageError(f"cannot load decoder {name}: not a function")
+    if (fault := function_fault(found)) is not None:
+        raise UsageError(f"cannot load decoder {name}: {fault}")
     decoder: Decoder = found
     return decoder
 

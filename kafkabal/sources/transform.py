@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any, TypeAlias
 
 from kafkabal.errors import InputFileError, UsageError, described, import_hint
+from kafkabal.plain_functions import function_fault
 from kafkabal.sources.record_headers import CHECKSUM_HEADER, header_bytes, is_utf8
 from kafkabal.sources.source_protocol import Block, Headers
 
@@ -39,8 +40,8 @@ def load_transform(name: str) -> Transform:
         found = getattr(import_module(module), function)
     except (Exception, SystemExit) as error:  # a plug-in may fail in any way, and the user has to fix that
         raise UsageError(f"cannot load transform {name!r}: {described(error)}", hint=import_hint(error)) from error
-    if not callable(found):
-        raise UsageError(f"cannot load transform {name!r}: not a function")
+    if (fault := function_fault(found)) is not None:
+        raise UsageError(f"cannot load transform {name!r}: {fault}")
     return Transform(name, found)
 
 

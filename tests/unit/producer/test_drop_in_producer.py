@@ -677,7 +677,7 @@ def test_a_failing_callback_stops_no_delivery(brokers: MockCluster) -> None:
         ({"kafkabal.refresh.ms": "soon"}, "kafkabal.refresh.ms: not a number: 'soon'"),
         ({"kafkabal.any.key.order": "perhaps"}, "kafkabal.any.key.order: expected true or false"),
         ({"kafkabal.scores": "prometheus"}, "kafkabal.scores: 'prometheus' needs a Prometheus server"),
-        ({"kafkabal.metrics_cb": 3}, "kafkabal.metrics_cb: not callable: 3"),
+        ({"kafkabal.metrics_cb": 3}, "kafkabal.metrics_cb: not a function: 3"),
         (
             {"kafkabal.policy": "c3", "delivery.report.only.error": True},
             "delivery.report.only.error: policy 'c3' learns from all delivery reports",

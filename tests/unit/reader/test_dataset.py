@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import copy
 import io
@@ -383,6 +384,9 @@ def test_states_of_other_data_are_refused(read: Any) -> None:
         ({"decode": 3}, "decode: neither a name nor a function: 3"),
         ({"decode": "os:nothing"}, "cannot load decoder"),
         ({"decode": ":nothing"}, "cannot load decoder"),
+        ({"decode": "asyncio:sleep"}, "cannot load decoder asyncio:sleep: an async function"),
+        ({"decode": ast.walk}, "decode: a generator function"),
+        ({"on_metrics": asyncio.sleep}, "on_metrics: an async function"),
         ({"epochs": 0}, "epochs"),
         ({"world_size": 2, "manifest": None}, "needs a manifest"),
         ({"manifest": {"topic": "t"}}, "manifest: neither a manifest nor a file: {'topic': 't'}"),

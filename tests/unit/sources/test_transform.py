@@ -91,9 +91,9 @@ def test_a_transform_that_raises_is_one_line(tmp_path: Path) -> None:
         records_of(source, part)
 
 
-@pytest.mark.parametrize("name", ["nothing", "no_such_module:f", "os:nothing", "os:sep"])
+@pytest.mark.parametrize("name", ["nothing", "no_such_module:f", "os:nothing", "os:sep", "ast:walk", "asyncio:sleep"])
 def test_unloadable_transforms_are_refused(name: str) -> None:
-    """A misspelt name is reported before anything is sent."""
+    """A misspelt name, a generator and an async function are reported before anything is sent."""
     with pytest.raises(UsageError, match="transform"):
         load_transform(name)
 
