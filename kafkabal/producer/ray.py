@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafkabal.chunks import chunked
 from kafkabal.clusters.kafka import KafkaCluster
@@ -34,6 +34,10 @@ if TYPE_CHECKING:  # an optional extra, which may not be installed
 _SEED_BITS = 32
 _AT_ONCE = 1000
 """Records handed over per call: a call costs some microseconds, which they share."""
+_LEAST_TASK_BYTES: Final = 64 << 20
+_LEAST_TASK_ROWS: Final = 1000
+"""A write task starts a producer, which takes 0.6 s: as long as sending some 64 MiB. Versions of Ray before 2.60 count
+rows only, and 1,000 of them are at most 1 GB."""
 _COLUMNS = ("value", "key", "headers")
 _Record: TypeAlias = "tuple[bytes | None, bytes | None, Headers]"
 
@@ -91,8 +95,14 @@ def write_topic(
     with KafkaCluster(connection) as cluster:
         facts = topic_facts(cluster, topic)
 
+    counts_bytes = hasattr(Datasink, "min_bytes_per_write")
+
     class TopicDatasink(Datasink):  # type: ignore[misc] # untyped where Ray is not installed
         """The topic."""
+
+        # Ray bundles small blocks up to this, and refuses a sink that sets both
+        min_bytes_per_write = _LEAST_TASK_BYTES if counts_bytes else None
+        min_rows_per_write = None if counts_bytes else _LEAST_TASK_ROWS
 
         def write(self, blocks: Iterable[Any], ctx: Any) -> int:  # noqa: ARG002 - of Ray's protocol
             seed = random.getrandbits(_SEED_BITS)

@@ -19,24 +19,32 @@ from kafkabal.routing.registry import load_policy
 from tests.unit.producer.conftest import TOPIC, MockCluster
 
 
-def _write(schema: Any, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Write a data set of this schema; returns how many sinks it was given."""
+def _write(schema: Any, monkeypatch: pytest.MonkeyPatch, base: type = object) -> list[Any]:
+    """Write a data set of this schema; returns the sinks it was given."""
     for name in ("ray", "ray.data"):  # an extra that is not installed here
         monkeypatch.setitem(sys.modules, name, ModuleType(name))
-    monkeypatch.setattr(sys.modules["ray.data"], "Datasink", object, raising=False)
+    monkeypatch.setattr(sys.modules["ray.data"], "Datasink", base, raising=False)
     monkeypatch.setattr(ray, "KafkaCluster", lambda _: nullcontext())
     monkeypatch.setattr(ray, "topic_facts", lambda _, topic: topic)
     sinks: list[Any] = []
     dataset: Any = SimpleNamespace(schema=lambda: schema, write_datasink=lambda sink, concurrency: sinks.append(sink))
     ray.write_topic(dataset, "t", bootstrap_servers="nowhere:9092")
-    return len(sinks)
+    return sinks
 
 
 def test_a_data_set_without_rows_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has no schema, and so no column that could be missing; one with other columns is refused."""
-    assert _write(None, monkeypatch) == 1
+    assert len(_write(None, monkeypatch)) == 1
     with pytest.raises(UsageError, match="lacks column value"):
         _write(SimpleNamespace(names=["image"]), monkeypatch)
+
+
+def test_small_blocks_share_a_write_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray is told to bundle them: by bytes if it can count those, else by rows; it refuses a sink that sets both."""
+    by_rows = type("Datasink", (), {"min_rows_per_write": None})
+    by_bytes = type("Datasink", (), {"min_rows_per_write": None, "min_bytes_per_write": None})
+    sinks = [_write(None, monkeypatch, base)[0] for base in (by_rows, by_bytes)]
+    assert [(sink.min_rows_per_write, sink.min_bytes_per_write) for sink in sinks] == [(1000, None), (None, 64 << 20)]
 
 
 def _records(table: pa.Table, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
