@@ -900,7 +900,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l workload -r -
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l records -r -f -d 'Number of records to write; at least 1.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l bytes -r -f -d 'Bytes to write.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l data -r -F -d 'Take record sizes from a folder of files, or a file of rows, each once unless --records or --bytes is given.'
-complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l key -r -f -d 'Take record keys from this field of the rows of --data.'
+complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l key -r -f -d 'Take record keys from --data: a field of its rows; for files, \'path\' or \'label\'.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l storage -r -f -a 'local-ssd nfs lustre all' -d 'Predict training time with local-ssd, nfs, lustre, a profile of --training, or all. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l training -r -F -d 'YAML file with storage profiles, the training job and read rates of brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal route-simulate' -l rack -r -f -d 'Rack of the readers, for rack-local.'

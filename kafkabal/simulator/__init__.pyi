@@ -2,7 +2,7 @@ from .balance_and_latency_statistics import max_over_mean as max_over_mean
 from .compare_policies import PolicyComparison as PolicyComparison
 from .compare_policies import PolicyRuns as PolicyRuns
 from .compare_policies import compare as compare
-from .data_set_sizes import folder_sizes as folder_sizes
+from .data_set_sizes import folder_records as folder_records
 from .data_set_sizes import row_records as row_records
 from .policy_outcome import PolicyOutcome as PolicyOutcome
 from .record_batch_format import BATCH_HEADER_BYTES as BATCH_HEADER_BYTES

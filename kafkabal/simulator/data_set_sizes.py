@@ -16,7 +16,15 @@ from kafkabal.input_files import ROWS, InputFile, open_input
 from kafkabal.routing import KeyTable
 from kafkabal.simulator.record_batch_format import headers_bytes
 from kafkabal.simulator.workload import ListedKeys, ListedSizes
-from kafkabal.sources import RowSource, UnfinishedRowError, WantedRecords, file_headers, files_below
+from kafkabal.sources import (
+    RowSource,
+    UnfinishedRowError,
+    WantedRecords,
+    check_file_key,
+    file_headers,
+    file_key,
+    files_below,
+)
 
 _MANIFEST_KEY = "size_bytes"
 # the largest file of ext4; the sum of a chunk's records still fits 64 bits
@@ -40,15 +48,24 @@ percent."""
 
 
 def folder_sizes(folder: Path) -> ListedSizes:
-    """Sizes of all files below a folder, in path order; an empty file is a record too, and counts as one byte.
+    """Sizes of all files below a folder, as :func:`folder_records` finds them."""
+    return folder_records(folder, None)[0]
 
-    The header size is the mean of what ``kafkabal produce`` gives to such files.
+
+def folder_records(folder: Path, key: str | None) -> tuple[ListedSizes, ListedKeys | None]:
+    """Sizes of all files below a folder, in path order, and their keys if ``path`` or ``label`` is to be one.
+
+    An empty file is a record too, and counts as one byte. The header size is the mean of what ``kafkabal produce``
+    gives to such files.
 
     Raises
     ------
+    UsageError
+        If files have no such key.
     InputFileError
         If the folder cannot be read, or all its files are empty.
     """
+    check_file_key(key)
 
     def leave_out(path: str, why: str) -> None:
         """Skip it, as ``kafkabal produce`` does, which reports it; fail only if the folder itself cannot be read."""
@@ -59,9 +76,13 @@ def folder_sizes(folder: Path) -> ListedSizes:
         found = sorted((entry.path, entry.stat().st_size) for entry in files_below(folder, leave_out))
     except OSError as error:
         raise InputFileError(folder, f"cannot read: {error.strerror or error}") from error
-    some = [path.removeprefix(f"{folder}/") for path, _ in found[:: len(found) // _SAMPLE + 1]]
+    names = [path.removeprefix(f"{folder}/") for path, _ in found]
+    some = names[:: len(found) // _SAMPLE + 1]
     own_bytes = [headers_bytes(file_headers(name, _CHECKSUM)) for name in some]
-    return _listed([size for _, size in found], folder, sum(own_bytes) / max(len(some), 1))
+    keys = [file_key(name, key) for name in names]
+    sizes = [size + len(key or b"") for (_, size), key in zip(found, keys, strict=True)]
+    listed = _listed(sizes, folder, sum(own_bytes) / max(len(some), 1))
+    return listed, None if key is None else _listed_keys(keys, folder)
 
 
 def row_records(path: Path, key_field: str | None) -> tuple[ListedSizes, ListedKeys | None]:
@@ -76,8 +97,7 @@ def row_records(path: Path, key_field: str | None) -> tuple[ListedSizes, ListedK
     """
     source = RowSource(path, key_field=key_field)
     sizes: list[int] = []
-    rows: list[int] = []
-    known: dict[bytes, int] = {}
+    keys: list[bytes | None] = []
     with suppress(UnfinishedRowError):  # all rows before it are sent
         for block in source.blocks(WantedRecords(index, 0, part) for index, part in enumerate(source.listing().parts)):
             sizes += block.sizes
@@ -86,12 +106,18 @@ def row_records(path: Path, key_field: str | None) -> tuple[ListedSizes, ListedK
                     if key is not None and len(key) > _LONGEST_KEY:
                         message = f"the key is longer than {_LONGEST_KEY:,} bytes ({len(key):,})"
                         raise UsageError(f"{block.name_of(at)}: {message}", hint=_KEY_HINT)
-                rows += [-1 if key is None else known.setdefault(key, len(known)) for key in block.keys]
+                keys += block.keys
+    listed = _listed(sizes, path)
+    return listed, _listed_keys(keys, path) if keys else None
+
+
+def _listed_keys(keys: list[bytes | None], source: Path) -> ListedKeys:
+    known: dict[bytes, int] = {}
+    rows = [-1 if key is None else known.setdefault(key, len(known)) for key in keys]
     if len(known) * max(map(len, known), default=0) > _MOST_KEY_BYTES:
         message = f"{len(known):,} distinct keys of up to {max(map(len, known)):,} bytes are too many to simulate"
-        raise InputFileError(path, message, hint=_KEY_HINT)
-    keys = ListedKeys(np.array(rows, np.int32), KeyTable.of(list(known))) if rows else None
-    return _listed(sizes, path), keys
+        raise InputFileError(source, message, hint=_KEY_HINT)
+    return ListedKeys(np.array(rows, np.int32), KeyTable.of(list(known)))
 
 
 def manifest_sizes(path: Path) -> ListedSizes:

@@ -5,7 +5,9 @@ from .record_headers import CHECKSUM_HEADER as CHECKSUM_HEADER
 from .record_headers import CHUNK_HEADER as CHUNK_HEADER
 from .record_headers import LABEL_HEADER as LABEL_HEADER
 from .record_headers import PATH_HEADER as PATH_HEADER
+from .record_headers import check_file_key as check_file_key
 from .record_headers import file_headers as file_headers
+from .record_headers import file_key as file_key
 from .remote_files import RemoteFile as RemoteFile
 from .remote_files import RemoteFolder as RemoteFolder
 from .remote_files import is_url as is_url

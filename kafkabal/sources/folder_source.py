@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
@@ -10,13 +9,13 @@ from fnmatch import fnmatchcase
 from hashlib import sha256
 from operator import attrgetter
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from kafkabal.daemon_executor import DaemonExecutor
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.file_store_protocol import FileStore, FileVersion, OpenFile
 from kafkabal.sources.local_files import LocalFolder, why_unreadable
-from kafkabal.sources.record_headers import CHUNK_HEADER, file_headers, header_bytes, label_of
+from kafkabal.sources.record_headers import CHUNK_HEADER, check_file_key, file_headers, file_key, header_bytes
 from kafkabal.sources.row_reader_protocol import MOST_RECORD_BYTES
 from kafkabal.sources.source_protocol import (
     Block,
@@ -28,8 +27,6 @@ from kafkabal.sources.source_protocol import (
     WantedRecords,
 )
 from kafkabal.sources.transform import Transform, transform_block
-
-KEYS: Final = ("path", "label")
 
 _READ_BYTES = 1 << 20
 """Bytes read from a file in one call: as fast as larger reads on local disks, and an upload starts after the first."""
@@ -99,8 +96,7 @@ class FolderSource:
         exclude: Sequence[str] = (),
         transform: Transform | None = None,
     ) -> None:
-        if key is not None and key not in KEYS:
-            raise UsageError(f"invalid key for files: {key!r}", hint=f"choose from: {', '.join(KEYS)}")
+        check_file_key(key)
         if transform is not None and chunk_bytes is not None:
             raise UsageError("--transform and --chunk cannot be combined: a transform takes whole files")
         self._store: FileStore = LocalFolder(store) if isinstance(store, Path) else store
@@ -325,9 +321,7 @@ class FolderSource:
         )
 
     def _key_of(self, part: Part) -> bytes | None:
-        if self._key is None:
-            return None
-        return os.fsencode(part.name) if self._key == "path" else label_of(part.name)
+        return file_key(part.name, self._key)
 
 
 def _forms(patterns: Iterable[str]) -> tuple[str, ...]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from typing import Final
 
+from kafkabal.errors import UsageError
 from kafkabal.sources.source_protocol import Headers
 
 PATH_HEADER: Final = "path"
 LABEL_HEADER: Final = "label"
 CHECKSUM_HEADER: Final = "sha256"
 CHUNK_HEADER: Final = "chunk"
+FILE_KEYS: Final = ("path", "label")
+"""What can be the key of the record of a file."""
 
 
 def file_headers(name: str, checksum: str) -> Headers:
@@ -26,6 +29,25 @@ def label_of(name: str) -> bytes | None:
     """The first sub-folder; None for files at the top."""
     first, slash, _ = name.partition("/")
     return os.fsencode(first) if slash else None
+
+
+def file_key(name: str, key: str | None) -> bytes | None:
+    """The key of the record of a file, by its path below the folder: one of :data:`FILE_KEYS`, None for none."""
+    if key is None:
+        return None
+    return os.fsencode(name) if key == "path" else label_of(name)
+
+
+def check_file_key(key: str | None) -> None:
+    """Check that files have such a key.
+
+    Raises
+    ------
+    UsageError
+        If they have not.
+    """
+    if key is not None and key not in FILE_KEYS:
+        raise UsageError(f"invalid key for files: {key!r}", hint=f"choose from: {', '.join(FILE_KEYS)}")
 
 
 def header_bytes(headers: Headers) -> int:

@@ -67,7 +67,7 @@ class WorkloadOptions:
         typer.Option(
             "--key",
             metavar="FIELD",
-            help="Take record keys from this field of the rows of --data.",
+            help="Take record keys from --data: a field of its rows; for files, 'path' or 'label'.",
             rich_help_panel=_WORKLOAD,
         ),
     ] = None
@@ -81,20 +81,17 @@ class WorkloadOptions:
             If it is unknown, malformed, or both --records and --bytes are given.
         """
         from kafkabal.input_files import exists
-        from kafkabal.simulator import folder_sizes, load_workload, row_records
+        from kafkabal.simulator import folder_records, load_workload, row_records
 
         if self.records is not None and self.total_bytes is not None:
             raise UsageError("--records and --bytes cannot be combined", hint="give one of them")
         workload_file = load_workload(self.workload)
         workload = workload_file.workload
-        is_folder = self.data is not None and exists(self.data) and self.data.is_dir()
-        if self.key is not None and (self.data is None or is_folder):
-            raise UsageError("--key requires a file of rows", hint="name it with --data FILE")
-        if self.data is not None and is_folder:
-            sizes = folder_sizes(self.data)
-            workload = replace(workload, sizes=sizes, records=len(sizes.size_bytes), total_bytes=None)
-        elif self.data is not None:
-            sizes, keys = row_records(self.data, self.key)
+        if self.key is not None and self.data is None:
+            raise UsageError("--key requires --data", hint="name a folder of files, or a file of rows")
+        if self.data is not None:
+            records_of = folder_records if exists(self.data) and self.data.is_dir() else row_records
+            sizes, keys = records_of(self.data, self.key)
             workload = replace(
                 workload, sizes=sizes, keys=keys or workload.keys, records=len(sizes.size_bytes), total_bytes=None
             )

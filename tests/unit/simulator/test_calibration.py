@@ -22,10 +22,12 @@ from kafkabal.simulator import (
     ZipfKeys,
     build_workload_cluster,
     compare,
+    folder_records,
     row_records,
     simulate,
 )
 from kafkabal.simulator.workload import UniformKeys
+from kafkabal.sources import FolderSource, WantedRecords
 
 RECORDS = 1500
 
@@ -67,6 +69,27 @@ def test_real_keys_are_read_from_the_data(tmp_path: Path) -> None:
     assert drawn.tolist() == [keys.row[3], keys.row[0], keys.row[1]]
     assert isinstance(row_records(path, None)[0], ListedSizes)
     assert row_records(path, None)[1] is None
+
+
+def test_keys_of_files_are_those_of_produce(tmp_path: Path) -> None:
+    """Path or label, in path order and counted with the size; other keys are refused with the ones there are."""
+    for name, content in {"b/2": "22", "a/1": "1", "top": ""}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    for key, expected in {"path": [b"a/1", b"b/2", b"top"], "label": [b"a", b"b", None]}.items():
+        sizes, keys = folder_records(tmp_path, key)
+        source = FolderSource(tmp_path, key=key)
+        blocks = list(source.blocks(WantedRecords(i, i, part) for i, part in enumerate(source.listing().parts)))
+        assert [k for block in blocks for k in block.keys or ()] == expected
+        assert keys is not None
+        assert [None if row < 0 else keys.keys[row] for row in keys.row] == expected
+        contents = [1, 2, 0]
+        size_bytes = [n + len(key or b"") for n, key in zip(contents, expected, strict=True)]
+        assert sizes.size_bytes.tolist() == [max(n, 1) for n in size_bytes]
+    assert folder_records(tmp_path, None)[1] is None
+    with pytest.raises(UsageError, match="invalid key for files: 'size'") as caught:
+        folder_records(tmp_path, "size")
+    assert caught.value.hint == "choose from: path, label"
 
 
 def test_long_keys_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
