@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import json
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -17,6 +19,7 @@ import pytest
 
 from kafkabal.clusters import ConfigSource, ConfigValue, LockRequest
 from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
+from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import BusyError, NotAuthorizedError, UnreachableError, UsageError
 from kafkabal.producer import TopicWeights, ViewReader, WeighedTopic, WeightPublisher
 from kafkabal.routing import load_policy
@@ -82,7 +85,7 @@ class Store:
 
 def publisher_with(lock: Callable[..., Any]) -> tuple[WeightPublisher, Store, list[str]]:
     """A publisher with this lock, what it writes, and what it warns of."""
-    store, warnings = Store(), []
+    store, warnings = Store(), list[str]()
     cluster: Any = SimpleNamespace(lock=lock)
     return WeightPublisher(cluster, store, warnings.append), store, warnings  # type: ignore[arg-type]
 
@@ -275,6 +278,85 @@ def test_without_permission_to_lock_it_warns_once_and_publishes() -> None:
     publisher.publish(weighed())
     assert warnings == ["cannot keep a second publisher out: not authorized to read group g"]
     assert len(store.put_values) == 2
+
+
+def test_a_publisher_that_may_lock_again_does_so() -> None:
+    """One that lost the permission tries again every minute, and then keeps others out, or stands by behind one."""
+    answer: Any = NotAuthorizedError("not authorized to read group g")
+    attempts: list[str] = []
+
+    def take(request: LockRequest) -> Any:
+        attempts.append(request.purpose)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    store, warnings, clock = Store(), list[str](), FakeClock()
+    publisher = WeightPublisher(SimpleNamespace(lock=take), store, warnings.append, clock)  # type: ignore[arg-type]
+    for _ in range(13):
+        assert publisher.publish(weighed()) == {}
+        clock.sleep(5)
+    assert (len(attempts), len(store.put_values)) == (2, 13)
+    answer = UnreachableError("no response")
+    clock.sleep(60)
+    assert publisher.publish(weighed()) == {}, "published before the attempt"
+    answer = BusyError("cluster locked by kafkabal on other (process 7)")
+    assert "published by kafkabal on other" in str(publisher.publish(weighed())[TOPIC])
+    answer = Lock()
+    publisher.publish(weighed())
+    publisher.publish(weighed())
+    assert len(attempts) == 5
+    assert warnings == ["cannot keep a second publisher out: not authorized to read group g"]
+
+
+def test_a_permission_that_is_back_is_reported() -> None:
+    """The warning that two publishers may overlap is taken back."""
+    answers: list[Any] = [NotAuthorizedError("no"), Lock()]
+
+    def take(_: LockRequest) -> Any:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    warnings, clock = list[str](), FakeClock()
+    publisher = WeightPublisher(SimpleNamespace(lock=take), Store(), warnings.append, clock)  # type: ignore[arg-type]
+    publisher.publish(weighed())
+    clock.sleep(60)
+    publisher.publish(weighed())
+    assert warnings[1:] == ["locks can be taken again: a second publisher is kept out"]
+
+
+def test_an_end_while_locks_are_taken_leaves_none_behind() -> None:
+    """SIGTERM while Kafka lets a lock wait: those taken already and the one that comes late are all released."""
+    locks = {topic: Lock() for topic in "abc"}
+
+    def take(request: LockRequest) -> Lock:
+        topic = request.purpose.removeprefix("route-")
+        if topic == "c":
+            time.sleep(0.6)
+        return locks[topic]
+
+    publisher, _, warnings = publisher_with(take)
+    threading.Timer(0.2, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        publisher.publish(weighed_as("abc"))
+    publisher.release()
+    assert {topic: lock.released for topic, lock in locks.items()} == dict.fromkeys("abc", True)
+    assert warnings == []
+
+
+def test_a_lock_that_is_not_taken_in_time_delays_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end waits for a coordinator that is down only as long as for a release, and says what that means."""
+    monkeypatch.setattr("kafkabal.producer.weight_publisher._RELEASE_S", 0.1)
+    publisher, _, warnings = publisher_with(lambda _: time.sleep(3))
+    threading.Timer(0.2, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        publisher.publish(weighed_as("ab"))
+    started_s = time.monotonic()
+    publisher.release()
+    assert time.monotonic() - started_s < 1.5
+    assert warnings == ["another publisher may have to wait 30 s for locks that were still being taken: a, b"]
 
 
 @pytest.mark.parametrize(
