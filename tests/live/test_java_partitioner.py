@@ -109,17 +109,29 @@ def test_a_corrupt_record_breaks_no_producer(jar: Path, tmp_path: Path) -> None:
     assert run_check(jar, tmp_path, "RecordCheck", *files) == ["used", *4 * ["refused"], "1"]
 
 
-def test_the_reader_survives_missing_topics_permissions_and_connections(jar: Path, tmp_path: Path) -> None:
+def test_the_reader_survives_missing_topics_permissions_connections_and_damage(jar: Path, tmp_path: Path) -> None:
     """Weights that waited in the brokers while a client was cut off are aged from their publication; one consumer
-    lasts for all attempts, since each new one logs all its settings."""
+    lasts for all attempts, since each new one logs all its settings. Weights of other topics are not parsed."""
     assert run_check(jar, tmp_path, "ReaderCheck") == [
+        "parsed for no producer: false",
         "topic appears: true",
         "old record after silence: false",
         "next record: true",
         "permission returns: true",
         "topic returns: true",
+        "damaged batch is left behind: true",
         "consumers: 1",
         "ended: true",
+    ]
+
+
+def test_the_reader_connects_as_the_producer_does(jar: Path, tmp_path: Path) -> None:
+    """Every setting that decides how a client connects is shared, and those that only a plug-in of it knows."""
+    assert run_check(jar, tmp_path, "SettingsCheck") == [
+        "connecting, not passed: [metadata.max.idle.ms]",
+        "others that are not known, passed: true",
+        "unknown to consumers: [my.vault.token]",
+        "not of clients, not passed: [config.providers, config.providers.file.class, kafkabal.routing.topic]",
     ]
 
 

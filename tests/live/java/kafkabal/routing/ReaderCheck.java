@@ -8,6 +8,7 @@ import java.util.function.Supplier;
 
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.MockConsumer;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
@@ -43,7 +44,12 @@ public final class ReaderCheck {
         reader.start();
         reader.awaitFirst(10_000);
         createTopic();
-        System.out.println("topic appears: " + isValidOnceRead(0));
+        add("t", 0);
+        await(() -> consumer.position(PARTITION) == offset);
+        Thread.sleep(500);
+        System.out.println("parsed for no producer: " + (reader.latest("t") != null));
+        reader.follow("t");
+        System.out.println("topic appears: " + reader.latest("t").areValid());
         Thread.sleep(VALID_MS + 1000);
         System.out.println("old record after silence: " + isValidOnceRead(60_000));
         System.out.println("next record: " + isValidOnceRead(60_000));
@@ -54,6 +60,11 @@ public final class ReaderCheck {
         await(() -> consumer.assignment().isEmpty());
         createTopic();
         System.out.println("topic returns: " + isValidOnceRead(0));
+        offset += 7; // of a damaged batch
+        consumer.updateEndOffsets(Map.of(PARTITION, offset));
+        consumer.setPollException(new KafkaException("Received exception when fetching the next record from w-0"));
+        await(() -> consumer.position(PARTITION) == offset);
+        System.out.println("damaged batch is left behind: " + isValidOnceRead(0));
         System.out.println("consumers: " + opened);
         reader.shutDown();
         reader.join(5000);
@@ -72,13 +83,17 @@ public final class ReaderCheck {
 
     private boolean isValidOnceRead(long ageMs) {
         CurrentWeights before = reader.latest("t");
+        add("t", ageMs);
+        await(() -> reader.latest("t") != before);
+        return reader.latest("t").areValid();
+    }
+
+    private void add(String topic, long ageMs) {
         String value = "{\"kafkabal_weights\":1,\"valid_ms\":" + VALID_MS
             + ",\"slot_bytes\":1,\"slot_part\":null,\"brokers\":[1],\"leaders\":[0],\"weights\":[1.0]}";
         consumer.updateEndOffsets(Map.of(PARTITION, offset + 1));
         consumer.addRecord(new ConsumerRecord<>(TOPIC, 0, offset++, System.currentTimeMillis() - ageMs,
-            TimestampType.LOG_APPEND_TIME, 1, 1, bytes("t"), bytes(value), new RecordHeaders(), Optional.empty()));
-        await(() -> reader.latest("t") != before);
-        return reader.latest("t").areValid();
+            TimestampType.LOG_APPEND_TIME, 1, 1, bytes(topic), bytes(value), new RecordHeaders(), Optional.empty()));
     }
 
     private static byte[] bytes(String text) {

@@ -22,6 +22,8 @@ import org.apache.kafka.clients.producer.ProducerConfig;
 final class PartitionerSettings {
     private static final String PREFIX = "kafkabal.routing.";
     private static final String CONSUMER_PREFIX = PREFIX + "consumer.";
+    /** Of config providers: the producer has put their values in, and they might be looked up a second time. */
+    private static final String RESOLVED_PREFIX = "config.providers";
     private static final String BYTES = "org.apache.kafka.common.serialization.ByteArrayDeserializer";
     /** Settings that consumers also have, but that apply to the producer only. */
     private static final Set<String> NOT_SHARED =
@@ -68,7 +70,7 @@ final class PartitionerSettings {
         Map<String, Object> settings = new HashMap<>();
         Set<String> known = ConsumerConfig.configNames();
         configs.forEach((name, value) -> {
-            if (known.contains(name) && !NOT_SHARED.contains(name)) {
+            if (isShared(name, known)) {
                 settings.put(name, value);
             }
         });
@@ -90,6 +92,12 @@ final class PartitionerSettings {
             }
         });
         return settings;
+    }
+
+    /** Also settings that no client knows: an SSL engine factory or a callback handler of SASL may read them. */
+    private static boolean isShared(String name, Set<String> ofConsumers) {
+        return (ofConsumers.contains(name) || !ProducerConfig.configNames().contains(name))
+            && !NOT_SHARED.contains(name) && !name.startsWith(PREFIX) && !name.startsWith(RESOLVED_PREFIX);
     }
 
     private long whole(String name, long otherwise) {

@@ -25,6 +25,7 @@ final class TopicRoute {
         this.topic = topic;
         this.reader = reader;
         this.slotLength = slotLength;
+        reader.follow(topic);
         this.sticky = new StickyPartition(topic, slotLength.batchBytes());
     }
 

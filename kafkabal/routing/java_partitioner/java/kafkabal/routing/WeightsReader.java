@@ -4,17 +4,22 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
 import org.apache.kafka.clients.consumer.Consumer;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.PartitionInfo;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.AuthorizationException;
@@ -33,7 +38,15 @@ final class WeightsReader extends Thread {
     private static final long TICK_MS = 200;
 
     private final PartitionerSettings settings;
+    /** How long weights are valid, before the lists that make a record long. */
+    private static final Pattern VALID_MS = Pattern.compile("\"valid_ms\":(\\d{1,15})");
+    private static final int HEAD_BYTES = 4096;
+
+    /** Of topics that are followed. */
     private final Map<String, CurrentWeights> byTopic = new ConcurrentHashMap<>();
+    /** Of all other topics, as read: to parse their weights takes time and memory in each producer. */
+    private final Map<String, Unparsed> others = new HashMap<>();
+    private final Set<String> followed = new HashSet<>();
     private final CountDownLatch caughtUp = new CountDownLatch(1);
     private final CountDownLatch stopped = new CountDownLatch(1);
     private final Supplier<Consumer<byte[], byte[]>> newConsumer;
@@ -41,7 +54,7 @@ final class WeightsReader extends Thread {
     private final Map<String, String> refused = new HashMap<>();
     private String fault = "";
     /** Until when the weights that were read would be valid if none of them had waited. */
-    private long silentAtNanos = System.nanoTime();
+    private volatile long silentAtNanos = System.nanoTime();
 
     WeightsReader(PartitionerSettings settings) {
         this(settings, () -> new KafkaConsumer<>(settings.consumer()));
@@ -54,7 +67,17 @@ final class WeightsReader extends Thread {
         this.newConsumer = newConsumer;
     }
 
-    /** The latest weights of a topic, even if they are stale; null if none are published. */
+    /** Parses the weights of a topic from now on. */
+    synchronized void follow(String topic) {
+        if (followed.add(topic)) {
+            Unparsed read = others.remove(topic);
+            if (read != null) {
+                parse(topic, read.value, read.ageMs());
+            }
+        }
+    }
+
+    /** The latest weights of a followed topic, even if they are stale; null if none are published. */
     CurrentWeights latest(String topic) {
         return byTopic.get(topic);
     }
@@ -147,7 +170,7 @@ final class WeightsReader extends Thread {
                 caughtUp.countDown();
             }
             // without waiting: once the topic is deleted, a consumer that waits asks and warns 700 times a second
-            ConsumerRecords<byte[], byte[]> records = consumer.poll(isBehind ? POLL : Duration.ZERO);
+            ConsumerRecords<byte[], byte[]> records = poll(isBehind ? POLL : Duration.ZERO);
             if (!isBehind && records.isEmpty()) {
                 if (partitions().isEmpty()) {
                     return;
@@ -163,25 +186,62 @@ final class WeightsReader extends Thread {
         }
     }
 
+    private ConsumerRecords<byte[], byte[]> poll(Duration timeout) {
+        try {
+            return consumer.poll(timeout);
+        } catch (KafkaException e) {
+            // subclasses tell of permissions, versions and connections, but damage has none of its own
+            if (e.getClass() != KafkaException.class) {
+                throw e;
+            }
+            // a consumer stops at a damaged batch for ever; weights are published again within seconds
+            LOG.warn("Published weights cannot be read, and only those published from now on are followed: {}", reason(e));
+            consumer.seekToEnd(consumer.assignment());
+            return ConsumerRecords.empty();
+        }
+    }
+
+    private static String reason(Throwable e) {
+        return e.getCause() == null ? String.valueOf(e.getMessage()) : e.getMessage() + " (" + e.getCause().getMessage() + ")";
+    }
+
     private Map<TopicPartition, Long> ends() {
         silentAtNanos = System.nanoTime();
         return consumer.endOffsets(consumer.assignment(), ANSWER);
     }
 
-    private void take(ConsumerRecord<byte[], byte[]> record, long ageMs) {
+    private synchronized void take(ConsumerRecord<byte[], byte[]> record, long ageMs) {
         if (record.key() == null) {
             return;
         }
         String topic = new String(record.key(), StandardCharsets.UTF_8);
         if (record.value() == null) {
             byTopic.remove(topic);
-            return;
+            others.remove(topic);
+        } else if (followed.contains(topic)) {
+            parse(topic, record.value(), ageMs);
+        } else {
+            others.put(topic, new Unparsed(record.value(), ageMs));
+            heardOf(validMs(record.value()));
         }
+    }
+
+    private static long validMs(byte[] value) {
+        int bytes = Math.min(value.length, HEAD_BYTES);
+        Matcher found = VALID_MS.matcher(new String(value, 0, bytes, StandardCharsets.ISO_8859_1));
+        return found.find() ? Long.parseLong(found.group(1)) : 0;
+    }
+
+    private void heardOf(long validMs) {
+        long validUntilNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(validMs);
+        silentAtNanos = validUntilNanos - silentAtNanos > 0 ? validUntilNanos : silentAtNanos;
+    }
+
+    private void parse(String topic, byte[] value, long ageMs) {
         try {
-            WeightRecord weights = WeightRecord.parse(record.value());
+            WeightRecord weights = WeightRecord.parse(value);
             byTopic.put(topic, new CurrentWeights(weights, ageMs));
-            long validUntilNanos = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(weights.validMs);
-            silentAtNanos = validUntilNanos - silentAtNanos > 0 ? validUntilNanos : silentAtNanos;
+            heardOf(weights.validMs);
             refused.remove(topic);
         } catch (IllegalArgumentException e) {
             // a publisher of a later version writes such records every few seconds: each reason is logged once
@@ -208,6 +268,22 @@ final class WeightsReader extends Thread {
             } catch (RuntimeException e) {
                 LOG.debug("The consumer of weights did not close", e);
             }
+        }
+    }
+
+    /** A value, and how old it was when it was read. */
+    private static final class Unparsed {
+        private final byte[] value;
+        private final long ageMs;
+        private final long readNanos = System.nanoTime();
+
+        Unparsed(byte[] value, long ageMs) {
+            this.value = value;
+            this.ageMs = ageMs;
+        }
+
+        long ageMs() {
+            return ageMs + TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - readNanos);
         }
     }
 
