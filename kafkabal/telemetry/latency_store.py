@@ -46,6 +46,8 @@ class LatencyTable:
     def __init__(
         self, *, max_age_s: float, clock: Callable[[], float], max_clients: int = 10_000, max_brokers: int = 10_000
     ) -> None:
+        self.first_pushes = 0
+        """Number of first pushes that did not count, since they also cover how the client connected."""
         self._max_age_s = max_age_s
         self._max_clients = max_clients
         self._max_brokers = max_brokers
@@ -71,7 +73,10 @@ class LatencyTable:
         with self._lock:
             is_first = client not in self._heard_of
             _put_last(self._heard_of, client, True, self._max_clients)
-        for broker, mean_s in produce_latencies_s(samples, is_first=is_first).items():
+        found = produce_latencies_s(samples, is_first=is_first)
+        if is_first and not found and produce_latencies_s(samples):
+            self.first_pushes += 1
+        for broker, mean_s in found.items():
             self.put(client, broker, mean_s)
 
     def latencies_s(self) -> Mapping[int, float]:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from kafkabal.cli.commands.telemetry import _why_unmeasured
 from kafkabal.cli.framework.telemetry_intake import open_topic_intake
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import ExitCode
@@ -77,3 +78,14 @@ def test_an_unreachable_cluster_is_reported_before_collecting(run_cli: Callable[
     """Posts are not collected for a minute only to be lost."""
     refused = run_cli("telemetry", command, "--listen", "0", "--for", "1ms", "-b", "127.0.0.1:1")
     assert (refused.code, "collecting" in refused.err) == (ExitCode.FAILED, False)
+
+
+def test_an_unknown_latency_is_explained(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Without a single push, the output says when clients push; JSON and the exit code stay as they are."""
+    profiles = tmp_path / "mine.yaml"
+    profiles.write_text(f"profiles: {{mine: {{snapshot: {Path(__file__).parent / 'snapshots' / 'lopsided.jsonl'}}}}}")
+    shown = run_cli("telemetry", "latency", "--profile", f"{profiles}#mine", "--listen", "0", "--for", "1ms")
+    assert (shown.code, shown.out.splitlines()[0]) == (ExitCode.DONE, "no broker measured (0 client pushes)")
+    assert "hint: clients push at the interval of their subscription, and once at their end" in shown.err
+    assert "two intervals" in (_why_unmeasured(3, 1) or "")
+    assert _why_unmeasured(3, 0) is None

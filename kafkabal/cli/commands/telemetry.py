@@ -268,7 +268,24 @@ def latency(
         label = cluster_label(settings, context) or cluster.cluster_id()
         _collect(collecting, context)
     payloads = _payloads(intake, context)
-    show_report(latency_report(table.latencies_s(), brokers, payloads, label), output, context)
+    latencies_s = table.latencies_s()
+    show_report(latency_report(latencies_s, brokers, payloads, label), output, context)
+    if not latencies_s and (why := _why_unmeasured(payloads, table.first_pushes)) is not None:
+        context.say(f"hint: {why}")
+
+
+def _why_unmeasured(payloads: int, first_pushes: int) -> str | None:
+    """Why no latency is known although producers may have written; None if no reason is."""
+    if not payloads:
+        return (
+            "clients push at the interval of their subscription, and once at their end: see 'kafkabal telemetry list'"
+        )
+    if first_pushes:
+        return (
+            "the first push of a librdkafka client covers connecting and does not count, so such a producer must run "
+            "for two intervals: see 'kafkabal telemetry list'"
+        )
+    return None
 
 
 def errors(

@@ -82,6 +82,17 @@ def test_the_first_push_of_a_client_gives_no_latency(push: Callable[..., bytes])
     assert table.latencies_s() == {2: pytest.approx(0.003)}
 
 
+def test_first_pushes_that_do_not_count_are_counted(push: Callable[..., bytes]) -> None:
+    """A librdkafka producer that ends within an interval pushes once, so whoever sees no latency can be told why; not
+    so a first push of Java, which counts, and one of a client that produced nothing."""
+    table = LatencyTable(max_age_s=60, clock=lambda: 0.0)
+    for _ in range(2):
+        table.take("a", read_samples(push({1: 4.0}, attribute="node.id", overall=4.0)))
+        table.take("b", read_samples(push({1: 4.0}, overall=4.0)))
+        table.take("c", read_samples(push({1: 4.0}, attribute="node.id", overall=0.0)))
+        assert table.first_pushes == 1
+
+
 @pytest.mark.parametrize("overall", [0.0, math.nan])
 def test_a_client_that_produced_nothing_gives_no_latency(overall: float, push: Callable[..., bytes]) -> None:
     """An admin client has latencies of other requests, which are ignored."""
