@@ -190,10 +190,22 @@ class Producer(Client):
         """How records are routed now, for each topic produced to; empty if nothing is routed."""
         return () if self._routing is None else self._routing.status()
 
+    def flush(self, *given: Any, **named: Any) -> Any:
+        """See ``confluent_kafka.Producer.flush``.
+
+        Raises
+        ------
+        OperationError
+            As :meth:`produce`: nothing delivers the records there, and the client would wait for ever.
+        """
+        self._check_not_forked()
+        return super().flush(*given, **named)
+
     def close(self, *given: Any, **named: Any) -> Any:
-        """See ``confluent_kafka.Producer.close``."""
+        """See ``confluent_kafka.Producer.close``; does nothing in a process that was forked after the producer was
+        made."""
         self._stop_routing()
-        return super().close(*given, **named)
+        return None if self._is_forked else super().close(*given, **named)
 
     def __enter__(self) -> Self:
         super().__enter__()
@@ -202,9 +214,9 @@ class Producer(Client):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> Any:
-        """See ``confluent_kafka.Producer``."""
+        """See ``confluent_kafka.Producer``; does nothing in a process that was forked after the producer was made."""
         try:
-            return super().__exit__(kind, error, trace)
+            return None if self._is_forked else super().__exit__(kind, error, trace)
         finally:
             self._stop_routing()
 
@@ -302,11 +314,14 @@ class Producer(Client):
 
     def _router(self, topic: str, explicit: int) -> SlotRouter | None:
         """The router of a topic; None if a partition is given, or nothing is routed."""
+        self._check_not_forked()
+        return None if explicit != UNROUTED or self._routing is None else self._routing.router(topic)
+
+    def _check_not_forked(self) -> None:
         if self._is_forked:
             raise OperationError(
                 "this process was forked after the producer was made", hint="make a producer in each process"
             )
-        return None if explicit != UNROUTED or self._routing is None else self._routing.router(topic)
 
     def _stop_routing(self) -> None:
         routing, self._routing, self._slots = self._routing, None, {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import weakref
 from collections import Counter
 from collections.abc import Iterator
@@ -449,6 +450,25 @@ def test_a_forked_process_is_refused(
     producer.produce(TOPIC, b"x")
     producer.flush()
     assert len(brokers.messages(2)) == 2
+
+
+@pytest.mark.parametrize("ending", ["flush", "close", "__exit__"])
+def test_a_forked_process_waits_for_no_delivery(brokers: MockCluster, ending: str) -> None:
+    """Records of the parent process that are in flight are its own: the child, where nothing delivers them, waited for
+    them forever if it left a block that it was forked in."""
+    producer = Producer({**brokers.client, "linger.ms": 1000})
+    producer.produce(TOPIC, b"x")
+    process = os.fork()
+    if not process:
+        signal.alarm(10)
+        try:
+            getattr(producer, ending)(*(None,) * (3 if ending == "__exit__" else 0))
+        except OperationError:
+            os._exit(42)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == (42 if ending == "flush" else 0)
+    producer.flush()
+    assert len(brokers.messages(1)) == 1
 
 
 def test_a_forked_process_keeps_what_it_may_not_destroy(brokers: MockCluster) -> None:
