@@ -37,6 +37,7 @@ takes 0.2 s for a key of that length."""
 _MOST_KEY_BYTES = 2**30
 """Bytes of the padded keys."""
 _KEY_HINT = "name another field with --key"
+_FORMAT_HINT = "give a file whose name ends with its format, such as .jsonl, .csv or .parquet, or a folder of files"
 _SHOWN_CHARACTERS = 40
 """Characters of a line that an error shows, so that the message stays one line."""
 # how `produce` names a record: the header, the manifest's id and the record's number
@@ -95,7 +96,12 @@ def row_records(path: Path, key_field: str | None) -> tuple[ListedSizes, ListedK
     UsageError
         If its name does not imply the format, or rows of that format have no fields.
     """
-    source = RowSource(path, key_field=key_field)
+    try:
+        source = RowSource(path, key_field=key_field)
+    except UsageError as error:  # its hint names options of produce
+        if error.hint is None:
+            raise
+        raise UsageError(error.message, hint=_FORMAT_HINT) from None
     sizes: list[int] = []
     keys: list[bytes | None] = []
     with suppress(UnfinishedRowError):  # all rows before it are sent

@@ -92,6 +92,14 @@ def test_keys_of_files_are_those_of_produce(tmp_path: Path) -> None:
     assert caught.value.hint == "choose from: path, label"
 
 
+def test_hints_name_no_options_of_another_command(tmp_path: Path) -> None:
+    """A file of unknown format cannot be given with --format, as to produce."""
+    (tmp_path / "data").write_text("x")
+    with pytest.raises(UsageError, match="unknown file format") as caught:
+        row_records(tmp_path / "data", None)
+    assert (caught.value.hint or "").startswith("give a file whose name ends with its format")
+
+
 def test_long_keys_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """All keys are padded to the longest, so that a mistaken field would take seconds and gigabytes."""
     path = tmp_path / "rows.jsonl"
