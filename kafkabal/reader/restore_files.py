@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _PIECES: Final = ".kafkabal-pieces"
 _LOCK: Final = "lock"
 _SHA256: Final = re.compile(rb"[0-9a-f]{64}")
+_NAME_CONFLICTS: Final = (FileExistsError, IsADirectoryError, NotADirectoryError)
+"""A file where a folder is needed, or the other way round."""
 _SHOWN_BYTES: Final = 80
 """Length of a header in a message, which is one line."""
 
@@ -231,10 +233,17 @@ class FolderRestore:
         self, version: _FileVersion, target: Path, values: Iterable[bytes], size_bytes: int, *, is_there: bool
     ) -> None:
         """Write a file unless the folder has it."""
-        if not is_there:
-            make_folder_of(target)
-            with replacing(target, flush=False) as file:
-                file.writelines(values)
+        try:
+            if not is_there:
+                make_folder_of(target)
+                with replacing(target, flush=False) as file:
+                    file.writelines(values)
+        except OutputError as error:
+            if not isinstance(error.__cause__, _NAME_CONFLICTS):
+                raise
+            # a folder of the data set was a file once: no other file depends on it
+            version.fault = error.message.removeprefix(f"{target}: ")
+            return
         version.is_restored, version.is_written, version.size_bytes = True, not is_there, size_bytes
 
 

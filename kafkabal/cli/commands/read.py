@@ -276,7 +276,7 @@ def _restore(
             f"{counted_noun(len(restored.failures), 'file')} not restored, "
             f"{restored.written + restored.already_there} restored",
             restored.failures,
-            hint="send them again with 'kafkabal produce'",
+            hint="what is damaged or incomplete can be sent again with 'kafkabal produce'",
         )
 
 

@@ -75,12 +75,27 @@ def test_a_file_with_other_content_is_replaced(tmp_path: Path) -> None:
 
 
 def test_a_file_in_place_of_a_folder_is_named(tmp_path: Path) -> None:
-    """The folder itself, or one of the folders of a file."""
+    """The folder itself, which ends the run, or one of the folders of a file, which costs that file only."""
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(OutputError, match=r"file: cannot write: not a folder"):
         FolderRestore(tmp_path / "file")
-    with pytest.raises(OutputError, match=r"file/a: cannot write: .*/file is not a folder"):
-        FolderRestore(tmp_path).write_all([_record("file/a", b"x")])
+    restored = FolderRestore(tmp_path).write_all([_record("file/a", b"x"), _record("b", b"y")])
+    assert restored.failures == [("file/a", f"cannot write: {tmp_path}/file is not a folder")]
+    assert (restored.written, (tmp_path / "b").read_bytes()) == (1, b"y")
+
+
+def test_a_file_that_became_a_folder_costs_no_other_file(tmp_path: Path) -> None:
+    """The topic has it as both; the one that comes second is named, whole or in pieces, and all others are restored."""
+    (tmp_path / "x").mkdir()
+    records = [
+        _record("x/a/b", b"1"),
+        _record("x", b"2"),
+        _record("x/a", b"34", chunk="1/1"),
+        _record("c", b"5"),
+    ]
+    restored = FolderRestore(tmp_path).write_all(records)
+    assert restored.failures == [("x", "cannot write: Is a directory"), ("x/a", "cannot write: Is a directory")]
+    assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()) == ["c", "x/a/b"]
 
 
 def test_each_file_is_counted_once(tmp_path: Path) -> None:
