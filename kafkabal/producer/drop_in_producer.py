@@ -196,7 +196,7 @@ class Producer(Client):
         Raises
         ------
         OperationError
-            As :meth:`produce`: nothing delivers the records there, and the client would wait for ever.
+            As :meth:`produce`: nothing delivers the records there, and the client would wait forever.
         """
         self._check_not_forked()
         return super().flush(*given, **named)

@@ -194,7 +194,7 @@ final class WeightsReader extends Thread {
             if (e.getClass() != KafkaException.class) {
                 throw e;
             }
-            // a consumer stops at a damaged batch for ever; weights are published again within seconds
+            // a consumer stops at a damaged batch forever; weights are published again within seconds
             LOG.warn("Published weights cannot be read, and only those published from now on are followed: {}", reason(e));
             consumer.seekToEnd(consumer.assignment());
             return ConsumerRecords.empty();
