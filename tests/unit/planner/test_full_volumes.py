@@ -10,7 +10,8 @@ from kafkabal.model import ClusterState
 from kafkabal.model.cluster_rows import BrokerRow, TopicRow
 from kafkabal.plan import apply_plan
 from kafkabal.planner import PlanOptions, check_drain, make_plan
-from kafkabal.planner.moves_without_room import stuck_partitions
+from kafkabal.planner.move_cause import MoveCause
+from kafkabal.planner.moves_without_room import stuck_partitions, without_stuck
 from kafkabal.planner.plan_listener import NO_LISTENER
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.solution import Solution
@@ -109,3 +110,18 @@ def test_what_fits_once_another_move_is_complete_is_planned() -> None:
     assert stuck_partitions(candidate).tolist() == []
     solution.move(np.array([1]), np.array([0]), np.array([0]))
     assert stuck_partitions(finish(solution, np.empty(0, np.int64), NO_LISTENER)).tolist() == [0, 1]
+
+
+def test_a_repair_that_waits_for_another_move_is_reported_as_not_done() -> None:
+    """A replica on a dead broker that fits only where one for balance cannot leave, is among what stays broken."""
+    state = _on_small_disks((45, 35), (40, 30), (44,))
+    solution = Solution(build_problem(state, PlanOptions(drain=frozenset({3}))))
+    for p, target in ((4, 0), (0, 1)):
+        solution.lift(np.array([p]), np.array([0]), MoveCause.LEAVES if p == 4 else MoveCause.BALANCE)
+        solution.put(np.array([p]), np.array([0]), np.array([target]))
+    full = finish(solution.copy(), np.empty(0, np.int64), NO_LISTENER)
+    stuck = np.array([0, 4])
+    part, after, warnings = without_stuck(solution, full, stuck)
+    assert part.unplaced.tolist() == [4]
+    assert after.replicas.broker.tolist() == state.replicas.broker.tolist()
+    assert warnings[0].startswith("partitions t-0, t-4 cannot move")
