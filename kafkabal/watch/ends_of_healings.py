@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
+from typing import Final
 
 from kafkabal.executor import FoundRun, Goal, RunOutcome
 from kafkabal.model import ClusterState, TopicPartition
@@ -11,6 +12,9 @@ from kafkabal.plan import partition_rows
 from kafkabal.watch.decide_healing import HealKind
 from kafkabal.watch.heal import HealResult
 from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger
+
+_LONGEST_LAG_S: Final = 60.0
+"""Brokers learn of a completed move within seconds: until then one may show the former placement."""
 
 
 def never_began(result: HealResult) -> bool:
@@ -110,7 +114,8 @@ def moved_back(ledger: HealingLedger, state: ClusterState, at_s: float) -> Heali
             if change.previous is not None and change.to_add and change.name not in moved_later
         }
         held = [_brokers_of(state, row) == before[name] for name, row in partition_rows(state, before)]
-        if entry.is_complete and entry.succeeded and sum(held) * 2 > len(held):
+        has_shown = at_s - entry.last_s >= _LONGEST_LAG_S
+        if has_shown and entry.is_complete and entry.succeeded and sum(held) * 2 > len(held):
             return entry
         moved_later.update(change.name for change in entry.plan.partitions)
     return None

@@ -168,9 +168,11 @@ def test_a_healing_most_of_which_is_back_was_moved_back(n_back: int, *, is_noted
         at_s=0.0, kind="rebalance", moved_bytes=9, succeeded=True, plan=plan, ended_at_s=1.0, is_complete=True
     )
     ledger = HealingLedger(entries=(done,))
-    assert (moved_back(ledger, state, 2.0) is done) is is_noted
+    assert (moved_back(ledger, state, 90.0) is done) is is_noted
     assert moved_back(ledger, state, 2.0 + DAY_S) is None
+    # the cluster may not have told all its brokers yet
+    assert moved_back(ledger, state, 2.0) is None
     for other in (replace(done, is_complete=False), replace(done, succeeded=False)):
-        assert moved_back(HealingLedger(entries=(other,)), state, 2.0) is None
+        assert moved_back(HealingLedger(entries=(other,)), state, 90.0) is None
     repair = replace(done, kind="repair", at_s=2.0, is_complete=False)
-    assert moved_back(ledger.with_entry(repair), state, 3.0) is None
+    assert moved_back(ledger.with_entry(repair), state, 90.0) is None
