@@ -131,7 +131,7 @@ def _show(record_bytes: int, size_bytes: int, pairs: list[list[Cost]]) -> None:
         f"{record_bytes // 1000} kB: rate of the reader / of librdkafka {statistics.median(rate):.2f} "
         f"({rate[0]:.2f} to {rate[-1]:.2f}), processor time of librdkafka / of the reader "
         f"{statistics.median(used):.2f} ({used[0]:.2f} to {used[-1]:.2f}); s per GB {each[0]:.2f} and {each[1]:.2f}; "
-        f"fetched / given out {statistics.median(own.fetched_bytes for _, own in pairs) / size_bytes:.2f}",
+        f"fetched / yielded {statistics.median(own.fetched_bytes for _, own in pairs) / size_bytes:.2f}",
         flush=True,
     )
 

@@ -87,7 +87,7 @@ class BlockCache:
     def get(self, name: str) -> LoadedBlock | None:
         """A block; None if it is absent, or damaged, in which case its file is removed.
 
-        The file is memory-mapped: its bytes are copied only once, when a record is given out. It stays readable even if
+        The file is memory-mapped: its bytes are copied only once, when a record is yielded. It stays readable even if
         another process removes it.
         """
         path = self._path(name)

@@ -336,7 +336,7 @@ class TopicReader:
         while (sample := await self._next_in_thread(samples, number)) is not None:
             yield sample
             # a hop to a thread costs 0.1 ms, more than most samples. None is taken before it is asked for: the state
-            # would count it as given out
+            # would count it as yielded
             while self._has_sample_ready:
                 yield next(samples)
 
@@ -388,7 +388,7 @@ class TopicReader:
         self._sequence = None
 
     def state_dict(self) -> dict[str, Any]:
-        """The position of this reader, exact to the sample given out last; for the trainer's checkpoint."""
+        """The position of this reader, exact to the sample yielded last; for the trainer's checkpoint."""
         if self._has_workers and not self._is_read_here and _data_loader_worker() is None:
             warnings.warn(
                 f"topic {self.manifest.topic}: this process does not know what the workers of its data loader have "
@@ -463,7 +463,7 @@ class TopicReader:
 
     @property
     def _is_at_end(self) -> bool:
-        """Whether all samples of the iteration were given out, but the trainer has not asked for another one."""
+        """Whether all samples of the iteration were yielded, but the trainer has not asked for another one."""
         position = self._position
         if position.ranges is not None or (not position.taken and position.progress.is_start):
             return False

@@ -119,7 +119,7 @@ def decode_samples(
     samples
         That of a damaged file has an exception in place of its decoded value.
     interrupted
-        Called if a sample is not given out for a reason that is not its own, such as Ctrl-C.
+        Called if a sample is not yielded for a reason that is not its own, such as Ctrl-C.
 
     Raises
     ------

@@ -36,17 +36,17 @@ class LoadedBlock:
 class SampleBlock:
     """The samples of a loaded block, in epoch order; created by the thread that loads it.
 
-    Those of a received block are copied at once, so that its buffer receives the next one, and each gives back its
-    memory when it is given out. Kept in their buffers until the last one was given out, they would take twice the
+    Those of a received block are copied at once, so that its buffer receives the next one, and each frees its
+    memory when it is yielded. Kept in their buffers until the last one was yielded, they would take twice the
     memory, and memory that a process touches for the first time is the largest cost of reading 600 MB: 2.0 s of
     processor time, and 1.1 s copied at once (two virtual processors, records of 10 kB, 2026-11). Those of a mapped
-    block, which needs no memory of its own, are copied when they are given out.
+    block, which needs no memory of its own, are copied when they are yielded.
 
     Parameters
     ----------
     order
-        int64, shape (n,): places of the records, in the order in which they are given out. Samples created in this
-        order are neighbours in memory, and quicker to give out.
+        int64, shape (n,): places of the records, in the order in which they are yielded. Samples created in this
+        order are neighbours in memory, and quicker to yield.
 
     Raises
     ------
@@ -60,13 +60,13 @@ class SampleBlock:
         self.seconds_by_broker = loaded.seconds_by_broker
         self.is_cached = loaded.is_cached
         self.sample_bytes = loaded.records.size_bytes[order]
-        """int64, shape (n,): size of each sample when it is given out."""
+        """int64, shape (n,): size of each sample when it is yielded."""
         self._order = order
         if loaded.whole_files_of is not None:
             _refuse_pieces(loaded.records, loaded.whole_files_of)
         self._mapped = loaded.records if loaded.is_cached else None
         self._copied: dict[int, Sample] = {}
-        """By number in epoch order; each is removed when it is given out."""
+        """By number in epoch order; each is removed when it is yielded."""
         if not loaded.is_cached:
             self._copied = dict(enumerate(_samples(loaded.records, order)))
         for row, fault in loaded.faults.items():
@@ -76,7 +76,7 @@ class SampleBlock:
         return len(self._order)
 
     def samples(self, numbers: I64) -> Iterator[Sample]:
-        """The samples with these numbers, each of which can be given out once."""
+        """The samples with these numbers, each of which can be yielded once."""
         if self._mapped is not None:
             return _samples(self._mapped, self._order[numbers])
         return map(self._copied.pop, numbers.tolist())

@@ -240,7 +240,7 @@ def _measure_reader(request: MeasureRequest, reader: int, start: Any) -> ReaderR
     start.wait(_STARTING_S)
     if not len(data):
         return ReaderResult(reader=reader, metrics=data.metrics)
-    with closing(iter(data)) as samples:  # samples given out are counted on close at the latest
+    with closing(iter(data)) as samples:  # samples yielded are counted on close at the latest
         first = next(samples)
         data.metrics.waited_s = 0.0  # subtracts the time for connections, which training opens only once
         batch_s = _batch_times(chain([first], samples), request.seconds, time.monotonic)

@@ -19,7 +19,7 @@ class ReaderMetrics:
 
     samples: int = 0
     size_bytes: int = 0
-    """Bytes of keys, values and headers given out."""
+    """Bytes of keys, values and headers yielded."""
     elapsed_s: float = 0.0
     waited_s: float = 0.0
     """How long the trainer has waited for samples, in seconds."""
@@ -45,12 +45,12 @@ class ReaderMetrics:
 
     @property
     def bytes_per_s(self) -> float:
-        """Mean rate of bytes given out."""
+        """Mean rate of bytes yielded."""
         return self.size_bytes / self.elapsed_s if self.elapsed_s else 0.0
 
     @property
     def samples_per_s(self) -> float:
-        """Mean rate of samples given out."""
+        """Mean rate of samples yielded."""
         return self.samples / self.elapsed_s if self.elapsed_s else 0.0
 
     @property

@@ -4,8 +4,8 @@ A slow or throttled broker would soon have all threads waiting for it while the 
 first block of a broker that no other thread is reading from, if there is memory for it and for all blocks before it.
 More than three threads work only if each reads from a different broker.
 
-A loaded block counts against the memory limit until its records are given out. A block that the reader waits for is
-loaded even beyond the limit: otherwise nothing would ever be given out.
+A loaded block counts against the memory limit until its records are yielded. A block that the reader waits for is
+loaded even beyond the limit: otherwise nothing would ever be yielded.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class Prefetch:
             return self._loaded.pop(self._number_waited_for)
 
     def release(self, size_bytes: int) -> None:
-        """Note that these bytes were given out, or never will be."""
+        """Note that these bytes were yielded, or never will be."""
         with self._lock:
             self._held_bytes -= size_bytes
             # threads that wake up in vain compete for the interpreter: 2 µs for every sample, measured

@@ -26,7 +26,7 @@ class Position(Protocol):
 
     @property
     def taken(self) -> int:
-        """Samples that this reader has given out since."""
+        """Samples that this reader has yielded since."""
 
 
 def progress_listeners(
@@ -51,7 +51,7 @@ def progress_listeners(
     samples = options.manifest.samples
 
     def left() -> float:
-        """Samples that this reader has yet to give out."""
+        """Samples that this reader has yet to yield."""
         epochs = max(0, until_epoch - position().progress.epoch)
         return max(0.0, epochs * samples / shard.readers - position().taken)
 

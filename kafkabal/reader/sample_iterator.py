@@ -28,18 +28,18 @@ sample."""
 
 @dataclass(slots=True)
 class _OpenBlock:
-    """A block that is being given out."""
+    """A block that is being yielded."""
 
     block: SampleBlock
     each_bytes: int
     """Its memory, divided by its records."""
-    given_out: int = 0
-    """Samples given out so far, including the current piece."""
+    yielded: int = 0
+    """Samples yielded so far, including the current piece."""
 
     @property
     def left_bytes(self) -> int:
         """Memory of it that has not been released."""
-        return self.block.size_bytes - self.given_out * self.each_bytes
+        return self.block.size_bytes - self.yielded * self.each_bytes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class SampleIterator:
         """Where the epoch stood when the readers started it or resumed."""
         self._taken = taken
         self._portion: Sequence[Iterator[Sample]] = ()
-        """The iterators of the samples being given out; the next attribute has those that remain."""
+        """The iterators of the samples being yielded; the next attribute has those that remain."""
         self._left: Iterator[Iterator[Sample]] = iter(self._portion)
         self._manifest = manifest
         self._supply = supply
@@ -92,8 +92,8 @@ class SampleIterator:
 
     @property
     def taken(self) -> int:
-        """Samples that this reader has given out since."""
-        return self._taken + self._given_out
+        """Samples that this reader has yielded since."""
+        return self._taken + self._yielded
 
     @property
     def is_ready(self) -> bool:
@@ -101,8 +101,8 @@ class SampleIterator:
         return length_hint(self._left) > 0
 
     @property
-    def _given_out(self) -> int:
-        """Samples of the current portion that were given out."""
+    def _yielded(self) -> int:
+        """Samples of the current portion that were yielded."""
         return len(self._portion) - length_hint(self._left)
 
     def __iter__(self) -> Generator[Sample, None, None]:
@@ -135,7 +135,7 @@ class SampleIterator:
 
     def _samples_of_piece(self, piece: Visits, prefetch: Prefetch) -> Iterator[Sample]:
         samples: dict[int, Iterator[Sample]] = {}
-        counted = np.zeros((2, len(piece.lane)), np.int64)  # for each visit: bytes given out, and memory released
+        counted = np.zeros((2, len(piece.lane)), np.int64)  # for each visit: bytes yielded, and memory released
         for lane, run in piece.continued.items():
             samples[lane] = _samples(self._open[lane], run, counted)
         begin = 0
@@ -164,12 +164,12 @@ class SampleIterator:
                 # runs in C; only the consumer of the samples is interpreted
                 yield from map(next, self._left)
             finally:
-                given_out = self._given_out
-                if given_out < len(self._portion):  # the consumer stopped
-                    size, released = counted[:, begin : begin + given_out].sum(axis=1).tolist()
-                metrics.samples += given_out
+                yielded = self._yielded
+                if yielded < len(self._portion):  # the consumer stopped
+                    size, released = counted[:, begin : begin + yielded].sum(axis=1).tolist()
+                metrics.samples += yielded
                 metrics.size_bytes += size
-                self._taken += given_out
+                self._taken += yielded
                 self._portion, self._left = (), iter(())
                 prefetch.release(released)
             metrics.elapsed_s = time.monotonic() - self._began_s
@@ -191,5 +191,5 @@ class SampleIterator:
 def _samples(opened: _OpenBlock, run: Run, counted: I64) -> Iterator[Sample]:
     """The samples of a run of visits; fills ``counted`` with the bytes of each."""
     counted[:, run.visits] = opened.block.sample_bytes[run.numbers], np.full(len(run.numbers), opened.each_bytes)
-    opened.given_out += len(run.numbers)
+    opened.yielded += len(run.numbers)
     return opened.block.samples(run.numbers)

@@ -8,7 +8,7 @@ ones.
     a reader whose segment is finished takes the later part of the segment that would take its owner longest,
         cut in proportion to the rates of both; what is reserved stays with its owner
 
-A sample belongs to the reader that reserved it, so none is given out twice, even if a reader dies or stalls between two
+A sample belongs to the reader that reserved it, so none is yielded twice, even if a reader dies or stalls between two
 calls. The file is replaced as a whole, under a kernel lock that ends with its process.
 """
 
@@ -42,7 +42,7 @@ was killed, and a restarted one may be there before."""
 class _Segment(msgspec.Struct, array_like=True):
     stripe: int
     reserved: int
-    """Samples before this number of the stripe were given out, or will be by the owner."""
+    """Samples before this number of the stripe were yielded, or will be by the owner."""
     end: int
     owner: int
 

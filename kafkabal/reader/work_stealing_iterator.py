@@ -23,7 +23,7 @@ class _Part:
 
     segment: Segment
     after: int
-    """The first sample that was not given out."""
+    """The first sample that was not yielded."""
     reserved: int
     """The first sample that is not reserved; samples before it are this reader's."""
     is_finished: bool = False

@@ -66,7 +66,7 @@ _UNSEEN_FACTOR = 3
 
 
 class ScoreWeighted(PolicyBase):
-    """Computes weights from the marginal loads of the view, and gives out bytes by them.
+    """Computes weights from the marginal loads of the view, and distributes bytes by them.
 
     Parameters
     ----------

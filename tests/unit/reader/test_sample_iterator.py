@@ -119,7 +119,7 @@ def test_memory_is_bounded(topic: MemoryTopic) -> None:
 
 
 def test_a_received_block_needs_no_buffer() -> None:
-    """The buffer is free for the next block at once, and a sample takes no memory once it was given out."""
+    """The buffer is free for the next block at once, and a sample takes no memory once it was yielded."""
     buffer = np.frombuffer(b"".join(bytes(LazyRecords.of([(0, r)]).heads[0].packed) for r in RECORDS), np.uint8).copy()
     dropped, size = ref(buffer), len(buffer) // len(RECORDS)
     records = LazyRecords([BatchHead(0, 5, 1000, None, buffer.data)], [2], [0, size], [size, 2 * size])
@@ -226,7 +226,7 @@ def test_later_blocks_take_no_memory_from_earlier_ones(topic: MemoryTopic) -> No
 
 
 def test_a_search_for_an_idle_broker_has_an_end(topic: MemoryTopic) -> None:
-    """Thousands of small blocks of a busy broker are not searched again for each sample that is given out."""
+    """Thousands of small blocks of a busy broker are not searched again for each sample that is yielded."""
     brokers = _BrokersOnHold(topic, held=0)
     looked_at: list[int] = []
 

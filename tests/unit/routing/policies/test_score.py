@@ -191,7 +191,7 @@ def test_log_dirs_that_are_read_one_after_the_other_are_no_imbalance(view_over: 
 
 
 def after_sending(view: RoutingView) -> tuple[ScoreWeighted, F64]:
-    """A policy that has given out 2000 records of 20 kB, and the bytes that each partition got."""
+    """A policy that has routed 2000 records of 20 kB, and the bytes that each partition got."""
     policy = ScoreWeighted(Context())
     policy.refresh(view)
     out = np.empty(2000, np.int32)
