@@ -390,3 +390,22 @@ def test_a_broker_is_as_full_as_its_fullest_volume() -> None:
     state = cluster(there, [TopicRow(topic="t", partitions=[partition(0, [1, 2], 10, log_dirs=[1, None])])])
     shown = {column.key: column.values for column in broker_table(inspect_cluster(state)).columns}
     assert dict(zip(shown["broker"], shown["fullest_volume"], strict=True)) == {1: 0.95, 2: None}
+
+
+@pytest.mark.parametrize(("free", "is_named"), [(14, True), (15, False)])
+def test_a_balanced_cluster_names_full_log_dirs(free: int, is_named: bool) -> None:
+    """Disks may be evenly full; the limit is that of a run, 85%, and an offline log dir is not full."""
+    there = [
+        BrokerRow(
+            broker=b,
+            log_dirs=[LogDirRow(path="/d", total_bytes=100, usable_bytes=free), LogDirRow(path="/e", state="offline")],
+        )
+        for b in (1, 2)
+    ]
+    state = cluster(there, [TopicRow(topic="t", partitions=[partition(0, [1, 2], 60, log_dirs=[0, 0])])])
+    notes = [note for note in inspection_report(inspect_cluster(state), Grouping.BROKER).notes if "full" in note]
+    line = (
+        "log dirs more than 85% full: /d of broker 1, /d of broker 2; "
+        "no replica is moved there, see 'kafkabal help full-disk'"
+    )
+    assert notes == ([line] if is_named else [])
