@@ -18,7 +18,6 @@ _EXTRAS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "plots": (("matplotlib",), "route-simulate --plot"),
     "telemetry": (("opentelemetry.proto",), "telemetry, the score 'latency'"),
     "parquet": (("pyarrow",), "produce of Parquet files"),
-    "tfrecord": (("google_crc32c",), "produce of TFRecord files"),
     "stores": (("fsspec",), "produce from URLs"),
     "fast": (("numba",), "compiled routing"),
     "images": (("PIL",), "decoding images in kafkabal.reader"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from kafkabal.clusters.kafka import LazyRecords, RawRecord
+from kafkabal.clusters.kafka import DAMAGED, LazyRecords, RawRecord
 from kafkabal.errors import DriftError
 from kafkabal.reader.join_file_pieces import join_pieces
 from kafkabal.reader.loaded_blocks import LoadedBlock
@@ -106,6 +106,7 @@ class BrokerBlocks:
             max(size, sum(fetched.bytes_by_broker.values())),
             fetched.bytes_by_broker,
             fetched.seconds_by_broker,
+            faults=dict.fromkeys(fetched.records.damaged_rows().tolist(), DAMAGED),
             whole_files_of=self._manifest.topic if self._joins else None,
         )
 
@@ -118,11 +119,14 @@ class BrokerBlocks:
         block = self._manifest.files[number]
         rest = self._manifest.files[number + 1 : number + 2]
         found: list[tuple[int, RawRecord]] = []
+        damaged: set[tuple[int, int]] = set()
         size_by_broker: dict[int, int] = {}
         seconds_by_broker: dict[int, float] = {}
         for partition, begin, end in block.ranges:
             fetched = self._fetcher.fetch(partition, begin, end, block.size_bytes // len(block.ranges))
-            found += [(partition, record) for record in fetched.records]
+            records = list(fetched.records)
+            found += [(partition, record) for record in records]
+            damaged.update((partition, records[row][0]) for row in fetched.records.damaged_rows().tolist())
             for broker, size in fetched.bytes_by_broker.items():
                 size_by_broker[broker] = size_by_broker.get(broker, 0) + size
             for broker, seconds in fetched.seconds_by_broker.items():
@@ -136,7 +140,8 @@ class BrokerBlocks:
             )
         joined = [file.joined() for file in own]
         whole = LazyRecords.of((file.first[1], record) for file, (record, _) in zip(own, joined, strict=True))
-        faults = {row: fault for row, (_, fault) in enumerate(joined) if fault is not None}
+        faults = {row: DAMAGED for row, file in enumerate(own) if not damaged.isdisjoint(file.places)}
+        faults |= {row: fault for row, (_, fault) in enumerate(joined) if fault is not None}
         return LoadedBlock(whole.columns(), block.size_bytes, size_by_broker, seconds_by_broker, faults=faults)
 
     def _missing(self, partition: int, begin: int, end: int, found: int, samples: int) -> DriftError:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 import warnings
-from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from itertools import islice
@@ -309,6 +309,7 @@ class TopicReader:
                 until_epoch=until_epoch,
                 metrics=self.metrics,
                 each_portion=each_portion,
+                check_damaged=iter if self._decodes else self._checked,
             )
             return
         assert options.ledgers is not None
@@ -478,8 +479,9 @@ class TopicReader:
 
     @property
     def _decodes(self) -> bool:
-        """Whether a sample may be refused: by the decoder, or as a damaged file."""
-        return self._options.decode is not None or self.manifest.files is not None
+        """Whether every sample is checked; if not, those of damaged blocks still are."""
+        is_static = self._options.balance is Balance.STATIC
+        return self._options.decode is not None or self.manifest.files is not None or not is_static
 
     def _start_of_epoch(self, epoch: int, reader: ReaderShard | Checkpoint) -> Checkpoint:
         return Checkpoint(
@@ -540,17 +542,17 @@ class TopicReader:
             )
 
     def _decoded(self, samples: SampleIterator | WorkStealingIterator, number: int) -> Generator[Sample, None, None]:
-        options = self._options
         if not self._decodes:
             return iter(samples)
-        return decode_samples(
-            samples,
-            options.decode,
-            options.on_error,
-            self.manifest.topic,
-            self.metrics,
-            lambda: self._give_back(number, self._position, samples.progress, samples.taken - 1),
+        return self._checked(
+            samples, lambda: self._give_back(number, self._position, samples.progress, samples.taken - 1)
         )
+
+    def _checked(
+        self, samples: Iterable[Sample], interrupted: Callable[[], None] = lambda: None
+    ) -> Generator[Sample, None, None]:
+        options = self._options
+        return decode_samples(samples, options.decode, options.on_error, self.manifest.topic, self.metrics, interrupted)
 
 
 def _balance(given: str, manifest: Manifest | str | Path | None) -> Balance:

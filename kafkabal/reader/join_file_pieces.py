@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -38,6 +38,11 @@ class PiecedFile:
         """Timestamp, partition and offset of the first piece."""
         partition, record = self.pieces[1]
         return record[1], partition, record[0]
+
+    @property
+    def places(self) -> Iterator[tuple[int, int]]:
+        """Partition and offset of each piece."""
+        return ((partition, record[0]) for partition, record in self.pieces.values())
 
     def joined(self) -> tuple[RawRecord, str | None]:
         """The first piece, with the value of the whole file; and what is wrong if its checksum is not that of the sent

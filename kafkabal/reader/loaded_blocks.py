@@ -59,6 +59,7 @@ class SampleBlock:
         self.bytes_by_broker = loaded.bytes_by_broker
         self.seconds_by_broker = loaded.seconds_by_broker
         self.is_cached = loaded.is_cached
+        self.is_damaged = bool(loaded.faults)
         self.sample_bytes = loaded.records.size_bytes[order]
         """int64, shape (n,): size of each sample when it is yielded."""
         self._order = order
@@ -70,7 +71,8 @@ class SampleBlock:
         if not loaded.is_cached:
             self._copied = dict(enumerate(_samples(loaded.records, order)))
         for row, fault in loaded.faults.items():
-            self._copied[int(np.flatnonzero(order == row)[0])].decoded = ValueError(fault)
+            for number in np.flatnonzero(order == row).tolist():
+                self._copied[number].decoded = ValueError(fault)
 
     def __len__(self) -> int:
         return len(self._order)

@@ -135,6 +135,8 @@ def read_block_runs(fetcher: Fetcher, topic: str, wanted: Sequence[BlockRun], *,
     ------
     DriftError
         If a run holds another number of records than when it was pinned.
+    RefusedByClusterError
+        If a batch is damaged.
     """
     for run in wanted:
         steps = max(1, -(-run.size_bytes // BLOCK_BYTES))
@@ -142,6 +144,7 @@ def read_block_runs(fetcher: Fetcher, topic: str, wanted: Sequence[BlockRun], *,
         got = 0
         for begin, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
             records = fetcher.fetch(run.partition, begin, end, run.size_bytes // steps).records
+            records.refuse_damaged(topic)
             got += len(records)
             if records:
                 yield as_table(records.columns(), headers=headers)

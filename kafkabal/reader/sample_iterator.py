@@ -57,6 +57,12 @@ class SampleIterator:
     """An iterator over the samples of a reader, from a given progress to the end of a given epoch; for one thread.
 
     Its :attr:`progress` and :attr:`taken` are always exact.
+
+    Parameters
+    ----------
+    check_damaged
+        Raises an error for damaged samples, or leaves them out; only called while a block with such samples is open,
+        because a look at each sample would slow down the reading of small ones.
     """
 
     def __init__(
@@ -72,6 +78,7 @@ class SampleIterator:
         metrics: ReaderMetrics,
         each_portion: Callable[[], None] = lambda: None,
         until: int | None = None,
+        check_damaged: Callable[[Iterator[Sample]], Iterator[Sample]] = iter,
     ) -> None:
         self.progress = progress
         """Where the epoch stood when the readers started it or resumed."""
@@ -87,8 +94,11 @@ class SampleIterator:
         self._metrics = metrics
         self._each_portion = each_portion
         self._until = until
+        self._check_damaged = check_damaged
         self._began_s = 0.0
         self._open: dict[int, _OpenBlock] = {}
+        self._is_damaged = False
+        """Whether an open block has damaged samples."""
 
     @property
     def taken(self) -> int:
@@ -145,6 +155,7 @@ class SampleIterator:
             if lane in self._open:
                 prefetch.release(self._open[lane].left_bytes)
             self._open[lane] = self._open_next_block(prefetch)
+            self._is_damaged = any(each.block.is_damaged for each in self._open.values())
             samples[lane] = _samples(self._open[lane], run, counted)
             begin = end
         yield from self._portions(piece.lane[begin:], samples, counted[:, begin:], prefetch)
@@ -162,7 +173,8 @@ class SampleIterator:
             self._left = iter(self._portion)
             try:
                 # runs in C; only the consumer of the samples is interpreted
-                yield from map(next, self._left)
+                portion = map(next, self._left)
+                yield from self._check_damaged(portion) if self._is_damaged else portion
             finally:
                 yielded = self._yielded
                 if yielded < len(self._portion):  # the consumer stopped

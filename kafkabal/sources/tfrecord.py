@@ -8,10 +8,11 @@ tf.train.Example"; RFC 3720 for CRC-32C).
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import IO, Final
 
-from kafkabal.errors import UsageError
+from crc32c import crc32c
+
 from kafkabal.sources.row_reader_protocol import (
     MOST_RECORD_BYTES,
     BadRowError,
@@ -33,21 +34,18 @@ def tfrecord_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Ite
 
     Raises
     ------
-    UsageError
-        If google-crc32c is not installed.
     UnfinishedError
         If the file ends within a record.
     BadRowError
         If a checksum is wrong, or a stream, or a file that became shorter, ends within a record.
     """
-    crc32c = _crc32c()
     texts: list[bytes] = []
     first, held_bytes = 1, 0
     fault: BadRowError | None = None
     try:
         while head := file.read(_HEAD.size):
             number = first + len(texts)
-            payload = _payload(head, file, number, crc32c)
+            payload = _payload(head, file, number)
             if payload is None:
                 fault = _cut_off(file, size_bytes, number)
                 break
@@ -64,7 +62,7 @@ def tfrecord_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Ite
         raise fault
 
 
-def _payload(head: bytes, file: IO[bytes], number: int, crc32c: Callable[[bytes], int]) -> bytes | None:
+def _payload(head: bytes, file: IO[bytes], number: int) -> bytes | None:
     """The payload of a record; None if it is cut off."""
     if len(head) < _HEAD.size:
         return None
@@ -92,12 +90,3 @@ def _cut_off(file: IO[bytes], size_bytes: int, number: int) -> BadRowError | Non
 
 def _masked(checksum: int) -> int:
     return ((checksum >> 15 | checksum << 17) + _MASK_DELTA) & 0xFFFFFFFF
-
-
-def _crc32c() -> Callable[[bytes], int]:
-    try:
-        from google_crc32c import value
-    except ImportError:
-        raise UsageError("reading TFRecord requires google-crc32c", hint="pip install 'kafkabal[tfrecord]'") from None
-    checksum: Callable[[bytes], int] = value
-    return checksum

@@ -42,5 +42,4 @@ def test_sound_files_are_taken(sound: Path) -> None:
 def test_no_damaged_source_ends_in_a_traceback() -> None:
     """Rows of every format that are cut, flipped or repeated are refused in one line."""
     pytest.importorskip("pyarrow")
-    pytest.importorskip("google_crc32c")
     assert {number: fault for number in range(100) if (fault := source_fault(SEED, number))} == {}

@@ -18,7 +18,7 @@ import yaml
 from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from kafkabal.errors import DriftError, UsageError
+from kafkabal.errors import DriftError, OperationError, UsageError
 from kafkabal.reader import TopicReader, combine_states
 from kafkabal.sandbox import Sandbox, SandboxSpec, WaitLimit, up
 from tests.live.conftest import MakeSandbox
@@ -35,6 +35,7 @@ class Topic:
     """A topic with unequal partitions."""
 
     def __init__(self, sandbox: Sandbox, name: str) -> None:
+        self.sandbox = sandbox
         self.servers = sandbox.bootstrap_servers
         self.name = name
         self.admin = AdminClient({"bootstrap.servers": self.servers})
@@ -393,6 +394,26 @@ def test_records_deleted_by_retention_are_reported(make_topic: Callable[[], Topi
     next(iter(topic.admin.delete_records([TopicPartition(topic.name, 0, 60)]).values())).result()
     with pytest.raises(DriftError, match=r"was deleted by retention \(the log begins at 60\)"):
         _places(data)
+
+
+def test_a_byte_that_changed_on_disk_is_noticed(make_topic: Callable[[], Topic]) -> None:
+    """Brokers send the log as it is; records of a damaged batch end the reading, or are left out with on_error."""
+    topic = make_topic()
+    topic.create(partitions=1, factor=1)
+    producer = Producer({"bootstrap.servers": topic.servers, "batch.num.messages": 10})
+    for number in range(100):
+        producer.produce(topic.name, b"%03d" % number * 500, partition=0)
+    producer.flush()
+    logs = [path for b in (1, 2, 3) for d in topic.sandbox.log_dirs(b) for path in d.glob(f"{topic.name}-0/*.log")]
+    with logs[0].open("r+b") as log:
+        log.seek(log.read().index(b"050" * 10))
+        log.write(b"X")
+    with pytest.raises(OperationError, match=f"{topic.name}-0: offset \\d+ cannot be decoded: the batch is damaged"):
+        _places(topic.reader())
+    skipping = topic.reader(on_error="skip")
+    values = [sample.value for sample in skipping]
+    assert all(value == value[:3] * 500 for value in values)
+    assert 1 <= skipping.metrics.corrupt == 100 - len(values) <= 10
 
 
 def test_progress_is_committed_for_others_to_see(make_topic: Callable[[], Topic]) -> None:

@@ -52,10 +52,10 @@ def _arrow() -> bytes:
 
 
 def _tfrecord() -> bytes:
-    import google_crc32c
+    from crc32c import crc32c
 
     def masked(data: bytes) -> bytes:
-        checksum = google_crc32c.value(data)
+        checksum = crc32c(data)
         return struct.pack("<I", ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF)
 
     payloads = [str(row["text"]).encode() for row in _ROWS]

@@ -252,7 +252,13 @@ def _restore(
                 with _counting_shown(topic, context) as counting:
                     manifest = pin(topic, connection, join=False, count=count, counting=counting)
                 data = TopicReader(
-                    topic, connection=connection, tail="keep", rack=options.rack, join=False, manifest=manifest
+                    topic,
+                    connection=connection,
+                    tail="keep",
+                    rack=options.rack,
+                    join=False,
+                    manifest=manifest,
+                    on_error="count",  # the checksum of the file shows the damage, and others are restored
                 )
                 bar = opened.enter_context(context.progress("restoring", data.manifest.size_bytes))
 

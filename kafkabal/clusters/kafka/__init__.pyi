@@ -8,6 +8,7 @@ from .group_lock import LOCK_GROUP as LOCK_GROUP
 from .kafka_client import KafkaClient as KafkaClient
 from .kafka_client import KnownBroker as KnownBroker
 from .kafka_client import KnownBrokers as KnownBrokers
+from .lazy_records import DAMAGED as DAMAGED
 from .lazy_records import BatchHead as BatchHead
 from .lazy_records import LazyRecords as LazyRecords
 from .overfetched_batch_cache import OverfetchedBatches as OverfetchedBatches

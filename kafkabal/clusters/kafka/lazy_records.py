@@ -14,6 +14,9 @@ import numpy as np
 
 from kafkabal.clusters.kafka.record_columns import CorruptRecordError, RawRecord, RecordColumns, record_fields
 from kafkabal.errors import RefusedByClusterError
+from kafkabal.model import I64
+
+DAMAGED = "the batch is damaged: its checksum is wrong"
 
 
 class BatchHead(NamedTuple):
@@ -26,6 +29,8 @@ class BatchHead(NamedTuple):
     """Timestamp of all its records, if the broker sets timestamps."""
     packed: memoryview
     """The bytes that record positions refer to."""
+    is_damaged: bool = False
+    """Whether its checksum is wrong."""
 
 
 @dataclass(slots=True)
@@ -92,6 +97,22 @@ class LazyRecords:
             packed=pieces,
             piece=piece,
         )
+
+    def damaged_rows(self) -> I64:
+        """int64, shape (n,): rows of the records whose batch is damaged."""
+        return np.flatnonzero(np.repeat(np.array([head.is_damaged for head in self.heads], np.bool_), self.counts))
+
+    def refuse_damaged(self, topic: str) -> None:
+        """Check that no batch of this topic is damaged.
+
+        Raises
+        ------
+        RefusedByClusterError
+            If one is.
+        """
+        for head in self.heads:
+            if head.is_damaged:
+                raise RefusedByClusterError(f"{topic}-{head.partition}: offset {head.base_offset}: {DAMAGED}")
 
     def add(self, head: BatchHead, begins: Sequence[int], ends: Sequence[int]) -> None:
         """Append records of one batch, if there are any."""

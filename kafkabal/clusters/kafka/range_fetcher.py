@@ -162,7 +162,7 @@ class RangeFetcher:
         return {broker: node.rack for broker, node in self._client.nodes().by_id.items()}
 
     def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRange:
-        """All committed records at offsets ``begin`` to ``end - 1``.
+        """All committed records at offsets ``begin`` to ``end - 1``, those of damaged batches included.
 
         Parameters
         ----------
@@ -202,9 +202,16 @@ class RangeFetcher:
         return got
 
     def follow(self, partition: int, begin: int, max_bytes: int) -> tuple[list[RawRecord], int]:
-        """Records from ``begin`` on, up to about ``max_bytes``; and the offset to continue from."""
+        """Records from ``begin`` on, up to about ``max_bytes``; and the offset to continue from.
+
+        Raises
+        ------
+        RefusedByClusterError
+            If a batch is damaged.
+        """
         deadline = Deadline(_TIMEOUT_S, self._clock)
         found, after = self._once(partition, begin, 2**63 - 1, max_bytes, FetchedRange(), deadline)
+        found.refuse_damaged(self._topic)
         return list(found), after
 
     def ranges(self) -> dict[int, tuple[int, int]]:

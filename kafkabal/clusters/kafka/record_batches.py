@@ -11,6 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from crc32c import crc32c
+
 from kafkabal.clusters.kafka.lazy_records import BatchHead, LazyRecords, varint
 from kafkabal.clusters.kafka.overfetched_batch_cache import BatchSpan
 from kafkabal.errors import MissingCapabilityError, RefusedByClusterError
@@ -20,6 +22,8 @@ Headers: TypeAlias = "list[tuple[str, bytes | None]]"
 # base offset, length, leader epoch, magic, checksum, attributes, last offset delta, first and last timestamp,
 # producer id, producer epoch, base sequence, count
 _HEAD = struct.Struct(">qiibIhiqqqhii")
+_CHECKED_BEFORE_RECORDS = 40
+"""Bytes of the header that the checksum covers, too: attributes and what follows."""
 _BEFORE_LENGTH_ENDS = 12
 """Bytes of a batch that its length does not include: base offset and the length itself."""
 _MAGIC = 2
@@ -37,6 +41,7 @@ class StoredBatch:
 
     base_offset: int
     last_offset: int
+    checksum: int
     attributes: int
     first_timestamp: int
     last_timestamp: int
@@ -44,6 +49,10 @@ class StoredBatch:
     count: int
     begin: int
     end: int
+
+    def is_damaged(self, packed: memoryview) -> bool:
+        """Whether the CRC-32C of its bytes is not that of the header."""
+        return bool(crc32c(packed[self.begin - _CHECKED_BEFORE_RECORDS : self.end]) != self.checksum)
 
     @property
     def is_transactional(self) -> bool:
@@ -120,7 +129,9 @@ class BatchReader:
         except (IndexError, ValueError, OverflowError) as error:
             raise RefusedByClusterError(f"offset {batch.base_offset}: the batch is corrupt: {error}") from error
         append_ms = batch.last_timestamp if batch.attributes & _APPEND_TIME else None
-        found.add(BatchHead(self.partition, batch.base_offset, batch.first_timestamp, append_ms, plain), begins, ends)
+        is_damaged = batch.is_damaged(packed)
+        head = BatchHead(self.partition, batch.base_offset, batch.first_timestamp, append_ms, plain, is_damaged)
+        found.add(head, begins, ends)
 
     def _is_visible(self, batch: StoredBatch, packed: memoryview) -> bool:
         while self._begun < len(self.aborted) and self.aborted[self._begun][1] <= batch.last_offset:
@@ -145,8 +156,8 @@ def batches(packed: memoryview) -> Iterator[StoredBatch]:
     """
     at, size = 0, len(packed)
     while at + _HEAD.size <= size:
-        base, length, _, magic, _, attributes, last, first_ms, last_ms, producer, _, _, count = _HEAD.unpack_from(
-            packed, at
+        base, length, _, magic, checksum, attributes, last, first_ms, last_ms, producer, _, _, count = (
+            _HEAD.unpack_from(packed, at)
         )
         if magic != _MAGIC:
             raise MissingCapabilityError(
@@ -158,7 +169,8 @@ def batches(packed: memoryview) -> Iterator[StoredBatch]:
             raise RefusedByClusterError(f"offset {base}: the batch is corrupt: its length is {length}")
         if end > size:
             return
-        yield StoredBatch(base, base + last, attributes, first_ms, last_ms, producer, count, at + _HEAD.size, end)
+        first = at + _HEAD.size
+        yield StoredBatch(base, base + last, checksum, attributes, first_ms, last_ms, producer, count, first, end)
         at = end
 
 

@@ -29,6 +29,8 @@ class MemoryTopic:
         self.fetched_records = 0
         self.fault: Exception | None = None
         """Raised by the next fetch."""
+        self.damaged: set[tuple[int, int]] = set()
+        """Partitions and offsets of records in damaged batches."""
 
     def manifest(self) -> Manifest:
         """Pin all of it as dense."""
@@ -51,6 +53,7 @@ class MemoryTopic:
         found = [record for record in self.records[partition] if begin <= record[0] < end]
         self.fetched_records += len(found)
         packed = LazyRecords.of((partition, record) for record in found)
+        packed.heads = [h._replace(is_damaged=(partition, h.base_offset) in self.damaged) for h in packed.heads]
         return FetchedRange(packed, {BROKER: sum(len(record[3] or b"") for record in found)})
 
     def close(self) -> None:

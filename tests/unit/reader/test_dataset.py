@@ -496,6 +496,20 @@ def test_records_that_cannot_be_decoded(read: Any) -> None:
     assert (skipping.metrics.corrupt, counting.metrics.corrupt) == (2, 2)
 
 
+@pytest.mark.parametrize("cached", [False, True])
+def test_records_of_a_damaged_batch(read: Any, topic: MemoryTopic, tmp_path: Path, cached: bool) -> None:
+    """Without a decoder, too, they are raised, skipped or counted, also in epochs that a cache could give."""
+    topic.damaged = {(0, 7), (0, 8), (1, 30)}
+    options = {"cache": tmp_path / "cache", "epochs": 2} if cached else {}
+    with pytest.raises(OperationError, match=r"t-\d: offset \d+ cannot be decoded: the batch is damaged"):
+        list(read(**options))
+    skipping, counting = read(on_error="skip", **options), read(on_error="count", **options)
+    epochs = 2 if cached else 1
+    assert topic.damaged.isdisjoint(taken := _places(skipping))
+    assert (len(taken), len(list(counting))) == (328 * epochs, 331 * epochs)
+    assert (skipping.metrics.corrupt, counting.metrics.corrupt) == (3 * epochs, 3 * epochs)
+
+
 @pytest.mark.parametrize(
     ("error", "why"),
     [(KeyError("label"), "KeyError: 'label'"), (AssertionError(), "AssertionError"), (ValueError(), "V")],

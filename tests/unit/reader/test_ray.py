@@ -8,7 +8,7 @@ from types import ModuleType
 import pytest
 
 from kafkabal.clusters.kafka import LazyRecords
-from kafkabal.errors import DriftError, UsageError
+from kafkabal.errors import DriftError, RefusedByClusterError, UsageError
 from kafkabal.reader.manifest import Manifest, PartitionRange, block_counts
 from kafkabal.reader.ray import as_table, block_runs, read_block_runs, read_topic
 from tests.unit.reader.conftest import MemoryTopic, packed_headers
@@ -54,6 +54,14 @@ def test_each_record_is_in_one_table() -> None:
     missing = MemoryTopic([300, 41], missing=frozenset({(0, 9)}))
     with pytest.raises(DriftError, match="hold 299 records, not 300"):
         list(read_block_runs(missing, "t", block_runs(manifest, 1)[0], headers=False))
+
+
+def test_a_damaged_batch_ends_a_read_task() -> None:
+    """Ray has no samples to leave out, so what differs from what was sent is refused."""
+    topic = MemoryTopic([300, 31])
+    topic.damaged = {(0, 7)}
+    with pytest.raises(RefusedByClusterError, match="t-0: offset 7: the batch is damaged"):
+        list(read_block_runs(topic, "t", block_runs(topic.manifest(), 1)[0], headers=False))
 
 
 def test_a_manifest_of_another_topic_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

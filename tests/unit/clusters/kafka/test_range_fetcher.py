@@ -12,7 +12,7 @@ from kafkabal.clusters.kafka import range_fetcher
 from kafkabal.clusters.kafka.fetch_response import PartitionResponse
 from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
 from kafkabal.config import ConnectionSettings
-from kafkabal.errors import UnreachableError
+from kafkabal.errors import RefusedByClusterError, UnreachableError
 from tests.unit.clusters.kafka.pack_batch import pack_batch
 
 RECORDS = 400
@@ -83,6 +83,17 @@ def test_without_a_quota_responses_grow_again(broker: ThrottlingBroker) -> None:
     broker.asked.clear()
     assert _offsets(fetcher) == list(range(RECORDS))
     assert len(broker.asked) == 1
+
+
+def test_a_damaged_batch_ends_following(broker: ThrottlingBroker) -> None:
+    """Nobody asked to leave records out, so none is shown that differs from what was sent; a range marks it."""
+    broker.left_bytes = float("inf")
+    damaged = bytearray(broker._batches[3])
+    damaged[-10] ^= 1
+    broker._batches[3] = bytes(damaged)
+    with pytest.raises(RefusedByClusterError, match="t-0: offset 3: the batch is damaged"):
+        _fetcher().follow(0, 0, TOTAL_BYTES)
+    assert _fetcher().fetch(0, 0, RECORDS, TOTAL_BYTES).records.damaged_rows().tolist() == [3]
 
 
 def test_a_dead_leader_is_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -89,6 +90,22 @@ def test_old_and_broken_batches_are_refused() -> None:
     batch[62] = 0xFF
     with pytest.raises(RefusedByClusterError, match="offset 5: the batch is corrupt"):
         BatchReader(0).records(memoryview(bytes(batch)), 0, 10)
+
+
+@pytest.mark.parametrize("at", [21, 60, 70, -1])
+def test_damaged_batches_are_found_by_their_checksum(at: int) -> None:
+    """One bit of a byte that the checksum covers, of the header or a value; the next batch is sound."""
+    batch = bytearray(_batch(5, [b"x" * 20]))
+    after = _batch(6, [b"y"])
+    batch[at] ^= 0x10 if at > 60 or at < 0 else 0x80
+    with suppress(RefusedByClusterError):  # where the length of a record or their number is damaged
+        records, _ = BatchReader(0).records(memoryview(bytes(batch) + after), 0, 10)
+        assert records.damaged_rows().tolist() == [0]
+        with pytest.raises(RefusedByClusterError, match="t-0: offset 5: the batch is damaged"):
+            records.refuse_damaged("t")
+    sound, _ = BatchReader(0).records(memoryview(_batch(5, [b"x" * 20]) + after), 0, 10)
+    assert len(sound) == 2
+    assert not sound.damaged_rows().size
 
 
 @pytest.mark.parametrize("version", [7, 10, 11, 12, 13, 16, 17])
