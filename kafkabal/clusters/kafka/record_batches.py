@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from crc32c import crc32c
 
-from kafkabal.clusters.kafka.lazy_records import BatchHead, LazyRecords, varint
+from kafkabal.clusters.kafka.lazy_records import DAMAGED, BatchHead, LazyRecords, varint
 from kafkabal.clusters.kafka.overfetched_batch_cache import BatchSpan
 from kafkabal.errors import MissingCapabilityError, RefusedByClusterError
 
@@ -30,6 +30,8 @@ _MAGIC = 2
 _CODEC, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 _ABORT = 0
 _CONTROL_KEY = struct.Struct(">hh")
+_EMPTY_RECORD = memoryview(b"\0\0\0\1\1\0")
+"""Without key, value and headers: in place of a record of a damaged batch that cannot be found."""
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEAD_BYTES = 16
 """Magic and two versions, before the first block."""
@@ -49,6 +51,11 @@ class StoredBatch:
     count: int
     begin: int
     end: int
+
+    @property
+    def has_every_offset(self) -> bool:
+        """Whether each of its offsets has a record; compaction removes some."""
+        return self.last_offset - self.count + 1 == self.base_offset
 
     def is_damaged(self, packed: memoryview) -> bool:
         """Whether the CRC-32C of its bytes is not that of the header."""
@@ -118,26 +125,28 @@ class BatchReader:
             self.outside.append(span)
 
     def _note(self, batch: StoredBatch, packed: memoryview, begin: int, end: int, found: LazyRecords) -> None:
-        codec = batch.attributes & _CODEC
+        codec, is_damaged = batch.attributes & _CODEC, batch.is_damaged(packed)
+        append_ms = batch.last_timestamp if batch.attributes & _APPEND_TIME else None
+        head = BatchHead(self.partition, batch.base_offset, batch.first_timestamp, append_ms, packed, is_damaged)
         try:
             if codec:
                 plain = memoryview(_decompressed(codec, bytes(packed[batch.begin : batch.end])))
-                begins, ends = _positions(plain, 0, batch, begin, end)
+                found.add(head._replace(packed=plain), *_positions(plain, 0, batch, begin, end))
             else:
-                plain = packed
-                begins, ends = _positions(packed[: batch.end], batch.begin, batch, begin, end)
+                found.add(head, *_positions(packed[: batch.end], batch.begin, batch, begin, end))
         except (IndexError, ValueError, OverflowError) as error:
-            raise RefusedByClusterError(f"offset {batch.base_offset}: the batch is corrupt: {error}") from error
-        append_ms = batch.last_timestamp if batch.attributes & _APPEND_TIME else None
-        is_damaged = batch.is_damaged(packed)
-        head = BatchHead(self.partition, batch.base_offset, batch.first_timestamp, append_ms, plain, is_damaged)
-        found.add(head, begins, ends)
+            if not (is_damaged and batch.has_every_offset):
+                raise RefusedByClusterError(f"offset {batch.base_offset}: the batch is corrupt: {error}") from error
+            for offset in range(max(begin, batch.base_offset), min(end, batch.last_offset + 1)):
+                found.add(head._replace(base_offset=offset, packed=_EMPTY_RECORD), [0], [len(_EMPTY_RECORD)])
 
     def _is_visible(self, batch: StoredBatch, packed: memoryview) -> bool:
         while self._begun < len(self.aborted) and self.aborted[self._begun][1] <= batch.last_offset:
             self._open.add(self.aborted[self._begun][0])
             self._begun += 1
         if batch.is_control:
+            if batch.is_damaged(packed):  # which records are aborted depends on it
+                raise RefusedByClusterError(f"offset {batch.base_offset}: {DAMAGED}")
             if _ends_by_abort(batch, packed):
                 self._open.discard(batch.producer_id)
             return False
@@ -212,7 +221,7 @@ def _positions(packed: memoryview, at: int, batch: StoredBatch, begin: int, end:
         if size & 1 or at > limit:
             raise ValueError("a record ends after its batch")
     base = batch.base_offset
-    if batch.last_offset - batch.count + 1 == base:  # every offset of the batch has a record
+    if batch.has_every_offset:
         wanted = slice(max(0, begin - base), max(0, end - base))
         return begins[wanted], ends[wanted]
     kept = [i for i, first in enumerate(begins) if begin <= base + _offset_delta(packed, first) < end]

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import cramjam
 import pytest
+from crc32c import crc32c
 from kafka.protocol.consumer import FetchResponse
 
 from kafkabal.clusters.kafka.fetch_response import fetch_response
@@ -27,6 +28,7 @@ def _batch(
     packed = bytearray(pack_batch(base, records, producer=producer))
     if control is not None:
         packed[22] |= 0x20
+        packed[17:21] = crc32c(bytes(packed[21:])).to_bytes(4, "big")
     return bytes(packed)
 
 
@@ -80,6 +82,14 @@ def test_aborted_transactions_are_left_out() -> None:
     assert after == 5
 
 
+def test_a_damaged_marker_of_a_transaction_is_refused() -> None:
+    """Whether the records before it count depends on it."""
+    marker = bytearray(_batch(2, [b""], producer=7, control=b"\0\0\0\0"))
+    marker[-20] ^= 1
+    with pytest.raises(RefusedByClusterError, match="offset 2: the batch is damaged"):
+        BatchReader(0, [(7, 0)]).records(memoryview(bytes(marker)), 0, 10)
+
+
 def test_old_and_broken_batches_are_refused() -> None:
     """The format before Kafka 0.11, and malformed bytes, are reported with their offset."""
     batch = bytearray(_batch(5, [b"x"]))
@@ -88,6 +98,7 @@ def test_old_and_broken_batches_are_refused() -> None:
         BatchReader(0).records(memoryview(old), 0, 10)
     batch[61] = 0xFF
     batch[62] = 0xFF
+    batch[17:21] = crc32c(bytes(batch[21:])).to_bytes(4, "big")
     with pytest.raises(RefusedByClusterError, match="offset 5: the batch is corrupt"):
         BatchReader(0).records(memoryview(bytes(batch)), 0, 10)
 
@@ -106,6 +117,19 @@ def test_damaged_batches_are_found_by_their_checksum(at: int) -> None:
     sound, _ = BatchReader(0).records(memoryview(_batch(5, [b"x" * 20]) + after), 0, 10)
     assert len(sound) == 2
     assert not sound.damaged_rows().size
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4])
+def test_a_damaged_batch_that_cannot_be_decompressed(codec: int) -> None:
+    """Its records have no values, but their offsets, so a reader can leave them out; with gaps it is refused."""
+    batch = bytearray(_recompressed(_batch(50, [b"x" * 300, b"y" * 300, b"z"]), codec))
+    batch[61:67] = b"damage"
+    records, after = BatchReader(0).records(memoryview(bytes(batch)), 51, 60)
+    assert [(r[0], r[1], r[3]) for r in records] == [(51, 1000, None), (52, 1000, None)]
+    assert (after, records.damaged_rows().tolist()) == (53, [0, 1])
+    batch[26] += 1  # its last offset
+    with pytest.raises(RefusedByClusterError, match="offset 50: the batch is corrupt"):
+        BatchReader(0).records(memoryview(bytes(batch)), 51, 60)
 
 
 @pytest.mark.parametrize("version", [7, 10, 11, 12, 13, 16, 17])
