@@ -3,7 +3,7 @@
 import io
 import warnings
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -258,7 +258,7 @@ def _restore(
                     rack=options.rack,
                     join=False,
                     manifest=manifest,
-                    on_error="count",  # the checksum of the file shows the damage, and others are restored
+                    on_error="skip",  # other files are restored
                 )
                 bar = opened.enter_context(context.progress("restoring", data.manifest.size_bytes))
 
@@ -272,7 +272,10 @@ def _restore(
                 # the metrics count the last sample only at the end
                 written.update(data.metrics.samples, data.metrics.size_bytes)
                 bar.update(data.manifest.size_bytes, note=counted_noun(data.metrics.samples, "record"))
-            return restored
+            if not data.metrics.corrupt:
+                return restored
+            damaged = f"{counted_noun(data.metrics.corrupt, 'record')} left out: the checksum of the batch is wrong"
+            return replace(restored, failures=[*restored.failures, (topic, damaged)])
 
         with _reader_warnings(context):
             restored = _counting_if_needed(restored_once, context)
