@@ -13,7 +13,7 @@ from kafkabal.errors import ExitCode
 _SCRIPT = """
 import atexit, os, signal, sys, threading
 from kafkabal.cli import entry_point, main
-main.main = lambda words: 130
+main.main = lambda words, context: 130
 def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
 {then}
@@ -67,7 +67,7 @@ def test_interrupts_of_a_command_are_its_own() -> None:
     script = (
         "import signal, sys\n"
         "from kafkabal.cli import entry_point, main\n"
-        "main.main = lambda words: signal.getsignal(signal.SIGINT) is not signal.default_int_handler\n"
+        "main.main = lambda words, context: signal.getsignal(signal.SIGINT) is not signal.default_int_handler\n"
         "sys.exit(entry_point.main())\n"
     )
     assert subprocess.run([sys.executable, "-c", script]).returncode == 0

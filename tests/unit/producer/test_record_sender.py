@@ -261,7 +261,7 @@ def test_a_client_that_may_not_write_ends_with_the_permission(mock_cluster: Mock
     for call in (producer.poll, producer.flush, producer.drop_queued):
         with pytest.raises(NotAuthorizedError, match="topic images: no PID") as caught:
             call()
-        assert "WRITE" in str(caught.value.hint)
+        assert "Write" in str(caught.value.hint)
     producer.close()
     producer._client = real
 
