@@ -19,6 +19,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
+from crc32c import crc32c
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeConfigsResponse
 from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, ListOffsetsResponse
@@ -29,7 +30,7 @@ from kafkabal.clusters.kafka.lazy_records import packed_varint
 PARTITIONS = 4
 BROKERS = (1, 2)
 _BATCH_BYTES = 1_000_000
-_HEAD = struct.Struct(">qiibIhiqqqhii")
+_HEAD, _CHECKED = struct.Struct(">qiibI"), struct.Struct(">hiqqqhii")
 _BEFORE_LENGTH_ENDS = 12
 _EARLIEST = -2
 _FETCH_VERSION = 11
@@ -100,8 +101,10 @@ def _batch(first: int, values: list[bytes]) -> bytes:
             + b"\0"
         )
         records += packed_varint(len(body)) + body
-    length, last = _HEAD.size - _BEFORE_LENGTH_ENDS + len(records), len(values) - 1
-    return _HEAD.pack(first, length, 0, 2, 0, 0, last, 1000, 1000 + last, -1, -1, -1, len(values)) + records
+    last = len(values) - 1
+    checked = _CHECKED.pack(0, last, 1000, 1000 + last, -1, -1, -1, len(values)) + records
+    length = _HEAD.size - _BEFORE_LENGTH_ENDS + len(checked)
+    return _HEAD.pack(first, length, 0, 2, crc32c(checked)) + checked
 
 
 class _Broker:
