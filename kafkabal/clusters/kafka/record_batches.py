@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from crc32c import crc32c
-
 from kafkabal.clusters.kafka.lazy_records import DAMAGED, BatchHead, LazyRecords, varint
 from kafkabal.clusters.kafka.overfetched_batch_cache import BatchSpan
 from kafkabal.errors import MissingCapabilityError, RefusedByClusterError
@@ -59,6 +57,8 @@ class StoredBatch:
 
     def is_damaged(self, packed: memoryview) -> bool:
         """Whether the CRC-32C of its bytes is not that of the header."""
+        from crc32c import crc32c
+
         return bool(crc32c(packed[self.begin - _CHECKED_BEFORE_RECORDS : self.end]) != self.checksum)
 
     @property

@@ -6,6 +6,7 @@ import random
 
 import numpy as np
 import pytest
+from crc32c import crc32c
 
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.clusters.kafka.lazy_records import BatchHead
@@ -85,10 +86,11 @@ def test_bytes_that_are_no_record_are_refused_or_read_within_it() -> None:
 
 
 def test_a_record_that_reaches_into_the_next_batch_is_refused() -> None:
-    """A length beyond its batch, but within the received bytes."""
+    """A length beyond its batch, but within the received bytes; its producer took the checksum of just that."""
     first = bytearray(pack_batch(0, [(0, None, b"x" * 20, [])]))
     assert first[61] < 0x80
     first[61] += 20
+    first[17:21] = crc32c(bytes(first[21:])).to_bytes(4, "big")
     packed = bytes(first) + pack_batch(1, [(0, None, b"y" * 40, [])])
     with pytest.raises(RefusedByClusterError, match="ends after its batch"):
         BatchReader(0).records(memoryview(packed), 0, 2)
