@@ -10,7 +10,6 @@ from typing import Any
 
 from kafka.protocol.consumer import FetchRequest
 from kafka.protocol.producer import ProduceRequest
-from kafka.record import MemoryRecords, MemoryRecordsBuilder
 
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.cluster_protocol import NewTopic
@@ -224,6 +223,8 @@ class CompactedTopicStore:
         check(response.error_code, f"read topic {self._topic}", permission=f"Read on topic {self._topic}")
         found = response.responses[0].partitions[0]
         check(found.error_code, f"read topic {self._topic}", permission=f"Read on topic {self._topic}")
+        from kafka.record import MemoryRecords  # no command needs it before a broker has responded
+
         with translated(f"topic {self._topic}"):
             yield from MemoryRecords(bytes(found.records or b""))
 
@@ -243,6 +244,8 @@ def idle_first(nodes: Mapping[int, KnownBroker], led: Mapping[int, int], held: M
 
 def _batch(key: str, value: bytes | None) -> bytes:
     """A batch without a timestamp: one over an hour ahead would be rejected, and the run would end (KIP-937)."""
+    from kafka.record import MemoryRecordsBuilder
+
     builder = MemoryRecordsBuilder(_MAGIC, _GZIP, 2 * _LARGEST_RECORD_BYTES)
     builder.append(timestamp=_NO_TIMESTAMP, key=key.encode(), value=value)
     builder.close()
