@@ -224,6 +224,11 @@ class ClusterState:
         """The name of a partition, by its row."""
         return TopicPartition(self.topics.name[self.partitions.topic[row]], int(self.partitions.number[row]))
 
+    def replicas_of(self, row: int) -> tuple[int, ...]:
+        """Broker ids of the replicas of a partition, by its row, in order; the preferred leader is first."""
+        begin, end = self.partitions.first[row : row + 2].tolist()
+        return tuple(self.brokers.id[self.replicas.broker[begin:end]].tolist())
+
     @property
     def replication_factor(self) -> I32:
         """int32, shape (n_partitions,): number of replicas of each partition, including those being added."""

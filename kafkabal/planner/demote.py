@@ -85,7 +85,7 @@ def _reorder(state: ClusterState, row: int, replicas: tuple[int, ...], reason: s
         log_dirs=(ANY_DIR,) * len(replicas),
         action=Action.REORDER,
         previous=Placement(
-            replicas=tuple(ids[state.replicas.broker[rows]].tolist()),
+            replicas=state.replicas_of(row),
             leader=int(ids[leader]) if leader >= 0 else -1,
             log_dirs=tuple(
                 state.log_dirs.path[d] if d >= 0 else ANY_DIR for d in state.replicas.log_dir[rows].tolist()
@@ -106,8 +106,7 @@ def undo_demotion(state: ClusterState, demotion: Plan, avoid: Collection[int] = 
     wanted = {change.name: change for change in demotion.partitions if change.previous is not None}
     changes = []
     for name, row in partition_rows(state, wanted):
-        rows = slice(int(state.partitions.first[row]), int(state.partitions.first[row + 1]))
-        now = tuple(state.brokers.id[state.replicas.broker[rows]].tolist())
+        now = state.replicas_of(row)
         before = wanted[name].previous
         if before is None or set(now) != set(before.replicas) or now == before.replicas:
             continue

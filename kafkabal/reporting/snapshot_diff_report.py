@@ -176,7 +176,7 @@ def _partitions(found: Comparison, first: ClusterState, second: ClusterState, sh
     order = np.lexsort((found.second_rows, -size, ~found.is_moved))
     rows_a, rows_b = found.first_rows[order].tolist(), found.second_rows[order].tolist()
     names = [second.topic_partition(row) for row in rows_b]
-    one, two = [_replicas(first, row) for row in rows_a], [_replicas(second, row) for row in rows_b]
+    one, two = [list(first.replicas_of(row)) for row in rows_a], [list(second.replicas_of(row)) for row in rows_b]
     led_a, led_b = [_leader(first, row) for row in rows_a], [_leader(second, row) for row in rows_b]
     changes = [_in_words(*each) for each in zip(one, two, led_a, led_b, strict=True)]
     return Table(
@@ -203,12 +203,6 @@ def _partitions(found: Comparison, first: ClusterState, second: ClusterState, sh
             ),
         ),
     )
-
-
-def _replicas(state: ClusterState, row: int) -> list[int]:
-    begin, end = state.partitions.first[row : row + 2].tolist()
-    brokers: list[int] = state.brokers.id[state.replicas.broker[begin:end]].tolist()
-    return brokers
 
 
 def _leader(state: ClusterState, row: int) -> int | None:

@@ -113,14 +113,9 @@ def moved_back(ledger: HealingLedger, state: ClusterState, at_s: float) -> Heali
             for change in entry.plan.partitions
             if change.previous is not None and change.to_add and change.name not in moved_later
         }
-        held = [_brokers_of(state, row) == before[name] for name, row in partition_rows(state, before)]
+        held = [frozenset(state.replicas_of(row)) == before[name] for name, row in partition_rows(state, before)]
         has_shown = at_s - entry.last_s >= _LONGEST_LAG_S
         if has_shown and entry.is_complete and entry.succeeded and sum(held) * 2 > len(held):
             return entry
         moved_later.update(change.name for change in entry.plan.partitions)
     return None
-
-
-def _brokers_of(state: ClusterState, partition: int) -> frozenset[int]:
-    first, last = state.partitions.first[partition : partition + 2].tolist()
-    return frozenset(state.brokers.id[state.replicas.broker[first:last]].tolist())
