@@ -444,17 +444,23 @@ def test_a_watch_that_lost_its_lock_notices_at_the_next_reading(make_scene: Call
     assert len(asked) == 4
 
 
+def _healed_imbalance(scene: Scene) -> Watcher:
+    """A watch that has just balanced a cluster of 12, 12, 6 and 2 replicas."""
+    rows = [*[(1, 2)] * 8, *[(2, 3)] * 4, *[(3, 1)] * 2, *[(4, 1)] * 2]
+    scene.memory = InMemoryCluster.of(cluster(brokers(4), [topic("t", *rows)]), scene.clock)
+    watcher = scene.watcher(level=HealLevel.ALL)
+    scene.run_for(watcher, minutes=8)
+    assert scene.held() == [8, 8, 8, 8]
+    return watcher
+
+
 @pytest.mark.parametrize("was_killed", [False, True])
 def test_what_an_operator_has_rolled_back_is_not_repeated_at_once(
     make_scene: Callable[[], Scene], *, was_killed: bool
 ) -> None:
     """It is tried again after the back-off, as after a cancel, and reported once; also if its watch was killed."""
     scene = make_scene()
-    rows = [*[(1, 2)] * 8, *[(2, 3)] * 4, *[(3, 1)] * 2, *[(4, 1)] * 2]
-    scene.memory = InMemoryCluster.of(cluster(brokers(4), [topic("t", *rows)]), scene.clock)
-    watcher, path = scene.watcher(level=HealLevel.ALL), scene.folder / "ledger.json"
-    scene.run_for(watcher, minutes=8)
-    assert scene.held() == [8, 8, 8, 8]
+    watcher, path = _healed_imbalance(scene), scene.folder / "ledger.json"
     if was_killed:
         begun = read_ledger(path)
         unended = replace(begun.entries[0], ended_at_s=None, succeeded=False)
@@ -473,11 +479,7 @@ def test_what_an_operator_has_rolled_back_is_not_repeated_at_once(
 def test_a_rollback_is_noticed_although_another_run_has_followed(make_scene: Callable[[], Scene]) -> None:
     """The latest run hides it, but the replicas are back where they were."""
     scene = make_scene()
-    rows = [*[(1, 2)] * 8, *[(2, 3)] * 4, *[(3, 1)] * 2, *[(4, 1)] * 2]
-    scene.memory = InMemoryCluster.of(cluster(brokers(4), [topic("t", *rows)]), scene.clock)
-    watcher, path = scene.watcher(level=HealLevel.ALL), scene.folder / "ledger.json"
-    scene.run_for(watcher, minutes=8)
-    assert scene.held() == [8, 8, 8, 8]
+    watcher, path = _healed_imbalance(scene), scene.folder / "ledger.json"
     environment = RunEnvironment(cluster=scene.memory, state_dir=scene.folder / "runs", clock=scene.clock, host="h")
     roll_back(environment)
     own = make_plan(read_state(scene.memory, 10.0, lambda state: state), PlanOptions(max_moves=1))
