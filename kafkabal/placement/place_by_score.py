@@ -97,7 +97,7 @@ def _candidates(request: PlacementRequest, sites: EligibleBrokers, chosen: list[
 
 
 def _falls_short(candidates: Bools, sites: EligibleBrokers, chosen: list[int], factor: int) -> bool:
-    """Whether there is no candidate, or none in a rack that the partition still has to be in."""
+    """Whether no broker can take the replica, or only brokers in racks that the partition is in, and it needs more."""
     # if a rack that is taken already is the emptiest, no other one has a broker with room
     is_shared = (sites.rack[chosen] == sites.rack[candidates.argmax()]).any()
     return not candidates.any() or bool(is_shared and sites.missing_racks(chosen, factor))
