@@ -245,7 +245,7 @@ def _restore(
         from kafkabal.reader import FolderRestore, TopicReader, pin
         from kafkabal.reporting.read_report import restore_report
 
-        def restored_once(count: bool | None) -> "RestoreResult":
+        def restored_once(count: bool | None) -> "tuple[RestoreResult, int]":
             with ExitStack() as opened:
                 # refuse a folder that cannot be written before the topic is read to pin it
                 restore = opened.enter_context(FolderRestore(folder))
@@ -272,18 +272,18 @@ def _restore(
                 # the metrics count the last sample only at the end
                 written.update(data.metrics.samples, data.metrics.size_bytes)
                 bar.update(data.manifest.size_bytes, note=counted_noun(data.metrics.samples, "record"))
-            if not data.metrics.corrupt:
-                return restored
-            damaged = f"{counted_noun(data.metrics.corrupt, 'record')} left out: the checksum of the batch is wrong"
-            return replace(restored, failures=[*restored.failures, (topic, damaged)])
+            return restored, data.metrics.corrupt
 
         with _reader_warnings(context):
-            restored = _counting_if_needed(restored_once, context)
+            restored, damaged = _counting_if_needed(restored_once, context)
+    missing = len(restored.failures) + damaged
+    if damaged:  # their paths cannot be trusted either
+        why = f"{counted_noun(damaged, 'record')} left out: the checksum of the batch is wrong"
+        restored = replace(restored, failures=[*restored.failures, (topic, why)])
     show_report(restore_report(topic, folder, restored), output, context)
     if restored.failures:
         raise PartialFailureError(
-            f"{counted_noun(len(restored.failures), 'file')} not restored, "
-            f"{restored.written + restored.already_there} restored",
+            f"{counted_noun(missing, 'file')} not restored, {restored.written + restored.already_there} restored",
             restored.failures,
             hint="what is damaged or incomplete can be sent again with 'kafkabal produce'",
         )
