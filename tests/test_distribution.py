@@ -29,7 +29,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_the_wheel_holds_what_users_need(built: tuple[Path, Path]) -> None:
     """Types, data files, documentation, completions and man pages are included; tests, tools and caches are not."""
     names = set(zipfile.ZipFile(built[1]).namelist())
+    assert built[1].name.endswith("-py3-none-linux_x86_64.whl"), "for any Python 3, but with compiled code"
     needed = {
+        "kafkabal/producer/kafkabal_routing.so",
         "kafkabal/py.typed",
         "kafkabal/cli/framework/environment_variables.txt",
         "kafkabal/simulator/workloads/images.yaml",

@@ -14,7 +14,7 @@ from kafkabal.daemon_executor import DaemonExecutor
 from kafkabal.errors import UsageError
 from kafkabal.producer.drop_in_producer import Producer
 from kafkabal.producer.producer_options import ONLY_ERRORS, PREFIX
-from kafkabal.producer.slot_router import RoutingStatus
+from kafkabal.producer.slot_router import UNROUTED, RoutingStatus
 
 _POLL_S: Final = 0.1
 """How long a call of librdkafka may wait for delivery reports; closing the producer waits for that call."""
@@ -77,8 +77,8 @@ class AsyncProducer:
         value: str | bytes | None = None,
         key: str | bytes | None = None,
         *,
-        partition: int | None = None,
-        timestamp: int | None = None,
+        partition: int = UNROUTED,
+        timestamp: int = 0,
         headers: Any = None,
     ) -> asyncio.Future[Message]:
         """Queue a record as soon as there is room; returns a future of its delivery.

@@ -31,7 +31,7 @@ UNROUTED = -1
 # librdkafka's batch: the short slots of a nearly empty topic do not each need a report of what has settled
 _BYTES_BETWEEN_REPORTS = 16384
 # before the first view: bytes that the client's own partitioner routes until the router checks for a view again
-_UNROUTED_BYTES = 65536
+UNROUTED_BYTES = 65536
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,9 +171,7 @@ class SlotRouter(TopicRouter):
         """How records are routed now."""
         with self._lock:
             self.take_view()
-            view, sent = self._view, self._sent.copy()
-            if self._enter_slot is not None:
-                sent[self.slot.partition] += self._slot_bytes - self.slot.left_bytes
+            view, sent = self._view, self._sent_so_far()
         name = self._policy.about.name
         if view is None:
             return RoutingStatus(self.topic, name, None, self._switches, {}, ())
@@ -213,8 +211,8 @@ class SlotRouter(TopicRouter):
 
     def _enter_unrouted_slot(self, _size_bytes: int) -> int:
         """The slot while there is no view."""
-        self.slot.left_bytes = _UNROUTED_BYTES
-        return _UNROUTED_BYTES
+        self.slot.left_bytes = UNROUTED_BYTES
+        return UNROUTED_BYTES
 
     def _settling_report(self, partition: int, through_bytes: int, report: Report | None) -> Report:
         """The report of the first record of a slot: whatever went to its partition up to it has settled."""
@@ -237,6 +235,13 @@ class SlotRouter(TopicRouter):
                 report(error, message)
 
         return learn
+
+    def _sent_so_far(self) -> list[int]:
+        """By partition: bytes that were routed there."""
+        sent = self._sent.copy()
+        if self._enter_slot is not None:
+            sent[self.slot.partition] += self._slot_bytes - self.slot.left_bytes
+        return sent
 
     def _start_routing(self, n_partitions: int) -> None:
         self._sent = [0] * n_partitions

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import repeat
+from operator import contains
 from typing import Any, Final
 
 from kafkabal.producer.slot_router import UNROUTED, Report
@@ -50,6 +52,23 @@ def split_batch(messages: Any, *, routes_keys: bool) -> BatchParts | None:
     except (AttributeError, TypeError):
         return None
     return BatchParts(unrouted, keyed, plain, sizes)
+
+
+def by_explicit_partition(messages: Any) -> Mapping[int, list[dict[str, Any]]] | None:
+    """Records by the partition that they name, -1 if they name none; None if no record does, or the batch is invalid.
+
+    librdkafka ignores these partitions.
+    """
+    try:
+        if not isinstance(messages, list) or not any(map(contains, messages, repeat("partition"))):
+            return None
+        found: dict[int, list[dict[str, Any]]] = {}
+        for message in messages:
+            explicit = message.get("partition")
+            found.setdefault(UNROUTED if explicit is None else explicit, []).append(message)
+    except (AttributeError, TypeError):
+        return None
+    return found
 
 
 @contextmanager

@@ -46,6 +46,8 @@ class TopicRouter:
         self._failed = failed
         self._view: RoutingView | None = None
         self._unseen_view: RoutingView | None = None
+        self.needs_known_partitions = False
+        """Whether the client must know the topic's partitions before the first view is shown."""
         self._asks_what_settled = policy.about.asks_what_settled
         self._settled: list[int] = []
         self._settled_before_reading: list[int] = []
@@ -58,7 +60,7 @@ class TopicRouter:
     def begin_reading(self) -> None:
         """Note that the cluster is read next: log dirs will show all that has settled so far, and an unknown part of
         the rest."""
-        self._settled_before_reading = self._settled.copy()
+        self._settled_before_reading = self._settled_so_far()
 
     def preview(self, view: RoutingView) -> None:
         """Give the policy a view that no record is routed by yet; the next view then shows what grew meanwhile."""
@@ -106,6 +108,10 @@ class TopicRouter:
         """Note that bytes were acknowledged, given up, or never sent."""
         if self._asks_what_settled:
             self._settled[partition] += n_bytes
+
+    def _settled_so_far(self) -> list[int]:
+        """By partition, as far as known: bytes that have settled."""
+        return self._settled.copy()
 
     def _extend_counters(self, n_partitions: int) -> None:
         """Extend the counters for new partitions."""

@@ -14,11 +14,13 @@ from time import monotonic
 from typing import Any, Final, Protocol
 
 from kafkabal.config import is_topic_name
+from kafkabal.producer.plugin_router import PluginRouter
 from kafkabal.producer.producer_options import RoutingOptions
+from kafkabal.producer.routing_plugin import RoutingPlugin, is_available
 from kafkabal.producer.routing_view_reader import StateReader
 from kafkabal.producer.slot_router import RoutingStatus, SlotRouter
 from kafkabal.producer.view_refresher import ViewRefresher
-from kafkabal.routing import Context, RoutingView
+from kafkabal.routing import Context, RoutingView, SlotPolicy
 
 LOG: Final = logging.getLogger("kafkabal.producer")
 _CLOSING_S: Final = 0.2
@@ -62,6 +64,7 @@ class TopicRouters:
         self._topic_faults: Mapping[str, str] = {}
         """Why topics have no new view, as logged."""
         self._metrics_fault: str | None = None
+        self._plugin: RoutingPlugin | None = None
         self._refresher = ViewRefresher(
             self._open,
             lambda: self._routers.values(),
@@ -78,6 +81,21 @@ class TopicRouters:
     def needs_statistics(self) -> bool:
         """Whether records are routed by the client's own statistics."""
         return self._refresher.needs_latency(self._options.policy.about)
+
+    def plug_into(self, client: dict[str, Any]) -> RoutingPlugin | None:
+        """Route inside librdkafka if it can load the plug-in and the policy has slots; to be called first.
+
+        Parameters
+        ----------
+        client
+            The settings of the client, which are changed so that it loads the plug-in. It must be created within the
+            plug-in's ``with`` block.
+        """
+        choice = self._options.policy
+        if is_available(client) and isinstance(choice.create(Context()), SlotPolicy):
+            routes_keys = self._options.any_key_order or choice.about.keeps_key_order
+            self._plugin = RoutingPlugin(self._plan_slots, client, routes_keys=routes_keys)
+        return self._plugin
 
     def router(self, topic: str) -> SlotRouter | None:
         """The router of a topic; a new one waits for its first view, as long as the options allow.
@@ -104,6 +122,12 @@ class TopicRouters:
         if self._cluster is not None:
             self._cluster.close()
 
+    def _plan_slots(self, topic: str, size_bytes: int) -> None:
+        """Called by the plug-in."""
+        router = self.router(topic)
+        if isinstance(router, PluginRouter):
+            router.plan_slots(size_bytes)
+
     def _added_router(self, topic: str) -> SlotRouter:
         with self._lock:
             router = self._routers.get(topic)
@@ -119,13 +143,18 @@ class TopicRouters:
 
     def _new_router(self, topic: str) -> SlotRouter:
         options = self._options
+        policy = options.policy.create(Context(seed=options.seed, clock=self._clock, rack=options.rack))
+        recreated = partial(self._replace_router, topic)
+        if self._plugin is not None:
+            lane = self._plugin.add_lane(topic)
+            return PluginRouter(topic, policy, lane, clock=self._clock, failed=self._on_failed, recreated=recreated)
         return SlotRouter(
             topic,
-            options.policy.create(Context(seed=options.seed, clock=self._clock, rack=options.rack)),
+            policy,
             any_key_order=options.any_key_order,
             clock=self._clock,
             failed=self._on_failed,
-            recreated=partial(self._replace_router, topic),
+            recreated=recreated,
         )
 
     def _replace_router(self, topic: str, view: RoutingView, waiting_records: int) -> None:

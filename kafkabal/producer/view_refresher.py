@@ -178,7 +178,7 @@ class ViewRefresher:
         for router in routers:
             try:
                 view = views.view(router.topic, self._scores)
-                if router.view is not None and view.n_partitions > router.view.n_partitions:
+                if _is_new_to_client(router, view.n_partitions):
                     _fetch_new_partitions(client, router.topic, view.n_partitions)
                 router.show(view, waiting)
             except Exception as error:  # noqa: BLE001 - the other topics are shown theirs
@@ -192,6 +192,12 @@ class ViewRefresher:
     def _revise_if_needed(self) -> None:
         if self._is_latency_scored and self._thread is not None:
             self._thread.revise()
+
+
+def _is_new_to_client(router: TopicRouter, n_partitions: int) -> bool:
+    if router.view is None:
+        return router.needs_known_partitions
+    return n_partitions > router.view.n_partitions
 
 
 def _fetch_new_partitions(client: Any, topic: str, n_partitions: int) -> None:

@@ -1,4 +1,5 @@
 from .broker_first_policy import fit_to_partitions as fit_to_partitions
+from .byte_stride import MOST_SLOTS as MOST_SLOTS
 from .compiled_kernels import as_arrays as as_arrays
 from .compiled_kernels import compiled as compiled
 from .compiled_kernels import is_available as is_available

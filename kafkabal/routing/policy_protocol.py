@@ -8,7 +8,7 @@ integers, and the clock is passed in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from time import monotonic
@@ -199,6 +199,17 @@ class SlotPolicy(Protocol):
     def enter_slot(self, size_bytes: int) -> int:
         """Begin a new slot, when the old one is used up, for a record of this size; returns its bytes, from which the
         caller subtracts the record."""
+
+    def plan_slots(self, size_bytes: int, overruns: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The partition and bytes of the next slots, at most 16, for a caller that uses them up and then asks again.
+
+        Parameters
+        ----------
+        size_bytes
+            Of the next record.
+        overruns
+            Of earlier slots: partition, and bytes by which the last record was longer than what was left.
+        """
 
 
 class PolicyBase:

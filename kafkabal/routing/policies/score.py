@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import ceil, exp, inf
 from threading import Lock
 from typing import ClassVar
@@ -211,18 +212,24 @@ class ScoreWeighted(PolicyBase):
         return self._stride.slot
 
     def enter_slot(self, size_bytes: int) -> int:
-        """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`.
-
-        The rate is measured here, because between two views a burst would come and go unnoticed.
-        """
-        if self._fair is not None and self.context.clock() - self._counted_s >= _LEAST_COUNTED_S:
-            self._count_rate()
-            self._set_slots(self._fair.view)
+        """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`."""
+        self._follow_rate()
         return self._stride.enter_slot(size_bytes)
+
+    def plan_slots(self, size_bytes: int, overruns: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+        """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`."""
+        self._follow_rate()
+        return self._stride.plan_slots(size_bytes, overruns)
 
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick_batch`."""
         self._stride.fill(records.size_bytes, out)
+
+    def _follow_rate(self) -> None:
+        """Measure the rate where slots begin, because between two views a burst would come and go unnoticed."""
+        if self._fair is not None and self.context.clock() - self._counted_s >= _LEAST_COUNTED_S:
+            self._count_rate()
+            self._set_slots(self._fair.view)
 
     def _set_slots(self, view: RoutingView) -> None:
         part = _SLOT_PART_IN_LINGERS if self._whole_lingers_bytes else SLOT_PART

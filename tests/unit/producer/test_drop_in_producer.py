@@ -20,7 +20,7 @@ from confluent_kafka.aio import AIOProducer
 from confluent_kafka.serialization import StringSerializer
 
 from kafkabal.errors import ConfigError, KafkabalError, OperationError, UnreachableError, UsageError
-from kafkabal.producer import async_producer, drop_in_producer
+from kafkabal.producer import async_producer, drop_in_producer, topic_routers
 from kafkabal.producer.async_producer import AsyncProducer
 from kafkabal.producer.drop_in_producer import Producer, SerializingProducer
 from kafkabal.producer.slot_router import RoutingStatus
@@ -30,10 +30,12 @@ TOPIC = "images"
 LEADERS = (1, 2, 3)
 
 
-@pytest.fixture
-def brokers(mock_cluster: MockCluster, monkeypatch: pytest.MonkeyPatch) -> MockCluster:
-    """A cluster that drop-in producers read; each broker leads one or two partitions."""
+@pytest.fixture(params=["in librdkafka", "before librdkafka"])
+def brokers(request: pytest.FixtureRequest, mock_cluster: MockCluster, monkeypatch: pytest.MonkeyPatch) -> MockCluster:
+    """A cluster that drop-in producers read, with and without the plug-in; each broker leads one or two partitions."""
     monkeypatch.setattr(drop_in_producer, "open_cluster", lambda _connection, _settings: mock_cluster)
+    if request.param == "before librdkafka":
+        monkeypatch.setattr(topic_routers, "is_available", lambda _: False)
     return mock_cluster
 
 

@@ -6,7 +6,7 @@ from itertools import groupby, pairwise
 
 import numpy as np
 
-from kafkabal.routing.byte_stride import ByteStride
+from kafkabal.routing.byte_stride import MOST_SLOTS, ByteStride
 
 BATCH_BYTES, RECORD_BYTES = 1000, 10
 LEADERS = np.array([0, 1, 0, 1, 0, 1, 0, 1], np.int32)
@@ -43,3 +43,56 @@ def test_brokers_are_even_to_a_slot_and_partitions_to_a_batch() -> None:
     assert (np.ptp(of_broker, axis=1) <= slot_bytes + RECORD_BYTES).all()
     # a stay ends with the slot that reaches the batch
     assert (np.ptp(of_partition, axis=1) <= BATCH_BYTES + slot_bytes + RECORD_BYTES).all()
+
+
+def planned(stride: ByteStride, sizes: list[int]) -> list[int]:
+    """Partitions of records that are sent by planned slots, each asked for when the ones before are used up."""
+    partitions: list[int] = []
+    slots: list[tuple[int, int]] = []
+    overruns: list[tuple[int, int]] = []
+    left = 0
+    for size in sizes:
+        if left <= 0:
+            if not slots:
+                slots, overruns = stride.plan_slots(size, overruns), []
+            partition, left = slots.pop(0)
+        partitions.append(partition)
+        left -= size
+        if left < 0:
+            overruns.append((partition, -left))
+    return partitions
+
+
+def test_planned_slots_keep_brokers_even_at_any_moment() -> None:
+    """As even as slots that are chosen one by one, for equal records, although many slots are planned at once."""
+    stride = ByteStride(BATCH_BYTES, 0.0, lambda: None)
+    stride.set_slot_bytes(BATCH_BYTES, 1 / 100, stay_bytes=BATCH_BYTES)
+    stride.set_weights(np.full(8, 1 / 8), 1e9, LEADERS)
+    partitions = np.array(planned(stride, [RECORD_BYTES] * 5000))
+    of_broker = np.stack([np.cumsum(broker == LEADERS[partitions]) for broker in (0, 1)], axis=1) * RECORD_BYTES
+
+    slot_bytes = np.maximum(of_broker.sum(axis=1) / 2 / 100, RECORD_BYTES)
+    assert (np.ptp(of_broker, axis=1) <= slot_bytes + RECORD_BYTES).all()
+
+
+def test_long_overruns_end_planning_ahead() -> None:
+    """Bytes by which records overran slots are counted at once; then each slot is planned on its own."""
+    stride = ByteStride(1000, 0.0, lambda: None)
+    stride.set_weights(np.full(8, 1 / 8), 1e9, LEADERS)
+    first = stride.plan_slots(10, [])
+    second = stride.plan_slots(10, [(partition, 500) for partition, _ in first])
+
+    assert len(first) == MOST_SLOTS
+    assert len(second) == 1
+    assert stride.sent_bytes.sum() == sum(n for _, n in first + second) + 500 * MOST_SLOTS
+
+
+def test_what_slots_are_overrun_by_is_made_up_for() -> None:
+    """Brokers end within a slot and a record of each other, whatever the lengths of records."""
+    sizes = (np.random.default_rng(1).pareto(1.2, 4000) * 500 + 1).astype(int)
+    stride = ByteStride(16384, 0.3, lambda: None)
+    stride.set_weights(np.full(8, 1 / 8), 1e9, LEADERS)
+    partitions = planned(stride, sizes.tolist())
+
+    of_broker = np.bincount(LEADERS[partitions], sizes)
+    assert np.ptp(of_broker) <= 16384 + sizes.max()

@@ -1,0 +1,450 @@
+/* A plug-in of librdkafka: sends records to the partition of the current slot, without a call of Python per record.
+ *
+ *     on_send             in produce(): subtracts the record from its topic's slot; asks Python for the next slots
+ *     partitioner         right after it, in the same call: returns the slot's partition
+ *     on_acknowledgement  in a thread of librdkafka: counts bytes that were acknowledged or given up, by partition
+ *
+ * Records with keys keep librdkafka's own partitioner, and an explicit partition is obeyed. Python is called only from
+ * on_send, hence by the thread that called produce(), which holds no lock of librdkafka there. (produce_batch() holds
+ * a topic's read lock, which the read-preferring locks of Linux also grant to other threads.)
+ *
+ * The Python side is routing_plugin.py. Nothing here needs a header: librdkafka's functions are passed in, because
+ * the copy inside confluent-kafka's wheel cannot be linked against, and its types are opaque or declared below.
+ */
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define UNASSIGNED (-1)
+#define MOST_SLOTS 32 /* MOST_SLOTS in byte_stride.py */
+#define BUCKETS 64 /* of a hash table: a producer rarely writes to more topics */
+
+/* rd_kafka_message_t, part of librdkafka's stable ABI */
+struct message {
+    int err;
+    void *rkt;
+    int32_t partition;
+    void *payload;
+    size_t len;
+    void *key;
+    size_t key_len;
+    int64_t offset;
+    void *private_data;
+};
+
+typedef int32_t partitioner_fn(const void *rkt, const void *key, size_t key_len, int32_t partitions, void *topic_opaque,
+                               void *message_opaque);
+typedef int interceptor_fn(void *rk, struct message *, void *opaque);
+typedef int on_new_fn(void *rk, const void *conf, void *opaque, char *errstr, size_t errstr_size);
+typedef int on_destroy_fn(void *rk, void *opaque);
+
+/* librdkafka's functions; the order is that of _FUNCTIONS in routing_plugin.py */
+static struct functions {
+    const char *(*topic_name)(const void *rkt);
+    int (*partition_available)(const void *rkt, int32_t partition);
+    int (*message_headers)(const struct message *, void **headers);
+    int (*header_get_all)(const void *headers, size_t index, const char **name, const void **value, size_t *size);
+    void *(*topic_conf_new)(void);
+    void *(*get_default_topic_conf)(void *conf);
+    void (*set_default_topic_conf)(void *conf, void *topic_conf);
+    void (*topic_conf_set_opaque)(void *topic_conf, void *opaque);
+    void (*topic_conf_set_partitioner)(void *topic_conf, partitioner_fn *);
+    int (*add_on_new)(void *conf, const char *name, on_new_fn *, void *opaque);
+    int (*add_on_send)(void *rk, const char *name, interceptor_fn *, void *opaque);
+    int (*add_on_acknowledgement)(void *rk, const char *name, interceptor_fn *, void *opaque);
+    int (*add_on_destroy)(void *rk, const char *name, on_destroy_fn *, void *opaque);
+    partitioner_fn *random;
+} kafka;
+
+/* Python's functions, of its stable ABI; the order is that of _PYTHON_FUNCTIONS in routing_plugin.py */
+static struct python_functions {
+    int (*ensure)(void);
+    void (*release)(int);
+    void *(*call)(void *callable, const char *format, ...);
+    void (*decref)(void *object);
+    void (*fetch_error)(void **type, void **value, void **traceback);
+    void (*restore_error)(void *type, void *value, void *traceback);
+    void (*write_unraisable)(void *object);
+    int (*add_pending_call)(int (*)(void *), void *);
+} python;
+
+/* The partition of consecutive records; its last one may be longer than what was left of the slot. */
+struct slot {
+    int64_t bytes;
+    int64_t excess_bytes; /* by which the last record overran the slot */
+    int32_t partition;
+};
+
+/* The routing of one topic of one producer. */
+struct lane {
+    /* read and written by Python, see _Lane in routing_plugin.py; changed only with Python's lock */
+    struct slot slots[MOST_SLOTS];
+    int32_t slot; /* the current one; slot_count if all are used up */
+    int32_t slot_count;
+    int32_t is_overrun; /* whether a record was longer than what was left of its slot */
+    int64_t unrouted_left_bytes; /* while there is no view: until Python is asked again */
+    int64_t left_bytes; /* of the current slot */
+    /* bytes that are in flight and were not routed, because there was no view: acknowledged before all others */
+    int64_t unrouted_bytes;
+    /* by partition, guarded by the producer's lock */
+    int64_t *routed_bytes; /* sent in slots before the current one */
+    int64_t *settled_bytes; /* acknowledged or given up, whoever chose the partition */
+    int64_t *explicit_bytes; /* sent to a partition that the caller chose */
+    int32_t partitions;
+    /* as librdkafka's sticky partitioner */
+    int32_t sticky_partition;
+    int64_t sticky_until_us;
+    struct lane *next;
+    char topic[];
+};
+
+struct producer {
+    pthread_mutex_t lock;
+    struct lane *lanes[BUCKETS]; /* lists grow at their head, the newest first */
+    struct lane *latest; /* of the latest record; changed only by threads that hold Python's lock */
+    void *plan_slots; /* a Python callable, which plans the next slots of a topic; NULL once it is gone */
+    unsigned long main_thread;
+    partitioner_fn *by_key;
+    int64_t sticky_us;
+    int32_t routes_keys;
+    int32_t owners; /* Python, and librdkafka's client */
+};
+
+/* Between on_send and the partitioner, or an acknowledgement of a record that was refused at once. */
+static __thread struct {
+    const void *rkt;
+    struct lane *lane;
+    int64_t size_bytes;
+    int32_t partition;
+} current;
+/* The producer of the client that this thread is creating. */
+static __thread struct producer *opening;
+
+static uint32_t bucket_of(const char *topic) {
+    uint32_t hash = 2166136261u; /* FNV-1a */
+    for (; *topic; topic++) hash = (hash ^ (unsigned char)*topic) * 16777619u;
+    return hash % BUCKETS;
+}
+
+static struct lane *find_lane(struct producer *producer, const char *topic) {
+    struct lane *lane = __atomic_load_n(&producer->latest, __ATOMIC_ACQUIRE);
+    if (lane && strcmp(lane->topic, topic) == 0) return lane;
+    lane = __atomic_load_n(&producer->lanes[bucket_of(topic)], __ATOMIC_ACQUIRE);
+    while (lane && strcmp(lane->topic, topic) != 0) lane = lane->next;
+    return lane;
+}
+
+static int64_t size_of(const struct message *message) {
+    int64_t size = (int64_t)message->len + (int64_t)message->key_len;
+    void *headers;
+    if (kafka.message_headers(message, &headers) == 0) {
+        const char *name;
+        const void *value;
+        size_t value_bytes;
+        for (size_t i = 0; kafka.header_get_all(headers, i, &name, &value, &value_bytes) == 0; i++)
+            size += (int64_t)(strlen(name) + value_bytes);
+    }
+    return size > 0 ? size : 1;
+}
+
+static int has_slot(const struct lane *lane) { return lane->slot < lane->slot_count; }
+
+/* Goes on to the next planned slot, if any, once the current one is used up. */
+static void leave_used_up_slot(struct producer *producer, struct lane *lane) {
+    int64_t left = __atomic_load_n(&lane->left_bytes, __ATOMIC_RELAXED);
+    if (!has_slot(lane) || left > 0) return;
+    struct slot *used = &lane->slots[lane->slot++];
+    used->excess_bytes = -left;
+    lane->is_overrun |= left < 0;
+    pthread_mutex_lock(&producer->lock);
+    if (used->partition < lane->partitions) lane->routed_bytes[used->partition] += used->bytes - left;
+    pthread_mutex_unlock(&producer->lock);
+    __atomic_store_n(&lane->left_bytes, has_slot(lane) ? lane->slots[lane->slot].bytes : 0, __ATOMIC_RELAXED);
+}
+
+static int is_used_up(struct lane *lane) { return !has_slot(lane) && lane->unrouted_left_bytes <= 0; }
+
+static int is_ours(const struct producer *producer, const struct message *message) {
+    return !message->key || producer->routes_keys;
+}
+
+static void count_explicit(struct producer *producer, const struct message *message) {
+    struct lane *lane = find_lane(producer, kafka.topic_name(message->rkt));
+    if (!lane) return;
+    pthread_mutex_lock(&producer->lock);
+    if (message->partition >= 0 && message->partition < lane->partitions)
+        lane->explicit_bytes[message->partition] += size_of(message);
+    pthread_mutex_unlock(&producer->lock);
+}
+
+/* What a Python callable raised in the main thread, such as a signal's handler, until Python raises it there. */
+static struct { void *type, *value, *traceback; } raised;
+
+static int raise_pending(void *unused) {
+    (void)unused;
+    python.restore_error(raised.type, raised.value, raised.traceback);
+    raised.type = NULL;
+    return -1;
+}
+
+/* Lets Python raise an exception once produce() has returned: librdkafka's Python binding would lose it. */
+static void raise_later(const struct producer *producer) {
+    if (!raised.type && (unsigned long)pthread_self() == producer->main_thread) {
+        python.fetch_error(&raised.type, &raised.value, &raised.traceback);
+        if (python.add_pending_call(raise_pending, NULL) == 0) return;
+        python.restore_error(raised.type, raised.value, raised.traceback);
+        raised.type = NULL;
+    }
+    python.write_unraisable(producer->plan_slots);
+}
+
+static void plan_slots(const struct producer *producer, const char *topic, int64_t size_bytes) {
+    int state = python.ensure();
+    if (producer->plan_slots) {
+        void *result = python.call(producer->plan_slots, "sL", topic, (long long)size_bytes);
+        if (result)
+            python.decref(result);
+        else
+            raise_later(producer);
+    }
+    python.release(state);
+}
+
+static int on_send(void *rk, struct message *message, void *opaque) {
+    (void)rk;
+    struct producer *producer = opaque;
+    current.rkt = message->rkt;
+    current.lane = NULL;
+    current.partition = UNASSIGNED;
+    if (!is_ours(producer, message)) return 0;
+    if (message->partition != UNASSIGNED) {
+        count_explicit(producer, message);
+        return 0;
+    }
+    const char *topic = kafka.topic_name(message->rkt);
+    int64_t size = size_of(message);
+    struct lane *lane = find_lane(producer, topic);
+    if (lane) leave_used_up_slot(producer, lane);
+    if (!lane || is_used_up(lane)) {
+        plan_slots(producer, topic, size);
+        lane = find_lane(producer, topic);
+        /* Python may have produced other records meanwhile, such as log messages */
+        current.rkt = message->rkt;
+    }
+    current.lane = lane;
+    current.partition = UNASSIGNED;
+    current.size_bytes = size;
+    if (!lane) return 0;
+    __atomic_store_n(&producer->latest, lane, __ATOMIC_RELEASE);
+    if (has_slot(lane)) {
+        current.partition = lane->slots[lane->slot].partition;
+        __atomic_fetch_sub(&lane->left_bytes, size, __ATOMIC_RELAXED);
+    } else {
+        __atomic_fetch_add(&lane->unrouted_bytes, size, __ATOMIC_RELAXED);
+        lane->unrouted_left_bytes -= size;
+    }
+    return 0;
+}
+
+static int on_acknowledgement(void *rk, struct message *message, void *opaque) {
+    (void)rk;
+    struct producer *producer = opaque;
+    if (!is_ours(producer, message)) return 0;
+    pthread_mutex_lock(&producer->lock);
+    if (producer->owners > 0) {
+        struct lane *lane;
+        int64_t size;
+        int32_t partition = message->partition;
+        if (message->rkt) {
+            lane = find_lane(producer, kafka.topic_name(message->rkt));
+            size = size_of(message);
+        } else { /* a record that produce_batch() was refused, as its caller's own struct */
+            lane = current.lane;
+            size = current.size_bytes;
+            partition = current.partition;
+        }
+        if (lane && __atomic_load_n(&lane->unrouted_bytes, __ATOMIC_RELAXED) > 0)
+            __atomic_fetch_sub(&lane->unrouted_bytes, size, __ATOMIC_RELAXED);
+        else if (lane && partition >= 0 && partition < lane->partitions)
+            lane->settled_bytes[partition] += size;
+    }
+    pthread_mutex_unlock(&producer->lock);
+    return 0;
+}
+
+/* One partition for a while, as librdkafka's own partitioner. */
+static int32_t sticky(struct producer *producer, struct lane *lane, const void *rkt, int32_t partitions) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    int64_t now_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+    int32_t partition = __atomic_load_n(&lane->sticky_partition, __ATOMIC_RELAXED);
+    if (partition < partitions && now_us < __atomic_load_n(&lane->sticky_until_us, __ATOMIC_RELAXED) &&
+        kafka.partition_available(rkt, partition))
+        return partition;
+    partition = kafka.random(rkt, NULL, 0, partitions, NULL, NULL);
+    __atomic_store_n(&lane->sticky_partition, partition, __ATOMIC_RELAXED);
+    __atomic_store_n(&lane->sticky_until_us, now_us + producer->sticky_us, __ATOMIC_RELAXED);
+    return partition;
+}
+
+static int32_t partitioner(const void *rkt, const void *key, size_t key_len, int32_t partitions, void *opaque,
+                           void *message_opaque) {
+    struct producer *producer = opaque;
+    struct lane *lane;
+    int32_t partition = UNASSIGNED;
+    if (current.rkt == rkt) { /* in produce() */
+        lane = current.lane;
+        partition = current.partition;
+        current.rkt = NULL;
+    } else { /* librdkafka's main thread, for a record that came before the topic's metadata */
+        lane = key && !producer->routes_keys ? NULL : find_lane(producer, kafka.topic_name(rkt));
+    }
+    if (partition != UNASSIGNED) {
+        if (partition < partitions) return partition;
+        /* the topic was re-created with fewer partitions, which the next view will show: the slot counts as sent, or
+         * the policy would choose the same partition again */
+        __atomic_store_n(&lane->left_bytes, 0, __ATOMIC_RELAXED);
+    }
+    if (lane && producer->sticky_us > 0) return sticky(producer, lane, rkt, partitions);
+    return producer->by_key(rkt, key, key_len, partitions, NULL, message_opaque);
+}
+
+static void release(struct producer *producer) {
+    pthread_mutex_lock(&producer->lock);
+    if (--producer->owners == 0)
+        for (int i = 0; i < BUCKETS; i++)
+            while (producer->lanes[i]) {
+                struct lane *lane = producer->lanes[i];
+                producer->lanes[i] = lane->next;
+                free(lane->routed_bytes);
+                free(lane->settled_bytes);
+                free(lane->explicit_bytes);
+                free(lane);
+            }
+    pthread_mutex_unlock(&producer->lock);
+    /* not freed, about 600 bytes: librdkafka does not say when its threads have acknowledged their last record */
+}
+
+static int on_destroy(void *rk, void *opaque) {
+    (void)rk;
+    release(opaque);
+    return 0;
+}
+
+static int on_new(void *rk, const void *conf, void *opaque, char *errstr, size_t errstr_size) {
+    (void)conf, (void)errstr, (void)errstr_size;
+    struct producer *producer = opaque;
+    pthread_mutex_lock(&producer->lock);
+    producer->owners++;
+    pthread_mutex_unlock(&producer->lock);
+    kafka.add_on_send(rk, "kafkabal", on_send, producer);
+    kafka.add_on_acknowledgement(rk, "kafkabal", on_acknowledgement, producer);
+    return kafka.add_on_destroy(rk, "kafkabal", on_destroy, producer);
+}
+
+/* Called by librdkafka for the setting plugin.library.paths. */
+EXPORT int conf_init(void *conf, void **opaque, char *errstr, size_t errstr_size) {
+    (void)errstr, (void)errstr_size;
+    struct producer *producer = *opaque = opening;
+    if (!producer) return 0;
+    void *topic_conf = kafka.get_default_topic_conf(conf);
+    if (!topic_conf) kafka.set_default_topic_conf(conf, topic_conf = kafka.topic_conf_new());
+    kafka.topic_conf_set_opaque(topic_conf, producer);
+    kafka.topic_conf_set_partitioner(topic_conf, partitioner);
+    return kafka.add_on_new(conf, "kafkabal", on_new, producer);
+}
+
+EXPORT void kafkabal_bind(const struct functions *functions, const struct python_functions *python_functions) {
+    kafka = *functions;
+    python = *python_functions;
+}
+
+EXPORT struct producer *kafkabal_open(void *plan_slots, unsigned long main_thread, partitioner_fn *by_key,
+                                      int64_t sticky_us, int32_t routes_keys) {
+    struct producer *producer = calloc(1, sizeof *producer);
+    if (!producer) return NULL;
+    pthread_mutex_init(&producer->lock, NULL);
+    producer->plan_slots = plan_slots;
+    producer->main_thread = main_thread;
+    producer->by_key = by_key;
+    producer->sticky_us = sticky_us;
+    producer->routes_keys = routes_keys;
+    producer->owners = 1;
+    return opening = producer;
+}
+
+EXPORT void kafkabal_opened(void) { opening = NULL; }
+
+EXPORT void kafkabal_release(struct producer *producer) {
+    producer->plan_slots = NULL;
+    release(producer);
+}
+
+/* Adds the lane of a topic, in place of an older one. */
+EXPORT struct lane *kafkabal_add_lane(struct producer *producer, const char *topic) {
+    struct lane *lane = calloc(1, sizeof *lane + strlen(topic) + 1);
+    if (!lane) return NULL;
+    strcpy(lane->topic, topic);
+    pthread_mutex_lock(&producer->lock);
+    struct lane **head = &producer->lanes[bucket_of(topic)];
+    lane->next = *head;
+    __atomic_store_n(head, lane, __ATOMIC_RELEASE);
+    __atomic_store_n(&producer->latest, lane, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&producer->lock);
+    return lane;
+}
+
+static int64_t *grown(int64_t *counters, int32_t from, int32_t to) {
+    int64_t *more = realloc(counters, (size_t)to * sizeof *more);
+    if (more) memset(more + from, 0, (size_t)(to - from) * sizeof *more);
+    return more;
+}
+
+/* Counts bytes of this many partitions from now on; returns 0 if there is no memory for that. */
+EXPORT int32_t kafkabal_count(struct producer *producer, struct lane *lane, int32_t partitions) {
+    int done = 1;
+    pthread_mutex_lock(&producer->lock);
+    if (partitions > lane->partitions) {
+        int64_t *routed = grown(lane->routed_bytes, lane->partitions, partitions);
+        if (routed) lane->routed_bytes = routed;
+        int64_t *settled = grown(lane->settled_bytes, lane->partitions, partitions);
+        if (settled) lane->settled_bytes = settled;
+        int64_t *explicit = grown(lane->explicit_bytes, lane->partitions, partitions);
+        if (explicit) lane->explicit_bytes = explicit;
+        done = routed && settled && explicit;
+        if (done) lane->partitions = partitions;
+    }
+    pthread_mutex_unlock(&producer->lock);
+    return done;
+}
+
+/* Uses these slots from the next record on. */
+EXPORT void kafkabal_plan(struct lane *lane, const int64_t *partitions_and_bytes, int32_t slot_count) {
+    for (int32_t i = 0; i < slot_count; i++) {
+        lane->slots[i].partition = (int32_t)partitions_and_bytes[2 * i];
+        lane->slots[i].bytes = partitions_and_bytes[2 * i + 1];
+        lane->slots[i].excess_bytes = 0;
+    }
+    __atomic_store_n(&lane->left_bytes, lane->slots[0].bytes, __ATOMIC_RELAXED);
+    lane->is_overrun = 0;
+    lane->slot_count = slot_count;
+    lane->slot = 0;
+}
+
+/* Copies, by partition, what was routed there, and what of it has settled. Records to an explicit partition settle
+ * after all routed ones: acknowledgements do not tell them apart. */
+EXPORT void kafkabal_counts(struct producer *producer, struct lane *lane, int64_t *routed, int64_t *settled,
+                            int32_t partitions) {
+    pthread_mutex_lock(&producer->lock);
+    for (int32_t i = 0; i < partitions && i < lane->partitions; i++) {
+        routed[i] = lane->routed_bytes[i];
+        settled[i] = lane->settled_bytes[i] - lane->explicit_bytes[i];
+    }
+    if (has_slot(lane) && lane->slots[lane->slot].partition < partitions)
+        routed[lane->slots[lane->slot].partition] += lane->slots[lane->slot].bytes - lane->left_bytes;
+    pthread_mutex_unlock(&producer->lock);
+}

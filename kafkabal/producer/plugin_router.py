@@ -1,0 +1,77 @@
+"""Routes the records of one topic that librdkafka's plug-in sends slot by slot.
+
+::
+
+    the topic is new, or its slots are used up   plan_slots   the plug-in gets the next ones, or leaves some records
+                                                              to librdkafka's own partitioner while there is no view
+    the cluster is about to be read              begin_reading   what has settled by now, as the plug-in counted it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kafkabal.producer.routing_plugin import Lane
+from kafkabal.producer.slot_router import UNROUTED_BYTES, SlotRouter
+from kafkabal.routing import Policy, RoutingView, SlotPolicy
+
+
+class PluginRouter(SlotRouter):
+    """The routing of one topic of one producer inside librdkafka; any thread may use it.
+
+    Parameters
+    ----------
+    policy
+        A new instance of a :class:`~kafkabal.routing.SlotPolicy`.
+    lane
+        The topic in the plug-in.
+    clock, failed, recreated
+        See :class:`~kafkabal.producer.slot_router.SlotRouter`.
+    """
+
+    def __init__(
+        self,
+        topic: str,
+        policy: Policy,
+        lane: Lane,
+        *,
+        clock: Callable[[], float],
+        failed: Callable[[Exception], None],
+        recreated: Callable[[RoutingView, int], None],
+    ) -> None:
+        assert isinstance(policy, SlotPolicy)
+        super().__init__(topic, policy, any_key_order=False, clock=clock, failed=failed, recreated=recreated)
+        # until then, librdkafka keeps records and partitions them later, in a thread that has no slots
+        self.needs_known_partitions = True
+        self._plan = policy.plan_slots
+        self._lane = lane
+
+    def plan_slots(self, size_bytes: int) -> None:
+        """Plan the next slots, for a record of this size, unless another thread has done so."""
+        with self._lock:
+            if not self._is_routing:
+                self._lane.leave_unrouted(UNROUTED_BYTES)
+            elif self._lane.is_used_up:
+                slots = self._plan(size_bytes, self._lane.overruns())
+                self._lane.plan(slots)
+                self._switches += len(slots)
+
+    def show(self, view: RoutingView, waiting_records: int) -> None:
+        """Route by a new view from the next slots on; may be called by any thread."""
+        self._lane.know_partitions(view.n_partitions)
+        super().show(view, waiting_records)
+
+    def _start_routing(self, n_partitions: int) -> None:
+        super()._start_routing(n_partitions)
+        # the next record asks for slots
+        self._lane.leave_unrouted(0)
+
+    def _sent_so_far(self) -> list[int]:
+        routed, _ = self._lane.routed_and_settled_bytes(len(self._sent))
+        sent: list[int] = routed.tolist()
+        return sent
+
+    def _settled_so_far(self) -> list[int]:
+        _, settled = self._lane.routed_and_settled_bytes(len(self._sent))
+        found: list[int] = settled.tolist()
+        return found

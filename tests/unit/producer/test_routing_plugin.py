@@ -1,0 +1,208 @@
+"""The plug-in of librdkafka: what it counts, what it leaves to librdkafka, and what it passes on to Python."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from threading import Thread
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka import Producer as Client
+
+import hatch_build
+from kafkabal.errors import UnreachableError
+from kafkabal.producer import drop_in_producer
+from kafkabal.producer.drop_in_producer import Producer
+from kafkabal.producer.plugin_router import PluginRouter
+from kafkabal.producer.routing_plugin import LIBRARY, is_available
+from tests.unit.producer.conftest import MockCluster
+
+TOPIC = "images"
+
+pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="the plug-in is not compiled: python hatch_build.py")
+
+
+@pytest.fixture
+def brokers(mock_cluster: MockCluster, monkeypatch: pytest.MonkeyPatch) -> MockCluster:
+    """A cluster that drop-in producers read."""
+    monkeypatch.setattr(drop_in_producer, "open_cluster", lambda _connection, _settings: mock_cluster)
+    return mock_cluster
+
+
+@pytest.fixture
+def producer(brokers: MockCluster) -> Iterator[Producer]:
+    """A producer with the settings that a user starts with."""
+    with Producer({**brokers.client, "kafkabal.seed": 1}) as made:
+        yield made
+
+
+def counts(producer: Producer, n_partitions: int) -> tuple[list[int], list[int]]:
+    """Bytes by partition: routed, and settled."""
+    assert producer._routing is not None
+    router = producer._routing.router(TOPIC)
+    assert isinstance(router, PluginRouter)
+    routed, settled = router._lane.routed_and_settled_bytes(n_partitions)
+    return routed.tolist(), settled.tolist()
+
+
+def test_it_is_used_by_default(producer: Producer) -> None:
+    """The methods of a producer that routes by slots are the client's own."""
+    assert type(producer).produce is Client.produce
+
+
+def test_a_policy_without_slots_routes_before_librdkafka(brokers: MockCluster) -> None:
+    """It picks the partition of every record, which the plug-in cannot ask it for."""
+    with Producer({**brokers.client, "kafkabal.policy": "power-of-d"}) as producer:
+        producer.produce(TOPIC, b"x")
+        assert type(producer) is Producer
+        assert sum(producer.routing()[0].broker_bytes.values()) == 1
+
+
+def test_every_byte_is_counted_once_by_any_number_of_threads(brokers: MockCluster, producer: Producer) -> None:
+    """Key, value and headers count, on the partition where they arrive; what is delivered has settled."""
+
+    def send() -> None:
+        for number in range(2000):
+            producer.produce(TOPIC, bytes(number % 300), headers=[("h", b"12345")] if number % 3 else None)
+
+    threads = [Thread(target=send) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert producer.flush() == 0
+
+    of_partition: Counter[int] = Counter()
+    for message in brokers.messages(8000):
+        headers = sum(len(name) + len(value) for name, value in message.headers() or [])
+        of_partition[message.partition()] += max(1, len(message.value()) + headers)
+    routed, settled = counts(producer, len(brokers.leaders))
+    assert routed == settled == [of_partition[p] for p in brokers.leaders]
+
+
+def test_records_to_an_explicit_partition_are_not_routed(brokers: MockCluster, producer: Producer) -> None:
+    """Neither they nor records with keys count as routed, and what is routed beside them settles all the same."""
+    for _ in range(500):
+        producer.produce(TOPIC, bytes(100))
+        producer.produce(TOPIC, bytes(1000), partition=2)
+        producer.produce(TOPIC, bytes(1000), key=b"k")
+    producer.flush()
+
+    routed, settled = counts(producer, len(brokers.leaders))
+    assert sum(routed) == 500 * 100
+    assert settled == routed
+
+
+def test_records_before_the_first_view_do_not_settle_as_routed(brokers: MockCluster) -> None:
+    """They are delivered by librdkafka's own partitioner, which stays with a partition for 10 ms."""
+    brokers.fails_with = UnreachableError("no broker responded")
+    with Producer({**brokers.client, "kafkabal.refresh.ms": 100, "kafkabal.first.view.ms": 0}) as producer:
+        # librdkafka keeps records until it knows the topic, and then spreads them
+        producer.produce(TOPIC, bytes(100))
+        producer.flush()
+        for _ in range(999):
+            producer.produce(TOPIC, bytes(100))
+        brokers.fails_with = None
+        while producer.routing()[0].view_age_s is None:
+            producer.poll(0.01)
+        producer.flush()
+        assert len(Counter(message.partition() for message in brokers.messages(1000))) < len(brokers.leaders)
+        for _ in range(1000):
+            producer.produce(TOPIC, bytes(100))
+        producer.flush()
+        routed, settled = counts(producer, len(brokers.leaders))
+    assert sum(routed) == 1000 * 100
+    assert settled == routed
+
+
+def test_a_record_longer_than_its_slot_is_made_up_for(brokers: MockCluster, producer: Producer) -> None:
+    """Brokers end even although every second record overruns its slot."""
+    for number in range(3000):
+        producer.produce(TOPIC, bytes(30_000 if number % 2 else 100))
+        if number % 100 == 0:
+            producer.flush()
+    producer.flush()
+    of_brokers = [n for n in producer.routing()[0].broker_bytes.values() if n]
+    assert max(of_brokers) < 1.01 * sum(of_brokers) / len(of_brokers)
+
+
+@pytest.mark.parametrize("partitioner", ["murmur2", "fnv1a_random", "consistent"])
+def test_records_with_keys_keep_the_partitioner_of_the_configuration(brokers: MockCluster, partitioner: str) -> None:
+    """Each key goes where the bare client with that setting sends it."""
+    config = {**brokers.client, "partitioner": partitioner}
+    where: list[dict[bytes, int]] = []
+    for client in (Client(config), Producer(config)):
+        found: dict[bytes, int] = {}
+
+        def note(_error: Any, message: Any, found: dict[bytes, int] = found) -> None:
+            found[message.key()] = message.partition()
+
+        for number in range(40):
+            client.produce(TOPIC, b"x", key=f"key{number}", on_delivery=note)
+        client.flush()
+        where.append(found)
+    assert where[0] == where[1]
+    assert len(where[0]) == 40
+
+
+@pytest.mark.parametrize(("name", "value"), [("partitioner", "roulette"), ("sticky.partitioning.linger.ms", "long")])
+def test_invalid_settings_get_the_error_of_the_client(brokers: MockCluster, name: str, value: str) -> None:
+    """Settings that the plug-in takes over are still checked by librdkafka."""
+    with pytest.raises(KafkaException) as ours:
+        Producer({**brokers.client, name: value})
+    with pytest.raises(KafkaException) as theirs:
+        Client({**brokers.client, name: value})
+    assert str(ours.value) == str(theirs.value)
+
+
+def test_another_plug_in_is_loaded_too(brokers: MockCluster) -> None:
+    """A path in plugin.library.paths is kept: one that does not exist is refused as by the bare client."""
+    with pytest.raises(KafkaException, match="nowhere"):
+        Producer({**brokers.client, "plugin.library.paths": "/nowhere/monitor.so"})
+
+
+def test_what_a_signal_handler_raises_is_never_lost(producer: Producer) -> None:
+    """Also if the signal comes while librdkafka asks Python for slots: it is raised once produce() has returned."""
+
+    def stop(_number: int, _frame: Any) -> None:
+        raise InterruptedError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    stopped = 0
+    try:
+        for number in range(200):
+            signal.setitimer(signal.ITIMER_REAL, 0.0005 + number * 1e-5)
+            try:
+                while True:
+                    try:
+                        # each record needs a slot of its own
+                        producer.produce(TOPIC, bytes(300_000))
+                    except BufferError:
+                        producer.purge()
+                        producer.poll(0)
+            except InterruptedError:
+                stopped += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    producer.purge()
+    assert stopped == 200
+
+
+def test_it_takes_no_settings_that_hide_the_partitioner() -> None:
+    """The old dictionary of topic settings may hold a partitioner of its own."""
+    assert is_available({})
+    assert not is_available({"default.topic.config": {"partitioner": "murmur2"}})
+
+
+def test_a_build_without_a_compiler_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    """The package is built without the plug-in; on other systems than Linux it always is."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sysconfig.get_config_var", lambda _: "gcc -pthread")
+    assert hatch_build.compile_plugin(tmp_path) == "no C compiler: cc"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert hatch_build.compile_plugin(tmp_path) == "it is for Linux"
