@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from weakref import WeakSet, finalize, ref
 
 import confluent_kafka
@@ -45,7 +45,6 @@ _STATISTICS: Final = "statistics.interval.ms"
 _REPORTS: Final = ("on_delivery", "dr_cb", "dr_msg_cb")
 _USED_UP: Final = Slot()
 _send: Final = Client.produce
-_send_batch: Final = Client.produce_batch
 _LIVE_PRODUCERS: Final[WeakSet[Producer]] = WeakSet()
 _INHERITED: Final[list[Producer]] = []
 """Producers of the process that this one was forked from, kept forever: to destroy a client whose threads do not exist,
@@ -370,12 +369,20 @@ class _PluggedProducer(Producer):
             self._routing.router(topic)
             parts = by_explicit_partition(messages)
             if parts is not None:
-                return sum(_send_batch(self, topic, part, to, on_delivery=report) for to, part in parts.items())
-        return _send_batch(self, topic, messages, partition, on_delivery=report)
+                return sum(
+                    Client.produce_batch(self, topic, part, to, on_delivery=report) for to, part in parts.items()
+                )
+        return Client.produce_batch(self, topic, messages, partition, on_delivery=report)
+
+
+if TYPE_CHECKING:
+    _Serializing = confluent_kafka.SerializingProducer[Any, Any]
+else:  # before confluent-kafka 2.16 the class takes no types
+    _Serializing = confluent_kafka.SerializingProducer
 
 
 # confluent-kafka itself orders the parameters of these two methods differently
-class SerializingProducer(confluent_kafka.SerializingProducer[Any, Any], Producer):  # type: ignore[misc]
+class SerializingProducer(_Serializing, Producer):  # type: ignore[misc]
     """A drop-in for ``confluent_kafka.SerializingProducer``: it serializes first, then routes."""
 
 
