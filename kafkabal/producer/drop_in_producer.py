@@ -1,7 +1,8 @@
 """confluent-kafka's producer, with a routing policy that picks the partition of every record.
 
-Within a slot, a record costs a look-up and a subtraction more than librdkafka's own call. Everything else happens once
-per slot, and whatever needs the cluster runs in a thread of its own.
+Where librdkafka can load the plug-in of ``routing_plugin.py``, records are routed inside librdkafka. Elsewhere a record
+within a slot costs a look-up and a subtraction more than librdkafka's own call. Everything else happens once per slot,
+and whatever needs the cluster runs in a thread of its own.
 """
 
 from __future__ import annotations

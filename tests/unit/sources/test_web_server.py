@@ -43,7 +43,7 @@ class Site:
         self.announces_no_ranges = False
         self.has_lengths = True
         self.missing_bytes = 0
-        self.after: dict[str, Callable[[], None]] = {}
+        self.while_sent: dict[str, Callable[[], None]] = {}
         self.stalled: set[str] = set()
         self.end = threading.Event()
         self.url = ""
@@ -86,11 +86,9 @@ class Handler(BaseHTTPRequestHandler):
             self._head(200, [("Content-Type", "text/html; charset=utf-8"), ("Content-Length", str(len(page)))])
             self.wfile.write(page if is_get else b"")
         else:
-            self._send(site.files[path], is_get=is_get)
-            if is_get:
-                site.after.pop(path, lambda: None)()
+            self._send(site.files[path], is_get=is_get, change=site.while_sent.pop(path, None) if is_get else None)
 
-    def _send(self, data: bytes, *, is_get: bool) -> None:
+    def _send(self, data: bytes, *, is_get: bool, change: Callable[[], None] | None) -> None:
         site = self._site
         given = self.headers.get("Range") if site.has_ranges else None
         headers = [("ETag", site.tag), ("Content-Type", "application/octet-stream")]
@@ -104,6 +102,8 @@ class Handler(BaseHTTPRequestHandler):
         if site.has_lengths:
             headers.append(("Content-Length", str(len(body))))
         self._head(status, headers)
+        if change is not None:
+            change()
         self.wfile.write(body[: len(body) - site.missing_bytes] if is_get else b"")
 
     def _head(self, status: int, headers: list[tuple[str, str]]) -> None:
@@ -325,7 +325,7 @@ def test_a_file_that_changes_while_it_is_read_is_not_sent(site: Site, has_new_ta
         site.tag = "2" if has_new_tag else "1"
         site.files["/set/a.jpg"] = b"456" if has_new_tag else b"4567"
 
-    site.after["/set/a.jpg"] = change
+    site.while_sent["/set/a.jpg"] = change
     with pytest.raises(InputFileError, match="changed while it was being sent"):
         records_of(source, part)
     (part,) = source.listing().parts
