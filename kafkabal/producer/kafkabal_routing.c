@@ -21,6 +21,8 @@
 #define EXPORT __attribute__((visibility("default")))
 #define UNASSIGNED (-1)
 #define MOST_SLOTS 32 /* MOST_SLOTS in byte_stride.py */
+/* What produce() writes for each record is not in a cache line with what librdkafka's threads write. */
+#define OWN_CACHE_LINE _Alignas(64)
 #define BUCKETS 64 /* of a hash table: a producer rarely writes to more topics */
 
 /* rd_kafka_message_t, part of librdkafka's stable ABI */
@@ -88,6 +90,7 @@ struct lane {
     int32_t is_overrun; /* whether a record was longer than what was left of its slot */
     int64_t unrouted_left_bytes; /* while there is no view: until Python is asked again */
     int64_t left_bytes; /* of the current slot */
+    OWN_CACHE_LINE
     /* bytes that are in flight and were not routed, because there was no view: acknowledged before all others */
     int64_t unrouted_bytes;
     /* by partition, guarded by the producer's lock */
@@ -103,7 +106,6 @@ struct lane {
 };
 
 struct producer {
-    pthread_mutex_t lock;
     struct lane *lanes[BUCKETS]; /* lists grow at their head, the newest first */
     struct lane *latest; /* of the latest record; changed only by threads that hold Python's lock */
     void *plan_slots; /* a Python callable, which plans the next slots of a topic; NULL once it is gone */
@@ -111,6 +113,7 @@ struct producer {
     partitioner_fn *by_key;
     int64_t sticky_us;
     int32_t routes_keys;
+    OWN_CACHE_LINE pthread_mutex_t lock;
     int32_t owners; /* Python, and librdkafka's client */
 };
 
@@ -123,6 +126,12 @@ static __thread struct {
 } current;
 /* The producer of the client that this thread is creating. */
 static __thread struct producer *opening;
+
+static void *zeroed(size_t size) {
+    size = (size + 63) / 64 * 64;
+    void *memory = aligned_alloc(64, size);
+    return memory ? memset(memory, 0, size) : NULL;
+}
 
 static uint32_t bucket_of(const char *topic) {
     uint32_t hash = 2166136261u; /* FNV-1a */
@@ -239,7 +248,7 @@ static int on_send(void *rk, struct message *message, void *opaque) {
     current.partition = UNASSIGNED;
     current.size_bytes = size;
     if (!lane) return 0;
-    __atomic_store_n(&producer->latest, lane, __ATOMIC_RELEASE);
+    if (producer->latest != lane) __atomic_store_n(&producer->latest, lane, __ATOMIC_RELEASE);
     if (has_slot(lane)) {
         current.partition = lane->slots[lane->slot].partition;
         __atomic_fetch_sub(&lane->left_bytes, size, __ATOMIC_RELAXED);
@@ -365,7 +374,7 @@ EXPORT void kafkabal_bind(const struct functions *functions, const struct python
 
 EXPORT struct producer *kafkabal_open(void *plan_slots, unsigned long main_thread, partitioner_fn *by_key,
                                       int64_t sticky_us, int32_t routes_keys) {
-    struct producer *producer = calloc(1, sizeof *producer);
+    struct producer *producer = zeroed(sizeof *producer);
     if (!producer) return NULL;
     pthread_mutex_init(&producer->lock, NULL);
     producer->plan_slots = plan_slots;
@@ -386,7 +395,7 @@ EXPORT void kafkabal_release(struct producer *producer) {
 
 /* Adds the lane of a topic, in place of an older one. */
 EXPORT struct lane *kafkabal_add_lane(struct producer *producer, const char *topic) {
-    struct lane *lane = calloc(1, sizeof *lane + strlen(topic) + 1);
+    struct lane *lane = zeroed(sizeof *lane + strlen(topic) + 1);
     if (!lane) return NULL;
     strcpy(lane->topic, topic);
     pthread_mutex_lock(&producer->lock);
