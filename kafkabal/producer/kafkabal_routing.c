@@ -88,10 +88,10 @@ struct lane {
     int32_t slot; /* the current one; slot_count if all are used up */
     int32_t slot_count;
     int32_t is_overrun; /* whether a record was longer than what was left of its slot */
-    int64_t unrouted_left_bytes; /* while there is no view: until Python is asked again */
+    int64_t unrouted_left_bytes; /* before the first view: bytes until Python is asked again */
     int64_t left_bytes; /* of the current slot */
     OWN_CACHE_LINE
-    /* bytes that are in flight and were not routed, because there was no view: acknowledged before all others */
+    /* bytes in flight from before the first view: they are acknowledged before all others */
     int64_t unrouted_bytes;
     /* by partition, guarded by the producer's lock */
     int64_t *routed_bytes; /* sent in slots before the current one */
@@ -413,7 +413,7 @@ static int64_t *grown(int64_t *counters, int32_t from, int32_t to) {
     return more;
 }
 
-/* Counts bytes of this many partitions from now on; returns 0 if there is no memory for that. */
+/* Counts bytes of this many partitions from now on; returns 0 if memory runs out. */
 EXPORT int32_t kafkabal_count(struct producer *producer, struct lane *lane, int32_t partitions) {
     int done = 1;
     pthread_mutex_lock(&producer->lock);

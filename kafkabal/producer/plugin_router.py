@@ -2,8 +2,8 @@
 
 ::
 
-    the topic is new, or its slots are used up   plan_slots   the plug-in gets the next ones, or leaves some records
-                                                              to librdkafka's own partitioner while there is no view
+    the topic is new, or its slots are used up   plan_slots      the plug-in gets the next slots; before the first view
+                                                                 it leaves records to librdkafka's own partitioner
     the cluster is about to be read              begin_reading   what has settled by now, as the plug-in counted it
 """
 

@@ -108,8 +108,9 @@ class RoutingPlugin:
             raise RuntimeError("check is_available() first")
         plugin, kafka = loaded
         self._plugin = plugin
+        # kept alive for the plug-in, which does not own it
         self._plan_slots = plan_slots
-        partitioner = client.get(_PARTITIONER, _DEFAULT_PARTITIONER)
+        partitioner = str(client.get(_PARTITIONER, _DEFAULT_PARTITIONER))
         if partitioner not in _PARTITIONERS:  # librdkafka refuses it
             partitioner = _DEFAULT_PARTITIONER
         by_key = getattr(kafka, f"rd_kafka_msg_partitioner_{partitioner}")
@@ -135,7 +136,7 @@ class RoutingPlugin:
         self._plugin.kafkabal_opened()
 
     def add_lane(self, topic: str) -> Lane:
-        """Begin to route a topic, anew if it is routed already."""
+        """Start to route a topic; the counts of an earlier lane are dropped."""
         at = self._plugin.kafkabal_add_lane(self._producer, topic.encode())
         if not at:
             raise MemoryError

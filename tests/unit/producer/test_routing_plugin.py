@@ -149,8 +149,10 @@ def test_records_with_keys_keep_the_partitioner_of_the_configuration(brokers: Mo
     assert len(where[0]) == 40
 
 
-@pytest.mark.parametrize(("name", "value"), [("partitioner", "roulette"), ("sticky.partitioning.linger.ms", "long")])
-def test_invalid_settings_get_the_error_of_the_client(brokers: MockCluster, name: str, value: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"), [("partitioner", "roulette"), ("partitioner", []), ("sticky.partitioning.linger.ms", "long")]
+)
+def test_invalid_settings_get_the_error_of_the_client(brokers: MockCluster, name: str, value: Any) -> None:
     """Settings that the plug-in takes over are still checked by librdkafka."""
     with pytest.raises(KafkaException) as ours:
         Producer({**brokers.client, name: value})
