@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+import hatch_build
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -53,14 +55,25 @@ def test_the_wheel_holds_what_users_need(built: tuple[Path, Path]) -> None:
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
 
 
-def test_the_wheel_holds_the_plug_in_where_it_can_be_compiled(built: tuple[Path, Path]) -> None:
+def test_the_wheel_holds_the_c_libraries_where_they_can_be_compiled(built: tuple[Path, Path]) -> None:
     """It is then for any Python 3 on this platform; without a C compiler it is for any platform."""
-    names = zipfile.ZipFile(built[1]).namelist()
+    libraries = {"kafkabal/producer/kafkabal_routing.so", "kafkabal/clusters/kafka/kafkabal_records.so"}
+    names = set(zipfile.ZipFile(built[1]).namelist())
     has_compiler = sys.platform == "linux" and (shutil.which("gcc") or shutil.which("cc"))
     platform = sysconfig.get_platform().replace("-", "_") if has_compiler else "any"
 
-    assert ("kafkabal/producer/kafkabal_routing.so" in names) == bool(has_compiler)
+    assert names & libraries == (libraries if has_compiler else set())
     assert built[1].name.endswith(f"-py3-none-{platform}.whl")
+
+
+def test_a_build_without_a_compiler_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The package is built without the C libraries; on other systems than Linux it always is."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sysconfig.get_config_var", lambda _: "gcc -pthread")
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert hatch_build.compile_libraries(tmp_path) == "no C compiler: cc"
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert hatch_build.compile_libraries(tmp_path) == "the C libraries are for Linux"
 
 
 def test_the_wheel_has_complete_metadata(built: tuple[Path, Path]) -> None:

@@ -69,7 +69,7 @@ class SampleBlock:
         self._copied: dict[int, Sample] = {}
         """By number in epoch order; each is removed when it is yielded."""
         if not loaded.is_cached:
-            self._copied = dict(enumerate(_samples(loaded.records, order)))
+            self._copied = dict(enumerate(_copied_samples(loaded.records, order)))
         for row, fault in loaded.faults.items():
             for number in np.flatnonzero(order == row).tolist():
                 self._copied[number].decoded = ValueError(fault)
@@ -84,8 +84,21 @@ class SampleBlock:
         return map(self._copied.pop, numbers.tolist())
 
 
+def _copied_samples(columns: RecordColumns, places: I64) -> Iterator[Sample]:
+    """Samples of these records, whose bytes are copied before the first is yielded."""
+    return map(
+        Sample,
+        columns.partition[places].tolist(),
+        columns.offset[places].tolist(),
+        columns.timestamp[places].tolist(),
+        columns.copied_keys(places),
+        columns.copied_values(places),
+        columns.copied_headers(places),
+    )
+
+
 def _samples(columns: RecordColumns, places: I64) -> Iterator[Sample]:
-    """Samples of these records; runs entirely in C, because interpreted steps would take as long as the copy."""
+    """The same, each copied when it is yielded; runs in C, because interpreted steps would take as long as the copy."""
     return map(
         Sample,
         columns.partition[places].tolist(),

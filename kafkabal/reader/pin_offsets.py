@@ -381,11 +381,12 @@ def _counted_range(p: int, offsets: tuple[int, int], found: _OffsetsAndSizes, bl
 
 
 def _offsets_and_sizes(steps: Iterator[LazyRecords]) -> _OffsetsAndSizes:
-    offset, size = [], []
+    offset, size = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for records in steps:
-        offset += [record[0] for record in records]
-        size += [_record_bytes(record) for record in records]
-    return _OffsetsAndSizes(np.array(offset, np.int64), np.array(size, np.int64))
+        columns = records.columns()
+        offset.append(columns.offset.copy())  # a view would keep the received bytes
+        size.append(columns.size_bytes)
+    return _OffsetsAndSizes(np.concatenate(offset), np.concatenate(size))
 
 
 def _partition_sizes(

@@ -34,8 +34,8 @@ class BatchHead(NamedTuple):
 
 
 @dataclass(slots=True)
-class LazyRecords:
-    """A sequence of records, parsed in place; layout: ``DefaultRecord`` of Apache Kafka."""
+class PlacedRecords:
+    """Records whose fields are not located yet: the places of each in the bytes of its batch."""
 
     heads: list[BatchHead] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
@@ -44,29 +44,18 @@ class LazyRecords:
     """Where each record begins in the bytes of its head, after its length."""
     ends: list[int] = field(default_factory=list)
 
-    @classmethod
-    def of(cls, records: Iterable[tuple[int, RawRecord]]) -> LazyRecords:
-        """Build from records that are separate bytes, each with its partition."""
-        found = cls()
-        for partition, record in records:
-            packed = memoryview(_packed(record))
-            found.add(BatchHead(partition, record[0], record[1], None, packed), [0], [len(packed)])
-        return found
-
     def __len__(self) -> int:
         return len(self.begins)
 
-    def __iter__(self) -> Iterator[RawRecord]:
-        return iter(self.columns() if self.begins else ())
+    def add(self, head: BatchHead, begins: Sequence[int], ends: Sequence[int]) -> None:
+        """Append records of one batch."""
+        self.heads.append(head)
+        self.counts.append(len(begins))
+        self.begins += begins
+        self.ends += ends
 
     def columns(self) -> RecordColumns:
-        """The fields of all records.
-
-        Raises
-        ------
-        RefusedByClusterError
-            If the bytes of a record are malformed.
-        """
+        """See :meth:`LazyRecords.columns`."""
         pieces: list[memoryview] = []
         pieces_of_heads = []
         for head in self.heads:
@@ -98,9 +87,48 @@ class LazyRecords:
             piece=piece,
         )
 
+
+@dataclass(slots=True)
+class LazyRecords:
+    """A sequence of records, parsed in place; layout: ``DefaultRecord`` of Apache Kafka."""
+
+    parts: list[RecordColumns | PlacedRecords] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, records: Iterable[tuple[int, RawRecord]]) -> LazyRecords:
+        """Build from records that are separate bytes, each with its partition."""
+        found = cls()
+        for partition, record in records:
+            packed = memoryview(_packed(record))
+            found.add(BatchHead(partition, record[0], record[1], None, packed), [0], [len(packed)])
+        return found
+
+    def __len__(self) -> int:
+        return sum(map(len, self.parts))
+
+    def __iter__(self) -> Iterator[RawRecord]:
+        return iter(self.columns() if self.parts else ())
+
+    def columns(self) -> RecordColumns:
+        """The fields of all records.
+
+        Raises
+        ------
+        RefusedByClusterError
+            If the bytes of a record are malformed.
+        """
+        parts = [part if isinstance(part, RecordColumns) else part.columns() for part in self.parts]
+        return RecordColumns.joined(parts) if parts else PlacedRecords().columns()
+
     def damaged_rows(self) -> I64:
         """int64, shape (n,): rows of the records whose batch is damaged."""
-        return np.flatnonzero(np.repeat(np.array([head.is_damaged for head in self.heads], np.bool_), self.counts))
+        is_damaged = [
+            np.zeros(len(part), np.bool_)
+            if isinstance(part, RecordColumns)
+            else np.repeat(np.array([head.is_damaged for head in part.heads], np.bool_), part.counts)
+            for part in self.parts
+        ]
+        return np.flatnonzero(np.concatenate([*is_damaged, np.empty(0, np.bool_)]))
 
     def refuse_damaged(self, topic: str) -> None:
         """Check that no batch of this topic is damaged.
@@ -110,25 +138,29 @@ class LazyRecords:
         RefusedByClusterError
             If one is.
         """
-        for head in self.heads:
-            if head.is_damaged:
-                raise RefusedByClusterError(f"{topic}-{head.partition}: offset {head.base_offset}: {DAMAGED}")
+        for part in self.parts:
+            for head in part.heads if isinstance(part, PlacedRecords) else ():
+                if head.is_damaged:
+                    raise RefusedByClusterError(f"{topic}-{head.partition}: offset {head.base_offset}: {DAMAGED}")
 
     def add(self, head: BatchHead, begins: Sequence[int], ends: Sequence[int]) -> None:
         """Append records of one batch, if there are any."""
         if not begins:
             return
-        self.heads.append(head)
-        self.counts.append(len(begins))
-        self.begins += begins
-        self.ends += ends
+        if not self.parts or not isinstance(self.parts[-1], PlacedRecords):
+            self.parts.append(PlacedRecords())
+        last = self.parts[-1]
+        assert isinstance(last, PlacedRecords)
+        last.add(head, begins, ends)
+
+    def add_columns(self, columns: RecordColumns) -> None:
+        """Append records whose fields are located, if there are any."""
+        if len(columns):
+            self.parts.append(columns)
 
     def extend(self, others: LazyRecords) -> None:
-        """Append another sequence."""
-        self.heads += others.heads
-        self.counts += others.counts
-        self.begins += others.begins
-        self.ends += others.ends
+        """Append another sequence, which may not be used any more."""
+        self.parts += others.parts
 
 
 def varint(packed: bytes | memoryview, at: int) -> tuple[int, int]:

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from kafkabal.clusters.kafka.lazy_records import DAMAGED, BatchHead, LazyRecords, varint
+from kafkabal.clusters.kafka.native_records import find_records, scan_batches
 from kafkabal.clusters.kafka.overfetched_batch_cache import BatchSpan
+from kafkabal.clusters.kafka.record_columns import RecordColumns
 from kafkabal.errors import MissingCapabilityError, RefusedByClusterError
 
 Headers: TypeAlias = "list[tuple[str, bytes | None]]"
@@ -104,20 +106,35 @@ class BatchReader:
             If they are older than Kafka 0.11.
         """
         found = LazyRecords()
-        after = begin
-        for batch in batches(packed):
-            after = max(after, batch.last_offset + 1)
-            self.largest_bytes = max(self.largest_bytes, batch.end - batch.begin)
+        after, at = begin, 0
+        while True:
+            at, after = self._scan(packed, at, begin, end, after, found)
+            batch = next(batches(packed, at), None)
+            if batch is None:
+                return found, after
+            self.largest_bytes = max(self.largest_bytes, batch.end - at)
+            at, after = batch.end, max(after, batch.last_offset + 1)
             if not self._is_visible(batch, packed):
                 continue
             if begin <= batch.last_offset and batch.base_offset < end:
                 self._note(batch, packed, begin, end, found)
             if batch.base_offset < begin or batch.last_offset >= end:
-                self._note_outside(batch)
-        return found, after
+                self._note_outside(BatchSpan(batch.base_offset, batch.last_offset, batch.begin - _HEAD.size, batch.end))
 
-    def _note_outside(self, batch: StoredBatch) -> None:
-        span = BatchSpan(batch.base_offset, batch.last_offset, batch.begin - _HEAD.size, batch.end)
+    def _scan(
+        self, packed: memoryview, at: int, begin: int, end: int, after: int, found: LazyRecords
+    ) -> tuple[int, int]:
+        """Read ordinary batches; returns the position of the next that is not, and the offset after them."""
+        scanned = scan_batches(packed, at, begin, end, are_transactions_visible=not self.aborted)
+        if scanned is None:
+            return at, after
+        found.add_columns(RecordColumns.found(self.partition, scanned.fields, packed))
+        self.largest_bytes = max(self.largest_bytes, scanned.largest_bytes)
+        for span in scanned.outside:
+            self._note_outside(span)
+        return scanned.at, max(after, scanned.after)
+
+    def _note_outside(self, span: BatchSpan) -> None:
         before = self.outside[-1] if self.outside else None
         if before is not None and (before.last + 1, before.end) == (span.first, span.begin):
             self.outside[-1] = before._replace(last=span.last, end=span.end)
@@ -131,12 +148,16 @@ class BatchReader:
         try:
             if codec:
                 plain = memoryview(_decompressed(codec, bytes(packed[batch.begin : batch.end])))
-                found.add(head._replace(packed=plain), *_positions(plain, 0, batch, begin, end))
+                fields = None if is_damaged else find_records(plain, batch, append_ms, begin, end)
+                if fields is not None:
+                    found.add_columns(RecordColumns.found(self.partition, fields, plain))
+                else:
+                    found.add(head._replace(packed=plain), *_positions(plain, 0, batch, begin, end))
             else:
                 found.add(head, *_positions(packed[: batch.end], batch.begin, batch, begin, end))
         except (IndexError, ValueError, OverflowError) as error:
             if not (is_damaged and batch.has_every_offset):
-                raise RefusedByClusterError(f"offset {batch.base_offset}: the batch is corrupt: {error}") from error
+                raise _corrupt(batch, error) from error
             for offset in range(max(begin, batch.base_offset), min(end, batch.last_offset + 1)):
                 found.add(head._replace(base_offset=offset, packed=_EMPTY_RECORD), [0], [len(_EMPTY_RECORD)])
 
@@ -153,8 +174,8 @@ class BatchReader:
         return not (batch.is_transactional and batch.producer_id in self._open)
 
 
-def batches(packed: memoryview) -> Iterator[StoredBatch]:
-    """Yield the whole batches; a truncated last one is skipped.
+def batches(packed: memoryview, at: int = 0) -> Iterator[StoredBatch]:
+    """Yield the whole batches from a position on; a truncated last one is skipped.
 
     Raises
     ------
@@ -163,7 +184,7 @@ def batches(packed: memoryview) -> Iterator[StoredBatch]:
     MissingCapabilityError
         If they are older than Kafka 0.11.
     """
-    at, size = 0, len(packed)
+    size = len(packed)
     while at + _HEAD.size <= size:
         base, length, _, magic, checksum, attributes, last, first_ms, last_ms, producer, _, _, count = (
             _HEAD.unpack_from(packed, at)
@@ -236,8 +257,15 @@ def _offset_delta(packed: memoryview, begin: int) -> int:
 def _ends_by_abort(batch: StoredBatch, packed: memoryview) -> bool:
     found = LazyRecords()
     head = BatchHead(0, batch.base_offset, batch.first_timestamp, None, packed)
-    found.add(head, *_positions(packed[: batch.end], batch.begin, batch, batch.base_offset, batch.last_offset + 1))
-    return any(key is not None and _CONTROL_KEY.unpack_from(key)[1] == _ABORT for _, _, key, _, _ in found)
+    try:
+        found.add(head, *_positions(packed[: batch.end], batch.begin, batch, batch.base_offset, batch.last_offset + 1))
+        return any(key is not None and _CONTROL_KEY.unpack_from(key)[1] == _ABORT for _, _, key, _, _ in found)
+    except (IndexError, ValueError, OverflowError, struct.error) as error:
+        raise _corrupt(batch, error) from error
+
+
+def _corrupt(batch: StoredBatch, error: Exception) -> RefusedByClusterError:
+    return RefusedByClusterError(f"offset {batch.base_offset}: the batch is corrupt: {error}")
 
 
 def _decompressed(codec: int, packed: bytes) -> bytes:

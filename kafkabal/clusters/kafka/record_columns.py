@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from kafkabal.clusters.kafka.native_records import copied
 from kafkabal.model import I64, Bools
 
 RawRecord: TypeAlias = "tuple[int, int, bytes | None, bytes | None, bytes]"
@@ -50,6 +51,38 @@ class RecordColumns:
     """The receive buffers."""
     piece: I64
     """Index of each record's buffer."""
+
+    @classmethod
+    def found(cls, partition: int, fields: I64, packed: memoryview) -> RecordColumns:
+        """From what the library found in one buffer, see :class:`~kafkabal.clusters.kafka.native_records.Scanned`."""
+        n = fields.shape[1]
+        return cls(
+            partition=np.full(n, partition, np.int64),
+            offset=fields[0],
+            timestamp=fields[1],
+            key=fields[2:4],
+            value=fields[4:6],
+            headers=fields[6:8],
+            packed=[packed],
+            piece=np.zeros(n, np.int64),
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[RecordColumns]) -> RecordColumns:
+        """All records of several, of which there must be one, in order."""
+        if len(parts) == 1:
+            return parts[0]
+        first_pieces = np.cumsum([0, *(len(part.packed) for part in parts)])
+        return cls(
+            partition=np.concatenate([part.partition for part in parts]),
+            offset=np.concatenate([part.offset for part in parts]),
+            timestamp=np.concatenate([part.timestamp for part in parts]),
+            key=np.concatenate([part.key for part in parts], axis=1),
+            value=np.concatenate([part.value for part in parts], axis=1),
+            headers=np.concatenate([part.headers for part in parts], axis=1),
+            packed=[packed for part in parts for packed in part.packed],
+            piece=np.concatenate([part.piece + n for part, n in zip(parts, first_pieces, strict=False)]),
+        )
 
     def __len__(self) -> int:
         return len(self.offset)
@@ -93,11 +126,26 @@ class RecordColumns:
     def views(self, field: I64, rows: I64) -> Iterator[memoryview]:
         """A field of these records, as views of the receive buffers; empty if the record has none."""
         begin, end = field[:, rows].tolist()
-        pieces: Iterable[memoryview] = repeat(self.packed[0])
-        if len(self.packed) > 1:
-            pieces = map(self.packed.__getitem__, self.piece[rows].tolist())
+        one = len(self.packed) == 1
+        pieces = repeat(self.packed[0]) if one else map(self.packed.__getitem__, self.piece[rows].tolist())
         found: Iterator[memoryview] = map(getitem, pieces, map(slice, begin, end))  # type: ignore[arg-type] # overloads
         return found
+
+    def copied_values(self, rows: I64) -> Sequence[bytes]:
+        """Values of these records, copied at once; empty for a record without a value."""
+        found = copied(self.packed, self.piece[rows], *np.maximum(self.value[:, rows], 0))
+        return list(self.values(rows)) if found is None else found
+
+    def copied_keys(self, rows: I64) -> Iterable[bytes | None]:
+        """Keys of these records, copied at once, None if missing; may be endless."""
+        begin, end = self.key[:, rows]
+        found = None if (begin < 0).all() else copied(self.packed, self.piece[rows], begin, end)
+        return self.optional(self.key, rows) if found is None else found
+
+    def copied_headers(self, rows: I64) -> Iterable[bytes]:
+        """Packed headers of these records, copied at once; may be endless."""
+        found = copied(self.packed, self.piece[rows], *self.headers[:, rows]) if self.has_headers[rows].any() else None
+        return self.packed_headers(rows) if found is None else found
 
     def values(self, rows: I64) -> Iterator[bytes]:
         """Values of these records, copied one by one; empty for a record without a value."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from threading import Thread
@@ -13,7 +12,6 @@ import pytest
 from confluent_kafka import KafkaException
 from confluent_kafka import Producer as Client
 
-import hatch_build
 from kafkabal.errors import UnreachableError
 from kafkabal.producer import drop_in_producer
 from kafkabal.producer.drop_in_producer import Producer
@@ -199,12 +197,3 @@ def test_it_takes_no_settings_that_hide_the_partitioner() -> None:
     """The old dictionary of topic settings may hold a partitioner of its own."""
     assert is_available({})
     assert not is_available({"default.topic.config": {"partitioner": "murmur2"}})
-
-
-def test_a_build_without_a_compiler_says_why(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
-    """The package is built without the plug-in; on other systems than Linux it always is."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("sysconfig.get_config_var", lambda _: "gcc -pthread")
-    assert hatch_build.compile_plugin(tmp_path) == "no C compiler: cc"
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert hatch_build.compile_plugin(tmp_path) == "it is for Linux"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
+from kafkabal.clusters.kafka.lazy_records import PlacedRecords
 from kafkabal.clusters.kafka.range_fetcher import FetchedRange
 from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.epoch_progress import EpochProgress
@@ -53,7 +54,9 @@ class MemoryTopic:
         found = [record for record in self.records[partition] if begin <= record[0] < end]
         self.fetched_records += len(found)
         packed = LazyRecords.of((partition, record) for record in found)
-        packed.heads = [h._replace(is_damaged=(partition, h.base_offset) in self.damaged) for h in packed.heads]
+        for part in packed.parts:
+            assert isinstance(part, PlacedRecords)
+            part.heads = [h._replace(is_damaged=(partition, h.base_offset) in self.damaged) for h in part.heads]
         return FetchedRange(packed, {BROKER: sum(len(record[3] or b"") for record in found)})
 
     def close(self) -> None:

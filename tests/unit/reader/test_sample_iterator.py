@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
-from kafkabal.clusters.kafka.lazy_records import BatchHead
+from kafkabal.clusters.kafka.lazy_records import BatchHead, PlacedRecords
 from kafkabal.errors import OperationError
 from kafkabal.reader.block_loader import BrokerBlocks, UncountedOffsetsError
 from kafkabal.reader.block_schedule import Opening, Visits, schedule
@@ -120,9 +120,10 @@ def test_memory_is_bounded(topic: MemoryTopic) -> None:
 
 def test_a_received_block_needs_no_buffer() -> None:
     """The buffer is free for the next block at once, and a sample takes no memory once it was yielded."""
-    buffer = np.frombuffer(b"".join(bytes(LazyRecords.of([(0, r)]).heads[0].packed) for r in RECORDS), np.uint8).copy()
+    packed = b"".join(bytes(LazyRecords.of([(0, r)]).columns().packed[0]) for r in RECORDS)
+    buffer = np.frombuffer(packed, np.uint8).copy()
     dropped, size = ref(buffer), len(buffer) // len(RECORDS)
-    records = LazyRecords([BatchHead(0, 5, 1000, None, buffer.data)], [2], [0, size], [size, 2 * size])
+    records = PlacedRecords([BatchHead(0, 5, 1000, None, buffer.data)], [2], [0, size], [size, 2 * size])
     del buffer
     block = SampleBlock(LoadedBlock(records.columns(), 2 * size), np.array([1, 0]))
     del records

@@ -18,7 +18,7 @@ import pytest
 from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
 
 from kafkabal.clusters.clock import SystemClock
-from kafkabal.clusters.kafka import messages
+from kafkabal.clusters.kafka import messages, native_records
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.config.connection_settings import ConnectionSettings
 
@@ -228,3 +228,14 @@ def silence() -> object:
 def hang_up() -> object:
     """The connection closes instead of a response."""
     return HANG_UP
+
+
+@pytest.fixture(params=["library", "python"])
+def records_are_found_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Finds and copies records by the C library, then in Python, as where it could not be compiled."""
+    by: str = request.param
+    if by == "python":
+        monkeypatch.setattr(native_records, "_library", lambda: None)
+    elif not native_records.is_available():
+        pytest.skip("the C libraries are not compiled: python hatch_build.py")
+    return by

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import random
+from itertools import islice
 
 import numpy as np
 import pytest
 from crc32c import crc32c
 
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
-from kafkabal.clusters.kafka.lazy_records import BatchHead
+from kafkabal.clusters.kafka.lazy_records import BatchHead, PlacedRecords
 from kafkabal.clusters.kafka.record_batches import BatchReader, unpack_headers
 from kafkabal.errors import RefusedByClusterError
 from tests.unit.clusters.kafka.pack_batch import RecordFields, pack_batch
+
+pytestmark = pytest.mark.usefixtures("records_are_found_by")
 
 
 def _drawn(randomness: random.Random, count: int) -> list[RecordFields]:
@@ -59,6 +62,10 @@ def test_rows_may_be_asked_for_in_any_order() -> None:
     assert columns.timestamp[rows].tolist() == [69, 50, 57, 57, 54]
     assert list(columns.optional(columns.key, rows)) == [None, b"0", None, None, b"4"]
     assert list(columns.values(rows)) == [b"v19", b"v0", b"v7", b"v7", b"v4"]
+    assert list(columns.copied_keys(rows)) == [None, b"0", None, None, b"4"]
+    assert list(columns.copied_values(rows)) == [b"v19", b"v0", b"v7", b"v7", b"v4"]
+    assert list(islice(columns.copied_headers(rows), 5)) == [b"\0"] * 5
+    assert list(islice(columns.copied_keys(rows[2:4]), 2)) == [None, None]
     assert columns.only(7).offset.tolist() == [7]
 
 
@@ -66,7 +73,9 @@ def test_bytes_that_are_no_record_are_refused_or_read_within_it() -> None:
     """Random damage is reported with its batch; no field is read beyond the end of its record."""
     randomness = random.Random(8)
     whole = LazyRecords.of([(0, (5, 1000, b"key", b"value" * 30, b"\2\2a\2b"))])
-    packed, refused = bytes(whole.heads[0].packed), 0
+    (part,) = whole.parts
+    assert isinstance(part, PlacedRecords)
+    packed, refused = bytes(part.heads[0].packed), 0
     for _ in range(2000):
         damaged = bytearray(packed)
         for _ in range(randomness.randrange(1, 4)):

@@ -15,6 +15,8 @@ from kafkabal.config import ConnectionSettings
 from kafkabal.errors import RefusedByClusterError, UnreachableError
 from tests.unit.clusters.kafka.pack_batch import pack_batch
 
+pytestmark = pytest.mark.usefixtures("records_are_found_by")
+
 RECORDS = 400
 RECORD_BYTES = 10_000
 TOTAL_BYTES = RECORDS * RECORD_BYTES

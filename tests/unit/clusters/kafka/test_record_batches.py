@@ -16,6 +16,8 @@ from kafkabal.clusters.kafka.record_batches import BatchReader, unpack_headers
 from kafkabal.errors import MissingCapabilityError, RefusedByClusterError
 from tests.unit.clusters.kafka.pack_batch import RecordFields, pack_batch
 
+pytestmark = pytest.mark.usefixtures("records_are_found_by")
+
 HEADERS = [("path", b"a/b"), ("path", None), ("é", b"")]
 
 
@@ -44,6 +46,7 @@ def _recompressed(batch: bytes, codec: int) -> bytes:
     packed = squeeze(records)
     head[22] |= 2 if codec == 10 else codec
     head[8:12] = (49 + len(packed)).to_bytes(4, "big")
+    head[17:21] = crc32c(bytes(head[21:]) + packed).to_bytes(4, "big")
     return bytes(head) + packed
 
 
