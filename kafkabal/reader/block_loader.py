@@ -89,7 +89,7 @@ class BrokerBlocks:
         UsageError
             If a record is a piece of a file, and the topic was pinned as whole records.
         RefusedByClusterError
-            If the bytes of a record are malformed.
+            If the bytes of a record are malformed, or records are missing in a damaged batch.
         """
         if self._manifest.files is not None:
             return self._load_files(block)
@@ -100,6 +100,7 @@ class BrokerBlocks:
             begin, end, size, samples = begin + only, begin + only + 1, size // samples, 1
         fetched = self._fetcher.fetch(partition, begin, end, size)
         if len(fetched.records) != samples:
+            fetched.records.refuse_damaged(self._manifest.topic)
             raise self._missing(partition, begin, end, len(fetched.records), samples)
         return LoadedBlock(
             fetched.records.columns(),

@@ -127,6 +127,11 @@ class Measurement:
         return sorted({each.metrics.cache_fault for each in self.readers if each.metrics.cache_fault is not None})
 
     @property
+    def has_damaged_samples(self) -> bool:
+        """Whether any reader found a damaged sample."""
+        return any(each.metrics.corrupt for each in self.readers)
+
+    @property
     def racks(self) -> Mapping[int, str | None]:
         """Racks of the brokers."""
         return self.readers[0].metrics.racks
@@ -232,6 +237,7 @@ def _measure_reader(request: MeasureRequest, reader: int, start: Any) -> ReaderR
         world_size=request.readers,
         tail="keep",
         join=False,
+        on_error="count",  # they take as long as others
         prefetch=request.prefetch_bytes,
         cache=request.cache,
         cache_bytes=request.cache_bytes,

@@ -396,8 +396,13 @@ def test_records_deleted_by_retention_are_reported(make_topic: Callable[[], Topi
         _places(data)
 
 
-def test_a_byte_that_changed_on_disk_is_noticed(make_topic: Callable[[], Topic]) -> None:
-    """Brokers send the log as it is; records of a damaged batch end the reading, or are left out with on_error."""
+def test_a_byte_that_changed_on_disk_is_noticed(
+    make_topic: Callable[[], Topic], command: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    """Brokers send the log as it is; records of a damaged batch end the reading, or are left out with on_error.
+
+    To measure readers, they are read as others are, with a warning.
+    """
     topic = make_topic()
     topic.create(partitions=1, factor=1)
     producer = Producer({"bootstrap.servers": topic.servers, "batch.num.messages": 10})
@@ -414,6 +419,9 @@ def test_a_byte_that_changed_on_disk_is_noticed(make_topic: Callable[[], Topic])
     values = [sample.value for sample in skipping]
     assert all(value == value[:3] * 500 for value in values)
     assert 1 <= skipping.metrics.corrupt == 100 - len(values) <= 10
+    got = command("read", topic.name, "--for", "1s")
+    assert got.returncode == 0
+    assert f"topic {topic.name} has damaged records" in got.stderr
 
 
 def test_progress_is_committed_for_others_to_see(make_topic: Callable[[], Topic]) -> None:

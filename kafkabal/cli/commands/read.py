@@ -216,6 +216,10 @@ def _measure(
         manifest, measured = _counting_if_needed(measured_once, context)
     written.update(measured.samples, measured.size_bytes)
     _warn_of_rack(options.rack, measured.racks, context)
+    if measured.has_damaged_samples:
+        context.warn(
+            f"topic {topic} has damaged records, which were read as others are: see 'kafkabal read {topic} --to DIR'"
+        )
     for fault in measured.cache_faults:
         context.warn(f"{fault}: no further blocks were cached")
     if measuring.out is not None:

@@ -156,9 +156,10 @@ class BatchReader:
             else:
                 found.add(head, *_positions(packed[: batch.end], batch.begin, batch, begin, end))
         except (IndexError, ValueError, OverflowError) as error:
-            if not (is_damaged and batch.has_every_offset):
+            if not is_damaged or batch.count > batch.last_offset + 1 - batch.base_offset:
                 raise _corrupt(batch, error) from error
-            for offset in range(max(begin, batch.base_offset), min(end, batch.last_offset + 1)):
+            # which of its offsets have records is unknown if some have none: say the first ones
+            for offset in range(max(begin, batch.base_offset), min(end, batch.base_offset + batch.count)):
                 found.add(head._replace(base_offset=offset, packed=_EMPTY_RECORD), [0], [len(_EMPTY_RECORD)])
 
     def _is_visible(self, batch: StoredBatch, packed: memoryview) -> bool:

@@ -124,13 +124,16 @@ def test_damaged_batches_are_found_by_their_checksum(at: int) -> None:
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
 def test_a_damaged_batch_that_cannot_be_decompressed(codec: int) -> None:
-    """Its records have no values, but their offsets, so a reader can leave them out; with gaps it is refused."""
+    """Its records have no values, so a reader can leave them out; of a compacted one the offsets are the first ones."""
     batch = bytearray(_recompressed(_batch(50, [b"x" * 300, b"y" * 300, b"z"]), codec))
     batch[61:67] = b"damage"
     records, after = BatchReader(0).records(memoryview(bytes(batch)), 51, 60)
     assert [(r[0], r[1], r[3]) for r in records] == [(51, 1000, None), (52, 1000, None)]
     assert (after, records.damaged_rows().tolist()) == (53, [0, 1])
-    batch[26] += 1  # its last offset
+    batch[26] += 4  # its last offset
+    records, after = BatchReader(0).records(memoryview(bytes(batch)), 50, 60)
+    assert ([r[0] for r in records], after, records.damaged_rows().tolist()) == ([50, 51, 52], 57, [0, 1, 2])
+    batch[60] += 10  # the number of its records
     with pytest.raises(RefusedByClusterError, match="offset 50: the batch is corrupt"):
         BatchReader(0).records(memoryview(bytes(batch)), 51, 60)
 
