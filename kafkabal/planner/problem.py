@@ -21,6 +21,7 @@ from kafkabal.model import (
     Bools,
     ClusterState,
     first_open_dirs,
+    has_offline_dir,
     in_offline_dir,
     lasting_factor,
     move_bytes,
@@ -85,7 +86,11 @@ class Problem:
     weighed: Bools
     """shape (n_brokers,): counted, with known log dirs, so that it has a fair share of bytes."""
     takes: Bools
-    """shape (n_brokers,): whether it may receive replicas."""
+    """shape (n_brokers,): whether it may receive replicas. A broker with an offline log dir may not, unless all have
+    one: until the dir is replaced and the broker restarted, it takes back no partition that it lost there, which the
+    cluster does not tell."""
+    takes_homeless: Bools
+    """shape (n_brokers,): whether it may receive replicas that no other broker can take."""
     leaves: Bools
     """shape (n_brokers,): dead or drained: every replica that may move has to leave it."""
     rack: I32
@@ -143,6 +148,7 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
     """
     counted = _counted(state, options)
     excluded = named_brokers(state, options.exclude_brokers, "--exclude-brokers")
+    takes_homeless = _takes_homeless(state, options, ~counted | excluded)
     _check_replication_factor(options.replication_factor, counted)
     previous, held = _matrix(state)
     positions = state.replication_factor
@@ -177,7 +183,8 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
         electable=_in_positions(state, state.replicas.in_sync & state.brokers.is_live[state.replicas.broker], previous),
         counted=counted,
         weighed=counted & ~reports_no_log_dir(state),
-        takes=_takes(state, options, ~counted | excluded),
+        takes=_takes(state, takes_homeless),
+        takes_homeless=takes_homeless,
         leaves=~counted,
         rack=rack,
         n_racks=len(np.unique(rack[counted])),
@@ -295,11 +302,16 @@ def _open(state: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
     return np.asarray(takes_replicas(state, closed) & (room_for_replicas(state, options.log_dir_limit) > 0))
 
 
-def _takes(state: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
+def _takes_homeless(state: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
     takes = _open(state, options, closed)
     if options.mode is Mode.ONLY_TO_NEW:
         takes &= np.bincount(state.replicas.broker, minlength=len(closed)) == 0
     return takes
+
+
+def _takes(state: ClusterState, takes_homeless: Bools) -> Bools:
+    undamaged = takes_homeless & ~has_offline_dir(state)
+    return undamaged if undamaged.any() else takes_homeless
 
 
 def _racks(state: ClusterState) -> I32:

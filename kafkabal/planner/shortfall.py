@@ -185,7 +185,7 @@ def _bytes_outside(solution: Solution, *, name_below: bool) -> Iterator[str]:
         if above[b]:
             text += _largest(solution, b)
         elif not problem.takes[b]:
-            text += ": it accepts no replicas"
+            text += ": it has an offline log dir" if problem.takes_homeless[b] else ": it accepts no replicas"
         yield text
     if len(rows) > _NAMED:
         yield f"{counted_noun(len(rows) - _NAMED, 'more broker')} outside their disk band"

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafkabal.model import F64, I64, Bools, has_offline_dir
+from kafkabal.model import F64, I64, Bools
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.search.grouped_array_operations import is_first
 from kafkabal.planner.search.load_targets import Targets, make_targets, zones
@@ -35,20 +35,19 @@ def assign_unplaced(solution: Solution) -> I64:
     """Put every unplaced position onto a broker that the rules allow.
 
     A replica that has to leave its broker goes to a broker that is crowded by its topic rather than nowhere, and to a
-    broker with an offline log dir only if no other can take it: until the dir is replaced and the broker restarted,
-    such a broker takes back no partition that it lost there, which the cluster does not tell.
+    broker with an offline log dir only if no other can take it, see :attr:`Problem.takes`.
 
     Returns
     -------
     int64, shape (n,)
         Cells that no broker can take; they remain unplaced.
     """
-    damaged = has_offline_dir(solution.problem.state)
-    left = _assign(solution, avoided=damaged)
+    avoided = solution.problem.takes_homeless & ~solution.problem.takes
+    left = _assign(solution, avoided=avoided)
     if _is_urgent(solution, left) and solution.topic_count is not None:
-        left = _assign(solution, avoided=damaged, crowding=True)
-    if _is_urgent(solution, left) and damaged.any():
-        left = _assign(solution, avoided=np.zeros_like(damaged), crowding=solution.topic_count is not None)
+        left = _assign(solution, avoided=avoided, crowding=True)
+    if _is_urgent(solution, left) and avoided.any():
+        left = _assign(solution, avoided=np.zeros_like(avoided), crowding=solution.topic_count is not None)
     return left
 
 
@@ -114,11 +113,12 @@ def _assign_block(
     solution: Solution, p: I64, k: I64, targets: Targets, kept: _Kept, *, avoided: Bools, crowding: bool
 ) -> tuple[Bools, Bools]:
     """Put each position onto its best broker, one after the other; returns which were put, and which never can be."""
-    allowed = solution.may_go_anywhere(p, k)
+    allowed = solution.may_go_anywhere(p, k, homeless=True)
     urgent = solution.why[p, k] > MoveCause.TOPIC
     if crowding:
-        allowed[urgent] = solution.may_go_anywhere(p[urgent], k[urgent], crowding=True)
-    allowed &= ~(urgent[:, None] & avoided)
+        allowed[urgent] = solution.may_go_anywhere(p[urgent], k[urgent], homeless=True, crowding=True)
+    returns = ~urgent[:, None] & (solution.problem.previous[p, k][:, None] == np.arange(solution.problem.n_brokers))
+    allowed &= returns | ~avoided
     bytes_ = solution.problem.arriving_bytes[p]
     room = np.maximum(solution.room_bytes() - kept.bytes, 0)
     places = solution.problem.limit_replicas - solution.count - kept.count

@@ -99,7 +99,7 @@ class _Room:
     def _place(self, p: int, k: int) -> bool:
         self._lift(p, k)
         solution, bytes_ = self.solution, self.solution.problem.arriving_bytes[[p]]
-        allowed = solution.may_go_anywhere(np.array([p]), np.array([k]), crowding=True)
+        allowed = solution.may_go_anywhere(np.array([p]), np.array([k]), homeless=True, crowding=True)
         fits = allowed[0] & self._fits(bytes_)[0]
         fullness = self._fullness()
         if fits.any():
@@ -166,7 +166,7 @@ class _Room:
         return np.asarray(fits & returns & (solution.placement[p, k] != home))
 
     def _fullness(self) -> F64:
-        """How full brokers are; those with an offline log dir come after all others (see ``assign_unplaced``)."""
+        """How full brokers are; those with an offline log dir come after all others, see :attr:`Problem.takes`."""
         solution = self.solution
         fullness = solution.used / np.maximum(solution.problem.capacity, 1.0)
         return np.asarray(fullness + self.assignment.has_offline_dir * (1 + fullness.max()))

@@ -400,6 +400,17 @@ def test_a_broker_with_an_offline_log_dir_gets_only_what_no_other_can_take(optio
     }
 
 
+def test_nothing_is_balanced_onto_a_broker_with_an_offline_log_dir() -> None:
+    """It is the emptiest, and may have lost just the partitions that would come: Kafka would never copy them."""
+    rows = _offline(brokers(3, dirs=2), 3)
+    state = cluster(rows, [topic("t", *[(1,)] * 8, (2,), (3,), size_bytes=10**9)])
+    plan = make_plan(state, PlanOptions())
+
+    assert 3 not in {broker for change in plan.partitions for broker in change.replicas}
+    assert any(change.replicas == (2,) for change in plan.partitions)
+    assert any("broker 3" in warning and "offline log dir" in warning for warning in plan.warnings)
+
+
 def _dead_replicas(row: TopicRow, dead: int) -> TopicRow:
     """The same topic while a broker is dead."""
     return msgspec.structs.replace(

@@ -111,11 +111,16 @@ def test_movable_partitions_and_replicas() -> None:
 
 
 def test_which_brokers_take_and_which_leave() -> None:
-    """Dead and drained brokers give up replicas and have no share; excluded ones keep what they have."""
+    """Dead and drained brokers give up replicas and have no share; excluded ones keep what they have.
+
+    One with an offline log dir takes what no other can, unless all have one.
+    """
     made = _built(drain=frozenset({2}), exclude_brokers=frozenset({4}))
     assert made.counted.tolist() == [True, False, True, True, False]
     assert made.leaves.tolist() == made.rules.leaves.tolist() == [False, True, False, False, True]
-    assert made.takes.tolist() == made.rules.takes.tolist() == [True, False, True, False, False]
+    assert made.takes_homeless.tolist() == made.rules.takes.tolist() == [True, False, True, False, False]
+    assert made.takes.tolist() == [True, False, False, False, False]
+    assert _built(drain=frozenset({1, 2, 4})).takes.tolist() == [False, False, True, False, False]
     # rack b has no broker left, rack a two, and a broker without a rack is a rack of its own
     assert made.n_racks == 2
     # what the drained broker holds has to leave, internal or not
