@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kafkabal.producer.reentered_locks import is_reentered
 from kafkabal.producer.routing_plugin import Lane
 from kafkabal.producer.slot_router import UNROUTED_BYTES, SlotRouter
 from kafkabal.routing import Policy, RoutingView, SlotPolicy
@@ -47,7 +48,12 @@ class PluginRouter(SlotRouter):
         self._lane = lane
 
     def plan_slots(self, size_bytes: int) -> None:
-        """Plan the next slots, for a record of this size, unless another thread has done so."""
+        """Plan the next slots, for a record of this size, unless another thread has done so.
+
+        If this thread is planning already, librdkafka's own partitioner takes the record.
+        """
+        if is_reentered(self._lock):
+            return
         with self._lock:
             if not self._is_routing:
                 self._lane.leave_unrouted(UNROUTED_BYTES)

@@ -15,12 +15,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import nan
-from threading import Event, Lock
+from threading import Event, RLock
 from typing import TypeAlias
 
 import numpy as np
 from confluent_kafka import KafkaError, Message
 
+from kafkabal.producer.reentered_locks import is_reentered
 from kafkabal.producer.topic_router import TopicRouter
 from kafkabal.routing import Policy, RoutingView, Slot, SlotPolicy
 
@@ -88,7 +89,7 @@ class SlotRouter(TopicRouter):
         self._slot_policy = policy if isinstance(policy, SlotPolicy) else None
         self._enter_slot: Callable[[int], int] | None = self._enter_unrouted_slot
         self._is_routing = False
-        self._lock = Lock()
+        self._lock = RLock()
         self._switches = 0
         # before the first view, only the last entry exists: it counts records that were not routed
         self._sent = [0]
@@ -106,7 +107,14 @@ class SlotRouter(TopicRouter):
             Of key, value and headers.
         report
             The caller's own delivery callback, None if it has none.
+
+        Returns
+        -------
+        tuple
+            :data:`UNROUTED` for a record without an order to keep, if this thread is routing another one.
         """
+        if is_reentered(self._lock) and not (key is not None and self._policy.about.keeps_key_order):
+            return UNROUTED, report
         with self._lock:
             if self._unseen_view is not None:
                 self.take_view()
@@ -139,6 +147,8 @@ class SlotRouter(TopicRouter):
 
     def not_sent(self, partition: int, size_bytes: int) -> None:
         """The client did not take a record that was routed."""
+        if partition == UNROUTED:
+            return
         with self._lock:
             if self._enter_slot is not None:
                 self.slot.left_bytes += size_bytes

@@ -9,13 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from threading import Lock
+from threading import RLock, get_ident
 from time import monotonic
 from typing import Any, Final, Protocol
 
 from kafkabal.config import is_topic_name
 from kafkabal.producer.plugin_router import PluginRouter
 from kafkabal.producer.producer_options import RoutingOptions
+from kafkabal.producer.reentered_locks import is_reentered
 from kafkabal.producer.routing_plugin import RoutingPlugin, is_available
 from kafkabal.producer.routing_view_reader import StateReader
 from kafkabal.producer.slot_router import RoutingStatus, SlotRouter
@@ -56,9 +57,10 @@ class TopicRouters:
         self._open_cluster = open_cluster
         self._client = client
         self._clock = clock
-        self._lock = Lock()
+        self._lock = RLock()
         self._routers: Mapping[str, SlotRouter] = {}
         self._wait_until_s: dict[str, float] = {}
+        self._waiting_threads: set[int] = set()
         self._cluster: ClosableReader | None = None
         self._fault: str | None = None
         self._topic_faults: Mapping[str, str] = {}
@@ -100,15 +102,15 @@ class TopicRouters:
     def router(self, topic: str) -> SlotRouter | None:
         """The router of a topic; a new one waits for its first view, as long as the options allow.
 
-        None for an invalid topic name: the client refuses its records.
+        None for an invalid topic name: the client refuses its records. None, too, while this thread is adding a router.
         """
         router = self._routers.get(topic)
         if router is None:
-            if not is_topic_name(topic):
+            if not is_topic_name(topic) or is_reentered(self._lock):
                 return None
             router = self._added_router(topic)
         if not router.first_reading.is_set():
-            router.first_reading.wait(max(0.0, self._wait_until_s[topic] - self._clock()))
+            self._wait_for_first_reading(router)
         return router
 
     def status(self) -> tuple[RoutingStatus, ...]:
@@ -127,6 +129,17 @@ class TopicRouters:
         router = self.router(topic)
         if isinstance(router, PluginRouter):
             router.plan_slots(size_bytes)
+
+    def _wait_for_first_reading(self, router: SlotRouter) -> None:
+        thread = get_ident()
+        # a signal's handler that produces meanwhile: an event's own lock cannot be taken twice
+        if thread in self._waiting_threads:
+            return
+        try:
+            self._waiting_threads.add(thread)
+            router.first_reading.wait(max(0.0, self._wait_until_s[router.topic] - self._clock()))
+        finally:
+            self._waiting_threads.discard(thread)
 
     def _added_router(self, topic: str) -> SlotRouter:
         with self._lock:

@@ -201,7 +201,7 @@ class SlotPolicy(Protocol):
         caller subtracts the record."""
 
     def plan_slots(self, size_bytes: int, overruns: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-        """The partition and bytes of the next slots, at most 16, for a caller that uses them up and then asks again.
+        """The partition and bytes of the next slots, at most 32, for a caller that uses them up and then asks again.
 
         Parameters
         ----------

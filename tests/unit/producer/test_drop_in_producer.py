@@ -8,9 +8,9 @@ import os
 import signal
 import weakref
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -746,3 +746,81 @@ def test_a_profile_says_how_to_reach_the_cluster(
         Producer({"kafkabal.profile": str(snapshot)})
     with pytest.raises(KafkabalError):
         Producer({"kafkabal.profile": "unheard-of"})
+
+
+def assert_returns(call: Callable[[], object]) -> None:
+    """A call that waits for a lock of its own thread would wait forever."""
+    thread = Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_a_record_produced_while_another_one_is_routed_does_not_wait_for_it(
+    brokers: MockCluster, producer: Producer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal's handler may produce while slots are planned; its record goes where librdkafka sends it."""
+    producer.produce(TOPIC, b"x")
+    assert producer._routing is not None
+    router = producer._routing.router(TOPIC)
+    name = "_plan" if type(producer).produce is Client.produce else "_enter_slot"
+    plan = getattr(router, name)
+
+    came: list[bytes] = []
+
+    def interrupted(*given: Any) -> Any:
+        came.append(b"handler")
+        producer.produce(TOPIC, b"handler")
+        return plan(*given)
+
+    monkeypatch.setattr(router, name, interrupted)
+    # each record needs a slot of its own, of which up to 32 are planned at once
+    assert_returns(lambda: [producer.produce(TOPIC, bytes(300_000)) for _ in range(40)])
+    assert came
+    assert producer.flush() == 0
+    values = Counter(message.value() for message in brokers.messages(41 + len(came)))
+    assert values == {b"x": 1, b"handler": len(came), bytes(300_000): 40}
+
+
+def test_a_record_produced_while_its_topic_is_added_does_not_wait_for_it(
+    brokers: MockCluster, producer: Producer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal's handler may produce during the first record of a topic."""
+    assert producer._routing is not None
+    add = producer._routing._new_router
+
+    def interrupted(topic: str) -> Any:
+        producer.produce(topic, b"handler")
+        return add(topic)
+
+    monkeypatch.setattr(producer._routing, "_new_router", interrupted)
+    assert_returns(lambda: producer.produce(TOPIC, b"x"))
+    assert producer.flush() == 0
+    assert {message.value() for message in brokers.messages(2)} == {b"x", b"handler"}
+
+
+def test_a_record_produced_while_another_one_waits_for_a_view_does_not_wait(
+    brokers: MockCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A signal's handler may produce while the first record waits for the first reading, whose lock is held."""
+    may_read = Event()
+    read = brokers.read
+    monkeypatch.setattr(brokers, "read", lambda request: may_read.wait(20) and read(request))
+    with Producer({**brokers.client, "kafkabal.first.view.ms": 0}) as producer:
+
+        class InterruptedEvent(Event):
+            def wait(self, timeout: float | None = None) -> bool:
+                with self._cond:  # type: ignore[attr-defined]
+                    producer.produce(TOPIC, b"handler")
+                return super().wait(timeout)
+
+        # as many bytes as are sent before the router is asked for a view again
+        producer.produce(TOPIC, bytes(70_000))
+        assert producer._routing is not None
+        router = producer._routing.router(TOPIC)
+        assert router is not None
+        router.first_reading = InterruptedEvent()
+        assert_returns(lambda: producer.produce(TOPIC, b"x"))
+        may_read.set()
+        assert producer.flush() == 0
+    assert Counter(message.value() for message in brokers.messages(3))[b"handler"] == 1
