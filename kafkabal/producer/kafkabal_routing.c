@@ -170,7 +170,8 @@ static void leave_used_up_slot(struct producer *producer, struct lane *lane) {
     used->excess_bytes = -left;
     lane->is_overrun |= left < 0;
     pthread_mutex_lock(&producer->lock);
-    if (used->partition < lane->partitions) lane->routed_bytes[used->partition] += used->bytes - left;
+    if (used->partition >= 0 && used->partition < lane->partitions)
+        lane->routed_bytes[used->partition] += used->bytes - left;
     pthread_mutex_unlock(&producer->lock);
     __atomic_store_n(&lane->left_bytes, has_slot(lane) ? lane->slots[lane->slot].bytes : 0, __ATOMIC_RELAXED);
 }
@@ -313,7 +314,7 @@ static int32_t partitioner(const void *rkt, const void *key, size_t key_len, int
         lane = key && !producer->routes_keys ? NULL : find_lane(producer, kafka.topic_name(rkt));
     }
     if (partition != UNASSIGNED) {
-        if (partition < partitions) return partition;
+        if (partition >= 0 && partition < partitions) return partition;
         /* the topic was re-created with fewer partitions, which the next view will show: the slot counts as sent, or
          * the policy would choose the same partition again */
         __atomic_store_n(&lane->left_bytes, 0, __ATOMIC_RELAXED);
