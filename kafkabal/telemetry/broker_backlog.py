@@ -25,7 +25,7 @@ class Backlog:
     def __init__(self, memory_s: float = _MEMORY_S) -> None:
         self._memory_s = memory_s
         self._at_s = math.nan
-        self._done = 0
+        self._done = self._in_flight = 0
         self._through = 0.0
         self._span_s = 0.0
 
@@ -43,11 +43,17 @@ class Backlog:
         """
         elapsed_s = at_s - self._at_s
         if elapsed_s > 0:
-            kept = math.exp(-elapsed_s / self._memory_s)
-            self._through = kept * self._through + max(0, done - self._done)
-            self._span_s = kept * self._span_s + elapsed_s
-        self._at_s, self._done = at_s, done
-        if not done:
+            acknowledged = max(0, done - self._done)
+            if 0 < self._in_flight >= acknowledged:
+                kept = math.exp(-elapsed_s / self._memory_s)
+                self._through = kept * self._through + acknowledged
+                self._span_s = kept * self._span_s + elapsed_s
+            else:
+                # it was idle for a part of the time, so its rate says little about how fast it is: a broker that had
+                # acknowledged one record in 50 ms counted as slow once a burst of a thousand came
+                self._through = self._span_s = 0.0
+        self._at_s, self._done, self._in_flight = at_s, done, in_flight
+        if not self._through:
             # the rate is unknown; a record waits at least as long as the first one has
             return self._span_s if in_flight else 0.0
         # nothing was acknowledged recently: less than one record

@@ -139,11 +139,13 @@ class StatisticsReader:
     def _take(self, client: str, broker: _Broker, at_s: float, elapsed_s: float, wait_s: float) -> None:
         before = self._seen.get(broker.nodeid, _Seen(0, -1, at_s, 0.0, 0.0))
         answered = broker.rx != before.received
-        requests = broker.req.produce - before.produced
+        # those in flight took no time yet; when a connection opens, rtt is that of other requests
+        done = max(0, broker.req.produce - broker.waitresp_cnt)
+        requests = done - before.produced
         measured = answered and requests > 0 and broker.rtt.cnt > 0
         kept = math.exp(-elapsed_s / self._memory_s) if self._memory_s > 0 else 0.0
         now = _Seen(
-            produced=broker.req.produce,
+            produced=done,
             received=broker.rx,
             changed_s=at_s if answered or not broker.waitresp_cnt else before.changed_s,
             requests=kept * before.requests + requests if measured else before.requests,
@@ -153,5 +155,12 @@ class StatisticsReader:
         if measured:
             self._table.put(client, broker.nodeid, max(now.seconds / now.requests, wait_s), now.requests)
         elif wait_s or (broker.waitresp_cnt and not answered and broker.req.produce):
-            known_s = now.seconds / now.requests if now.requests else 0.0
-            self._table.put(client, broker.nodeid, max(at_s - now.changed_s, wait_s, known_s))
+            least_s, known_s = max(at_s - now.changed_s, wait_s), [_mean_s(seen) for seen in self._seen.values()]
+            # before its first response it takes longer than this; less than others take says nothing
+            if now.requests or least_s >= max(known_s):
+                self._table.put(client, broker.nodeid, max(least_s, _mean_s(now)))
+
+
+def _mean_s(seen: _Seen) -> float:
+    """Mean time of the measured requests; 0 before any."""
+    return seen.seconds / seen.requests if seen.requests else 0.0

@@ -47,3 +47,11 @@ def test_an_idle_broker_does_not_wait() -> None:
     """Without records in flight the wait is zero, whatever was acknowledged before."""
     backlog = Backlog()
     assert [backlog.wait_s(at_s, 0, 7) for at_s in (0.0, 1.0, 2.0)] == [0.0, 0.0, 0.0]
+
+
+def test_what_was_acknowledged_without_a_backlog_is_no_rate() -> None:
+    """A broker that has acknowledged the one record it got is not slow when a thousand come at once."""
+    backlog = Backlog()
+    backlog.wait_s(0.0, 0, 0)
+    assert backlog.wait_s(0.05, 1000, 1) == 0.0
+    assert backlog.wait_s(0.1, 900, 101) == pytest.approx(900 * 0.05 / 100)

@@ -168,11 +168,32 @@ def test_a_backlog_counts_before_it_is_measured() -> None:
     tell(0.1, 0, 10)
     assert (table.latencies_s(), reported) == ({1: pytest.approx(0.001)}, [])
     tell(0.2, 1000, 20)
+    tell(0.3, 1000, 30)
     assert (table.latencies_s(), reported) == ({1: pytest.approx(10.0)}, [0])
-    tell(0.3, 0, 30)
+    tell(0.4, 0, 1040)
     assert (table.latencies_s(), reported) == ({1: pytest.approx(0.001)}, [0, 1])
-    tell(0.4, 0, 40)
+    tell(0.5, 0, 1050)
     assert reported == [0, 1]
+
+
+def test_requests_in_flight_have_no_time_yet() -> None:
+    """Round trips of the requests that open a connection are no latency of producing."""
+    table = LatencyTable(max_age_s=10, clock=Clock())
+    read = StatisticsReader(table)
+    read(statistics(0.0, a=broker(1, rtt=900.0, produced=0)))
+    read(statistics(0.1, a=broker(1, rtt=900.0, produced=2, received=3, owed=2)))
+    assert table.latencies_s().get(1, 0.0) != pytest.approx(0.0009)
+
+
+def test_a_broker_that_has_not_responded_is_unknown_until_it_takes_longer_than_others() -> None:
+    """That a broker takes longer than a tenth of what others take does not make it fast."""
+    table = LatencyTable(max_age_s=10, clock=Clock())
+    read = StatisticsReader(table)
+    for at_s in (0.0, 0.05, 0.1, 0.3):
+        mute = broker(2, rtt=0.0, produced=1, owed=1)
+        responding = broker(1, rtt=200_000.0, produced=10 + round(100 * at_s), received=1 + round(100 * at_s))
+        read(statistics(at_s, a=responding, b=mute))
+        assert (2 in table.latencies_s()) == (at_s > 0.2)
 
 
 def test_times_are_averaged_over_the_memory() -> None:
