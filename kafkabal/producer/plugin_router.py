@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from kafkabal.producer.reentered_locks import is_reentered
 from kafkabal.producer.routing_plugin import Lane
@@ -45,6 +45,7 @@ class PluginRouter(SlotRouter):
         # until then, librdkafka keeps records and partitions them later, in a thread that has no slots
         self.needs_known_partitions = True
         self._plan = policy.plan_slots
+        self._watch_in_flight = policy.watch_in_flight
         self._lane = lane
 
     def plan_slots(self, size_bytes: int) -> None:
@@ -58,6 +59,7 @@ class PluginRouter(SlotRouter):
             if not self._is_routing:
                 self._lane.leave_unrouted(UNROUTED_BYTES)
             elif self._lane.is_used_up:
+                self._watch_in_flight(self._awaited_and_settled)
                 slots = self._plan(size_bytes, self._lane.overruns())
                 self._lane.plan(slots)
                 self._switches += len(slots)
@@ -76,6 +78,10 @@ class PluginRouter(SlotRouter):
         routed, _ = self._lane.routed_and_settled_bytes(len(self._sent))
         sent: list[int] = routed.tolist()
         return sent
+
+    def _awaited_and_settled(self) -> tuple[Sequence[int], Sequence[int]]:
+        routed, settled = self._lane.routed_and_settled_bytes(len(self._sent))
+        return routed.tolist(), settled.tolist()
 
     def _settled_so_far(self) -> list[int]:
         _, settled = self._lane.routed_and_settled_bytes(len(self._sent))

@@ -209,6 +209,8 @@ class SlotRouter(TopicRouter):
     ) -> tuple[int, Report | None]:
         slot = self.slot
         self._sent[slot.partition] += self._slot_bytes - slot.left_bytes
+        if self._is_routing and self._slot_policy is not None:
+            self._slot_policy.watch_in_flight(self._awaited_and_settled)
         self._slot_bytes = enter(size_bytes)
         slot.left_bytes -= size_bytes
         self._switches += 1
@@ -252,6 +254,11 @@ class SlotRouter(TopicRouter):
         if self._enter_slot is not None:
             sent[self.slot.partition] += self._slot_bytes - self.slot.left_bytes
         return sent
+
+    def _awaited_and_settled(self) -> tuple[Sequence[int], Sequence[int]]:
+        """By partition: bytes up to the last record that is reported, and how many of them have settled; of later ones
+        nothing will be known before the next slot."""
+        return [max(0, at_bytes - _BYTES_BETWEEN_REPORTS) for at_bytes in self._next_report_at_bytes], self._settled
 
     def _start_routing(self, n_partitions: int) -> None:
         self._sent = [0] * n_partitions

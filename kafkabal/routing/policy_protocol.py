@@ -8,7 +8,7 @@ integers, and the clock is passed in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from time import monotonic
@@ -199,6 +199,15 @@ class SlotPolicy(Protocol):
     def enter_slot(self, size_bytes: int) -> int:
         """Begin a new slot, when the old one is used up, for a record of this size; returns its bytes, from which the
         caller subtracts the record."""
+
+    def watch_in_flight(self, awaited_and_settled: Callable[[], tuple[Sequence[int], Sequence[int]]]) -> None:
+        """Called before a new slot.
+
+        Parameters
+        ----------
+        awaited_and_settled
+            Returns, by partition, bytes that were sent, and how many of them were acknowledged or given up.
+        """
 
     def plan_slots(self, size_bytes: int, overruns: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         """The partition and bytes of the next slots, at most 32, for a caller that uses them up and then asks again.

@@ -82,6 +82,11 @@ class RoutingView:
         return found
 
     @property
+    def is_latency_scored(self) -> bool:
+        """Whether records are routed by the score ``latency``."""
+        return any(marginal.name == "latency" for marginal in self.marginal_loads)
+
+    @property
     def used_ratio(self) -> F64:
         """float64, shape (n_brokers,): used bytes over capacity."""
         return self.used_bytes / self.capacity_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from math import ceil, exp, inf
 from threading import Lock
 from typing import ClassVar
@@ -10,12 +10,13 @@ from typing import ClassVar
 import numpy as np
 
 from kafkabal.config import BATCH_BYTES, LINGER_MS, Range
-from kafkabal.model import F64, I32, I64
+from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.routing.byte_stride import SLOT_PART, ByteStride
 from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.policy_protocol import About, Context, Input, Pick, PolicyBase, RecordBatch, Slot
 from kafkabal.routing.random_stream import RandomStream
 from kafkabal.routing.routing_view import RoutingView
+from kafkabal.routing.slow_start import SlowStart
 from kafkabal.routing.weights_for_clients import ClientWeights
 
 # batches per slot at most: by the time they take, and if records come too fast for time to matter. At speed, 4 for the
@@ -33,6 +34,8 @@ _FORMAT_BYTES = 12
 _MOST_AT_ONCE = 4
 # the shortest time in seconds over which the rate is measured
 _LEAST_COUNTED_S = 0.05
+# the shortest time in seconds between two looks at what is in flight to each broker: one takes 40 us
+_LEAST_CHECKED_S = 0.002
 # seconds after which a third of an earlier, higher rate still counts
 _RATE_MEMORY_S = 0.5
 # librdkafka's sticky.partitioning.linger.ms
@@ -157,6 +160,11 @@ class ScoreWeighted(PolicyBase):
         self._others_unseen_bytes: F64 = np.empty(0)
         self._recompute_at_bytes = 0.0
         self._horizon_bytes = 0.0
+        self._slow_start = SlowStart(context.clock)
+        self._held_back: Bools = np.zeros(0, np.bool_)
+        self._checked_s = -inf
+        self._acknowledged_bytes = inf
+        self._span_bytes = 0.0
         # held while weights are computed: by the thread that refreshes, or by the one that picks
         self._computing = Lock()
 
@@ -221,6 +229,23 @@ class ScoreWeighted(PolicyBase):
         self._follow_rate()
         return self._stride.plan_slots(size_bytes, overruns)
 
+    def watch_in_flight(self, awaited_and_settled: Callable[[], tuple[Sequence[int], Sequence[int]]]) -> None:
+        """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`."""
+        fair, now_s = self._fair, self.context.clock()
+        if fair is None or now_s - self._checked_s < _LEAST_CHECKED_S or not fair.view.is_latency_scored:
+            return
+        self._checked_s = now_s
+        view = fair.view
+        awaited, settled = (_fitted_to(np.array(column), view.n_partitions) for column in awaited_and_settled())
+        held_back = self._slow_start.held_back(awaited, settled, view.leader)
+        self._acknowledged_bytes = self._slow_start.mean_acknowledged_bytes
+        if not np.array_equal(held_back, self._held_back) and self._computing.acquire(blocking=False):
+            try:
+                self._held_back = held_back
+                self._set_weights(view)
+            finally:
+                self._computing.release()
+
     def pick_batch(self, records: RecordBatch, out: I32) -> None:
         """See :meth:`~kafkabal.routing.policy_protocol.Policy.pick_batch`."""
         self._stride.fill(records.size_bytes, out)
@@ -256,6 +281,7 @@ class ScoreWeighted(PolicyBase):
         2026-11).
         """
         longest = max(self._request_bytes(), self._bytes_per_s * _STICKY_LINGER_S)
+        longest = min(longest, self._acknowledged_bytes)
         if self._scores_bytes:
             return min(longest, self._horizon_bytes / (_SLOTS_IN_HORIZON * view.n_partitions))
         return longest
@@ -378,10 +404,19 @@ class ScoreWeighted(PolicyBase):
             _RECOMPUTE_AFTER_IF_BALANCED if self._distance_to_balanced < _CLOSE_BETWEEN_VIEWS else _RECOMPUTE_AFTER
         )
         self._recompute_at_bytes = self._stride.total_bytes + span_bytes
+        self._span_bytes = span_bytes
         if is_new:
-            self._stride.set_weights(weights, span_bytes, view.leader)
+            self._set_weights(view)
         else:
             self._stride.set_span(span_bytes)
+
+    def _set_weights(self, view: RoutingView) -> None:
+        """Route by the weights, without the brokers that are held back."""
+        weights = self._weights
+        if len(self._held_back) == len(weights) and self._held_back.any():
+            weights = np.where(self._held_back, 0.0, weights)
+            weights /= weights.sum()
+        self._stride.set_weights(weights, self._span_bytes, view.leader)
 
     def _bounds(self, fair: FairWeights) -> tuple[F64, F64, F64]:
         """Weights to start from, and the bounds of each.

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
 from kafkabal.producer.slot_router import Report, SlotRouter
 from kafkabal.routing.policy_protocol import Context
 from kafkabal.routing.registry import load_policy
 from kafkabal.routing.routing_view import view_of
 from kafkabal.scoring.registry import load_scores
+from kafkabal.scoring.score_protocol import Need
 from kafkabal.simulator.workload_cluster import TOPIC, WorkloadCluster, build_workload_cluster
 
 BATCH_BYTES = 16384
@@ -43,3 +47,35 @@ def test_short_slots_share_one_report_of_settled_bytes() -> None:
     assert router.view is not None
     assert router.view.settled_bytes is not None
     assert router.view.settled_bytes.tolist() == reported
+
+
+@pytest.mark.parametrize(("scores", "is_held_back"), [("latency", True), ("disk", False)])
+def test_a_broker_that_acknowledges_nothing_gets_little(scores: str, is_held_back: bool) -> None:
+    """By ``latency`` a broker gets no more once only the others acknowledge, and catches up with nothing later; other
+    scores ignore acknowledgements."""
+    now_s = 0.0
+    state = build_workload_cluster(WorkloadCluster(brokers=4))
+    view = view_of(state, TOPIC, load_scores([scores]), supplied={Need.TELEMETRY})
+    policy = load_policy("score").create(Context(seed=1, clock=lambda: now_s))
+    router = SlotRouter(
+        TOPIC, policy, any_key_order=False, clock=lambda: now_s, failed=lambda _: None, recreated=lambda *_: None
+    )
+    router.show(view, 0)
+    sent = np.zeros(view.n_partitions)
+    late: list[Report] = []
+    for number in range(10_000):
+        now_s = number / 50_000
+        partition, report = router.route(None, 1000, None)
+        sent[partition] += 1000
+        if report is not None and view.leader[partition] == 3 and number < 6000:
+            late.append(report)
+        elif report is not None:
+            report(None, None)  # type: ignore[arg-type]
+        if number == 6000:
+            for each in late:
+                each(None, None)  # type: ignore[arg-type]
+            before = sent.copy()
+    slow, others = np.split(np.bincount(view.leader, before), [3])[::-1]
+    assert (float(slow.sum()) < others.min() / 2) == is_held_back
+    later = np.bincount(view.leader, sent - before)
+    assert later.max() < 1.2 * later.mean()
