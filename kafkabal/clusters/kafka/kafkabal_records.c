@@ -239,8 +239,8 @@ static int find_in(const uint8_t *bytes, int64_t at, int64_t limit, const struct
 
 static int add_span(struct scan *scan, struct span span)
 {
-    struct span *last = &scan->spans[scan->n_spans - 1];
-    if (scan->n_spans && last->last + 1 == span.first && last->end == span.begin) {
+    struct span *last = scan->n_spans ? &scan->spans[scan->n_spans - 1] : NULL;
+    if (last != NULL && last->last + 1 == span.first && last->end == span.begin) {
         last->last = span.last;
         last->end = span.end;
         return 1;
@@ -295,11 +295,14 @@ EXPORT void kafkabal_scan(const uint8_t *bytes, int64_t size, int64_t begin, int
     }
 }
 
-/* The same for the records of one batch that Python has unpacked; 0 if they are malformed. */
+/* The same for the records of one batch that Python has unpacked; 0 if they are malformed, or not at offsets. */
 EXPORT int32_t kafkabal_find(const uint8_t *bytes, int64_t at, int64_t limit, const struct batch *batch, int64_t begin,
                              int64_t end, struct columns *found)
 {
-    return find_in(bytes, at, limit, batch, begin, end, found);
+    /* an offset beyond 64 bits is negative by now */
+    int has_offsets =
+        batch->base_offset >= 0 && batch->last_offset >= batch->base_offset && batch->last_offset < INT64_MAX;
+    return has_offsets && find_in(bytes, at, limit, batch, begin, end, found);
 }
 
 /* Python's functions, of its stable ABI; the order is that of _PYTHON_FUNCTIONS in native_records.py */

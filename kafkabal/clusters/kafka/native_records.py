@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kafkabal.clusters.kafka.overfetched_batch_cache import BatchSpan
 from kafkabal.model import I64
@@ -119,7 +120,7 @@ def scan_batches(
     library.unlocked.kafkabal_scan(
         _address(packed), len(packed), begin, end, are_transactions_visible, ctypes.byref(found), ctypes.byref(scan)
     )
-    return Scanned(scan, table[:, : found.n])
+    return Scanned(scan, _filled(table, found.n))
 
 
 def find_records(plain: memoryview, batch: StoredBatch, append_ms: int | None, begin: int, end: int) -> I64 | None:
@@ -127,7 +128,7 @@ def find_records(plain: memoryview, batch: StoredBatch, append_ms: int | None, b
     library = _library()
     if library is None:
         return None
-    found, table = _empty_columns(min(end - begin, len(plain) // _LEAST_RECORD_BYTES))
+    found, table = _empty_columns(min(end - begin, batch.count, len(plain) // _LEAST_RECORD_BYTES))
     head = _Batch(
         base_offset=batch.base_offset,
         last_offset=batch.last_offset,
@@ -142,8 +143,7 @@ def find_records(plain: memoryview, batch: StoredBatch, append_ms: int | None, b
         _address(plain), 0, len(plain), ctypes.byref(head), begin, end, ctypes.byref(found)
     ):
         return None
-    fields: I64 = table[:, : found.n]
-    return fields
+    return _filled(table, found.n)
 
 
 def copied(buffers: Sequence[memoryview], buffer: I64, begin: I64, end: I64) -> list[Any] | None:
@@ -166,8 +166,8 @@ def copied(buffers: Sequence[memoryview], buffer: I64, begin: I64, end: I64) -> 
         return None
     n = len(begin)
     buffer, begin, end = (np.ascontiguousarray(column) for column in (buffer, begin, end))
-    memory = np.empty(n, np.int64)
-    addresses = np.array([_address(each) for each in buffers], np.int64)
+    memory = np.empty(n, np.uintp)
+    addresses = np.array([_address(each) for each in buffers], np.uintp)
     items: list[Any] = library.locked.kafkabal_new_bytes(n, _at(begin), _at(end), None, _at(memory))
     library.unlocked.kafkabal_copy(n, _at(addresses), _at(buffer), _at(begin), _at(end), _at(memory))
     return items
@@ -188,9 +188,18 @@ def is_available() -> bool:
 
 
 def _empty_columns(capacity: int) -> tuple[_Columns, I64]:
-    table = np.empty((_FIELDS, max(capacity, 0)), np.int64)
-    fields = (c_void_p * _FIELDS)(*(table.ctypes.data + row * table.strides[0] for row in range(_FIELDS)))
-    return _Columns(fields=fields, capacity=table.shape[1]), table
+    capacity = max(capacity, 0)
+    table = np.empty((_FIELDS, capacity), np.int64)
+    row_bytes = capacity * table.itemsize
+    address = _at(table)
+    fields = (c_void_p * _FIELDS)(*(address + row * row_bytes for row in range(_FIELDS)))
+    return _Columns(fields=fields, capacity=capacity), table
+
+
+def _filled(table: I64, n: int) -> I64:
+    """The first columns; copied, as a view keeps the whole table, and a block may have one for each batch."""
+    found: I64 = table if n == table.shape[1] else table[:, :n].copy()
+    return found
 
 
 def _address(packed: memoryview) -> int:
@@ -198,7 +207,7 @@ def _address(packed: memoryview) -> int:
     return address
 
 
-def _at(column: I64) -> int:
+def _at(column: I64 | NDArray[np.uintp]) -> int:
     address: int = column.ctypes.data
     return address
 

@@ -27,6 +27,8 @@ _CHECKED_BEFORE_RECORDS = 40
 _BEFORE_LENGTH_ENDS = 12
 """Bytes of a batch that its length does not include: base offset and the length itself."""
 _MAGIC = 2
+_ATTRIBUTES_AT = 22
+"""Position in a batch of the byte that has the following bits."""
 _CODEC, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 _ABORT = 0
 _CONTROL_KEY = struct.Struct(">hh")
@@ -125,6 +127,9 @@ class BatchReader:
         self, packed: memoryview, at: int, begin: int, end: int, after: int, found: LazyRecords
     ) -> tuple[int, int]:
         """Read ordinary batches; returns the position of the next that is not, and the offset after them."""
+        special = _CODEC | _CONTROL | (_TRANSACTIONAL if self.aborted else 0)
+        if at + _HEAD.size <= len(packed) and packed[at + _ATTRIBUTES_AT] & special:
+            return at, after  # to ask the library would take as long as unpacking a small one
         scanned = scan_batches(packed, at, begin, end, are_transactions_visible=not self.aborted)
         if scanned is None:
             return at, after

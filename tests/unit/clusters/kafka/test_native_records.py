@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from typing import Any
 
 import cramjam
@@ -40,6 +41,14 @@ def _checked(batch: bytearray) -> bytes:
     return bytes(batch)
 
 
+def _compressed(batch: bytes) -> bytes:
+    packed = bytes(cramjam.zstd.compress(batch[61:]))
+    found = bytearray(batch[:61] + packed)
+    found[22] |= 4
+    found[8:12] = (49 + len(packed)).to_bytes(4, "big")
+    return _checked(found)
+
+
 def _batch(randomness: random.Random, base: int, count: int) -> bytes:
     """Plain, compressed, of a transaction, a control batch, with append time, or compacted."""
     kind = randomness.randrange(9)
@@ -52,10 +61,7 @@ def _batch(randomness: random.Random, base: int, count: int) -> bytes:
     elif kind == 3:
         batch[22] |= 0x08
     elif kind == 4:
-        packed = bytes(cramjam.zstd.compress(bytes(batch[61:])))
-        batch = batch[:61] + packed
-        batch[22] |= 4
-        batch[8:12] = (49 + len(packed)).to_bytes(4, "big")
+        return _compressed(batch)
     elif kind == 5:
         batch[26] += 3  # its last offset: the records after the last one were compacted
     return _checked(batch)
@@ -133,6 +139,22 @@ def test_many_spans_beyond_the_range_are_all_kept() -> None:
     found, after = reader.records(memoryview(packed), 300, 302)
     assert (len(found), after, len(reader.outside)) == (2, 492, 39)
     assert _outcome(packed, []) == _python_outcome(packed, [])
+
+
+def test_small_batches_between_compressed_ones_take_little_memory() -> None:
+    """For each stretch of them the library gets room for all that may follow, which must not be kept: 130 MB."""
+    records: list[RecordFields] = [(1000, None, b"0123456789", [])]
+    packed = b"".join(
+        pack_batch(base, records) if base % 2 else _compressed(pack_batch(base, records)) for base in range(2000)
+    )
+    tracemalloc.start()
+    try:
+        found, _ = BatchReader(0).records(memoryview(packed), 0, 2000)
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(found) == 2000
+    assert held < 10_000_000
 
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1000, 3072, 10_001])
