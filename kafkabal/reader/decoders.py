@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Generator, Iterable, Mapping
+from copy import copy
 from enum import StrEnum
 from importlib import import_module
 from types import MappingProxyType
@@ -134,7 +135,10 @@ def decode_samples(
             if fault is not None:
                 raise fault
             if decode is not None:
-                sample.decoded = decode(sample)
+                decoded = decode(sample)
+                # a sample that referred to itself would keep its memory until the garbage collector runs, after
+                # hundreds of them
+                sample.decoded = copy(sample) if decoded is sample else decoded
         except MissingCapabilityError:  # of the machine, not of the sample
             interrupted()
             raise
