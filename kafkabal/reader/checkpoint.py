@@ -18,6 +18,8 @@ from kafkabal.reader.reader_shard import ReaderShard
 
 FORMAT: Final = 2
 """Format 1 had the blocks of a lane in another order."""
+_MOST: Final = 2**46
+"""Limit of samples: those of 100,000 readers are less than 63 bits."""
 _STATE: Final = json_decoder(dict[str, Any])
 
 
@@ -78,9 +80,15 @@ class Checkpoint:
         except (TypeError, ValueError, OverflowError) as error:
             raise UsageError(f"not a state of a reader: {error}") from error
         is_whole = found.ranges is None or len(found.ranges) == found.readers
-        if not (0 <= found.reader < found.readers <= MOST_READERS and found.taken >= 0 and is_whole):
+        most = max(found.furthest, found.progress.furthest)
+        if not (0 <= found.reader < found.readers <= MOST_READERS and found.taken >= 0 and most < _MOST and is_whole):
             raise UsageError("not a state of a reader: numbers out of range")
         return found
+
+    @property
+    def furthest(self) -> int:
+        """The number of the last sample that this reader has had of its own share."""
+        return max([self.taken, *(after for each in self.ranges or () for _, after in each)])
 
     def check_within(self, samples: int) -> None:
         """Refuse numbers that cannot occur in an epoch of this many samples.
@@ -90,8 +98,7 @@ class Checkpoint:
         UsageError
             If there are any: they would fill memory with gaps, or make the data set look fully read.
         """
-        ranges = [after for each in self.ranges or () for _, after in each]
-        most = max(self.taken, self.progress.furthest, *ranges, 0)
+        most = max(self.furthest, self.progress.furthest)
         if most > samples + MOST_READERS:  # samples that are repeated at the end have higher numbers
             raise UsageError(f"not a state of this data set: sample {most} of {samples}")
 

@@ -16,7 +16,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from kafkabal.errors import UsageError
 from kafkabal.model import I64
+from kafkabal.wording import counted_noun
 
 Taken: TypeAlias = "tuple[int, ...]"
 """How many samples each reader of a round has taken."""
@@ -25,6 +27,8 @@ Ranges: TypeAlias = "tuple[tuple[tuple[int, int], ...], ...]"
 
 MOST_READERS = 100_000
 """A file with more readers is damaged."""
+_MOST_APART = 2**32
+"""Limit of samples by which readers are apart, times readers: each takes a byte, and in step they are not at all."""
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,8 @@ def _after(taken: Taken | Ranges, gaps: I64, frontier: int) -> tuple[I64, int]:
     ranges = [((0, t),) if isinstance(t, int) else t for t in taken]
     most = max((after for each in ranges for _, after in each), default=0)
     least = min(each[0][1] if each and each[0][0] == 0 else 0 for each in ranges)
+    if (most - least) * readers > _MOST_APART:
+        raise UsageError(f"not a state of a reader: readers are {counted_noun(most - least, 'sample')} apart")
     is_taken = np.zeros((most - least, readers), np.bool_)  # up to the least count, all are taken
     for reader, each in enumerate(ranges):
         for first, after in each:

@@ -25,6 +25,7 @@ from kafkabal.errors import InputFileError, OutputError
 from kafkabal.input_files import decode_json, read_bytes
 from kafkabal.json_decoders import json_decoder
 from kafkabal.model import I32, I64
+from kafkabal.reader.epoch_progress import MOST_READERS
 from kafkabal.wording import counted_noun
 
 FORMAT: Final = 1
@@ -37,7 +38,7 @@ average."""
 _IDENTITY_DIGITS: Final = 16
 """64 bits: enough to distinguish the versions of one topic."""
 _MOST: Final = 10_000_000
-"""Limit of lanes, and of blocks per partition: 80 TB in one partition."""
+"""Limit of blocks per partition: 80 TB in one partition."""
 _MOST_IN_BLOCK: Final = 2**24
 """Limit of records in a block: half a byte each."""
 
@@ -173,8 +174,8 @@ def load_manifest(path: Path) -> Manifest:
 
 
 def _faults(manifest: Manifest) -> Iterator[str]:
-    """Yield everything that no reader writes and that would fill memory or read other records."""
-    if not 1 <= manifest.lanes <= _MOST:
+    """Yield everything that no reader writes and that would fill memory, read other records or take minutes."""
+    if not 1 <= manifest.lanes <= MOST_READERS:
         yield f"lanes: {manifest.lanes}"
     if len({p.partition for p in manifest.partitions}) != len(manifest.partitions):
         yield "a partition is listed twice"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,6 +66,20 @@ def test_states_of_many_uneven_readers_stay_small() -> None:
     states = [_checkpoint(r, 64, 3200 + 32 * (r < 40)).as_dict() for r in range(64)]
     combined = combine_states(states)
     assert len(json.dumps(combined)) < 1000
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [{"taken": 2**63}, {"position": 2**63}, {"ranges": [[[0, 2**70]], [[0, 2**70]]]}],
+    ids=lambda each: next(iter(each)),
+)
+def test_damaged_states_are_not_combined(damaged: Mapping[str, Any]) -> None:
+    """Numbers that no run reaches would take all memory, or more than 63 bits."""
+    states = [{**_checkpoint(reader).as_dict(), **damaged} for reader in (0, 1)]
+    with pytest.raises(UsageError, match="not a state of a reader"):
+        combine_states(states)
+    with pytest.raises(UsageError, match=r"not a state of a reader: readers are .* samples apart"):
+        combine_states([_checkpoint(0).as_dict(), {**_checkpoint(1).as_dict(), "taken": 10**12}])
 
 
 def test_states_that_do_not_belong_together_are_refused() -> None:

@@ -922,6 +922,13 @@ def test_a_damaged_manifest_is_named(topic: MemoryTopic, tmp_path: Path, key: st
         load_manifest(tmp_path / "manifest")
 
 
+def test_more_lanes_than_readers_can_have_are_refused(topic: MemoryTopic, tmp_path: Path) -> None:
+    """The order of an epoch of ten million lanes would take minutes."""
+    (tmp_path / "manifest").write_bytes(msgspec.json.encode(msgspec.structs.replace(topic.manifest(), lanes=10**7)))
+    with pytest.raises(InputFileError, match="not a manifest of a reader: lanes"):
+        load_manifest(tmp_path / "manifest")
+
+
 def test_the_documented_import_is_a_torch_dataset(tmp_path: Path) -> None:
     """Where a module by the name of torch is installed: data loaders index whatever is none of its own."""
     (tmp_path / "torch" / "utils").mkdir(parents=True)
