@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Generator, Iterable, Mapping
-from copy import copy
 from enum import StrEnum
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from msgspec.structs import replace
 
 from kafkabal.errors import MissingCapabilityError, OperationError, UsageError, described, import_hint
 from kafkabal.plain_functions import function_fault
@@ -135,10 +135,9 @@ def decode_samples(
             if fault is not None:
                 raise fault
             if decode is not None:
-                decoded = decode(sample)
-                # a sample that referred to itself would keep its memory until the garbage collector runs, after
-                # hundreds of them
-                sample.decoded = copy(sample) if decoded is sample else decoded
+                # a copy: if the result refers to the sample, and the sample to it, only the garbage collector frees
+                # them, after hundreds of samples
+                sample = replace(sample, decoded=decode(sample))
         except MissingCapabilityError:  # of the machine, not of the sample
             interrupted()
             raise
