@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import multiprocessing as mp
+import signal
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
@@ -153,8 +154,9 @@ def measure(request: MeasureRequest) -> Measurement:
         for reader in range(request.readers)
     ]
     try:
-        for process in processes:
-            process.start()
+        with _without_interrupts():
+            for process in processes:
+                process.start()
         found = _collect(results, processes, request.seconds + 2 * _STARTING_S + _ENDING_S)
     finally:
         for process in processes:
@@ -176,6 +178,17 @@ def training_file(measured: Measurement) -> dict[str, Any]:
     if rates:
         document["read_rate"] = {"default": f"{mean}B/s", **rates}
     return document
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Processes started inside are never interrupted by Ctrl-C: they would print where they are, even while they still
+    import their modules, and this process ends them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _collect(results: Any, processes: Sequence[Any], timeout_s: float) -> list[ReaderResult]:
@@ -219,7 +232,7 @@ def _read(request: MeasureRequest, reader: int, start: Any, results: Any) -> Non
     except KafkabalError as error:
         start.abort()
         results.put(error)
-    except (KeyboardInterrupt, BrokenPipeError):
+    except BrokenPipeError:
         start.abort()
     except BrokenBarrierError:
         return  # another reader failed and reports why, or has not started in time, which the parent process notices

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import queue
+import signal
 from itertools import count, islice
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from kafkabal.errors import OperationError, UsageError
-from kafkabal.reader.measure_reading import BATCH_SAMPLES, ReaderResult, _batch_times, _collect
+from kafkabal.reader.measure_reading import BATCH_SAMPLES, ReaderResult, _batch_times, _collect, measure
 from kafkabal.reader.metrics import ReaderMetrics
 
 
@@ -57,6 +59,20 @@ def test_samples_are_read_for_as_long_as_asked() -> None:
     """Batches that start within that time count; the time until the first sample does not."""
     clock = count(500)  # a second passes with each look at it
     assert _batch_times(iter(range(10**6)), 3.0, lambda: float(next(clock))) == [1.0, 1.0, 1.0]
+
+
+def test_ctrl_c_does_not_reach_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They would print tracebacks while they import their modules; this process ends them, and stays interruptible."""
+    monkeypatch.setattr("kafkabal.reader.measure_reading._read", _report_blocked_signals)
+    request: Any = SimpleNamespace(readers=2, seconds=1.0)
+    measured = measure(request)
+    assert [each.batch_s for each in measured.readers] == [[signal.SIGINT]] * 2
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+
+
+def _report_blocked_signals(_request: object, reader: int, _start: object, results: Any) -> None:
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    results.put(ReaderResult(reader=reader, metrics=ReaderMetrics(), batch_s=[float(s) for s in blocked]))
 
 
 @pytest.mark.parametrize(("samples", "batches"), [(0, 0), (1, 1), (BATCH_SAMPLES, 1), (BATCH_SAMPLES + 1, 2)])
