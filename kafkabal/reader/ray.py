@@ -171,9 +171,14 @@ def as_table(records: RecordColumns, *, headers: bool) -> pa.Table:
     if headers:
         kind = pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))
         packed = islice(records.packed_headers(rows), len(rows))
-        unpacked = [[{"name": name, "value": value} for name, value in unpack_headers(each)] for each in packed]
+        unpacked = [[{"name": _text(name), "value": value} for name, value in unpack_headers(each)] for each in packed]
         columns["headers"] = pa.array(unpacked, kind)
     return pa.table(columns)
+
+
+def _text(name: str) -> str:
+    """A header name as Arrow accepts it: a client may have sent other bytes than UTF-8."""
+    return name if name.isascii() else name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _binary(records: RecordColumns, field: I64) -> pa.LargeBinaryArray:

@@ -84,3 +84,10 @@ def test_columns_hold_all_fields_of_a_record() -> None:
         "value": b"",
         "headers": [{"name": "a", "value": b"1"}, {"name": "a", "value": None}],
     }
+
+
+def test_header_names_need_not_be_utf_8() -> None:
+    """Arrow refuses such text, and the whole task would fail because of one record."""
+    headers = b"\x04\x04\xffa\x02" + b"1" + packed_headers([("é", b"2")])[1:]
+    (row,) = as_table(LazyRecords.of([(4, (7, 1000, None, b"", headers))]).columns(), headers=True).to_pylist()
+    assert row["headers"] == [{"name": "\ufffda", "value": b"1"}, {"name": "é", "value": b"2"}]
