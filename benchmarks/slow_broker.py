@@ -24,7 +24,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -232,11 +232,12 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--only", nargs="*", default=[kind.name for kind in KINDS], help="kinds of slowness")
     options.add_argument("--cases", nargs="*", default=list(REPLICATION))
+    options.add_argument("--records", type=int, help="of each run, instead of what its kind of slowness says")
     options.add_argument("--rates", type=Path, help="JSON file of the cases measured so far")
     options.add_argument("--out", type=Path)
     given = options.parse_args()
     ports = free_ports(BROKERS)
-    kinds = [kind for kind in KINDS if kind.name in given.only]
+    kinds = [replace(kind, records=given.records or kind.records) for kind in KINDS if kind.name in given.only]
     is_begun = given.rates is not None and given.rates.exists()
     found: dict[str, Mapping[str, Sequence[float]]] = json.loads(given.rates.read_text()) if is_begun else {}
     with tempfile.TemporaryDirectory() as name, up(spec(ports), home=Path(name)) as sandbox:
