@@ -70,6 +70,20 @@ def _measurement() -> Measurement:
     return Measurement(results)
 
 
+def test_the_printed_command_simulates_that_topic(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the same cluster, too: without them it refuses a cluster of several topics, or reads another one."""
+    manifest = Manifest(cluster_id="c", topic="images", topic_id="i", partitions=())
+    monkeypatch.setattr("kafkabal.cli.commands.read._topic_id", lambda *_: "i")
+    monkeypatch.setattr("kafkabal.reader.pin", lambda *_, **__: manifest)
+    monkeypatch.setattr("kafkabal.reader.measure", lambda _: _measurement())
+    out = tmp_path / "training.yaml"
+    got = run_cli("read", "images", "--out", str(out), "-b", "127.0.0.1:1")
+    options = f"--topic images --storage measured --training {out} --bootstrap-server 127.0.0.1:1"
+    assert f"'kafkabal route-simulate {options}'" in got.err
+
+
 def _document() -> dict[str, Any]:
     manifest = Manifest(cluster_id="c", topic="images", topic_id="i", partitions=())
     found: dict[str, Any] = json.loads(render(measurement_report("images", manifest, _measurement()), "json", PLAIN))

@@ -14,6 +14,7 @@ import typer
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.cluster_access import live_connection
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_settings import cluster_options
 from kafkabal.cli.framework.open_transfer_textfile import open_textfile
 from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
 from kafkabal.cli.framework.shared_options import Format, Forms, OutputOptions, TransferOutput, Uses
@@ -229,8 +230,10 @@ def _measure(
 
         with replacing(measuring.out) as file:
             file.write(yaml.safe_dump(training_file(measured), sort_keys=False).encode())
-        use = f"kafkabal route-simulate --storage measured --training {quote(str(measuring.out))}"
-        context.say(f"wrote {measuring.out}, for '{use}'")
+        use = (
+            f"kafkabal route-simulate --topic {quote(topic)} --storage measured --training {quote(str(measuring.out))}"
+        )
+        context.say(f"wrote {measuring.out}, for '{f'{use} {cluster_options(settings, context)}'.rstrip()}'")
     show_report(measurement_report(topic, manifest, measured), output, context)
 
 
