@@ -8,10 +8,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
+from time import monotonic
 from typing import IO, Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from kafkabal.errors import InputFileError, UsageError
+from kafkabal.errors import InputFileError, OperationError, UsageError
 from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, OpenFile, StoredFile
 from kafkabal.sources.local_files import mapped, why_unreadable
 from kafkabal.sources.source_protocol import escaped_name
@@ -31,12 +32,24 @@ _SIGNED: Final = re.compile(
 """All parameters with which such a URL is signed; with a new signature it is still the same file."""
 _VERSION_KEYS: Final = (
     *("ETag", "etag", "md5Hash", "md5"),
-    *("LastModified", "Last-Modified", "last_modified", "mtime", "updated"),
+    *("LastModified", "Last-Modified", "last_modified", "mtime", "updated", "modificationTime", "modify"),
 )
+
+
+_SLOW_S: Final = 10.0
+"""A store that refuses a file says so sooner. One that does not respond is asked again by its library: by s3fs, for
+minutes."""
+_MOST_SLOW: Final = 3
+"""Files in a row that a store may fail to send this slowly. To ask for thousands of others would take days."""
 
 
 class RemoteFolder:
     """All files below a URL that fsspec understands.
+
+    Parameters
+    ----------
+    clock
+        Seconds.
 
     Raises
     ------
@@ -46,10 +59,12 @@ class RemoteFolder:
         If the store cannot be opened.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, clock: Callable[[], float] = monotonic) -> None:
         self._url = url
+        self._clock = clock
         self._files, root = _filesystem(url)
         self._root = root.rstrip("/")
+        self._slow_in_a_row = 0
 
     @property
     def name(self) -> str:
@@ -78,7 +93,29 @@ class RemoteFolder:
                 left_out(escaped_name(each[0]), each[1])
 
     def read(self, name: str, size_bytes: int) -> tuple[bytes, FileVersion]:
-        """See :meth:`FileStore.read`; an object store sends a file without being asked for its size first."""
+        """See :meth:`FileStore.read`.
+
+        Raises
+        ------
+        OperationError
+            If the store no longer responds.
+        """
+        began_s = self._clock()
+        try:
+            found = self._data_and_version(name, size_bytes)
+        except OSError as error:
+            self._slow_in_a_row = self._slow_in_a_row + 1 if self._clock() - began_s >= _SLOW_S else 0
+            if self._slow_in_a_row >= _MOST_SLOW:
+                raise OperationError(
+                    f"{self.path('')}: does not respond: {error.strerror}",
+                    hint="run the same command again to continue",
+                ) from error
+            raise
+        self._slow_in_a_row = 0
+        return found
+
+    def _data_and_version(self, name: str, size_bytes: int) -> tuple[bytes, FileVersion]:
+        """An object store sends a file without being asked for its size first."""
         if not sends_ranges_at_once(self._files):
             with self.open(name) as opened:
                 return opened.read(size_bytes), opened.version()

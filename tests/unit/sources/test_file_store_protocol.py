@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import socket
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kafkabal.errors import InputFileError, UsageError
+from kafkabal.errors import InputFileError, OperationError, UsageError
 from kafkabal.sources import folder_source
 from kafkabal.sources.folder_source import FolderSource
 from kafkabal.sources.local_files import LocalFolder
@@ -195,6 +196,51 @@ def test_a_file_of_an_object_store_takes_two_requests(read_ahead: int) -> None:
     del objects["set/a"]
     with pytest.raises(InputFileError, match="a: cannot read: KeyError"):
         records_of(source, parts[0])
+
+
+def test_a_store_that_no_longer_responds_ends_the_run() -> None:
+    """Three files in a row that fail slowly; a store that refuses files at once is asked for the others."""
+    object_store(objects := {f"set/{n}": b"123" for n in range(10)})
+    times = iter(range(0, 10_000, 70))
+    source = FolderSource(RemoteFolder("objects://set", clock=lambda: next(times)))
+    parts = source.listing().parts
+    for n in (1, 2, 4, 5, 6):
+        del objects[f"set/{n}"]
+    records_of(source, parts[0])
+    for n in (1, 2, 3, 4, 5):
+        with nullcontext() if n == 3 else pytest.raises(InputFileError, match=f"{n}: cannot read: KeyError"):
+            records_of(source, parts[n])
+    with pytest.raises(OperationError, match="objects://set: does not respond: KeyError"):
+        records_of(source, parts[6])
+    refusing = FolderSource(RemoteFolder("objects://set", clock=lambda: 0.0))
+    for n in (1, 2, 4, 5, 6):
+        with pytest.raises(InputFileError, match="cannot read"):
+            records_of(refusing, parts[n])
+
+
+@pytest.mark.parametrize("key", ["ETag", "mtime", "modificationTime", "modify"])
+def test_a_file_that_changed_at_the_same_size_is_noticed(key: str) -> None:
+    """By what each kind of store reports of it: object stores, SFTP, WebHDFS and FTP."""
+    memory = fsspec.get_filesystem_class("memory")
+    stamps = iter((1, 1, 2))
+
+    class Store(memory):  # type: ignore[misc, valid-type]
+        protocol = "stamped"
+        cachable = False
+
+        @classmethod
+        def _strip_protocol(cls, path: str) -> str:
+            return str(super()._strip_protocol(path.removeprefix("stamped:")))
+
+        def info(self, path: str, **options: Any) -> Any:
+            found = super().info(path, **options)
+            return {"name": found["name"], "type": "file", "size": found["size"], key: next(stamps)}
+
+    registered("stamped", Store)
+    fsspec.filesystem("memory").pipe("/stamped/x", b"123")
+    file = RemoteFile("stamped://stamped/x")
+    first, second, third = (file.version() for _ in range(3))
+    assert first == second != third
 
 
 def test_objects_that_mark_folders_are_no_files() -> None:
