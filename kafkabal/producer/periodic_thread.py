@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from _thread import start_new_thread
 from collections.abc import Callable
-from threading import Event, Thread, current_thread
+from threading import Event, Lock, get_ident
 from time import monotonic
 
 CLOSING_S = 3.0
@@ -11,7 +12,7 @@ CLOSING_S = 3.0
 
 
 class PeriodicThread:
-    """Calls ``refresh`` every ``interval_s`` seconds until it is closed.
+    """Calls ``refresh`` every ``interval_s`` seconds from :meth:`start` until it is closed.
 
     Parameters
     ----------
@@ -38,8 +39,16 @@ class PeriodicThread:
         self._next_s = monotonic() + interval_s
         self._stop = Event()
         self._wake = Event()
-        self._thread = Thread(target=self._run, name="kafkabal-refresher", daemon=True)
-        self._thread.start()
+        self._begun = Lock()
+        """Held by the thread from its beginning on, and never released."""
+        self._ended = Event()
+        self._ident = -1
+
+    def start(self) -> None:
+        """Start the thread, unless it runs."""
+        if not self._begun.locked():
+            # a single call into C: a signal's handler that raised inside Thread.start would end the thread at once
+            start_new_thread(self._run, ())
 
     def wake(self) -> None:
         """Refresh now instead of at the end of the interval."""
@@ -55,10 +64,19 @@ class PeriodicThread:
         ignored."""
         self._stop.set()
         self._wake.set()
-        if current_thread() is not self._thread:
-            self._thread.join(wait_s)
+        if self._begun.locked() and get_ident() != self._ident:
+            self._ended.wait(wait_s)
 
     def _run(self) -> None:
+        if not self._begun.acquire(blocking=False):
+            return
+        self._ident = get_ident()
+        try:
+            self._call_until_closed()
+        finally:
+            self._ended.set()
+
+    def _call_until_closed(self) -> None:
         while not self._stop.is_set():
             asked = self._wake.wait(max(0.0, self._next_s - monotonic()))
             self._wake.clear()

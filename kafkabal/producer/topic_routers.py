@@ -147,10 +147,9 @@ class TopicRouters:
             if router is None:
                 router = self._new_router(topic)
                 self._wait_until_s[topic] = self._clock() + self._options.first_view_s
-                is_first = not self._routers
+                # before the topic is known: a signal's handler may raise between any two lines
+                self._refresher.start(self._client)
                 self._routers = {**self._routers, topic: router}
-                if is_first:
-                    self._refresher.start(self._client)
                 self._refresher.wake()
             return router
 

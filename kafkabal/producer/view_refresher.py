@@ -92,7 +92,7 @@ class ViewRefresher:
         return Input.LATENCY in about.inputs or self._is_latency_scored
 
     def start(self, client: Callable[[], Any]) -> None:
-        """Start refreshing periodically.
+        """Start refreshing periodically, unless that has begun.
 
         Parameters
         ----------
@@ -100,9 +100,11 @@ class ViewRefresher:
             The librdkafka client, None once it is gone; asked for its queue length and for metadata.
         """
         self._client = client
-        self._thread = PeriodicThread(
-            self._refresh_in_thread, self._refresh_s, revise=self._revise, failed=self._failed
-        )
+        if self._thread is None:
+            self._thread = PeriodicThread(
+                self._refresh_in_thread, self._refresh_s, revise=self._revise, failed=self._failed
+            )
+        self._thread.start()
 
     def wake(self) -> None:
         """Refresh now instead of at the end of the interval."""

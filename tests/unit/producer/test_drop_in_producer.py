@@ -20,7 +20,7 @@ from confluent_kafka.aio import AIOProducer
 from confluent_kafka.serialization import StringSerializer
 
 from kafkabal.errors import ConfigError, KafkabalError, OperationError, UnreachableError, UsageError
-from kafkabal.producer import async_producer, drop_in_producer, topic_routers
+from kafkabal.producer import async_producer, drop_in_producer, periodic_thread, topic_routers
 from kafkabal.producer.async_producer import AsyncProducer
 from kafkabal.producer.drop_in_producer import Producer, SerializingProducer
 from kafkabal.producer.slot_router import RoutingStatus
@@ -495,8 +495,7 @@ def test_a_producer_that_is_dropped_stops_reading(brokers: MockCluster) -> None:
     thread = producer._routing._refresher._thread
     assert thread is not None
     del producer
-    thread._thread.join(10)
-    assert not thread._thread.is_alive()
+    assert thread._ended.wait(10)
 
 
 def test_serializers_pass_through(brokers: MockCluster) -> None:
@@ -746,6 +745,27 @@ def test_a_profile_says_how_to_reach_the_cluster(
         Producer({"kafkabal.profile": str(snapshot)})
     with pytest.raises(KafkabalError):
         Producer({"kafkabal.profile": "unheard-of"})
+
+
+def test_a_handler_that_raises_while_routing_starts_does_not_end_it(
+    producer: Producer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that reads the cluster is started by the next record."""
+    start, calls = periodic_thread.start_new_thread, iter((True, False))
+
+    def interrupted(function: Callable[[], None], given: tuple[()]) -> None:
+        if next(calls):
+            raise InterruptedError  # as a handler does between two lines
+        start(function, given)
+
+    monkeypatch.setattr(periodic_thread, "start_new_thread", interrupted)
+    with pytest.raises(InterruptedError):
+        producer.produce(TOPIC, b"x")
+    producer.produce(TOPIC, b"x")
+    assert producer._routing is not None
+    router = producer._routing.router(TOPIC)
+    assert router is not None
+    assert router.first_reading.wait(20)
 
 
 def assert_returns(call: Callable[[], object]) -> None:
