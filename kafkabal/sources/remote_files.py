@@ -108,7 +108,7 @@ class RemoteFolder:
             if self._slow_in_a_row >= _MOST_SLOW:
                 raise OperationError(
                     f"{self.path('')}: does not respond: {error.strerror}",
-                    hint="run the same command again to continue",
+                    hint="check that the store is up",
                 ) from error
             raise
         self._slow_in_a_row = 0
