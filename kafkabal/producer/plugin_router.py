@@ -9,8 +9,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
+from kafkabal.model import I64
 from kafkabal.producer.reentered_locks import is_reentered
 from kafkabal.producer.routing_plugin import Lane
 from kafkabal.producer.slot_router import UNROUTED_BYTES, SlotRouter
@@ -79,9 +80,8 @@ class PluginRouter(SlotRouter):
         sent: list[int] = routed.tolist()
         return sent
 
-    def _awaited_and_settled(self) -> tuple[Sequence[int], Sequence[int]]:
-        routed, settled = self._lane.routed_and_settled_bytes(len(self._sent))
-        return routed.tolist(), settled.tolist()
+    def _awaited_and_settled(self) -> tuple[I64, I64]:
+        return self._lane.routed_and_settled_bytes(len(self._sent))
 
     def _settled_so_far(self) -> list[int]:
         _, settled = self._lane.routed_and_settled_bytes(len(self._sent))

@@ -21,6 +21,7 @@ from typing import TypeAlias
 import numpy as np
 from confluent_kafka import KafkaError, Message
 
+from kafkabal.model import I64
 from kafkabal.producer.reentered_locks import is_reentered
 from kafkabal.producer.topic_router import TopicRouter
 from kafkabal.routing import Policy, RoutingView, Slot, SlotPolicy
@@ -255,10 +256,11 @@ class SlotRouter(TopicRouter):
             sent[self.slot.partition] += self._slot_bytes - self.slot.left_bytes
         return sent
 
-    def _awaited_and_settled(self) -> tuple[Sequence[int], Sequence[int]]:
+    def _awaited_and_settled(self) -> tuple[I64, I64]:
         """By partition: bytes up to the last record that is reported, and how many of them have settled; of later ones
         nothing will be known before the next slot."""
-        return [max(0, at_bytes - _BYTES_BETWEEN_REPORTS) for at_bytes in self._next_report_at_bytes], self._settled
+        awaited = np.maximum(np.array(self._next_report_at_bytes, np.int64) - _BYTES_BETWEEN_REPORTS, 0)
+        return awaited, np.array(self._settled, np.int64)
 
     def _start_routing(self, n_partitions: int) -> None:
         self._sent = [0] * n_partitions

@@ -69,7 +69,7 @@ class SampleBlock:
         self._copied: dict[int, Sample] = {}
         """By number in epoch order; each is removed when it is yielded."""
         if not loaded.is_cached:
-            self._copied = dict(enumerate(_copied_samples(loaded.records, order)))
+            self._copied = dict(enumerate(_samples(loaded.records, order, at_once=True)))
         for row, fault in loaded.faults.items():
             for number in np.flatnonzero(order == row).tolist():
                 self._copied[number].decoded = ValueError(fault)
@@ -80,33 +80,23 @@ class SampleBlock:
     def samples(self, numbers: I64) -> Iterator[Sample]:
         """The samples with these numbers, each of which can be yielded once."""
         if self._mapped is not None:
-            return _samples(self._mapped, self._order[numbers])
+            return _samples(self._mapped, self._order[numbers], at_once=False)
         return map(self._copied.pop, numbers.tolist())
 
 
-def _copied_samples(columns: RecordColumns, places: I64) -> Iterator[Sample]:
-    """Samples of these records, whose bytes are copied before the first is yielded."""
+def _samples(columns: RecordColumns, places: I64, *, at_once: bool) -> Iterator[Sample]:
+    """Samples of these records, whose bytes are copied at once, or each when it is yielded.
+
+    Runs in C, because interpreted steps would take as long as the copy.
+    """
     return map(
         Sample,
         columns.partition[places].tolist(),
         columns.offset[places].tolist(),
         columns.timestamp[places].tolist(),
-        columns.copied_keys(places),
-        columns.copied_values(places),
-        columns.copied_headers(places),
-    )
-
-
-def _samples(columns: RecordColumns, places: I64) -> Iterator[Sample]:
-    """The same, each copied when it is yielded; runs in C, because interpreted steps would take as long as the copy."""
-    return map(
-        Sample,
-        columns.partition[places].tolist(),
-        columns.offset[places].tolist(),
-        columns.timestamp[places].tolist(),
-        columns.optional(columns.key, places),
-        columns.values(places),
-        columns.packed_headers(places),
+        columns.copied_keys(places) if at_once else columns.optional(columns.key, places),
+        columns.copied_values(places) if at_once else columns.values(places),
+        columns.copied_headers(places) if at_once else columns.packed_headers(places),
     )
 
 

@@ -184,8 +184,10 @@ def training_file(measured: Measurement) -> dict[str, Any]:
 def _without_interrupts() -> Iterator[None]:
     """Processes started inside are never interrupted by Ctrl-C: they would print where they are, even while they still
     import their modules, and this process ends them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
+        # raises the KeyboardInterrupt of an earlier Ctrl-C when it has blocked the next
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -8,7 +8,7 @@ integers, and the clock is passed in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from time import monotonic
@@ -200,13 +200,14 @@ class SlotPolicy(Protocol):
         """Begin a new slot, when the old one is used up, for a record of this size; returns its bytes, from which the
         caller subtracts the record."""
 
-    def watch_in_flight(self, awaited_and_settled: Callable[[], tuple[Sequence[int], Sequence[int]]]) -> None:
+    def watch_in_flight(self, awaited_and_settled: Callable[[], tuple[I64, I64]]) -> None:
         """Called before a new slot.
 
         Parameters
         ----------
         awaited_and_settled
-            Returns, by partition, bytes that were sent, and how many of them were acknowledged or given up.
+            Returns int64, shape (n_partitions,), twice: bytes that were sent, and how many of them were acknowledged
+            or given up.
         """
 
     def plan_slots(self, size_bytes: int, overruns: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:

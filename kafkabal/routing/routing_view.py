@@ -197,6 +197,13 @@ class ClusterViews:
         return tuple(loads_by_score(weighted, self._state) for weighted in self._scores)
 
 
+def fitted_to(column: I64 | F64, n: int) -> F64:
+    """float64, shape (n,): a column by partition, fitted to another number of partitions."""
+    result = np.zeros(n)
+    result[: len(column)] = column[:n]
+    return result
+
+
 def _partition_rows(state: ClusterState, topic: str) -> tuple[int, int]:
     row = state.topics.index_of(topic)
     if row < 0:

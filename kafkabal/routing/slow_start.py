@@ -16,12 +16,13 @@ Source: V. Jacobson, Congestion Avoidance and Control, SIGCOMM 1988.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp
+from math import exp, inf
 from typing import Final
 
 import numpy as np
 
 from kafkabal.model import F64, I32, Bools
+from kafkabal.routing.routing_view import fitted_to
 
 _LITTLE_BYTES: Final = 65_536
 _LONGER: Final = 2
@@ -46,8 +47,8 @@ class SlowStart:
         self._span_s = 0.0
         self._settled: F64 = np.zeros(0)
         self._lately: F64 = np.zeros(0)
-        self.mean_acknowledged_bytes = 0.0
-        """By broker, lately."""
+        self.mean_acknowledged_bytes = inf
+        """By broker, lately; infinite before the first look."""
 
     def held_back(self, sent: F64, settled: F64, leader: I32) -> Bools:
         """bool, shape (n_partitions,): whether the broker that leads the partition is held back.
@@ -73,8 +74,7 @@ class SlowStart:
         now_s, n = self._clock(), len(settled)
         elapsed_s, self._at_s = max(0.0, now_s - self._at_s), now_s
         kept = exp(-elapsed_s / _MEMORY_S)
-        before, lately = np.zeros(n), np.zeros(n)
-        before[: len(self._settled)], lately[: len(self._lately)] = self._settled[:n], self._lately[:n]
-        self._lately = kept * lately + np.maximum(settled - before, 0.0)
+        acknowledged = np.maximum(settled - fitted_to(self._settled, n), 0.0)
+        self._lately = kept * fitted_to(self._lately, n) + acknowledged
         self._span_s = kept * self._span_s + elapsed_s
         self._settled = settled.copy()

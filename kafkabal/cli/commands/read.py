@@ -230,10 +230,9 @@ def _measure(
 
         with replacing(measuring.out) as file:
             file.write(yaml.safe_dump(training_file(measured), sort_keys=False).encode())
-        use = (
-            f"kafkabal route-simulate --topic {quote(topic)} --storage measured --training {quote(str(measuring.out))}"
-        )
-        context.say(f"wrote {measuring.out}, for '{f'{use} {cluster_options(settings, context)}'.rstrip()}'")
+        given = f"--topic {quote(topic)} --storage measured --training {quote(str(measuring.out))}"
+        use = f"kafkabal route-simulate {given} {cluster_options(settings, context)}".strip()
+        context.say(f"wrote {measuring.out}, for '{use}'")
     show_report(measurement_report(topic, manifest, measured), output, context)
 
 

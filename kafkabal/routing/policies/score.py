@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from math import ceil, exp, inf
 from threading import Lock
 from typing import ClassVar
@@ -15,7 +15,7 @@ from kafkabal.routing.byte_stride import SLOT_PART, ByteStride
 from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.policy_protocol import About, Context, Input, Pick, PolicyBase, RecordBatch, Slot
 from kafkabal.routing.random_stream import RandomStream
-from kafkabal.routing.routing_view import RoutingView
+from kafkabal.routing.routing_view import RoutingView, fitted_to
 from kafkabal.routing.slow_start import SlowStart
 from kafkabal.routing.weights_for_clients import ClientWeights
 
@@ -164,7 +164,6 @@ class ScoreWeighted(PolicyBase):
         self._slow_start = SlowStart(context.clock)
         self._held_back: Bools = np.zeros(0, np.bool_)
         self._checked_s = -inf
-        self._acknowledged_bytes = inf
         self._span_bytes = 0.0
         # held while weights are computed: by the thread that refreshes, or by the one that picks
         self._computing = Lock()
@@ -230,16 +229,15 @@ class ScoreWeighted(PolicyBase):
         self._follow_rate()
         return self._stride.plan_slots(size_bytes, overruns)
 
-    def watch_in_flight(self, awaited_and_settled: Callable[[], tuple[Sequence[int], Sequence[int]]]) -> None:
+    def watch_in_flight(self, awaited_and_settled: Callable[[], tuple[I64, I64]]) -> None:
         """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`."""
         fair, now_s = self._fair, self.context.clock()
         if fair is None or now_s - self._checked_s < _LEAST_CHECKED_S or not fair.view.is_latency_scored:
             return
         self._checked_s = now_s
         view = fair.view
-        awaited, settled = (_fitted_to(np.array(column), view.n_partitions) for column in awaited_and_settled())
+        awaited, settled = (fitted_to(column, view.n_partitions) for column in awaited_and_settled())
         held_back = self._slow_start.held_back(awaited, settled, view.leader)
-        self._acknowledged_bytes = self._slow_start.mean_acknowledged_bytes
         if not np.array_equal(held_back, self._held_back) and self._computing.acquire(blocking=False):
             try:
                 self._held_back = held_back
@@ -282,7 +280,7 @@ class ScoreWeighted(PolicyBase):
         2026-11).
         """
         longest = max(self._request_bytes(), self._bytes_per_s * _STICKY_LINGER_S)
-        longest = min(longest, self._acknowledged_bytes)
+        longest = min(longest, self._slow_start.mean_acknowledged_bytes)
         if self._scores_bytes:
             return min(longest, self._horizon_bytes / (_SLOTS_IN_HORIZON * view.n_partitions))
         return longest
@@ -342,10 +340,10 @@ class ScoreWeighted(PolicyBase):
         leaves other producers' bytes as they were: own bytes mistaken for theirs would be made up for elsewhere.
         """
         n = view.n_partitions
-        own = _fitted_to(sent, n)
+        own = fitted_to(sent, n)
         # the previous policy may have asked for this view
         settled = own if view.settled_bytes is None else np.minimum(view.settled_bytes, own)
-        seen: F64 = np.clip(view.partition_bytes - _fitted_to(self._others_bytes, n), settled, own)
+        seen: F64 = np.clip(view.partition_bytes - fitted_to(self._others_bytes, n), settled, own)
         self._others_bytes = view.partition_bytes - seen
         return seen
 
@@ -387,8 +385,8 @@ class ScoreWeighted(PolicyBase):
         n, sent = fair.view.n_partitions, self._stride.sent_bytes
         self._horizon_bytes = self._bytes_ahead()
         # the stride itself corrects what partitions are ahead of their weights: new weights must not correct it again
-        ahead = _fitted_to(self._stride.ahead_bytes, n)
-        written = _fitted_to(sent, n) - ahead - _fitted_to(self._seen, n) + _fitted_to(self._others_unseen_bytes, n)
+        ahead = fitted_to(self._stride.ahead_bytes, n)
+        written = fitted_to(sent, n) - ahead - fitted_to(self._seen, n) + fitted_to(self._others_unseen_bytes, n)
         if fair.view.unseen_bytes is not None:
             written += fair.view.unseen_bytes
         weights = fair.weights(written, self._horizon_bytes, *self._bounds(fair), close_enough)
@@ -463,10 +461,3 @@ def _held_bytes(view: RoutingView) -> float:
     holds[view.replica_broker] = True
     copies = len(view.replica_broker) / view.n_partitions
     return float(view.used_bytes[holds].sum()) / copies
-
-
-def _fitted_to(column: I64 | F64, n: int) -> F64:
-    """float64, shape (n,): a column by partition, fitted to another number of partitions."""
-    result = np.zeros(n)
-    result[: len(column)] = column[:n]
-    return result

@@ -32,7 +32,7 @@ def held_after(at_s: float, sent: list[float], settled: list[float]) -> Bools:
 
 
 def test_a_broker_that_acknowledges_nothing_is_held_back_once_others_do() -> None:
-    """A slow broker is held back at the first acknowledgements of the others, and nobody before."""
+    """A slow broker is held back from the first acknowledgements of the others on, no broker earlier."""
     assert not held_after(0.03, [1000] * 4, [0] * 4).any()
     assert held_after(0.03, [1000] * 4, [200, 200, 200, 0]).tolist() == [False, False, False, True]
 
