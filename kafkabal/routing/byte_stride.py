@@ -313,8 +313,11 @@ class ByteStride:
         if self._pending is None:
             self._when_used_up()
         if self._pending is not None:
-            (weights, self._span_bytes, broker), self._pending = self._pending, None
+            weights, self._span_bytes, broker = pending = self._pending
             self._switch_weights(weights, broker, next_bytes)
+            # only now: a signal's handler may raise half way, and another thread may have set other weights
+            if self._pending is pending:
+                self._pending = None
         self._set_end_of_span(next_bytes)
 
     def _switch_weights(self, weights: F64, broker: I32 | None, next_bytes: int) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, repeat, starmap
 
 import numpy as np
+import pytest
 
 from kafkabal.routing.byte_stride import MOST_SLOTS, ByteStride
 
@@ -96,3 +97,31 @@ def test_what_slots_are_overrun_by_is_made_up_for() -> None:
 
     of_broker = np.bincount(LEADERS[partitions], sizes)
     assert np.ptp(of_broker) <= 16384 + sizes.max()
+
+
+@pytest.mark.parametrize("calls", range(8))
+def test_new_weights_are_taken_whole_after_an_interruption(calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A signal's handler may raise while some partitions have new weights and others none."""
+    stride = ByteStride(BATCH_BYTES, 0.0, lambda: None)
+    stride.set_weights(np.full(8, 1 / 8), 1e9, LEADERS)
+    for _ in range(500):
+        stride.pick(None, RECORD_BYTES)
+    entry, left = stride._partition_entry, iter(range(calls, -1, -1))
+
+    def interrupted(partition: int) -> tuple[float, float, int]:
+        if next(left, 1) == 0:
+            raise InterruptedError
+        return entry(partition)
+
+    stride.slot.left_bytes = 0
+    stride._book()
+    monkeypatch.setattr(stride, "_partition_entry", interrupted)
+    stride.set_weights(np.array([0, 0, 1, 1, 1, 1, 0, 0]) / 4, 1e9, LEADERS)
+    with pytest.raises(InterruptedError):
+        list(starmap(stride.pick, repeat((None, RECORD_BYTES), 500)))
+    before = stride.sent_bytes
+    for _ in range(4000):
+        stride.pick(None, RECORD_BYTES)
+    sent = stride.sent_bytes - before
+    assert not sent[[0, 1, 6, 7]].any()
+    assert np.ptp(sent[2:6]) <= 2 * BATCH_BYTES
