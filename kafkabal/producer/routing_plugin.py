@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_size_t, c_void_p
 from functools import cache
 from itertools import chain
@@ -20,6 +20,7 @@ from weakref import finalize
 import numpy as np
 from confluent_kafka import cimpl
 
+from kafkabal.function_addresses import addresses_of
 from kafkabal.model import I64
 from kafkabal.routing import MOST_SLOTS
 
@@ -219,8 +220,8 @@ def _loaded() -> tuple[Any, Any] | None:
     try:
         # calls of the plug-in keep Python's lock, which guards the slots
         plugin, kafka = ctypes.PyDLL(str(LIBRARY)), ctypes.CDLL(cimpl.__file__)
-        functions = _addresses(kafka, (f"rd_kafka_{name}" for name in _FUNCTIONS))
-        python_functions = _addresses(ctypes.pythonapi, _PYTHON_FUNCTIONS)
+        functions = addresses_of(kafka, (f"rd_kafka_{name}" for name in _FUNCTIONS))
+        python_functions = addresses_of(ctypes.pythonapi, _PYTHON_FUNCTIONS)
         if not _takes_plugins(kafka):
             return None
     except (OSError, AttributeError):
@@ -237,11 +238,6 @@ def _loaded() -> tuple[Any, Any] | None:
     plugin.kafkabal_counts.argtypes = (c_void_p, _LaneAt, POINTER(c_int64), POINTER(c_int64), c_int32)
     plugin.kafkabal_counts.restype = None
     return plugin, kafka
-
-
-def _addresses(library: Any, names: Iterable[str]) -> ctypes.Array[c_void_p]:
-    addresses = [ctypes.cast(getattr(library, name), c_void_p) for name in names]
-    return (c_void_p * len(addresses))(*addresses)
 
 
 def _takes_plugins(kafka: Any) -> bool:

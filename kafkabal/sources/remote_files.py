@@ -34,8 +34,6 @@ _VERSION_KEYS: Final = (
     *("ETag", "etag", "md5Hash", "md5"),
     *("LastModified", "Last-Modified", "last_modified", "mtime", "updated", "modificationTime", "modify"),
 )
-
-
 _SLOW_S: Final = 10.0
 """A store that refuses a file says so sooner. One that does not respond is asked again by its library: by s3fs, for
 minutes."""

@@ -30,7 +30,7 @@ enum {
 };
 enum { CODEC = 0x07, APPEND_TIME = 0x08, TRANSACTIONAL = 0x10, CONTROL = 0x20 };
 
-#define MOST_SPANS 8 /* MOST_SPANS in native_records.py */
+#define MOST_SPANS 8 /* _MOST_SPANS in native_records.py */
 
 /* _Columns in native_records.py: what was found of each record; begin and end of a missing key or value are -1 */
 struct columns {

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from ctypes import POINTER, Structure, c_int32, c_int64, c_uint32, c_void_p
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkabal.clusters.kafka.overfetched_batch_cache import BatchSpan
+from kafkabal.function_addresses import addresses_of
 from kafkabal.model import I64
 
 if TYPE_CHECKING:
@@ -77,20 +79,19 @@ class _Batch(Structure):
     )
 
 
+@dataclass(frozen=True, slots=True)
 class Scanned:
     """What was found in a run of ordinary batches."""
 
-    def __init__(self, scan: _Scan, fields: I64) -> None:
-        self.fields = fields
-        """int64, shape (8, n): offset, timestamp, then begin and end of key, value and headers; -1 without a key or
-        value."""
-        self.at: int = scan.at
-        """Position of the first batch that was not read."""
-        self.after: int = scan.after
-        """Offset after the last batch that was read."""
-        self.largest_bytes: int = scan.largest_bytes
-        self.outside = [BatchSpan(s.first, s.last, s.begin, s.end) for s in scan.spans[: scan.n_spans]]
-        """Batches with offsets beyond the wanted ones."""
+    fields: I64
+    """shape (8, n): offset, timestamp, then begin and end of key, value and headers; -1 without a key or value."""
+    at: int
+    """Position of the first batch that was not read."""
+    after: int
+    """Offset after the last batch that was read."""
+    largest_bytes: int
+    outside: list[BatchSpan]
+    """Batches with offsets beyond the wanted ones."""
 
 
 def scan_batches(
@@ -110,7 +111,7 @@ def scan_batches(
     Returns
     -------
     Scanned | None
-        None if there is no library.
+        None where the library could not be compiled.
     """
     library = _library()
     if library is None:
@@ -120,7 +121,8 @@ def scan_batches(
     library.unlocked.kafkabal_scan(
         _address(packed), len(packed), begin, end, are_transactions_visible, ctypes.byref(found), ctypes.byref(scan)
     )
-    return Scanned(scan, _filled(table, found.n))
+    outside = [BatchSpan(s.first, s.last, s.begin, s.end) for s in scan.spans[: scan.n_spans]]
+    return Scanned(_filled(table, found.n), scan.at, scan.after, scan.largest_bytes, outside)
 
 
 def find_records(plain: memoryview, batch: StoredBatch, append_ms: int | None, begin: int, end: int) -> I64 | None:
@@ -159,7 +161,7 @@ def copied(buffers: Sequence[memoryview], buffer: I64, begin: I64, end: I64) -> 
     Returns
     -------
     list | None
-        None if there is no library.
+        None where the library could not be compiled.
     """
     library = _library()
     if library is None:
@@ -217,8 +219,7 @@ class _Library:
 
     def __init__(self) -> None:
         self.locked, self.unlocked = ctypes.PyDLL(str(LIBRARY)), ctypes.CDLL(str(LIBRARY))
-        functions = [ctypes.cast(getattr(ctypes.pythonapi, name), c_void_p) for name in _PYTHON_FUNCTIONS]
-        self.locked.kafkabal_bind((c_void_p * len(functions))(*functions))
+        self.locked.kafkabal_bind(addresses_of(ctypes.pythonapi, _PYTHON_FUNCTIONS))
         self.unlocked.kafkabal_scan.restype = None
         self.unlocked.kafkabal_scan.argtypes = (
             *(c_void_p, c_int64, c_int64, c_int64, c_int32),
