@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from _thread import start_new_thread
 from collections.abc import Callable
-from threading import Event, Lock, get_ident
+from queue import Empty, SimpleQueue
+from threading import Lock, get_ident
 from time import monotonic
 
 CLOSING_S = 3.0
@@ -13,6 +14,9 @@ CLOSING_S = 3.0
 
 class PeriodicThread:
     """Calls ``refresh`` every ``interval_s`` seconds from :meth:`start` until it is closed.
+
+    What other threads do with it are single calls into C, since a signal's handler may raise between any two lines:
+    inside ``Thread.start`` or ``Event.set`` that leaves a thread that ends at once, or a lock that nobody releases.
 
     Parameters
     ----------
@@ -37,50 +41,49 @@ class PeriodicThread:
         self._revise = revise
         self._failed = failed
         self._next_s = monotonic() + interval_s
-        self._stop = Event()
-        self._wake = Event()
-        self._begun = Lock()
-        """Held by the thread from its beginning on, and never released."""
-        self._ended = Event()
+        self._is_closed = False
+        self._asked: SimpleQueue[None] = SimpleQueue()
+        """Not empty if the thread is to look what there is to do."""
+        self._running = Lock()
+        """Held by the thread."""
         self._ident = -1
 
     def start(self) -> None:
         """Start the thread, unless it runs."""
-        if not self._begun.locked():
-            # a single call into C: a signal's handler that raised inside Thread.start would end the thread at once
+        if not self._running.locked():
             start_new_thread(self._run, ())
 
     def wake(self) -> None:
         """Refresh now instead of at the end of the interval."""
         self._next_s = monotonic()
-        self._wake.set()
+        self.revise()
 
     def revise(self) -> None:
         """Revise now; does not shift the next refresh."""
-        self._wake.set()
+        if self._asked.empty():
+            self._asked.put(None)
 
     def close(self, wait_s: float = CLOSING_S) -> None:
         """Stop, and wait up to ``wait_s`` for a running refresh, unless called by that refresh. Later failures are
         ignored."""
-        self._stop.set()
-        self._wake.set()
-        if self._begun.locked() and get_ident() != self._ident:
-            self._ended.wait(wait_s)
+        self._is_closed = True
+        self._asked.put(None)
+        if get_ident() != self._ident and self._running.acquire(timeout=wait_s):
+            self._running.release()
 
     def _run(self) -> None:
-        if not self._begun.acquire(blocking=False):
+        if not self._running.acquire(blocking=False):
             return
         self._ident = get_ident()
         try:
             self._call_until_closed()
         finally:
-            self._ended.set()
+            self._running.release()
 
     def _call_until_closed(self) -> None:
-        while not self._stop.is_set():
-            asked = self._wake.wait(max(0.0, self._next_s - monotonic()))
-            self._wake.clear()
-            if self._stop.is_set():
+        while True:
+            asked = self._is_asked_within(max(0.0, self._next_s - monotonic()))
+            if self._is_closed:
                 return
             if monotonic() >= self._next_s:
                 self._next_s = monotonic() + self._interval_s
@@ -88,9 +91,16 @@ class PeriodicThread:
             elif asked:
                 self._call(self._revise)
 
+    def _is_asked_within(self, wait_s: float) -> bool:
+        try:
+            self._asked.get(timeout=wait_s)
+        except Empty:
+            return False
+        return True
+
     def _call(self, action: Callable[[], None]) -> None:
         try:
             action()
         except Exception as error:  # noqa: BLE001 - records must go on whatever a plug-in does
-            if not self._stop.is_set():
+            if not self._is_closed:
                 self._failed(error)

@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import nan
-from threading import Event, RLock
+from threading import RLock
 from typing import TypeAlias
 
 import numpy as np
 from confluent_kafka import KafkaError, Message
 
 from kafkabal.model import I64
+from kafkabal.producer.latch import Latch
 from kafkabal.producer.reentered_locks import is_reentered
 from kafkabal.producer.topic_router import TopicRouter
 from kafkabal.routing import Policy, RoutingView, Slot, SlotPolicy
@@ -83,7 +84,7 @@ class SlotRouter(TopicRouter):
         super().__init__(topic, policy, failed)
         self.routes_keys = any_key_order or policy.about.keeps_key_order
         """Whether records with keys are routed; if not, the client's own partitioner takes them."""
-        self.first_reading = Event()
+        self.first_reading = Latch()
         """Set once records are routed, or the cluster could not be read."""
         self._clock = clock
         self._recreated = recreated

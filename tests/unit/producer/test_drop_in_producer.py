@@ -495,7 +495,7 @@ def test_a_producer_that_is_dropped_stops_reading(brokers: MockCluster) -> None:
     thread = producer._routing._refresher._thread
     assert thread is not None
     del producer
-    assert thread._ended.wait(10)
+    assert thread._running.acquire(timeout=10)
 
 
 def test_serializers_pass_through(brokers: MockCluster) -> None:
