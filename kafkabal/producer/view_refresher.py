@@ -83,7 +83,7 @@ class ViewRefresher:
         self._thread: PeriodicThread | None = None
         self.measured = LatencyTable(max_age_s=REFRESHES_TO_FORGET * refresh_s, clock=clock)
         """Produce latencies by the client's own statistics."""
-        self.read_statistics = StatisticsReader(self.measured, memory_s=refresh_s, backlogged=self._revise_if_needed)
+        self.read_statistics = StatisticsReader(self.measured, backlogged=self._revise_if_needed)
         """Receives the client's statistics texts."""
         self._latency = latency or self.measured
 

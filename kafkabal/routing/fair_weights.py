@@ -176,11 +176,17 @@ class _ScoreReplicas:
         )
 
     def _split_traffic_load(self, load: F64, start: F64) -> tuple[F64, F64]:
-        """Per unit of traffic, the load that follows a holder's traffic; and the load that the holder has anyway."""
+        """Per unit of traffic, the load that follows a holder's traffic; and the load that the holder has anyway.
+
+        Holders with equal loads count as equally fast. Otherwise a broker that once got little by a wrong measurement
+        would get little for ever: little traffic and an ordinary latency would look like a slow broker's fair share.
+        """
         holder, partition = self.leads
         traffic = np.bincount(holder, start[partition], len(load))
         follows = self.marginal.follows_traffic & (traffic > 0)
-        return np.where(follows, load / np.where(traffic > 0, traffic, 1.0), 0.0), np.where(follows, 0.0, load)
+        alike = np.unique(load, return_inverse=True)[1]
+        mean_traffic = np.bincount(alike, traffic * follows) / np.maximum(np.bincount(alike, follows), 1)
+        return np.where(follows, load / np.where(follows, mean_traffic[alike], 1.0), 0.0), np.where(follows, 0.0, load)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,36 +1,31 @@
-"""Estimates how long a record sent now will wait for a broker, from what is in flight and the throughput.
+"""How long the oldest record has waited for a broker, from how many were handed over and how many acknowledged.
 
-By Little's law, the number in flight divided by the throughput is the time that each spends in the system. Measured
-latencies are those of completed requests; they show a growing queue too late.
+Measured latencies are those of completed requests; they show a growing queue too late. Records in flight divided by
+the rate of acknowledgements would predict too much: a broker that acknowledged ten records in 50 ms because it had got
+no more takes a thousand in the same time, in one request.
 """
 
 from __future__ import annotations
 
-import math
+from collections import deque
+from typing import NamedTuple
 
-_MEMORY_S = 1.0
-"""Requests take milliseconds to tenths of a second: one second smooths them, and soon shows a broker that becomes
-slow."""
+
+class _Look(NamedTuple):
+    at_s: float
+    handed_over: int
+    """Records handed over since the start."""
 
 
 class Backlog:
-    """One client's records in flight to one broker.
+    """One client's records in flight to one broker, which acknowledges them in order."""
 
-    Parameters
-    ----------
-    memory_s
-        Seconds after which an observation of the rate has a weight of one third, > 0.
-    """
-
-    def __init__(self, memory_s: float = _MEMORY_S) -> None:
-        self._memory_s = memory_s
-        self._at_s = math.nan
-        self._done = self._in_flight = 0
-        self._through = 0.0
-        self._span_s = 0.0
+    def __init__(self) -> None:
+        self._looks: deque[_Look] = deque()
+        """The last look at which all records were acknowledged by now, and those after it."""
 
     def wait_s(self, at_s: float, in_flight: int, done: int) -> float:
-        """Seconds that a record sent now will take; 0 at the first call.
+        """Seconds since the oldest unacknowledged record was handed over; 0 if there is none, and at the first call.
 
         Parameters
         ----------
@@ -41,20 +36,25 @@ class Backlog:
         done
             Records acknowledged since the start.
         """
-        elapsed_s = at_s - self._at_s
-        if elapsed_s > 0:
-            acknowledged = max(0, done - self._done)
-            if 0 < self._in_flight >= acknowledged:
-                kept = math.exp(-elapsed_s / self._memory_s)
-                self._through = kept * self._through + acknowledged
-                self._span_s = kept * self._span_s + elapsed_s
-            else:
-                # it was idle for a part of the time, so its rate says little about how fast it is: a broker that had
-                # acknowledged one record in 50 ms counted as slow once a burst of a thousand came
-                self._through = self._span_s = 0.0
-        self._at_s, self._done, self._in_flight = at_s, done, in_flight
-        if not self._through:
-            # the rate is unknown; a record waits at least as long as the first one has
-            return self._span_s if in_flight else 0.0
-        # nothing was acknowledged recently: less than one record
-        return in_flight * self._span_s / max(self._through, 1.0)
+        looks, now = self._looks, _Look(at_s, in_flight + done)
+        if looks and now.handed_over < looks[-1].handed_over:
+            # records were given up, or the broker lost a partition: earlier counts no longer compare
+            looks.clear()
+        if len(looks) > 1 and looks[-2].handed_over == now.handed_over:
+            # a broker may be silent for hours
+            looks.pop()
+        looks.append(now)
+        while len(looks) > 1 and looks[1].handed_over <= done:
+            looks.popleft()
+        if not in_flight or len(looks) < 2:
+            return 0.0
+        return at_s - self._handed_over_at_s(done)
+
+    def _handed_over_at_s(self, done: int) -> float:
+        """When the record after the first ``done`` ones was handed over, if records come evenly between two looks; not
+        before the first look."""
+        before, after = self._looks[0], self._looks[1]
+        if before.handed_over > done:
+            return before.at_s
+        part = (done + 1 - before.handed_over) / (after.handed_over - before.handed_over)
+        return before.at_s + part * (after.at_s - before.at_s)

@@ -357,6 +357,23 @@ def test_slow_broker_gets_less_by_the_latency_score() -> None:
     assert 0.02 < share_of_first(policy) < 0.1
 
 
+def test_an_ordinary_latency_ends_what_a_wrong_one_began() -> None:
+    """Once all brokers are equally fast they get equal parts, however little one of them got before."""
+    cluster = build_workload_cluster(WorkloadCluster(brokers=4))
+    view = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
+    policy = ScoreWeighted(Context())
+    for at_s, latency_s in enumerate(([0.1, 0.01, 0.01, 0.01], [0.01] * 4)):
+        marginal = replace(
+            view.marginal_loads[0],
+            load=np.array(latency_s),
+            counted=np.ones(4, np.bool_),
+            follows_traffic=np.ones(4, np.bool_),
+        )
+        policy.refresh(replace(view, at_s=float(at_s), marginal_loads=(marginal,)))
+
+    assert share_of_first(policy) == pytest.approx(0.25, rel=0.02)
+
+
 def test_scores_that_routing_cannot_change_leave_weights_even(view_over: Callable[..., RoutingView]) -> None:
     """Counts of replicas and leaders do not depend on where records go."""
     view = view_over("replicas", "leaders", brokers=4)
