@@ -25,6 +25,10 @@ from kafkabal.routing.weights_for_clients import ClientWeights
 _LONGEST_SLOT, _LONGEST_AT_SPEED = 2, 16
 # librdkafka's batch.size; requests for one partition are not longer
 _LONGEST_BATCH_BYTES = 1_000_000
+# slots of a producer that brokers slow down, if bytes need not be balanced. With RF 3 and a broker halted half of the
+# time, 80 MB took 250 to 290 requests with the partition's part of the buffer in a slot, 0.79 of the default's
+# throughput; 210 to 270 with one request, 0.77 to 0.94; 184 to 228 with two, 0.92 (medians of 5 to 9 runs, 2026-11)
+_REQUESTS_OF_UNBALANCED_BYTES = 2
 # most that a batch adds to a record's value: slots of a whole batch of values take two requests, the second with ten
 # records of 1 kB. 80,000 of these took 175 requests with 1000 in a slot, 125 with 950 to 980
 _FORMAT_BYTES = 12
@@ -273,13 +277,15 @@ class ScoreWeighted(PolicyBase):
         return max(self._batch_bytes, int(min(longest, self._room_bytes(view))))
 
     def _room_bytes(self, view: RoutingView) -> float:
-        """Limit of a slot: one request or 10 ms; if bytes are to be balanced, some slots of every partition must fit.
+        """Limit of a slot: two requests or 10 ms; if bytes are to be balanced, one request, and some slots of every
+        partition must fit.
 
         With one request where 10 ms bring more, p50 of records of 100 kB was 2.5 times that of librdkafka's default at
         500 MB/s and 1.35 times at 250 MB/s, with 10 ms 1.3 and 1.15 times (four brokers on one machine of two cores,
         2026-11).
         """
-        longest = max(self._request_bytes(), self._bytes_per_s * _STICKY_LINGER_S)
+        requests = 1 if self._scores_bytes else _REQUESTS_OF_UNBALANCED_BYTES
+        longest = max(requests * self._request_bytes(), self._bytes_per_s * _STICKY_LINGER_S)
         longest = min(longest, self._slow_start.mean_acknowledged_bytes)
         if self._scores_bytes:
             return min(longest, self._horizon_bytes / (_SLOTS_IN_HORIZON * view.n_partitions))
@@ -328,10 +334,11 @@ class ScoreWeighted(PolicyBase):
     def _bytes_queued_per_partition(self, view: RoutingView) -> int:
         """What is queued for a partition: its requests are that long, unless slots are shorter.
 
-        If bytes are to be balanced, slots of all partitions must still fit.
+        If bytes are to be balanced, slots of all partitions must still fit. Otherwise all that waits may be of one.
         """
         waiting_bytes = view.waiting_records * self._stride.mean_record_bytes
-        return int(min(self._most_at_once * waiting_bytes, self._room_bytes(view)))
+        part = self._most_at_once if self._scores_bytes else 1.0
+        return int(min(part * waiting_bytes, self._room_bytes(view)))
 
     def _estimate_seen(self, view: RoutingView, sent: I64) -> F64:
         """What the view shows of this producer's own bytes: at least what had settled before, at most what was sent.

@@ -226,14 +226,14 @@ def test_records_of_other_producers_during_a_reading_are_no_imbalance(
 
 
 def test_slots_are_as_long_as_the_queue(view_over: Callable[..., RoutingView]) -> None:
-    """If brokers slow the producer down, a partition gets in one slot what its next request can carry."""
+    """If brokers slow the producer down, a partition gets in one slot what waits, as far as two requests carry it."""
     cluster = build_workload_cluster(WorkloadCluster(brokers=4))
     by_latency = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
     by_bytes = view_over(brokers=4)
 
     assert longest_run(by_latency, waiting_records=0) == 16
-    assert longest_run(by_latency, waiting_records=400) == 100
-    assert longest_run(by_latency, waiting_records=400_000) == 988, "a request carries no more"
+    assert longest_run(by_latency, waiting_records=400) == 400
+    assert longest_run(by_latency, waiting_records=400_000) == 1976, "two requests carry no more"
     assert longest_run(by_bytes, waiting_records=400_000) < 100, "the bytes of brokers would become uneven"
 
 
