@@ -38,18 +38,12 @@ class AcknowledgedRecords:
         self._marks: deque[_Mark] = deque()
         self._window = bytearray()
         for number in done:
-            self.finish(number)
+            self._finish(number)
 
     def is_done(self, number: int) -> bool:
         """Whether a record need not be sent."""
         at = number - self.through
         return at < 0 or (at < len(self._window) and self._window[at] == _DONE)
-
-    def acknowledge(self, number: int, partition: int, offset: int) -> None:
-        """Note that a record is in the topic."""
-        if offset >= self._next_offset.get(partition, 0):
-            self._next_offset[partition] = offset + 1
-        self.finish(number)
 
     def acknowledge_all(self, numbers: Sequence[int], next_offsets: Mapping[int, int]) -> None:
         """Note that records are in the topic, those of each partition before the given offset.
@@ -72,22 +66,11 @@ class AcknowledgedRecords:
         at = first - self.through
         if at < 0 or numbers[-1] - first + 1 != count:
             for number in numbers:
-                self.finish(number)
+                self._finish(number)
             return
         if at + count > len(self._window):
             self._window.extend(bytes(at + count - len(self._window)))
         self._window[at : at + count] = b"\1" * count
-        if at == 0:
-            self._advance()
-
-    def finish(self, number: int) -> None:
-        """Mark a record as done, whatever its fate."""
-        at = number - self.through
-        if at < 0:
-            return
-        if at >= len(self._window):
-            self._window.extend(bytes(at + 1 - len(self._window)))
-        self._window[at] = _DONE
         if at == 0:
             self._advance()
 
@@ -107,6 +90,16 @@ class AcknowledgedRecords:
         while self._marks and self._marks[0].handed_over <= self.through:
             self._safe = dict(self._marks.popleft().offsets)
         return self._safe
+
+    def _finish(self, number: int) -> None:
+        at = number - self.through
+        if at < 0:
+            return
+        if at >= len(self._window):
+            self._window.extend(bytes(at + 1 - len(self._window)))
+        self._window[at] = _DONE
+        if at == 0:
+            self._advance()
 
     def _advance(self) -> None:
         first_open = self._window.find(0)

@@ -13,9 +13,9 @@ def test_through_stops_at_the_first_open_record() -> None:
     """Records acknowledged out of order count only once the gap before them is closed."""
     records = AcknowledgedRecords(0, {})
     for number in (1, 2, 4):
-        records.acknowledge(number, 0, number)
+        records.acknowledge_all([number], {0: number + 1})
     assert records.through == 0
-    records.acknowledge(0, 1, 0)
+    records.acknowledge_all([0], {1: 1})
     assert records.through == 3
     assert [records.is_done(n) for n in range(6)] == [True, True, True, False, True, False]
 
@@ -31,18 +31,18 @@ def test_records_found_in_the_topic_are_done_from_the_start() -> None:
 def test_a_record_may_be_finished_twice() -> None:
     """A late acknowledgement of a record that was given up changes nothing."""
     records = AcknowledgedRecords(0, {})
-    records.finish(0)
-    records.acknowledge(0, 3, 9)
+    records.finish_all([0])
+    records.acknowledge_all([0], {3: 10})
     assert records.through == 1
 
 
 def test_offsets_move_up_once_all_before_a_mark_is_done() -> None:
     """The offsets of a mark count as soon as all records sent before it are done."""
     records = AcknowledgedRecords(0, {0: 100, 1: 200})
-    records.acknowledge(1, 1, 200)
+    records.acknowledge_all([1], {1: 201})
     records.mark(2)
     assert records.offsets == {0: 100, 1: 200}
-    records.acknowledge(0, 0, 100)
+    records.acknowledge_all([0], {0: 101})
     assert records.offsets == {0: 100, 1: 201}
 
 
@@ -50,21 +50,21 @@ def test_a_gap_is_reported() -> None:
     """A gap is reported, since storing ``through`` alone would lose the records behind it."""
     records = AcknowledgedRecords(0, {}, done=[2])
     assert records.has_gaps
-    records.finish(0)
+    records.finish_all([0])
     assert records.has_gaps
-    records.finish(1)
+    records.finish_all([1])
     assert not records.has_gaps
 
 
 def test_offsets_do_not_pass_records_that_were_found_behind_a_gap() -> None:
     """A record that an earlier run left behind a gap is searched for until the gap is closed."""
     records = AcknowledgedRecords(0, {0: 10}, done=[4])
-    records.acknowledge(0, 0, 12)
+    records.acknowledge_all([0], {0: 13})
     records.mark(1)
-    records.acknowledge(1, 0, 13)
+    records.acknowledge_all([1], {0: 14})
     assert (records.through, records.offsets) == (2, {0: 10})
     for number in (2, 3):
-        records.acknowledge(number, 0, 12 + number)
+        records.acknowledge_all([number], {0: 13 + number})
     assert (records.through, records.offsets) == (5, {0: 13})
 
 
@@ -109,7 +109,7 @@ class World:
         """Deliver the acknowledgement of a record to the producer."""
         if self.unacknowledged[partition]:
             number, offset = self.unacknowledged[partition].pop(0)
-            self.records.acknowledge(number, partition, offset)
+            self.records.acknowledge_all([number], {partition: offset + 1})
 
     def checkpoint(self, _: int) -> None:
         """Save the progress."""
