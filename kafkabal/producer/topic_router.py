@@ -73,7 +73,7 @@ class TopicRouter:
         A policy that counts bytes in flight must not get it during a count: it gets it through :meth:`take_view`.
         """
         n = view.n_partitions
-        settled = np.array(fit_to_partitions(self._settled_before_reading, n, 0), np.float64)
+        settled = np.array(fit_to_partitions(self._settled_before_reading, n), np.float64)
         view = replace(
             view, settled_bytes=settled if self._asks_what_settled else None, waiting_records=waiting_records
         )

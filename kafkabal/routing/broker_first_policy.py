@@ -35,8 +35,8 @@ def in_flight_of(view: RoutingView, before: InFlight | None = None) -> InFlight:
     # a partition that lost its leader may still acknowledge records
     last = [row.get(before.broker_id[then], 0) for then in before.leader]
     now = view.leader.tolist()
-    leader = [led if led >= 0 else then for led, then in zip(now, fit_to_partitions(last, len(now), 0), strict=True)]
-    by_partition = fit_to_partitions(before.by_partition, len(now), 0)
+    leader = [led if led >= 0 else then for led, then in zip(now, fit_to_partitions(last, len(now)), strict=True)]
+    by_partition = fit_to_partitions(before.by_partition, len(now))
     pending = [0] * view.n_brokers
     for amount, broker in zip(by_partition, leader, strict=True):
         pending[broker] += amount
@@ -49,9 +49,9 @@ def move_to_rows(column: list[float], then: InFlight, now: InFlight, fresh: list
     return [column[row[broker]] if broker in row else first for broker, first in zip(now.broker_id, fresh, strict=True)]
 
 
-def fit_to_partitions(column: list[int], n_partitions: int, fresh: int) -> list[int]:
-    """A column by partition, extended if the topic has grown."""
-    return [*column[:n_partitions], *([fresh] * (n_partitions - len(column)))]
+def fit_to_partitions(column: list[int], n_partitions: int) -> list[int]:
+    """A column by partition, extended by zeros if the topic has grown."""
+    return [*column[:n_partitions], *([0] * (n_partitions - len(column)))]
 
 
 @kernel

@@ -73,7 +73,8 @@ def find_sandbox(name: str = DEFAULT_NAME, *, home: Path | None = None, cache_fo
     UsageError
         If the name is unknown.
     """
-    return _opened(_folder_of(name, home), cache_folder)
+    folder = _folder_of(name, home)
+    return Sandbox(folder, read_record(folder), cache_folder or default_cache())
 
 
 def take_down(name: str = DEFAULT_NAME, *, home: Path | None = None) -> None:
@@ -90,10 +91,7 @@ def take_down(name: str = DEFAULT_NAME, *, home: Path | None = None) -> None:
 
 
 def list_sandboxes(
-    *,
-    home: Path | None = None,
-    cache_folder: Path | None = None,
-    on_damaged: Callable[[InputFileError], None] | None = None,
+    *, home: Path | None = None, on_damaged: Callable[[InputFileError], None] | None = None
 ) -> list[Sandbox]:
     """All sandboxes of this user by name, whatever their state.
 
@@ -107,7 +105,7 @@ def list_sandboxes(
     found = []
     for folder in recorded_folders(_resolved(home)):
         try:
-            found.append(_opened(folder, cache_folder))
+            found.append(Sandbox(folder, read_record(folder), default_cache()))
         except InputFileError as error:
             if on_damaged is None:
                 raise
@@ -143,7 +141,3 @@ def _folder_of(name: str, home: Path | None) -> Path:
             hint=f"choose from: {known}" if known else "start one with 'kafkabal sandbox up'",
         )
     return folder
-
-
-def _opened(folder: Path, cache_folder: Path | None) -> Sandbox:
-    return Sandbox(folder, read_record(folder), cache_folder or default_cache())

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 _LABELS = ("cat", "dog", "bird", "fish")
+_FILES = 2_400
 _MEDIAN_BYTES = 90_000
 """ImageNet's photographs have a mean of some 110 kB; with the spread below these have 102."""
 _SPREAD = 0.5
@@ -14,7 +15,7 @@ _SPREAD = 0.5
 large."""
 
 
-def write_data_set(folder: Path, *, seed: int, files: int = 2_400) -> Path:
+def write_data_set(folder: Path, *, seed: int) -> Path:
     """Write files of random content with log-normal sizes around 90 kB.
 
     Returns
@@ -23,7 +24,7 @@ def write_data_set(folder: Path, *, seed: int, files: int = 2_400) -> Path:
         The folder, which is created.
     """
     rng = np.random.default_rng(seed)
-    sizes = np.exp(rng.normal(np.log(_MEDIAN_BYTES), _SPREAD, files)).astype(np.int64)
+    sizes = np.exp(rng.normal(np.log(_MEDIAN_BYTES), _SPREAD, _FILES)).astype(np.int64)
     for label in _LABELS:
         (folder / label).mkdir(parents=True)
     for i, size_bytes in enumerate(sizes.tolist()):

@@ -7,19 +7,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 _START = datetime(2026, 1, 1, tzinfo=UTC)
+"""Wall time at the monotonic time 0."""
 
 
 class FakeClock:
-    """Monotonic and wall time that :meth:`sleep` advances; scheduled callbacks run at their time on the way.
+    """Monotonic and wall time that :meth:`sleep` advances; scheduled callbacks run at their time on the way."""
 
-    Parameters
-    ----------
-    start
-        Wall time at the monotonic time 0.
-    """
-
-    def __init__(self, start: datetime = _START) -> None:
-        self._start = start
+    def __init__(self) -> None:
         self._now_s = 0.0
         self._scheduled: list[tuple[float, int, Callable[[], None]]] = []
         self._number = 0
@@ -32,7 +26,7 @@ class FakeClock:
 
     def utc_now(self) -> datetime:
         """Wall time, UTC."""
-        return self._start + timedelta(seconds=self._now_s)
+        return _START + timedelta(seconds=self._now_s)
 
     def sleep(self, seconds: float) -> None:
         """Advance the time at once; callbacks see the time they were scheduled for."""

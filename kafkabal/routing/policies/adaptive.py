@@ -134,7 +134,7 @@ class Adaptive(PerRecordPolicy):
         self.state = before._replace(
             available=available,
             in_flight=in_flight,
-            pending_bytes=fit_to_partitions(before.pending_bytes, view.n_partitions, 0),
+            pending_bytes=fit_to_partitions(before.pending_bytes, view.n_partitions),
             moved_s=move_to_rows(before.moved_s, before.in_flight, in_flight, [self.context.clock()] * view.n_brokers),
         )
 
