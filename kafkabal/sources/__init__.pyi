@@ -10,7 +10,6 @@ from .record_headers import file_headers as file_headers
 from .record_headers import file_key as file_key
 from .remote_files import RemoteFile as RemoteFile
 from .remote_files import RemoteFolder as RemoteFolder
-from .remote_files import is_url as is_url
 from .row_formats import RowFormat as RowFormat
 from .row_source import RowSource as RowSource
 from .source_protocol import Block as Block
@@ -24,5 +23,6 @@ from .source_protocol import Source as Source
 from .source_protocol import UnfinishedRowError as UnfinishedRowError
 from .source_protocol import WantedRecords as WantedRecords
 from .source_protocol import escaped_name as escaped_name
+from .source_url import is_url as is_url
 from .transform import Transform as Transform
 from .transform import load_transform as load_transform

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from fnmatch import fnmatchcase
 from hashlib import sha256
 from operator import attrgetter
 from pathlib import Path
@@ -13,19 +12,21 @@ from typing import NamedTuple
 
 from kafkabal.daemon_executor import DaemonExecutor
 from kafkabal.errors import InputFileError, UsageError
+from kafkabal.sources.file_filter import FileFilter
 from kafkabal.sources.file_store_protocol import FileStore, FileVersion, OpenFile
-from kafkabal.sources.local_files import LocalFolder, why_unreadable
+from kafkabal.sources.local_files import LocalFolder
 from kafkabal.sources.record_headers import CHUNK_HEADER, check_file_key, file_headers, file_key, header_bytes
+from kafkabal.sources.record_parts import RecordParts
 from kafkabal.sources.row_reader_protocol import MOST_RECORD_BYTES
 from kafkabal.sources.source_protocol import (
     Block,
-    Headers,
     Listing,
     Part,
     RecordSize,
     RowChecksum,
     WantedRecords,
 )
+from kafkabal.sources.store_errors import why_unreadable
 from kafkabal.sources.transform import Transform, transform_block
 
 _READ_BYTES = 1 << 20
@@ -71,11 +72,8 @@ class FolderSource:
     read_ahead
         Threads that read and hash files ahead of the sending thread, for slow stores; 0 reads each file when its turn
         comes, which is faster on local disks.
-
     include, exclude
-        Patterns of paths within the data set, as in a ``.gitignore``: a folder means all in it, and a name without
-        ``/`` a file or folder in any folder; but ``*`` matches ``/`` too. A file is taken if it matches one of
-        ``include`` (or that is empty) and none of ``exclude``.
+        As in :class:`~kafkabal.sources.file_filter.FileFilter`.
     transform
         Makes the value and headers of each record, in the threads that read ahead.
 
@@ -100,8 +98,7 @@ class FolderSource:
         if transform is not None and chunk_bytes is not None:
             raise UsageError("--transform and --chunk cannot be combined: a transform takes whole files")
         self._store: FileStore = LocalFolder(store) if isinstance(store, Path) else store
-        self._include = _forms(include)
-        self._exclude = _forms(exclude)
+        self._filter = FileFilter(include, exclude)
         self._transform = transform
         self._key = key
         self._chunk_bytes = chunk_bytes
@@ -133,12 +130,13 @@ class FolderSource:
         """See :meth:`Source.listing`."""
         left_out: list[tuple[str, str]] = []
         files = self._store.files(lambda name, why: left_out.append((name, why)), self._read_ahead)
-        parts = [self._part(file.name, file.version) for file in files if self._is_included(file.name)]
-        left_out = [(name.removesuffix("/"), why) for name, why in left_out if self._may_be_included(name)]
+        parts = [self._part(file.name, file.version) for file in files if self._filter.takes(file.name)]
+        left_out = [(name.removesuffix("/"), why) for name, why in left_out if self._filter.may_take(name)]
         if left_out and not left_out[0][0]:
             raise InputFileError(self._store.path(""), left_out[0][1])
         if not parts and not left_out:
-            raise InputFileError(self._store.path(""), self._why_empty())
+            why = "is empty: it has no files" if self._filter.takes_all else "no file matches --include and --exclude"
+            raise InputFileError(self._store.path(""), why)
         return Listing(sorted(parts, key=attrgetter("name")), sorted(left_out))
 
     def find_too_large(
@@ -232,7 +230,7 @@ class FolderSource:
         return Block(
             numbers=[each.wanted.first for each in good],
             values=values,
-            sizes=_sizes(values, keys, headers),
+            sizes=RecordParts(values, keys, headers).sizes(),
             keys=keys,
             headers=headers,
             name_of=lambda at: self._store.path(parts[at].name),
@@ -285,7 +283,7 @@ class FolderSource:
         return Block(
             numbers=range(wanted.first + start, wanted.first + end),
             values=values,
-            sizes=_sizes(values, keys, headers),
+            sizes=RecordParts(values, keys, headers).sizes(),
             keys=keys,
             headers=headers,
             name_of=lambda at: f"{path}, chunk {start + at + 1}/{records}" if records > 1 else path,
@@ -293,22 +291,6 @@ class FolderSource:
             skipped_bytes=start * chunk_bytes if start == wanted.start else 0,
             checksums={wanted.part_index: checksum},
         )
-
-    def _is_included(self, name: str) -> bool:
-        included = not self._include or any(fnmatchcase(name, pattern) for pattern in self._include)
-        return included and not self._is_excluded(name)
-
-    def _may_be_included(self, name: str) -> bool:
-        """Whether a file, or anything in a folder, would be sent if it could be read."""
-        return not self._is_excluded(name) if name.endswith("/") else self._is_included(name)
-
-    def _is_excluded(self, name: str) -> bool:
-        return any(fnmatchcase(name, pattern) for pattern in self._exclude)
-
-    def _why_empty(self) -> str:
-        if self._include or self._exclude:
-            return "no file matches --include and --exclude"
-        return "is empty: it has no files"
 
     def _part(self, name: str, version: FileVersion) -> Part:
         size_bytes = version.size_bytes
@@ -322,21 +304,6 @@ class FolderSource:
 
     def _key_of(self, part: Part) -> bytes | None:
         return file_key(part.name, self._key)
-
-
-def _forms(patterns: Iterable[str]) -> tuple[str, ...]:
-    """Patterns for :func:`fnmatchcase`, each for the files that it names and for all in the folders that it names."""
-    forms: list[str] = []
-    for pattern in patterns:
-        path = pattern.removeprefix("./")
-        named = path.removesuffix("/")
-        is_name = path == pattern and "/" not in named  # in any folder
-        first, *rest = f"{'**/' * is_name}{named}".split("**/")
-        of_pattern = [first]
-        for piece in rest:
-            of_pattern = list(dict.fromkeys(start + folders + piece for start in of_pattern for folders in ("**/", "")))
-        forms += [f"{form}/*" for form in of_pattern] + (of_pattern if named == path else [])
-    return tuple(forms)
 
 
 def _groups(wanted: Iterable[WantedRecords]) -> Iterator[list[WantedRecords]]:
@@ -355,12 +322,6 @@ def _groups(wanted: Iterable[WantedRecords]) -> Iterator[list[WantedRecords]]:
 
 def _failed(wanted: WantedRecords, why: str) -> Block:
     return Block(numbers=(), values=[], sizes=[], name_of=str, failures=[(wanted, why)])
-
-
-def _sizes(values: list[bytes], keys: list[bytes | None] | None, headers: list[Headers]) -> list[int]:
-    """Size of each record, including key and headers."""
-    sizes = [len(value) + header_bytes(of_record) for value, of_record in zip(values, headers, strict=True)]
-    return sizes if keys is None else [n + len(key or b"") for n, key in zip(sizes, keys, strict=True)]
 
 
 def _version(part: Part) -> FileVersion:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import errno
 import os
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from pathlib import Path
 from stat import S_ISBLK, S_ISCHR, S_ISFIFO, S_ISREG, S_ISSOCK
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
-from kafkabal.daemon_executor import DaemonExecutor
 from kafkabal.errors import InputFileError
 from kafkabal.input_files import exists
 from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, StoredFile
+from kafkabal.sources.map_in_threads import map_in_threads
 from kafkabal.sources.source_protocol import escaped_name
+from kafkabal.sources.store_errors import why_unreadable
 
-_PENDING_A_THREAD: Final = 16
-"""Enough for a thread to have work while an earlier item takes long; a task for each of a million files at once would
-take 1.6 GB."""
 # do not block if a FIFO has since replaced the file
 _OPEN_FLAGS: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
@@ -54,7 +49,7 @@ class LocalFolder:
             return StoredFile(name, FileVersion(stat.st_size, stat.st_mtime_ns))
 
         entries = files_below(self._root, lambda path, why: left_out(escaped_name(path[prefix:]), why))
-        for found in mapped(described, entries, threads):
+        for found in map_in_threads(described, entries, threads):
             if isinstance(found, StoredFile):
                 yield found
             else:
@@ -166,31 +161,6 @@ def files_below(folder: Path | str, left_out: LeftOut = lambda _path, _why: None
                         left_out(entry.path, why_unreadable(error))
         except OSError as error:  # also amid its entries, as on a network file system
             left_out(f"{current}/", why_unreadable(error))
-
-
-def why_unreadable(error: OSError) -> str:
-    """Why a file cannot be read, for the list of skipped files."""
-    if error.errno == errno.ELOOP:
-        return "is a link that leads back to itself"
-    reason = error.strerror or str(error)
-    first = reason.partition(" ")[0]
-    # not the name of a class
-    return f"cannot read: {first.lower() if first[1:].islower() else first}{reason[len(first) :]}"
-
-
-def mapped(function: Callable[[Any], Any], items: Iterator[Any], threads: int) -> Iterator[Any]:
-    """Results in order; up to ``threads`` at once, in the calling thread if 0."""
-    if not threads:
-        yield from map(function, items)
-        return
-    pending: deque[Future[Any]] = deque()
-    with DaemonExecutor("kafkabal-list", threads) as pool:
-        for item in items:
-            if len(pending) == _PENDING_A_THREAD * threads:
-                yield pending.popleft().result()
-            pending.append(pool.submit(function, item))
-        while pending:
-            yield pending.popleft().result()
 
 
 def _kind_of(entry: os.DirEntry[str]) -> str:

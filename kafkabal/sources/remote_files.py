@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -14,22 +13,15 @@ from urllib.parse import unquote, urlsplit
 
 from kafkabal.errors import InputFileError, OperationError, UsageError
 from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, OpenFile, StoredFile
-from kafkabal.sources.local_files import mapped, why_unreadable
+from kafkabal.sources.map_in_threads import map_in_threads
 from kafkabal.sources.source_protocol import escaped_name
-from kafkabal.sources.store_errors import as_os_errors
+from kafkabal.sources.source_url import is_web_page, shown_url
+from kafkabal.sources.store_errors import as_os_errors, why_unreadable
 from kafkabal.sources.store_listing import Entry, lists_all_at_once, sends_ranges_at_once, walked_entries
 from kafkabal.sources.web_index import escaped_path, linked_names
 
 _READ_BYTES: Final = 1 << 18
 """What an object store sends at once; smaller reads cost additional round trips."""
-_PASSWORD: Final = re.compile(r"(://[^/:@]*):[^/]*@")
-_SIGNATURES: Final = frozenset({"x-amz-signature", "x-goog-signature", "signature", "sig"})
-"""Parameters of signed URLs, in lower case: of Amazon and Google, of CloudFront and older URLs of both, of Azure."""
-_SIGNED: Final = re.compile(
-    r"x-(amz|goog)-.*|awsaccesskeyid|googleaccessid|key-pair-id|expires|policy|signature"
-    r"|s(v|s|rt|r|p|t|e|ip|pr|dd|i|ig|koid|ktid|kt|ke|ks|kv|aoid|uoid|cid)"
-)
-"""All parameters with which such a URL is signed; with a new signature it is still the same file."""
 _VERSION_KEYS: Final = (
     *("ETag", "etag", "md5Hash", "md5"),
     *("LastModified", "Last-Modified", "last_modified", "mtime", "updated", "modificationTime", "modify"),
@@ -67,11 +59,11 @@ class RemoteFolder:
     @property
     def name(self) -> str:
         """See :attr:`FileStore.name`."""
-        return f"store {_shown(self._url).rstrip('/')}"
+        return f"store {shown_url(self._url).rstrip('/')}"
 
     def path(self, name: str) -> str:
         """See :meth:`FileStore.path`."""
-        return escaped_name(f"{_shown(self._url).rstrip('/')}/{name}".removesuffix("/"))
+        return escaped_name(f"{shown_url(self._url).rstrip('/')}/{name}".removesuffix("/"))
 
     def files(self, left_out: LeftOut, threads: int) -> Iterator[StoredFile]:
         """See :meth:`FileStore.files`; one request lists many, but a web server reports sizes of single files only."""
@@ -84,7 +76,7 @@ class RemoteFolder:
             except OSError as error:
                 return name, why_unreadable(error)
 
-        for each in mapped(stored_file, self._entries(left_out), threads):
+        for each in map_in_threads(stored_file, self._entries(left_out), threads):
             if isinstance(each, StoredFile):
                 yield each
             else:
@@ -125,7 +117,7 @@ class RemoteFolder:
     def open(self, name: str) -> Iterator[OpenFile]:
         """See :meth:`FileStore.open`."""
         with as_os_errors(), self._files.open(self._path(name), "rb", cache_type="readahead") as file:
-            yield _RemoteFile(file, lambda: self._version(name))
+            yield _OpenRemoteFile(file, lambda: self._version(name))
 
     def _version(self, name: str) -> FileVersion:
         return _current_version(self._files, self._path(name))
@@ -169,7 +161,7 @@ class RemoteFolder:
         return path[len(self._root) + 1 :]
 
 
-class _RemoteFile(NamedTuple):
+class _OpenRemoteFile(NamedTuple):
     file: IO[bytes]
     current: Callable[[], FileVersion]
 
@@ -239,7 +231,7 @@ class RemoteFile:
 
     def __str__(self) -> str:
         """As the user named it."""
-        return _shown(self._url)
+        return shown_url(self._url)
 
     @property
     def name(self) -> str:
@@ -287,16 +279,6 @@ class RemoteFile:
         )
 
 
-def is_url(name: str) -> bool:
-    """Whether a source is in a remote store."""
-    return "://" in name
-
-
-def is_web_page(url: str) -> bool:
-    """Whether a URL is one of a web server, which has pages with links instead of folders."""
-    return url.startswith(("http://", "https://"))
-
-
 def _filesystem(url: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
@@ -307,27 +289,13 @@ def _filesystem(url: str) -> tuple[Any, str]:
             urlsplit(url)  # fsspec accepts one that is none
         files, root = url_to_fs(url, **_client_options(url))
     except ImportError as error:  # fsspec names the package that this protocol needs
-        raise UsageError(f"cannot read {_shown(url)}: {error}", hint="install the package that it names") from error
+        raise UsageError(f"cannot read {shown_url(url)}: {error}", hint="install the package that it names") from error
     except ValueError as error:
-        raise UsageError(f"cannot read {_shown(url)}: {error}", hint="write it like s3://BUCKET/FOLDER") from None
+        raise UsageError(f"cannot read {shown_url(url)}: {error}", hint="write it like s3://BUCKET/FOLDER") from None
     except Exception as error:  # some stores connect at once, such as hdfs:// and ftp://
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
-        raise InputFileError(_shown(url), f"cannot open: {reason}") from error
+        raise InputFileError(shown_url(url), f"cannot open: {reason}") from error
     return files, root
-
-
-def _shown(url: str) -> str:
-    """A URL for messages and manifests, without the password or the signature in it."""
-    return escaped_name(_PASSWORD.sub(r"\1@", _without_signature(url)))
-
-
-def _without_signature(url: str) -> str:
-    page, _, query = url.partition("?")
-    given = [(each, each.partition("=")[0].lower()) for each in query.split("&")]
-    if not is_web_page(url) or _SIGNATURES.isdisjoint(name for _, name in given):
-        return url
-    kept = "&".join(each for each, name in given if not _SIGNED.fullmatch(name))
-    return f"{page}?{kept}" if kept else page
 
 
 def _client_options(url: str) -> Mapping[str, Any]:
@@ -374,4 +342,4 @@ def _plain_errors(url: str) -> Iterator[None]:
     except OSError as error:
         missing = error.errno == errno.ENOENT
         what = "no such file or folder" if missing else f"cannot list: {error.strerror}"
-        raise InputFileError(_shown(url), what) from error
+        raise InputFileError(shown_url(url), what) from error

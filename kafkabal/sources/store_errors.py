@@ -1,4 +1,4 @@
-"""Turns whatever a store's library raises into one kind of error."""
+"""Turns whatever a store's library raises into one kind of error, and says why a file cannot be read."""
 
 from __future__ import annotations
 
@@ -22,6 +22,16 @@ def as_os_errors() -> Iterator[None]:
         if type(error) is OSError and error.strerror is not None:
             raise
         raise _os_error(error) from error
+
+
+def why_unreadable(error: OSError) -> str:
+    """Why a file cannot be read, for the list of skipped files."""
+    if error.errno == errno.ELOOP:
+        return "is a link that leads back to itself"
+    reason = error.strerror or str(error)
+    first = reason.partition(" ")[0]
+    # not the name of a class
+    return f"cannot read: {first.lower() if first[1:].islower() else first}{reason[len(first) :]}"
 
 
 def _os_error(error: BaseException) -> OSError:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeAlias
 
 from kafkabal.sources.file_store_protocol import LeftOut
-from kafkabal.sources.local_files import why_unreadable
 from kafkabal.sources.source_protocol import escaped_name
-from kafkabal.sources.store_errors import as_os_errors
+from kafkabal.sources.store_errors import as_os_errors, why_unreadable
 
 Entry: TypeAlias = "tuple[str, dict[str, Any]]"
 """Name below the root, and what the store reports about it."""

@@ -18,7 +18,8 @@ import pytest
 
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.folder_source import FolderSource
-from kafkabal.sources.local_files import LocalFolder, mapped
+from kafkabal.sources.local_files import LocalFolder
+from kafkabal.sources.map_in_threads import map_in_threads
 from kafkabal.sources.source_protocol import WantedRecords
 from tests.unit.sources.records_of import Record, records_of
 
@@ -251,7 +252,7 @@ def test_a_store_that_does_not_respond_delays_no_end(tmp_path: Path, stalled: st
 
     source = FolderSource(Stalled(tmp_path), read_ahead=1)
     wanted = [WantedRecords(i, i, part) for i, part in enumerate(source.listing().parts)]
-    running: Any = mapped(list_item, iter("abc"), 1) if stalled == "listing" else source.blocks(wanted)
+    running: Any = map_in_threads(list_item, iter("abc"), 1) if stalled == "listing" else source.blocks(wanted)
     next(running)
     assert entered.wait(10)
     closing = threading.Thread(target=running.close)
@@ -377,7 +378,7 @@ def test_files_are_listed_a_few_at_a_time() -> None:
     would take 1.6 GB of memory."""
     items = iter(range(1000))
     ahead = []
-    for number, found in enumerate(mapped(lambda item: -item, items, 2)):
+    for number, found in enumerate(map_in_threads(lambda item: -item, items, 2)):
         assert found == -number
         ahead.append(1000 - length_hint(items) - number)
     assert len(ahead) == 1000
