@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
-from queue import Empty, SimpleQueue
-from threading import Event, Lock
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Protocol
 
 import numpy as np
 
@@ -25,31 +19,23 @@ from kafkabal.clusters import (
     ResourceKind,
     TopicDescription,
 )
-from kafkabal.clusters.kafka import LazyRecords, RawRecord
+from kafkabal.clusters.kafka import LazyRecords
 from kafkabal.config import ANSWER_S
-from kafkabal.errors import NotAuthorizedError, OperationError, UsageError, unknown_topic
-from kafkabal.model import I64, TopicPartition
-from kafkabal.reader.block_loader import FetchedRecords
-from kafkabal.reader.join_file_pieces import FileKey, is_piece, place_of
-from kafkabal.reader.manifest import LANES, CountedBlock, FileBlock, Manifest, PartitionRange, block_counts
-from kafkabal.wording import counted_noun, first_of
+from kafkabal.errors import NotAuthorizedError, UsageError, unknown_topic
+from kafkabal.model import CLEANUP_POLICY, I64, TopicPartition
+from kafkabal.reader.join_file_pieces import is_piece
+from kafkabal.reader.manifest import LANES, CountedBlock, Manifest, PartitionRange, block_counts
+from kafkabal.reader.pin_whole_files import file_blocks
+from kafkabal.reader.read_whole_topic import CountingListener, PartitionReaders, TopicFetcher, WholeReading
 
-_T = TypeVar("_T")
-CountingListener: TypeAlias = "Callable[[int, int], None]"
-"""Called with the bytes read and their total while a whole topic is read to pin it; by one thread at a time."""
 _PROBE_BYTES = 2**20
 """Sixteen records of usual size, to estimate the mean from."""
-_COUNTED_AT_ONCE_BYTES = 4 * 2**20
-"""Counting needs only offsets and sizes, so blocks are dropped at once; a few MiB keep the connection busy."""
-_THREADS = 4
-"""While some threads unpack, others wait for brokers; because of the interpreter's lock, more threads do not help."""
 _PROBED = 64
 """Records read at either end of a partition: enough to detect pieces of files and markers of transactions."""
 _LEAST_PROBED = 4
 """Minimum even if records are large: a few are enough to tell whether the last offsets hold records at all."""
 _PROBED_BYTES = 2 * 2**20
 """Limit at either end of a partition; 64 records of 100 kB each would be a twelfth of a topic of 600 MB."""
-_CLEANUP_KEY = "cleanup.policy"
 
 
 class TopicReporter(Protocol):
@@ -75,126 +61,12 @@ class TopicReporter(Protocol):
         """Values of some keys, and the resources that did not respond."""
 
 
-class TopicFetcher(Protocol):
-    """Reads one topic; :class:`~kafkabal.clusters.kafka.range_fetcher.RangeFetcher` does."""
-
-    def ranges(self) -> Mapping[int, tuple[int, int]]:
-        """First offset and last stable offset of each partition."""
-
-    def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRecords:
-        """All committed records of a range."""
-
-    def close(self) -> None:
-        """Drop all connections."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Piece:
-    """A record as a piece of a file; most files have one."""
-
-    file: FileKey
-    number: int
-    of: int
-    place: tuple[int, int, int]
-    """Timestamp, partition, offset."""
-    size: int
-
-
 @dataclass(frozen=True, slots=True)
 class _OffsetsAndSizes:
     """Offsets of the records of a partition, and the bytes of each."""
 
     offset: I64
     size: I64
-
-
-class _Readers:
-    """Reads several partitions at the same time, each thread with a reader of its own.
-
-    A reader is used for one partition after another: connecting for each of thousands would take longer than reading.
-    """
-
-    def __init__(self, fetcher: Callable[[], TopicFetcher]) -> None:
-        self.are_stopped = Event()
-        """Set at the end: a thread reads no further, even if the end is early, such as by Ctrl-C."""
-        self._fetcher = fetcher
-        self._idle: SimpleQueue[TopicFetcher] = SimpleQueue()
-        self._pool = ThreadPoolExecutor(_THREADS)
-
-    def __enter__(self) -> _Readers:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.are_stopped.set()
-        self._pool.shutdown(cancel_futures=True)
-        while not self._idle.empty():
-            self._idle.get().close()
-
-    def each(self, partitions: Iterable[int], job: Callable[[TopicFetcher, int], _T]) -> Iterator[_T]:
-        """Results for the partitions, in their order."""
-        return self._pool.map(lambda p: self._run(job, p), partitions)
-
-    def _run(self, job: Callable[[TopicFetcher, int], _T], partition: int) -> _T:
-        with self.one() as reader:
-            return job(reader, partition)
-
-    @contextmanager
-    def one(self) -> Iterator[TopicFetcher]:
-        """A reader that no other thread uses meanwhile."""
-        try:
-            reader = self._idle.get_nowait()
-        except Empty:
-            reader = self._fetcher()
-        try:
-            yield reader
-        finally:
-            self._idle.put(reader)
-
-
-class _WholeReading:
-    """Reads partitions from end to end, and tells a listener how far that is.
-
-    Parameters
-    ----------
-    ranges, sizes
-        Offsets and bytes of each partition.
-    """
-
-    def __init__(
-        self,
-        readers: _Readers,
-        ranges: Mapping[int, tuple[int, int]],
-        sizes: Mapping[int, int],
-        listener: CountingListener,
-    ) -> None:
-        self.ranges = ranges
-        self.sizes = sizes
-        self._readers = readers
-        self._listener = listener
-        self._done_bytes = 0
-        self._total_bytes = sum(sizes[p] for p in ranges)
-        self._lock = Lock()
-
-    def each(self, job: Callable[[int, Iterator[LazyRecords]], _T]) -> Iterator[_T]:
-        """What a function makes of each partition and its records, which it gets a few MiB at a time."""
-        self._listener(0, self._total_bytes)
-        return self._readers.each(self.ranges, lambda reader, p: job(p, self._steps(reader, p)))
-
-    def _steps(self, reader: TopicFetcher, p: int) -> Iterator[LazyRecords]:
-        (begin, end), size_bytes = self.ranges[p], self.sizes[p]
-        step = max(1, (end - begin) * _COUNTED_AT_ONCE_BYTES // max(size_bytes, 1))
-        for at in range(begin, end, step):
-            if self._readers.are_stopped.is_set():
-                return
-            until = min(at + step, end)
-            yield reader.fetch(p, at, until, _COUNTED_AT_ONCE_BYTES).records
-            done = [size_bytes * (offset - begin) // (end - begin) for offset in (at, until)]
-            self._add(done[1] - done[0])
-
-    def _add(self, n_bytes: int) -> None:
-        with self._lock:
-            self._done_bytes += n_bytes
-            self._listener(self._done_bytes, self._total_bytes)
 
 
 def pin_topic(
@@ -232,7 +104,7 @@ def pin_topic(
     described = brokers.describe_topic(topic, ANSWER_S)
     if described is None:
         raise unknown_topic(topic, brokers.topic_names())
-    with _Readers(partial(fetcher, described.topic_id)) as readers:
+    with PartitionReaders(partial(fetcher, described.topic_id)) as readers:
         with readers.one() as reader:
             ranges = reader.ranges()
             filled = {p: r for p, r in ranges.items() if r[0] < r[1]}
@@ -241,11 +113,11 @@ def pin_topic(
         has_gaps = any(ends[-1:] != [end - 1] for (ends, _), (_, end) in zip(probe, filled.values(), strict=True))
         counts = count or (count is None and (_is_compacted(brokers, topic) or has_gaps))
         splits = join and count is not False and (count or any(has_pieces for _, has_pieces in probe))
-        files = _file_blocks(_WholeReading(readers, filled, sizes, counting), topic, lanes) if splits else None
+        files = file_blocks(WholeReading(readers, filled, sizes, counting), topic, lanes) if splits else None
         if files is not None or not counts:
             partitions = _dense_ranges(filled, sizes, lanes)
         else:
-            partitions = _counted_ranges(_WholeReading(readers, filled, sizes, counting), lanes)
+            partitions = _counted_ranges(WholeReading(readers, filled, sizes, counting), lanes)
     manifest = Manifest(
         cluster_id=described.cluster_id,
         topic=topic,
@@ -270,84 +142,11 @@ def _dense_ranges(
     )
 
 
-def _counted_ranges(reading: _WholeReading, lanes: int) -> tuple[PartitionRange, ...]:
+def _counted_ranges(reading: WholeReading, lanes: int) -> tuple[PartitionRange, ...]:
     ranges = reading.ranges
     found = dict(zip(ranges, reading.each(lambda _, steps: _offsets_and_sizes(steps)), strict=True))
     cuts = block_counts([len(f.offset) for f in found.values()], [int(f.size.sum()) for f in found.values()], lanes)
     return tuple(_counted_range(p, ranges[p], found[p], blocks) for p, blocks in zip(ranges, cuts, strict=True))
-
-
-def _file_blocks(reading: _WholeReading, topic: str, lanes: int) -> tuple[FileBlock, ...] | None:
-    """Blocks of whole files; None if no file was split. Files with missing pieces are left out, with a warning.
-
-    Raises
-    ------
-    UsageError
-        If no file is whole.
-    """
-
-    def pieces_of(p: int, steps: Iterator[LazyRecords]) -> list[_Piece]:
-        return [_piece(topic, p, record) for records in steps for record in records]
-
-    files: dict[FileKey, dict[int, _Piece]] = {}
-    for pieces in reading.each(pieces_of):
-        for piece in pieces:
-            files.setdefault(piece.file, {}).setdefault(piece.number, piece)
-    if all(pieces[1].of == 1 for pieces in files.values() if 1 in pieces):
-        return None
-    whole = sorted(
-        (list(pieces.values()) for (_, _, of), pieces in files.items() if len(pieces) == of),
-        key=lambda pieces: min(pieces, key=lambda piece: piece.number).place,
-    )
-    incomplete = _incomplete(files)
-    if incomplete and not whole:
-        raise UsageError(
-            f"topic {topic}: no file is whole: {first_of(incomplete)}",
-            hint="run 'kafkabal produce' again to send the missing pieces",
-        )
-    if incomplete:
-        warnings.warn(
-            f"topic {topic}: {counted_noun(len(incomplete), 'file')} left out, since pieces are missing: "
-            f"{first_of(incomplete)}",
-            stacklevel=2,
-        )
-    total = sum(piece.size for pieces in whole for piece in pieces)
-    (blocks,) = block_counts([len(whole)], [total], lanes)
-    cut = np.arange(blocks + 1, dtype=np.int64) * len(whole) // max(blocks, 1)
-    return tuple(_file_block(whole[first:last]) for first, last in pairwise(cut.tolist()))
-
-
-def _incomplete(files: Mapping[FileKey, Mapping[int, _Piece]]) -> list[str]:
-    """Files with missing pieces, and how many there are; not those of which another version is whole."""
-    whole = {path for (path, _, of), pieces in files.items() if len(pieces) == of}
-    return [
-        f"{path.decode(errors='backslashreplace')} ({len(pieces)} of {counted_noun(of, 'piece')})"
-        for (path, _, of), pieces in files.items()
-        if path not in whole
-    ]
-
-
-def _file_block(files: Sequence[Sequence[_Piece]]) -> FileBlock:
-    pieces = [piece for file in files for piece in file]
-    by_partition: dict[int, list[int]] = {}
-    for piece in pieces:
-        by_partition.setdefault(piece.place[1], []).append(piece.place[2])
-    return FileBlock(
-        first=min(files[0], key=lambda piece: piece.number).place,
-        samples=len(files),
-        size_bytes=sum(piece.size for piece in pieces),
-        ranges=tuple((p, min(offsets), max(offsets) + 1) for p, offsets in sorted(by_partition.items())),
-    )
-
-
-def _piece(topic: str, partition: int, record: RawRecord) -> _Piece:
-    try:
-        file, number, of = place_of(partition, record)
-    except OperationError as error:  # another program may use the header for something else
-        raise OperationError(
-            f"topic {topic}, {error.message}", hint="join=False returns records as they are, and joins no files"
-        ) from error
-    return _Piece(file, number, of, (record[1], partition, record[0]), _record_bytes(record))
 
 
 def _probe_ends(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -> tuple[list[int], bool]:
@@ -409,17 +208,12 @@ def _key(on: ReplicaOn) -> TopicPartition:
 def _estimate_bytes(reader: TopicFetcher, p: int, begin: int, end: int) -> int:
     few = min(end - begin, 16)
     records = reader.fetch(p, begin, begin + few, _PROBE_BYTES).records
-    mean = sum(map(_record_bytes, records)) / max(len(records), 1)
+    mean = int(records.columns().size_bytes.sum()) / max(len(records), 1)
     return max(1, round(mean * (end - begin)))
 
 
 def _is_compacted(brokers: TopicReporter, topic: str) -> bool:
     resource = ConfigResource(ResourceKind.TOPIC, topic)
-    found, _ = brokers.configs([resource], [_CLEANUP_KEY])
-    value = found.get(resource, {}).get(_CLEANUP_KEY)
+    found, _ = brokers.configs([resource], [CLEANUP_POLICY])
+    value = found.get(resource, {}).get(CLEANUP_POLICY)
     return value is not None and "compact" in (value.value or "")
-
-
-def _record_bytes(record: RawRecord) -> int:
-    """Approximate memory of a record."""
-    return len(record[2] or b"") + len(record[3] or b"") + len(record[4])

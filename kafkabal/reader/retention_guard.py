@@ -11,12 +11,10 @@ from typing import Protocol
 
 from kafkabal.clusters import ConfigResource, FirstRecord, ResourceKind
 from kafkabal.errors import KafkabalError
-from kafkabal.model import TopicPartition
+from kafkabal.model import CLEANUP_POLICY, RETENTION_MS, TopicPartition
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.pin_offsets import TopicReporter
 from kafkabal.units import format_duration
-
-_RETENTION_KEY, _CLEANUP_KEY = "retention.ms", "cleanup.policy"
 
 
 class RetentionReporter(TopicReporter, Protocol):
@@ -37,10 +35,10 @@ def expires_at_s(brokers: RetentionReporter, manifest: Manifest) -> float:
         If the brokers do not respond, or refuse.
     """
     resource = ConfigResource(ResourceKind.TOPIC, manifest.topic)
-    found = brokers.configs([resource], [_RETENTION_KEY, _CLEANUP_KEY])[0].get(resource, {})
+    found = brokers.configs([resource], [RETENTION_MS, CLEANUP_POLICY])[0].get(resource, {})
     value = {key: config.value or "" for key, config in found.items()}
-    retention_ms = int(value.get(_RETENTION_KEY) or -1)
-    if retention_ms < 0 or "delete" not in value.get(_CLEANUP_KEY, "delete"):
+    retention_ms = int(value.get(RETENTION_MS) or -1)
+    if retention_ms < 0 or "delete" not in value.get(CLEANUP_POLICY, "delete"):
         return math.inf
     pinned = {TopicPartition(manifest.topic, p.partition) for p in manifest.partitions}
     by_leader: dict[int, dict[TopicPartition, float]] = {}
