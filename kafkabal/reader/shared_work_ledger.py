@@ -3,7 +3,7 @@ ones.
 
 ::
 
-    each stripe of the epoch (what reader v of R has in a static share) begins as one segment, its reader's own
+    each shard of the epoch (what one reader would read alone) begins as one segment, its reader's own
     a reader reserves the next few samples of its segment before it gives them out
     a reader whose segment is finished takes the later part of the segment that would take its owner longest,
         cut in proportion to the rates of both; what is reserved stays with its owner
@@ -40,9 +40,9 @@ was killed, and a restarted one may be there before."""
 
 
 class _Segment(msgspec.Struct, array_like=True):
-    stripe: int
+    shard: int
     reserved: int
-    """Samples before this number of the stripe were yielded, or will be by the owner."""
+    """Samples before this number of the shard were yielded, or will be by the owner."""
     end: int
     owner: int
 
@@ -59,9 +59,9 @@ class _Ledger(msgspec.Struct):
 
 @dataclass(slots=True)
 class Segment:
-    """A part of a stripe that one reader works on."""
+    """A part of a shard that one reader works on."""
 
-    stripe: int
+    shard: int
     begin: int
     end: int
     """Another reader may take its last part meanwhile."""
@@ -81,7 +81,7 @@ class SharedWorkLedger:
     reader, readers
         Number of this reader, and number of readers.
     count
-        Number of samples in each stripe.
+        Number of samples in each shard.
     now_s
         The clock, in seconds.
 
@@ -121,7 +121,7 @@ class SharedWorkLedger:
         with self._locked_ledger() as ledger:
             for number, segment in enumerate(ledger.segments):
                 if segment.owner == self._reader and segment.reserved < segment.end:
-                    return Segment(segment.stripe, segment.reserved, segment.end, number)
+                    return Segment(segment.shard, segment.reserved, segment.end, number)
             taken = self._take_from_slowest(ledger)
             if taken is None:
                 ledger.finished = sorted({*ledger.finished, self._reader})
@@ -153,8 +153,8 @@ class SharedWorkLedger:
         cut = victim.reserved + ceil(left[last] * theirs / (theirs + own))
         if victim.end - cut < _LEAST_TAKEN:
             return None
-        ledger.segments.append(_Segment(victim.stripe, cut, victim.end, self._reader))
-        taken = Segment(victim.stripe, cut, victim.end, len(ledger.segments) - 1)
+        ledger.segments.append(_Segment(victim.shard, cut, victim.end, self._reader))
+        taken = Segment(victim.shard, cut, victim.end, len(ledger.segments) - 1)
         victim.end = cut
         return taken
 
@@ -177,7 +177,7 @@ class SharedWorkLedger:
 
     def _new_ledger(self) -> _Ledger:
         run = secrets.token_hex(4)
-        return _Ledger(run, [_Segment(stripe, 0, self._count(stripe), stripe) for stripe in range(self._readers)])
+        return _Ledger(run, [_Segment(shard, 0, self._count(shard), shard) for shard in range(self._readers)])
 
     def _alive_path(self, reader: int) -> Path:
         """A file that a reader keeps locked as long as it lives."""
@@ -220,6 +220,6 @@ class SharedWorkLedger:
             raise InputFileError(self._path, f"cannot read: {error.strerror or error}") from error
         except (msgspec.DecodeError, RecursionError) as error:
             raise InputFileError(self._path, "not a ledger of readers", hint="remove it and start all ranks") from error
-        if {each.stripe for each in ledger.segments} != set(range(self._readers)):
+        if {each.shard for each in ledger.segments} != set(range(self._readers)):
             raise InputFileError(self._path, "not a ledger of so many readers", hint="remove it and start all ranks")
         return ledger

@@ -65,7 +65,7 @@ class WorkStealingIterator:
             f"seed-{seed}-epoch-{progress.epoch}-from-{progress.position}-{len(progress.rounds)}-of-{shard.readers}",
             reader=shard.reader,
             readers=shard.readers,
-            count=lambda stripe: ReaderShard(stripe, shard.readers, shard.tail).count(progress.left(manifest.samples)),
+            count=lambda number: ReaderShard(number, shard.readers, shard.tail).count(progress.left(manifest.samples)),
             now_s=now_s,
         )
 
@@ -76,11 +76,11 @@ class WorkStealingIterator:
 
     @property
     def ranges(self) -> Ranges:
-        """By stripe, the samples that this reader has had."""
-        had = [(part.segment.stripe, part.segment.begin, part.after) for part in self._parts]
+        """By shard, the samples that this reader has had."""
+        had = [(part.segment.shard, part.segment.begin, part.after) for part in self._parts]
         return tuple(
-            tuple((first, after) for of, first, after in had if of == stripe and first < after)
-            for stripe in range(self._shard.readers)
+            tuple((first, after) for of, first, after in had if of == shard and first < after)
+            for shard in range(self._shard.readers)
         )
 
     def give_back(self, taken: int) -> None:
@@ -113,7 +113,7 @@ class WorkStealingIterator:
             self._manifest,
             self._supply,
             seed=self._seed,
-            shard=ReaderShard(segment.stripe, self._shard.readers, self._shard.tail),
+            shard=ReaderShard(segment.shard, self._shard.readers, self._shard.tail),
             progress=self.progress,
             taken=part.after,
             until_epoch=self.progress.epoch + 1,

@@ -814,7 +814,7 @@ def test_an_interrupted_batch_of_shared_work_is_given_again(
     with pytest.raises((UnreachableError, KeyboardInterrupt)):
         read_until_it_fails()
     topic.fault = None
-    had = sum(after - first for stripe in data.state_dict()["ranges"] for first, after in stripe)
+    had = sum(after - first for shard in data.state_dict()["ranges"] for first, after in shard)
     assert had == len(seen) >= 160
     seen += _places(data)
     seen += _places(late)

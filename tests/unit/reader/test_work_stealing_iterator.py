@@ -144,12 +144,12 @@ def test_a_run_that_was_killed_leaves_nothing_behind(tmp_path: Path, monkeypatch
     first.close()  # as the kernel does when it dies
     again = _ledger(tmp_path, 1).claim()
     assert again is not None
-    assert (again.stripe, again.begin, again.end) == (1, 0, 100)
+    assert (again.shard, again.begin, again.end) == (1, 0, 100)
     with pytest.raises(OperationError, match="reader 0 of 2 is of an earlier run"):
         first.reserve(segment)
     restarted = _ledger(tmp_path, 0).claim()
     assert restarted is not None
-    assert (restarted.stripe, restarted.begin, restarted.end) == (0, 0, 100)
+    assert (restarted.shard, restarted.begin, restarted.end) == (0, 0, 100)
 
 
 def test_a_restarted_reader_waits_for_the_workers_of_the_killed_one(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_restarted_reader_waits_for_the_workers_of_the_killed_one(tmp_path: Pa
     restarted = _ledger(tmp_path).claim()
     end.join()
     assert restarted is not None
-    assert restarted.stripe == 0
+    assert restarted.shard == 0
 
 
 @pytest.mark.parametrize(
