@@ -102,13 +102,12 @@ class MoveReasons:
             return f"disk: broker {self.ids[previous]} at {self.share[previous]:.2f}x its fair share"
         if self.before.count[previous] > b.high_count[previous]:
             held, most = self.before.count[previous], b.high_count[previous]
-            return f"replicas: broker {self.ids[previous]} holds {held}, at most {most}"
+            return f"replicas: broker {self.ids[previous]} holds {held}, more than {most}"
         if not is_empty and self.before.used[target] < b.low_bytes[target]:
             return f"disk: broker {self.ids[target]} at {self.share[target]:.2f}x its fair share"
         if self.before.count[target] < b.low_count[target]:
-            return (
-                f"replicas: broker {self.ids[target]} holds {self.before.count[target]}, at least {b.low_count[target]}"
-            )
+            held, least = self.before.count[target], b.low_count[target]
+            return f"replicas: broker {self.ids[target]} holds {held}, fewer than {least}"
         if is_empty:
             return self._reason_of_count(previous, target)
         if self._additional:
@@ -130,10 +129,10 @@ class MoveReasons:
             return f"leaders: broker {self.ids[previous]} is drained of leaders"
         if self.before.leads[previous] > b.high_leaders[previous]:
             led, most = self.before.leads[previous], b.high_leaders[previous]
-            return f"leaders: broker {self.ids[previous]} leads {led}, at most {most}"
+            return f"leaders: broker {self.ids[previous]} leads {led}, more than {most}"
         if self.before.leads[target] < b.low_leaders[target]:
             led, least = self.before.leads[target], b.low_leaders[target]
-            return f"leaders: broker {self.ids[target]} leads {led}, at least {least}"
+            return f"leaders: broker {self.ids[target]} leads {led}, fewer than {least}"
         if self.before.leads[previous] > self.before.leads[target]:
             had = f"broker {self.ids[previous]} leads {self.before.leads[previous]}"
             return f"leaders: {had}, broker {self.ids[target]} {self.before.leads[target]}"

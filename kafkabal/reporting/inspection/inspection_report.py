@@ -138,8 +138,8 @@ def score_table(inspection: Inspection) -> Table:
         columns=(
             Column(key="score", title="score", values=[s.score.name for s in inspection.scored], label=True),
             Column(key="unit", title="", values=[s.score.unit for s in inspection.scored]),
-            Column(key="max_share", title="most", kind=ValueKind.FAIR, values=most),
-            Column(key="min_share", title="least", kind=ValueKind.FAIR, values=least),
+            Column(key="max_share", title="highest", kind=ValueKind.FAIR, values=most),
+            Column(key="min_share", title="lowest", kind=ValueKind.FAIR, values=least),
             Column(
                 key="skew",
                 title="skew",
