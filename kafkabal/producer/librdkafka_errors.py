@@ -48,7 +48,7 @@ def error_of(fault: KafkaError, topic: str) -> KafkabalError:
         return UnreachableError(text)
     if code in _TIMED_OUT_RECORD:
         return UnreachableError(
-            f"topic {topic}: record not acknowledged within message.timeout.ms ({fault.name()})",
+            f"topic {topic}: record not acknowledged within delivery.timeout.ms ({fault.name()})",
             hint="a broker may be down, full or slow; check with 'kafkabal inspect'",
         )
     if code in _TOO_FEW_IN_SYNC:

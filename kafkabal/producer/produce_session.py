@@ -17,7 +17,7 @@ from kafkabal.producer.record_size_check import OVERHEAD_BYTES, check_sizes
 from kafkabal.producer.routing_view_reader import StateReader
 from kafkabal.producer.same_topic_check import same_topic_check
 from kafkabal.producer.send_manifest import ManifestHeader, SendManifest
-from kafkabal.producer.send_source import SendRun, totals
+from kafkabal.producer.send_source import SendRun
 from kafkabal.producer.sent_record_reader import SentRecordReader
 from kafkabal.producer.topic_facts import TopicDescriber, TopicFacts, current_topic_id, topic_facts
 from kafkabal.producer.unsent_records import SendOutcome, has_other_rows
@@ -110,8 +110,7 @@ def produce_source(
         if order.resend and has_other_rows(order.source, manifest, listing.parts):
             manifest.start_over(new_id(), reader.end_offsets())
         found = _read_back(manifest, reader, listener, sleep)
-        total = totals(listing.parts)
-        listener.starts(total_bytes=total["bytes"], total_records=total.get("records"))
+        listener.starts(total_bytes=listing.size_bytes, total_records=listing.records)
         with RecordSender(
             cluster,
             order.topic,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 
@@ -28,7 +28,7 @@ from kafkabal.producer.send_manifest import SendManifest
 from kafkabal.producer.send_window import SendWindow
 from kafkabal.producer.unsent_records import SendOutcome, UnsentRecords
 from kafkabal.routing import PolicyFaultError
-from kafkabal.sources import Block, Headers, Listing, Part, RowChecksum, Source, UnfinishedRowError
+from kafkabal.sources import Block, Headers, Listing, RowChecksum, Source, UnfinishedRowError
 from kafkabal.wording import counted_noun
 
 # youngest generation of Python's cycle collector. A full collection takes 0.2 s with 100,000 records in flight, none of
@@ -317,12 +317,3 @@ class SendRun:
             f"{self._outcome.already_there:,} already in the topic",
             hint="; then ".join(hint for hint in hints if hint) or None,
         )
-
-
-def totals(parts: Iterable[Part]) -> Mapping[str, int]:
-    """Bytes of some parts, and their records if all counts are known."""
-    listed = list(parts)
-    known = all(part.records >= 0 for part in listed)
-    return {"bytes": sum(part.size_bytes for part in listed)} | (
-        {"records": sum(part.records for part in listed)} if known else {}
-    )

@@ -31,6 +31,16 @@ class Listing(NamedTuple):
     left_out: Sequence[tuple[str, str]] = ()
     """Names of what cannot be sent, and why."""
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all parts."""
+        return sum(part.size_bytes for part in self.parts)
+
+    @property
+    def records(self) -> int | None:
+        """Records of all parts; None if only reading them shows."""
+        return None if any(part.records < 0 for part in self.parts) else sum(part.records for part in self.parts)
+
 
 class RowChecksum(msgspec.Struct, frozen=True, kw_only=True):
     """Detects whether the first rows of a source have changed."""

@@ -31,7 +31,7 @@ from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.record_size_check import check_sizes
 from kafkabal.producer.same_topic_check import same_topic_check
 from kafkabal.producer.send_manifest import ManifestHeader, SendManifest
-from kafkabal.producer.send_source import SendRun, totals
+from kafkabal.producer.send_source import SendRun
 from kafkabal.producer.sent_record_reader import SentRecordReader
 from kafkabal.producer.unsent_records import SendOutcome, has_other_rows
 from kafkabal.routing.plugin_policy import PolicyFaultError
@@ -666,7 +666,7 @@ def test_progress_counts_the_current_files(bench: Bench, data: Path) -> None:
     (data / "new").write_bytes(b"new")
     heard: list[DeliveryProgress] = []
     bench.run(FolderSource(data), progressed=heard.append)
-    assert heard[-1].bytes == totals(FolderSource(data).listing().parts)["bytes"]
+    assert heard[-1].bytes == FolderSource(data).listing().size_bytes
     assert heard[-1].bytes - heard[-1].skipped_bytes == len(b"new")
 
 
@@ -719,10 +719,11 @@ def test_no_answer_about_the_topic_does_not_stop_the_run(bench: Bench, data: Pat
 def test_progress_ends_at_the_totals(bench: Bench, data: Path) -> None:
     """The last event reports everything as done, including what earlier runs sent."""
 
+    listing = FolderSource(data).listing()
     for _ in range(2):
         heard: list[DeliveryProgress] = []
         bench.run(FolderSource(data), progressed=heard.append)
-        assert {"records": heard[-1].records, "bytes": heard[-1].bytes} == totals(FolderSource(data).listing().parts)
+        assert (heard[-1].records, heard[-1].bytes) == (listing.records, listing.size_bytes)
 
 
 def test_oversize_records_are_named_before_anything_is_sent(data: Path) -> None:
