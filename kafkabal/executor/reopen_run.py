@@ -132,7 +132,7 @@ def _refuse_closed(found: FoundRun, goal: Goal | None) -> None:
     if goal is None and not found.is_resumable:
         if found.state.goal is Goal.ROLL_BACK:
             raise RunClosedError(f"run {run_id} is rolled back: nothing to resume")
-        hint = f"undo it with 'kafkabal rebalance rollback {run_id}'"
+        hint = f"roll it back with 'kafkabal rebalance rollback {run_id}'"
         raise RunClosedError(f"run {run_id} is complete: nothing to resume", hint=hint)
 
 

@@ -1,4 +1,4 @@
-"""Training times from the data that each policy left on the brokers: columns for one storage, a table for several."""
+"""Training times from the data that each policy left on the brokers."""
 
 from __future__ import annotations
 
@@ -9,17 +9,14 @@ from kafkabal.simulator import PolicyComparison, PolicyRuns, TrainingSetup, Trai
 
 
 def training_columns(simulated: PolicyComparison) -> Iterator[Column]:
-    """Columns for a single storage; several have their own table."""
+    """Columns for a single storage, for programs; people see the table."""
     has_one_storage = len(simulated.training) == 1
     setups = simulated.training.values()
     times = [_training(simulated, runs, *setups) if has_one_storage else None for runs in simulated.policies]
-    for key, title, kind, values in (
-        ("load_s", "load", ValueKind.DURATION, [time and time.load_s for time in times]),
-        ("train_s", "train", ValueKind.DURATION, [time and time.train_s for time in times]),
-        ("training_loss", "slowdown", ValueKind.PERCENT, [time and time.loss for time in times]),
-        ("inference_s", "", ValueKind.DURATION, [time and time.inference_s for time in times]),
-    ):
-        yield Column(key=key, title=title if has_one_storage else "", kind=kind, values=values)
+    yield Column(key="load_s", title="", values=[time and time.load_s for time in times])
+    yield Column(key="train_s", title="", values=[time and time.train_s for time in times])
+    yield Column(key="training_loss", title="", values=[time and time.loss for time in times])
+    yield Column(key="inference_s", title="", values=[time and time.inference_s for time in times])
 
 
 def training_tables(simulated: PolicyComparison) -> Iterator[Table]:
