@@ -179,9 +179,9 @@ class Slot:
 
     __slots__ = ("left_bytes", "partition")
 
-    def __init__(self, partition: int = 0, left_bytes: int = 0) -> None:
+    def __init__(self, partition: int = 0) -> None:
         self.partition = partition
-        self.left_bytes = left_bytes
+        self.left_bytes = 0
         """If 0 or less, the next record enters a new slot. A slot's last record may be longer than its rest."""
 
 

@@ -11,10 +11,10 @@ _BLOCK = 1024
 
 
 class RandomStream:
-    """Uniform float64 in [0, 1) from a seed; ``salt`` separates two streams of one seed."""
+    """Uniform float64 in [0, 1) from a seed."""
 
-    def __init__(self, seed: int, salt: int = 0) -> None:
-        self._generator = np.random.Generator(np.random.PCG64([seed, salt]))
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.Generator(np.random.PCG64(seed))
         self._block: list[float] = []
         self._at = 0
 

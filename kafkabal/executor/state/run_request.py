@@ -181,7 +181,7 @@ class RunRequests:
         return packed
 
 
-def request_throttle(environment: RunEnvironment, requested: ThrottleChange, *, journal: Path | None = None) -> str:
+def request_throttle(environment: RunEnvironment, requested: ThrottleChange) -> str:
     """Ask the latest run for another throttle: through its record on the cluster, otherwise through a file on its host.
 
     An earlier request that has not been taken yet still holds, unless this one contradicts it.
@@ -199,7 +199,7 @@ def request_throttle(environment: RunEnvironment, requested: ThrottleChange, *, 
         If the request cannot be written.
     """
     # a run reads only the latest request: a request without the pause would end the pause
-    return _replace_request(environment, journal, lambda kept: replace(kept, requested=requested.over(kept.requested)))
+    return _replace_request(environment, None, lambda kept: replace(kept, requested=requested.over(kept.requested)))
 
 
 def request_pause(environment: RunEnvironment, *, is_paused: bool) -> str:
