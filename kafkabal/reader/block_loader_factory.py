@@ -62,7 +62,7 @@ class BlockLoaderFactory:
         brokers = BlocksOnDemand(lambda: BrokerBlocks(self.manifest, open_fetcher(), joins=joins))
         if cache is None:
             return brokers
-        from kafkabal.reader.block_cache import CachedBlocks
+        from kafkabal.reader.cached_blocks import CachedBlocks
 
         return CachedBlocks(self.manifest, cache, brokers, joins=joins)
 

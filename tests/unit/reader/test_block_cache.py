@@ -17,8 +17,9 @@ import pytest
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.errors import OutputError, UnreachableError
 from kafkabal.file_locks import acquire_file_lock
-from kafkabal.reader.block_cache import BlockCache, CachedBlocks
+from kafkabal.reader.block_cache import BlockCache
 from kafkabal.reader.block_loader import BrokerBlocks
+from kafkabal.reader.cached_blocks import CachedBlocks
 from kafkabal.reader.loaded_blocks import LoadedBlock
 from kafkabal.reader.reader_shard import ReaderShard
 from tests.unit.reader.conftest import MemoryTopic, places

@@ -35,9 +35,10 @@ from kafkabal.errors import (
     UsageError,
 )
 from kafkabal.reader import Sample, TopicReader, combine_states
-from kafkabal.reader.block_cache import BlockCache, CachedBlocks
+from kafkabal.reader.block_cache import BlockCache
 from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.block_loader_factory import BlockLoaderFactory
+from kafkabal.reader.cached_blocks import CachedBlocks
 from kafkabal.reader.decoders import load_decoder
 from kafkabal.reader.manifest import FileBlock, load_manifest, publish_manifest
 from kafkabal.reader.metrics import ReaderMetrics, write_textfile

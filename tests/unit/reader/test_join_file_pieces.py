@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from kafkabal.errors import OperationError, UsageError
-from kafkabal.reader.block_cache import BlockCache, CachedBlocks
+from kafkabal.reader.block_cache import BlockCache
 from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.block_loader_factory import BlockLoaderFactory
+from kafkabal.reader.cached_blocks import CachedBlocks
 from kafkabal.reader.dataset import TopicReader
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.pin_offsets import pin_topic

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from kafkabal.reader import TopicDataset, combine_states
-from kafkabal.reader.block_cache import BlockCache, CachedBlocks
+from kafkabal.reader.block_cache import BlockCache
 from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.block_loader_factory import BlockLoaderFactory
+from kafkabal.reader.cached_blocks import CachedBlocks
 from tests.unit.reader.conftest import MemoryTopic
 from tests.unit.reader.test_dataset import CONNECTION
 
