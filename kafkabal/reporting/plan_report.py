@@ -86,6 +86,8 @@ def _nothing(plan: Plan) -> str:
     outside = [name for name, change in plan.scores.items() if change.after.get("outside")]
     if not plan.scores:
         return "nothing to do: the plan contains no partition"
+    if plan.options.get("mode") == "repair-only" and not plan.options.get("drain"):
+        return f"nothing to repair; outside their bands: {', '.join(outside)}" if outside else "nothing to repair"
     if not outside:
         return "nothing to do: all scores are inside their bands"
     if {"mode", "below"} & plan.options.keys():

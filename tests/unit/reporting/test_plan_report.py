@@ -25,7 +25,13 @@ def _headline(outside: int, **options: Any) -> str:
 
 def test_an_even_cluster_has_every_score_inside_its_band() -> None:
     """Whatever was requested, there is nothing to do if nothing is outside."""
-    assert _headline(0) == _headline(0, mode="repair-only") == "nothing to do: all scores are inside their bands"
+    assert _headline(0) == _headline(0, mode="leaders-only") == "nothing to do: all scores are inside their bands"
+
+
+def test_an_empty_repair_answers_what_was_asked() -> None:
+    """Whether the scores are inside their bands comes second."""
+    assert _headline(0, mode="repair-only") == "nothing to repair"
+    assert _headline(2, mode="repair-only") == "nothing to repair; outside their bands: disk"
 
 
 def test_an_empty_plan_without_scores_says_nothing_about_bands() -> None:
