@@ -6,15 +6,15 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from kafkabal.clusters.kafka.error_mapping import NO_ERROR
+
 OLDEST_VERSION: Final = 7
 NEWEST_VERSION: Final = 17
 _FIRST_FLEXIBLE, _FIRST_WITH_IDS, _FIRST_WITH_REPLICA = 12, 13, 11
 
-
 _HEAD = struct.Struct(">ihi")
 _PARTITION = struct.Struct(">ihqqq")
 _ABORTED = struct.Struct(">qq")
-_NO_ERROR = 0
 _ID_BYTES, _REPLICA_BYTES = 16, 4
 
 
@@ -41,7 +41,7 @@ def fetch_response(frame: memoryview, version: int) -> PartitionResponse:
     cursor = _Cursor(frame, 4, flexible=version >= _FIRST_FLEXIBLE)
     cursor.tags()
     throttle_ms, error_code, _ = cursor.take(_HEAD)
-    if error_code != _NO_ERROR or not cursor.length():
+    if error_code != NO_ERROR or not cursor.length():
         return PartitionResponse(error_code, frame[:0], throttle_ms=throttle_ms)
     cursor.skip(_ID_BYTES if version >= _FIRST_WITH_IDS else cursor.length(of_text=True))
     cursor.length()

@@ -16,7 +16,7 @@ from kafka.protocol.consumer import FetchRequest
 from kafkabal.chunks import chunked
 from kafkabal.clusters.clock import Clock, Deadline, SystemClock
 from kafkabal.clusters.kafka.buffer_pool import BufferPool
-from kafkabal.clusters.kafka.error_mapping import check
+from kafkabal.clusters.kafka.error_mapping import OFFSET_NOT_AVAILABLE, OFFSET_OUT_OF_RANGE, check
 from kafkabal.clusters.kafka.fetch_response import NEWEST_VERSION, OLDEST_VERSION, PartitionResponse, fetch_response
 from kafkabal.clusters.kafka.kafka_client import KafkaClient, pauses
 from kafkabal.clusters.kafka.lazy_records import LazyRecords
@@ -33,8 +33,6 @@ from kafkabal.clusters.kafka.record_columns import RawRecord
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import DriftError, KafkabalError, NotAuthorizedError, UnreachableError
 
-_OFFSET_OUT_OF_RANGE = 1
-_OFFSET_NOT_AVAILABLE = 78
 _READ_COMMITTED = 1
 _NO_SESSION, _FINAL_EPOCH = 0, -1
 # a broker holds a response back until it has a byte to send, but no longer than this
@@ -320,7 +318,7 @@ class RangeFetcher:
         )
 
     def _checked(self, response: PartitionResponse, partition: int, at: int, replica: _Replica) -> PartitionResponse:
-        if response.error_code == _OFFSET_OUT_OF_RANGE and replica.leader == replica.broker:
+        if response.error_code == OFFSET_OUT_OF_RANGE and replica.leader == replica.broker:
             first, end = self._ranges(replica.broker, [partition])[partition]
             if at < first:
                 raise DriftError(
@@ -332,7 +330,7 @@ class RangeFetcher:
                     f"{self._topic}-{partition}: the log ends at offset {end}, before {at}",
                     hint="the cluster has lost records, as after an unclean leader election",
                 )
-        if response.error_code in (_OFFSET_OUT_OF_RANGE, _OFFSET_NOT_AVAILABLE):
+        if response.error_code in (OFFSET_OUT_OF_RANGE, OFFSET_NOT_AVAILABLE):
             # a follower may lag slightly behind the end that its leader reported
             self._located.replicas[partition] = _Replica(replica.leader, replica.leader)
         check(
