@@ -15,7 +15,7 @@ def training_columns(simulated: PolicyComparison) -> Iterator[Column]:
     times = [_training(simulated, runs, *setups) if has_one_storage else None for runs in simulated.policies]
     yield Column(key="load_s", title="", values=[time and time.load_s for time in times])
     yield Column(key="train_s", title="", values=[time and time.train_s for time in times])
-    yield Column(key="training_loss", title="", values=[time and time.loss for time in times])
+    yield Column(key="training_loss", title="", values=[time and time.slowdown for time in times])
     yield Column(key="inference_s", title="", values=[time and time.inference_s for time in times])
 
 
@@ -41,7 +41,9 @@ def training_tables(simulated: PolicyComparison) -> Iterator[Table]:
                 kind=ValueKind.PERCENT,
                 values=[t.waiting_fraction for t in times],
             ),
-            Column(key="training_loss", title="slowdown", kind=ValueKind.PERCENT, values=[time.loss for time in times]),
+            Column(
+                key="training_loss", title="slowdown", kind=ValueKind.PERCENT, values=[time.slowdown for time in times]
+            ),
         ),
     )
 

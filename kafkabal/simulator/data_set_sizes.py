@@ -14,7 +14,7 @@ from kafkabal.config import Range
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.input_files import ROWS, InputFile, open_input
 from kafkabal.routing import KeyTable
-from kafkabal.simulator.record_batch_format import headers_bytes
+from kafkabal.simulator.record_batch_format import stored_header_bytes
 from kafkabal.simulator.workload import ListedKeys, ListedSizes
 from kafkabal.sources import (
     RowSource,
@@ -79,7 +79,7 @@ def folder_records(folder: Path, key: str | None) -> tuple[ListedSizes, ListedKe
         raise InputFileError(folder, f"cannot read: {error.strerror or error}") from error
     names = [path.removeprefix(f"{folder}/") for path, _ in found]
     some = names[:: len(found) // _SAMPLE + 1]
-    own_bytes = [headers_bytes(file_headers(name, _CHECKSUM)) for name in some]
+    own_bytes = [stored_header_bytes(file_headers(name, _CHECKSUM)) for name in some]
     keys = [file_key(name, key) for name in names]
     sizes = [size + len(key or b"") for (_, size), key in zip(found, keys, strict=True)]
     listed = _listed(sizes, folder, sum(own_bytes) / max(len(some), 1))
@@ -168,5 +168,5 @@ def _size_in(content: Any) -> Any:
 def _listed(sizes: list[int], source: Path, own_header_bytes: float = 0.0) -> ListedSizes:
     if not sizes:
         raise InputFileError(source, "contains nothing to send")
-    name_bytes = headers_bytes([(_NAME, f"{_ID}/{len(sizes)}".encode())])
+    name_bytes = stored_header_bytes([(_NAME, f"{_ID}/{len(sizes)}".encode())])
     return ListedSizes(np.maximum(np.array(sizes, np.int64), 1), str(source), own_header_bytes + name_bytes)

@@ -35,14 +35,14 @@ def record_bytes(payload_bytes: I64, delta_bytes: Any, header_bytes: int = 0) ->
     delta_bytes
         Bytes of the time and offset deltas (see :func:`varint_bytes`): int64, shape (n,), or one for all.
     header_bytes
-        Bytes of each record's headers (see :func:`headers_bytes`).
+        Bytes of each record's headers (see :func:`stored_header_bytes`).
     """
     body = _FIXED_BYTES + delta_bytes + varint_bytes(payload_bytes) + payload_bytes + header_bytes
     return np.asarray(varint_bytes(body) + body, np.int64)
 
 
-def headers_bytes(headers: Iterable[tuple[str, str | bytes | None]]) -> int:
-    """Bytes of a record's headers: each a name and a value, with their lengths."""
+def stored_header_bytes(headers: Iterable[tuple[str, str | bytes | None]]) -> int:
+    """Bytes of a record's headers in a log: each a name and a value, with their lengths."""
     lengths = np.array([len(_encoded(part)) for header in headers for part in header], np.int64)
     return int((lengths + varint_bytes(lengths)).sum())
 

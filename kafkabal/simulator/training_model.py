@@ -69,7 +69,7 @@ class TrainingTime:
         return max(0.0, 1 - self.compute_s / self.train_s) if self.train_s else 0.0
 
     @property
-    def loss(self) -> float:
+    def slowdown(self) -> float:
         """Fraction of the speed lost to unequal shards, 0 to 1."""
         # with a cache, shards that are balanced for the first epoch need not be so for the others
         return max(0.0, 1 - self.even_train_s / self.train_s) if self.train_s else 0.0

@@ -10,9 +10,9 @@ import pytest
 
 from kafkabal.simulator.record_batch_format import (
     BATCH_HEADER_BYTES,
-    headers_bytes,
     mean_varint_bytes,
     record_bytes,
+    stored_header_bytes,
     varint_bytes,
 )
 
@@ -70,7 +70,7 @@ def test_records_are_as_long_as_they_are_written(
         found = record_bytes(
             np.array([size + len(key or b"")]),
             varint_bytes(np.array([place])) + varint_bytes(np.array([later_ms])),
-            headers_bytes(headers),
+            stored_header_bytes(headers),
         )
         # the length of the value is used for key plus value
         slack = int(varint_bytes(size + len(key or b"")) - varint_bytes(size))

@@ -34,8 +34,8 @@ def test_shard_of_twice_the_mean_costs_half() -> None:
     uneven = training_time(np.array([20.0, 5, 5, 10]) * 1e9, READ_BOUND, PROFILES["nfs"])
     even = training_time(np.full(4, 1e10), READ_BOUND, PROFILES["nfs"])
 
-    assert uneven.loss == pytest.approx(0.5, abs=0.001)
-    assert even.loss == pytest.approx(0)
+    assert uneven.slowdown == pytest.approx(0.5, abs=0.001)
+    assert even.slowdown == pytest.approx(0)
 
 
 def test_computing_hides_prefetching() -> None:
@@ -43,9 +43,9 @@ def test_computing_hides_prefetching() -> None:
     slow = TrainingJob(compute_s=0.1, prefetch_batches=4)
     shards = np.array([20.0, 5, 5, 10]) * 1e9
 
-    assert training_time(shards, slow, PROFILES["nfs"]).loss < 0.001
+    assert training_time(shards, slow, PROFILES["nfs"]).slowdown < 0.001
     without = training_time(shards, TrainingJob(compute_s=0.1), PROFILES["nfs"])
-    assert without.loss > 0.01
+    assert without.slowdown > 0.01
 
 
 def test_cache_saves_all_epochs_but_the_first() -> None:
@@ -85,7 +85,7 @@ def test_slow_shards_take_their_own_rate() -> None:
     fair = training_time(np.array([1e9, 5e8]), READ_BOUND, PROFILES["nfs"], rates)
 
     assert wait.load_s == 20
-    assert wait.loss > 0.2
+    assert wait.slowdown > 0.2
     assert fair.load_s == 10
 
 
@@ -96,9 +96,9 @@ def test_balanced_shards_take_equally_long() -> None:
     # 1000 bytes take 10 us and 1 ms, or 1.11 us and 1 ms
     shards = 1e9 / np.array([1010, 1000 + 10 / 9])
 
-    assert training_time(shards, job, nas, rates).loss == pytest.approx(0, abs=1e-9)
-    assert training_time(np.array([1e9, 1e9]), job, nas, rates).loss == pytest.approx(1 - 1005.54 / 1010, abs=1e-5)
-    assert training_time(np.array([1e9, 9e9]), job, nas, rates).loss > 0.4
+    assert training_time(shards, job, nas, rates).slowdown == pytest.approx(0, abs=1e-9)
+    assert training_time(np.array([1e9, 1e9]), job, nas, rates).slowdown == pytest.approx(1 - 1005.54 / 1010, abs=1e-5)
+    assert training_time(np.array([1e9, 9e9]), job, nas, rates).slowdown > 0.4
 
 
 def test_a_cache_never_turns_a_loss_into_a_gain() -> None:
@@ -107,7 +107,7 @@ def test_a_cache_never_turns_a_loss_into_a_gain() -> None:
     time = training_time(np.array([1.4e9, 1.9e9]), job, StorageProfile(bytes_per_s=1e8), np.array([1e8, 2e8]))
 
     assert time.even_train_s > time.train_s
-    assert time.loss == 0
+    assert time.slowdown == 0
 
 
 def test_a_record_is_as_long_as_in_the_data_unless_the_file_says_so(tmp_path: Path) -> None:
