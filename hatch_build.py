@@ -5,6 +5,7 @@ Run on its own, it compiles them in this folder: ``python hatch_build.py``.
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 import sys
 import sysconfig
@@ -59,10 +60,12 @@ def compile_libraries(root: Path) -> str | None:
 
 def _compile(source: Path) -> str | None:
     compiler = (sysconfig.get_config_var("CC") or "cc").split()
-    output = library_of(source)
+    output, digest = library_of(source), hashlib.sha256(source.read_bytes()).hexdigest()
+    # for compiled_library.py
+    options = (*OPTIONS, f'-DSOURCE_SHA256="{digest}"')
     for command in (compiler, ["cc"]):
         try:
-            words = [*command, *OPTIONS, str(source), "-o", f"{output}.new"]
+            words = [*command, *options, str(source), "-o", f"{output}.new"]
             subprocess.run(words, check=True, capture_output=True, text=True)
             # another process may have the old one open
             Path(f"{output}.new").replace(output)

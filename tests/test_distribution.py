@@ -71,7 +71,7 @@ def test_a_build_without_a_compiler_says_why(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("sysconfig.get_config_var", lambda _: "gcc -pthread")
     monkeypatch.setattr(sys, "platform", "linux")
-    assert hatch_build.compile_libraries(tmp_path) == "no C compiler: cc"
+    assert hatch_build.compile_libraries(ROOT) == "no C compiler: cc"
     monkeypatch.setattr(sys, "platform", "darwin")
     assert hatch_build.compile_libraries(tmp_path) == "the C libraries are for Linux"
 

@@ -19,6 +19,10 @@
 #include <time.h>
 
 #define EXPORT __attribute__((visibility("default")))
+
+/* The digest of this file, from hatch_build.py. */
+EXPORT const char *const kafkabal_source_sha256 = SOURCE_SHA256;
+
 #define UNASSIGNED (-1)
 #define MOST_SLOTS 32 /* MOST_SLOTS in byte_stride.py */
 /* What produce() writes for each record is not in a cache line with what librdkafka's threads write. */

@@ -20,6 +20,7 @@ from weakref import finalize
 import numpy as np
 from confluent_kafka import cimpl
 
+from kafkabal.compiled_library import is_usable
 from kafkabal.function_addresses import addresses_of
 from kafkabal.model import I64
 from kafkabal.routing import MOST_SLOTS
@@ -213,9 +214,9 @@ def is_available(client: Mapping[str, Any]) -> bool:
 
 @cache
 def _loaded() -> tuple[Any, Any] | None:
-    """The plug-in and librdkafka; None if either is missing, or librdkafka takes no plug-ins."""
+    """The plug-in and librdkafka; None if either is missing or outdated, or librdkafka takes no plug-ins."""
     # librdkafka separates the paths of plug-ins by semicolons
-    if not LIBRARY.exists() or ";" in str(LIBRARY):
+    if ";" in str(LIBRARY) or not is_usable(LIBRARY):
         return None
     try:
         # calls of the plug-in keep Python's lock, which guards the slots

@@ -14,6 +14,9 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
+/* The digest of this file, from hatch_build.py. */
+EXPORT const char *const kafkabal_source_sha256 = SOURCE_SHA256;
+
 /* Positions in a batch; Kafka writes numbers with the highest byte first. */
 enum {
     BASE_OFFSET = 0,

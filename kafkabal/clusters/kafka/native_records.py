@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkabal.clusters.kafka.overfetched_batch_cache import BatchSpan
+from kafkabal.compiled_library import is_usable
 from kafkabal.function_addresses import addresses_of
 from kafkabal.model import I64
 
@@ -239,7 +240,7 @@ class _Library:
 
 @cache
 def _library() -> _Library | None:
-    if not LIBRARY.exists():
+    if not is_usable(LIBRARY):
         return None
     try:
         return _Library()
