@@ -32,7 +32,7 @@ class RoutingCollector(Collector):
         """The current metrics."""
         routed = CounterMetricFamily(
             "kafkabal_producer_routed_bytes",
-            "Bytes routed to partitions that a broker leads",
+            "Bytes routed to a broker as the leader of their partition",
             labels=["topic", "broker"],
         )
         switches = CounterMetricFamily(

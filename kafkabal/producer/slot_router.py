@@ -21,11 +21,11 @@ from typing import TypeAlias
 import numpy as np
 from confluent_kafka import KafkaError, Message
 
-from kafkabal.model import I64
+from kafkabal.model import F64, I64
 from kafkabal.producer.latch import Latch
 from kafkabal.producer.reentered_locks import is_reentered
 from kafkabal.producer.topic_router import TopicRouter
-from kafkabal.routing import Policy, RoutingView, Slot, SlotPolicy
+from kafkabal.routing import Policy, RoutingView, Slot, SlotPolicy, fitted_to
 
 Report: TypeAlias = "Callable[[KafkaError | None, Message], None]"
 
@@ -48,7 +48,7 @@ class RoutingStatus:
     switches: int
     """How often the policy was asked for a slot or, if it has no slots, for a partition."""
     broker_bytes: dict[int, int]
-    """Bytes routed, by the broker that now leads their partition."""
+    """Bytes routed, by the broker that led their partition then, as far as views show."""
     excluded_partitions: tuple[int, ...]
     """Partitions without a live leader, which get no records."""
 
@@ -97,6 +97,8 @@ class SlotRouter(TopicRouter):
         self._sent = [0]
         self._next_report_at_bytes = [0]
         self._slot_bytes = 0
+        self._broker_bytes: tuple[dict[int, int], F64] = {}, np.zeros(0)
+        """Bytes by broker, and how many of each partition's bytes are among them."""
         self.slot = Slot(UNROUTED)
         """The current slot: the caller routes records without keys by it until it is used up."""
 
@@ -173,6 +175,8 @@ class SlotRouter(TopicRouter):
             self._recreated(view, waiting_records)
             self.leave_slot()
             return
+        with self._lock:
+            self._count_for_brokers()
         super().show(view, waiting_records)
         if not self._is_routing:
             with self._lock:
@@ -183,20 +187,39 @@ class SlotRouter(TopicRouter):
         """How records are routed now."""
         with self._lock:
             self.take_view()
-            view, sent = self._view, self._sent_so_far()
+            self._count_for_brokers()
+            view, (of_broker, _) = self._view, self._broker_bytes
         name = self._policy.about.name
         if view is None:
             return RoutingStatus(self.topic, name, None, self._switches, {}, ())
-        led = view.leader >= 0
-        by_row = np.bincount(view.leader[led], np.array(sent[: view.n_partitions])[led], view.n_brokers)
         return RoutingStatus(
             topic=self.topic,
             policy=name,
             view_age_s=self._clock() - view.at_s,
             switches=self._switches,
-            broker_bytes={int(b): int(n) for b, n in zip(view.broker_id, by_row, strict=True)},
-            excluded_partitions=tuple(np.flatnonzero(~led).tolist()),
+            broker_bytes=of_broker,
+            excluded_partitions=tuple(np.flatnonzero(view.leader < 0).tolist()),
         )
+
+    def take_view(self) -> None:
+        """See :meth:`~kafkabal.producer.topic_router.TopicRouter.take_view`."""
+        self._count_for_brokers()
+        super().take_view()
+
+    def _count_for_brokers(self) -> None:
+        """Count what was routed by the current view for the brokers that lead in it; the next one may show others."""
+        view = self._view
+        if view is None:
+            return
+        before, counted = self._broker_bytes
+        counted = fitted_to(counted, view.n_partitions)
+        sent = np.array(self._sent_so_far()[: view.n_partitions], np.float64)
+        led = view.leader >= 0
+        new = np.bincount(view.leader[led], (sent - counted)[led], view.n_brokers)
+        of_broker = {b: before.get(b, 0) + int(n) for b, n in zip(view.broker_id.tolist(), new, strict=True)}
+        # what went to a partition without a leader counts for its next one; in one step, because a signal's handler may
+        # ask for the status between any two
+        self._broker_bytes = {**before, **of_broker}, np.where(led, sent, counted)
 
     def _pick_one(self, key: bytes | None, size_bytes: int, report: Report | None) -> tuple[int, Report | None]:
         partition = self.pick(key, size_bytes)

@@ -31,6 +31,7 @@ from .registry import options_of as options_of
 from .registry import policy_names as policy_names
 from .routing_view import ClusterViews as ClusterViews
 from .routing_view import RoutingView as RoutingView
+from .routing_view import fitted_to as fitted_to
 from .routing_view import view_of as view_of
 from .weight_record import WEIGHTS_TOPIC as WEIGHTS_TOPIC
 from .weight_record import WeightRecord as WeightRecord

@@ -307,6 +307,32 @@ def test_a_topic_that_shrank_is_routed_anew(brokers: MockCluster, policy: str) -
     assert received == [None] * 300 + [0] * 300
 
 
+@pytest.mark.parametrize("policy", ["score", "power-of-d"])
+def test_bytes_of_a_broker_stay_its_own(brokers: MockCluster, policy: str) -> None:
+    """What a broker got counts for it after other brokers lead its partitions, or none does: a counter only grows."""
+    with Producer({**brokers.client, "kafkabal.policy": policy, "kafkabal.refresh.ms": 100}) as producer:
+        for _ in range(300):
+            producer.produce(TOPIC, bytes(1000))
+        (before,) = producer.routing()
+        assert sum(before.broker_bytes.values()) == 300_000
+        leaders = brokers.leaders
+        for changed in ({p: leader % 3 + 1 for p, leader in leaders.items()}, {**leaders, 0: -1}):
+            _show(brokers, producer, changed)
+            assert producer.routing()[0].broker_bytes == before.broker_bytes
+        for _ in range(300):
+            producer.produce(TOPIC, bytes(1000))
+        assert producer.routing()[0].excluded_partitions == (0,)
+        _show(brokers, producer, leaders)
+        assert sum(producer.routing()[0].broker_bytes.values()) == 600_000
+
+
+def _show(brokers: MockCluster, producer: Producer, leaders: dict[int, int]) -> None:
+    brokers.leaders = leaders
+    reads = len(brokers.reads)
+    while len(brokers.reads) < reads + 2:
+        producer.flush(0.01)
+
+
 def test_metrics_are_called_back(brokers: MockCluster) -> None:
     """Metrics of each topic are passed to the callback after each reading."""
     received: list[RoutingStatus] = []
