@@ -28,7 +28,7 @@ from kafkabal.config import (
     settings_of,
 )
 from kafkabal.errors import ConfigError, OperationError
-from kafkabal.producer.producer_options import RoutingOptions, split_options
+from kafkabal.producer.producer_options import RoutingOptions, naming, split_options
 from kafkabal.producer.routing_view_reader import ClusterWithDisks
 from kafkabal.producer.slot_router import UNROUTED, Report, RoutingStatus, SlotRouter
 from kafkabal.producer.split_produce_batch import (
@@ -418,10 +418,11 @@ def _resolve_config(
         except ConfigError as error:
             LOG.info("records are not routed: %s", error)
             return None, None, client
-    settings = settings_of(profile=options.profile)
-    address = cluster_address(settings)
-    if not isinstance(address, ConnectionSettings):
-        raise ConfigError(f"kafkabal.profile: {options.profile}: a producer needs live brokers")
+    with naming("profile"):
+        settings = settings_of(profile=options.profile)
+        address = cluster_address(settings)
+        if not isinstance(address, ConnectionSettings):
+            raise ConfigError(f"{options.profile}: a producer needs live brokers")
     return settings, address, {**librdkafka_settings(address), **client}
 
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from random import getrandbits
 from typing import Any, Final
 
 from kafkabal.config import DEFAULT_POLICY, DEFAULT_REFRESH_S, DEFAULT_ROUTED_SCORES, LEAST_REFRESH_S, MOST_REFRESH_S
-from kafkabal.errors import UsageError
+from kafkabal.errors import ConfigError, UsageError
 from kafkabal.plain_functions import function_fault
 from kafkabal.producer.policy_for_librdkafka import client_policy
 from kafkabal.producer.slot_router import RoutingStatus
-from kafkabal.routing import Feedback, PolicyChoice, load_policy
+from kafkabal.routing import Feedback, Input, PolicyChoice, load_policy
 from kafkabal.scoring import Need, WeightedScore, load_scores
 from kafkabal.wording import choice_hint
 
@@ -68,11 +69,14 @@ def split_options(config: Mapping[Any, Any]) -> tuple[RoutingOptions, dict[str, 
         if name not in _KEYS:
             hint = choice_hint(PREFIX + name, [PREFIX + key for key in _KEYS], likeness=_LIKENESS)
             raise UsageError(f"unknown setting: {PREFIX}{name}", hint=hint)
-    policy = _policy(own.get("policy", DEFAULT_POLICY), rest)
+    with naming("policy"):
+        policy = _policy(own.get("policy", DEFAULT_POLICY), rest)
+    with naming("scores"):
+        scores = _scores(own.get("scores", DEFAULT_ROUTED_SCORES))
     return RoutingOptions(
         policy=policy,
-        scores=_scores(own.get("scores", DEFAULT_ROUTED_SCORES)),
-        rack=_text(own, "rack"),
+        scores=scores,
+        rack=_rack(own, policy),
         profile=_text(own, "profile"),
         refresh_s=_number(own, "refresh.ms", DEFAULT_REFRESH_S * 1000, LEAST_REFRESH_S * 1000) / 1000,
         first_view_s=_number(own, "first.view.ms", 2_000, 0) / 1000,
@@ -82,13 +86,24 @@ def split_options(config: Mapping[Any, Any]) -> tuple[RoutingOptions, dict[str, 
     ), rest
 
 
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Name the setting in an error about its value."""
+    try:
+        yield
+    except ConfigError as error:
+        raise ConfigError(f"{PREFIX}{name}: {error.message}", hint=error.hint) from error
+    except UsageError as error:
+        raise UsageError(f"{PREFIX}{name}: {error.message}", hint=error.hint) from error
+
+
 def _policy(text: Any, client: Mapping[str, Any]) -> PolicyChoice:
     if not isinstance(text, str):
-        raise UsageError(f"{PREFIX}policy: not a name: {text!r}", hint="see 'kafkabal policies'")
+        raise UsageError(f"not a name: {text!r}", hint="see 'kafkabal policies'")
     choice = load_policy(text)
     if choice.about.feedback is Feedback.ACKS and client.get(ONLY_ERRORS) is True:
         raise UsageError(
-            f"{ONLY_ERRORS}: policy {choice.about.name!r} learns from all delivery reports",
+            f"{choice.about.name!r} learns from all delivery reports, which {ONLY_ERRORS} suppresses",
             hint="leave the setting out, or choose a policy that does not learn from acks (see 'kafkabal policies')",
         )
     return client_policy(choice, client).checked()
@@ -97,15 +112,24 @@ def _policy(text: Any, client: Mapping[str, Any]) -> PolicyChoice:
 def _scores(value: Any) -> tuple[WeightedScore, ...]:
     texts = [text.strip() for text in value.split(",")] if isinstance(value, str) else value
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-        raise UsageError(f"{PREFIX}scores: not names of scores: {value!r}", hint="write them like disk=3,leaders")
+        raise UsageError(f"not names of scores: {value!r}", hint="write them like disk=3,leaders")
     scores = load_scores(texts)
     for weighted in scores:
         if Need.PROMETHEUS in weighted.score.needs:
             raise UsageError(
-                f"{PREFIX}scores: {weighted.score.name!r} needs a Prometheus server, which a producer does not query",
+                f"{weighted.score.name!r} needs a Prometheus server, which a producer does not query",
                 hint="choose another score, or send with 'kafkabal produce TOPIC FOLDER --prometheus URL'",
             )
     return scores
+
+
+def _rack(own: Mapping[str, Any], policy: PolicyChoice) -> str | None:
+    rack = _text(own, "rack")
+    if rack is not None and not policy.may_use(Input.RACKS):
+        raise UsageError(
+            f"{PREFIX}rack: policy {policy.about.name!r} uses no rack", hint="set kafkabal.policy to rack-local"
+        )
+    return rack
 
 
 def _text(own: Mapping[str, Any], name: str) -> str | None:

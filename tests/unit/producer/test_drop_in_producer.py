@@ -714,11 +714,14 @@ def test_a_failing_callback_stops_no_delivery(brokers: MockCluster) -> None:
     ("setting", "said"),
     [
         ({"kafkabal.polcy": "score"}, "unknown setting: kafkabal.polcy"),
-        ({"kafkabal.policy": "best"}, "unknown policy: 'best'"),
+        ({"kafkabal.policy": "best"}, "kafkabal.policy: unknown policy: 'best'"),
         ({"kafkabal.policy": 3}, "kafkabal.policy: not a name: 3"),
-        ({"kafkabal.policy": "score:floor=9"}, "score: floor"),
-        ({"kafkabal.scores": "dsk"}, "dsk"),
+        ({"kafkabal.policy": "score:floor=9"}, "kafkabal.policy: score: floor"),
+        ({"kafkabal.scores": "dsk"}, "kafkabal.scores: unknown score: 'dsk'"),
+        ({"kafkabal.scores": "disk,disk"}, "kafkabal.scores: duplicate score: 'disk'"),
         ({"kafkabal.scores": 3}, "kafkabal.scores: not names of scores: 3"),
+        ({"kafkabal.rack": "r1"}, "kafkabal.rack: policy 'score' uses no rack"),
+        ({"kafkabal.profile": "unheard-of"}, "kafkabal.profile: unknown profile: 'unheard-of'"),
         ({"kafkabal.rack": ""}, "kafkabal.rack: not a text: ''"),
         ({"kafkabal.refresh.ms": 1}, "kafkabal.refresh.ms: 1 is not within 100 to 86400000"),
         ({"kafkabal.refresh.ms": "soon"}, "kafkabal.refresh.ms: not a number: 'soon'"),
@@ -727,7 +730,7 @@ def test_a_failing_callback_stops_no_delivery(brokers: MockCluster) -> None:
         ({"kafkabal.metrics_cb": 3}, "kafkabal.metrics_cb: not a function: 3"),
         (
             {"kafkabal.policy": "c3", "delivery.report.only.error": True},
-            "delivery.report.only.error: policy 'c3' learns from all delivery reports",
+            "kafkabal.policy: 'c3' learns from all delivery reports, which delivery.report.only.error suppresses",
         ),
     ],
 )
