@@ -12,6 +12,7 @@ from typing import Any, Final
 from kafkabal.producer.slot_router import UNROUTED, Report
 
 _ABSENT: Final[Any] = object()
+_MOST_PARTITION: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,8 @@ def split_batch(messages: Any, *, routes_keys: bool) -> BatchParts | None:
         plain: list[dict[str, Any]] = messages
         keyed: list[dict[str, Any]] = []
         unrouted: dict[int, list[dict[str, Any]]] = {}
+        if not fields <= {"value", "callback"} and not all(map(_is_sendable, messages)):
+            return None
         if fields & {"key", "partition"}:
             plain = []
             for message in messages:
@@ -62,6 +65,8 @@ def by_explicit_partition(messages: Any) -> Mapping[int, list[dict[str, Any]]] |
     try:
         if not isinstance(messages, list) or not any(map(contains, messages, repeat("partition"))):
             return None
+        if not all(map(_is_sendable, messages)):
+            return None
         found: dict[int, list[dict[str, Any]]] = {}
         for message in messages:
             explicit = message.get("partition")
@@ -69,6 +74,18 @@ def by_explicit_partition(messages: Any) -> Mapping[int, list[dict[str, Any]]] |
     except (AttributeError, TypeError):
         return None
     return found
+
+
+def _is_sendable(message: Mapping[str, Any]) -> bool:
+    """Whether librdkafka's binding takes a record; it refuses a batch with another one before it sends any."""
+    partition = message.get("partition")
+    return (
+        isinstance(message.get("value"), bytes | str | None)
+        and isinstance(message.get("key"), bytes | str | None)
+        and (partition is None or (isinstance(partition, int) and partition <= _MOST_PARTITION))
+        and message.get("timestamp") is None
+        and isinstance(message.get("headers"), dict | list | None)
+    )
 
 
 @contextmanager

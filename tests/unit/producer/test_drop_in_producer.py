@@ -189,6 +189,32 @@ def test_a_record_of_another_type_is_refused_as_by_the_original(
     assert str(ours.value) == str(theirs.value)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"value": 5},
+        {"value": b"x", "key": 5},
+        {"value": b"x", "partition": "2"},
+        {"value": b"x", "timestamp": 1},
+        {"value": b"x", "headers": 5},
+    ],
+    ids=str,
+)
+def test_a_batch_with_a_wrong_record_is_refused_whole(
+    brokers: MockCluster, producer: Producer, wrong: dict[str, Any]
+) -> None:
+    """None of its records is sent, whichever partitions and keys they name, and the error is that of the client."""
+    batch = [{"value": b"a"}, {"value": b"b", "partition": 1}, {"value": b"c", "key": b"k"}, wrong]
+    raised = TypeError, ValueError, NotImplementedError
+    with pytest.raises(raised) as ours:
+        producer.produce_batch(TOPIC, batch)
+    assert producer.flush() == 0
+    assert brokers.messages(1, timeout_s=0.5) == []
+    with pytest.raises(raised) as bare:
+        Client(brokers.client).produce_batch(TOPIC, batch)
+    assert (type(ours.value), str(ours.value)) == (type(bare.value), str(bare.value))
+
+
 @pytest.mark.parametrize("value", [b"", "", None])
 def test_the_first_record_of_a_batch_may_be_empty(brokers: MockCluster, producer: Producer, value: Any) -> None:
     """It counts as a byte, as a single one does."""
