@@ -46,6 +46,8 @@ _TLS_FIELDS = {
     "ssl.key.pem": "key_text",
     "ssl.key.password": "key_password",
 }
+_SYSTEM_CERTIFICATES = "probe"
+"""In place of a file: those of the system, which are ours by default."""
 _DEFAULT_PORT = 9092
 _UNTRANSLATED = ("ssl.keystore.location", "ssl_ca", "ssl_certificate", "ssl_key", "ssl.engine.location", "oauth_cb")
 
@@ -87,6 +89,8 @@ def _with_port(server: str) -> str:
 
 def _tls_of(client: Mapping[str, Any]) -> TlsSettings:
     given = {field: str(client[name]) for name, field in _TLS_FIELDS.items() if client.get(name)}
+    if given.get("ca_file") == _SYSTEM_CERTIFICATES:
+        del given["ca_file"]
     is_host_verified = str(client.get("ssl.endpoint.identification.algorithm", "https")).lower() != "none"
     return TlsSettings(**given, check_hostname=is_host_verified)
 

@@ -416,7 +416,7 @@ def _resolve_config(
         try:
             return None, connection_of(client), client
         except ConfigError as error:
-            LOG.info("records are not routed: %s", error)
+            LOG.warning("records are not routed: %s%s", error, f"; {error.hint}" if error.hint else "")
             return None, None, client
     with naming("profile"):
         settings = settings_of(profile=options.profile)

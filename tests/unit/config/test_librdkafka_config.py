@@ -110,3 +110,9 @@ def test_timeouts_beyond_its_range(connect_timeout_s: float) -> None:
 def test_addresses_that_only_librdkafka_accepts(servers: str, expected: tuple[str, ...]) -> None:
     """Records of a drop-in producer are routed however its brokers are written."""
     assert connection_of({"bootstrap.servers": servers}).bootstrap_servers == expected
+
+
+def test_certificates_of_the_system_are_found_by_both() -> None:
+    """librdkafka's word for them is not taken for the name of a file."""
+    client = {"bootstrap.servers": "a", "security.protocol": "SSL", "ssl.ca.location": "probe"}
+    assert connection_of(client).tls == TlsSettings()

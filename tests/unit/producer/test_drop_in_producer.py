@@ -271,6 +271,21 @@ def test_a_cluster_that_cannot_be_read_stops_no_record(brokers: MockCluster, cap
     ) == 1
 
 
+def test_a_connection_that_only_librdkafka_can_open_is_named(
+    brokers: MockCluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without routing, nobody would know why brokers fill unevenly: a warning says so, and what to do."""
+    with Producer({**brokers.client, "enable.ssl.certificate.verification": False}) as producer:
+        producer.produce(TOPIC, b"x")
+        assert producer.flush() == 0
+        assert producer.routing() == ()
+    (warning,) = (record.getMessage() for record in caplog.records)
+    assert warning == (
+        "records are not routed: enable.ssl.certificate.verification: only librdkafka can connect in this way; "
+        "set kafkabal.profile to a profile for the same cluster"
+    )
+
+
 def test_records_are_routed_once_the_cluster_can_be_read(brokers: MockCluster) -> None:
     """A view that arrives late is used from the next record on, however small the records are."""
     brokers.fails_with = UnreachableError("no broker responded")
