@@ -6,22 +6,13 @@ from typing import Annotated
 
 import typer
 
-from kafkabal.config import DEFAULT_POLICY, LEAST_REFRESH_S, MOST_REFRESH_S
-from kafkabal.errors import UsageError
-from kafkabal.units import parse_duration, parse_positive_bytes
+from kafkabal.cli.framework.shared_options import parse_refresh
+from kafkabal.config import DEFAULT_POLICY
+from kafkabal.units import parse_positive_bytes
 
 _SECTION = "Source"
 _MOST_READERS = 256
 """Threads: object stores answer hundreds at once; a typing error must not start a million."""
-
-
-def _parse_refresh(text: str) -> float:
-    refresh_s = parse_duration(text)
-    if refresh_s < LEAST_REFRESH_S:
-        raise UsageError(f"refresh interval too short: {text!r}", hint="the minimum is 100ms")
-    if refresh_s > MOST_REFRESH_S:
-        raise UsageError(f"refresh interval too long: {text!r}", hint="the maximum is 1d")
-    return refresh_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +119,7 @@ class SendingOptions:
         typer.Option(
             "--refresh",
             metavar="TIME",
-            parser=_parse_refresh,
+            parser=parse_refresh,
             help="Interval for re-reading the cluster. [default: 5s]",
         ),
     ] = None

@@ -19,7 +19,9 @@ import typer
 
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.cli.framework.command_context import Colour
+from kafkabal.config import LEAST_REFRESH_S, MOST_REFRESH_S
 from kafkabal.errors import UsageError
+from kafkabal.units import parse_duration
 
 CLUSTER_SECTION = "Cluster"
 OUTPUT_SECTION = "Output"
@@ -226,6 +228,16 @@ class SaveOptions:
             rich_help_panel=OUTPUT_SECTION,
         ),
     ] = None
+
+
+def parse_refresh(text: str) -> float:
+    """Seconds between two readings of a cluster to route by, the value of ``--refresh``."""
+    refresh_s = parse_duration(text)
+    if refresh_s < LEAST_REFRESH_S:
+        raise UsageError(f"refresh interval too short: {text!r}", hint="the minimum is 100ms")
+    if refresh_s > MOST_REFRESH_S:
+        raise UsageError(f"refresh interval too long: {text!r}", hint="the maximum is 1d")
+    return refresh_s
 
 
 def _notify_url(text: str) -> str:
