@@ -58,12 +58,16 @@ class PluginRouter(SlotRouter):
             return
         with self._lock:
             if not self._is_routing:
-                self._lane.leave_unrouted(UNROUTED_BYTES)
+                self.leave_unrouted()
             elif self._lane.is_used_up:
                 self._watch_in_flight(self._awaited_and_settled)
                 slots = self._plan(size_bytes, self._lane.overruns())
                 self._lane.plan(slots)
                 self._switches += len(slots)
+
+    def leave_unrouted(self) -> None:
+        """Leave the next records to librdkafka's own partitioner."""
+        self._lane.leave_unrouted(UNROUTED_BYTES)
 
     def show(self, view: RoutingView, waiting_records: int) -> None:
         """Route by a new view from the next slots on; may be called by any thread."""

@@ -183,6 +183,11 @@ class SlotRouter(TopicRouter):
                 self._start_routing(view.n_partitions)
             self.first_reading.set()
 
+    def await_other_threads(self, at_most_s: float) -> None:
+        """Wait until no thread that routes a record right now is still at it."""
+        if self._lock.acquire(timeout=at_most_s):
+            self._lock.release()
+
     def status(self) -> RoutingStatus:
         """How records are routed now."""
         with self._lock:

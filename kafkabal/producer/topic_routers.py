@@ -67,6 +67,7 @@ class TopicRouters:
         """Why topics have no new view, as logged."""
         self._metrics_fault: str | None = None
         self._plugin: RoutingPlugin | None = None
+        self._is_closed = False
         self._refresher = ViewRefresher(
             self._open,
             lambda: self._routers.values(),
@@ -102,8 +103,11 @@ class TopicRouters:
     def router(self, topic: str) -> SlotRouter | None:
         """The router of a topic; a new one waits for its first view, as long as the options allow.
 
-        None for an invalid topic name: the client refuses its records. None, too, while this thread is adding a router.
+        None for an invalid topic name: the client refuses its records. None, too, while this thread is adding a router,
+        and after :meth:`close`.
         """
+        if self._is_closed:
+            return None
         router = self._routers.get(topic)
         if router is None:
             if not is_topic_name(topic) or is_reentered(self._lock):
@@ -118,7 +122,14 @@ class TopicRouters:
         return tuple(router.status() for _, router in sorted(self._routers.items()))
 
     def close(self) -> None:
-        """Stop reading the cluster; routing continues by the last views."""
+        """Stop reading the cluster and routing; the client's own partitioner takes what is produced after this.
+
+        Called when a program ends, too, where threads may still produce: Python ends such a thread at its next step,
+        and the whole process with it if that is inside numpy.
+        """
+        self._is_closed = True
+        for router in self._routers.values():
+            router.await_other_threads(_CLOSING_S)
         # a reading in flight ends with its connections
         self._refresher.close(_CLOSING_S)
         if self._cluster is not None:
@@ -126,6 +137,11 @@ class TopicRouters:
 
     def _plan_slots(self, topic: str, size_bytes: int) -> None:
         """Called by the plug-in."""
+        if self._is_closed:
+            router: SlotRouter | None = self._routers.get(topic)
+            if isinstance(router, PluginRouter):
+                router.leave_unrouted()
+            return
         router = self.router(topic)
         if isinstance(router, PluginRouter):
             router.plan_slots(size_bytes)

@@ -24,6 +24,7 @@ from kafkabal.producer import async_producer, drop_in_producer, periodic_thread,
 from kafkabal.producer.async_producer import AsyncProducer
 from kafkabal.producer.drop_in_producer import Producer, SerializingProducer
 from kafkabal.producer.slot_router import RoutingStatus
+from kafkabal.routing.byte_stride import MOST_SLOTS
 from tests.unit.producer.conftest import MockCluster
 
 TOPIC = "images"
@@ -551,6 +552,22 @@ def test_a_forked_process_keeps_what_it_may_not_destroy(brokers: MockCluster) ->
         del producer
         os._exit(0 if dropped() is None else 42)
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 42
+
+
+def test_a_thread_that_produces_while_the_program_ends_asks_no_policy(brokers: MockCluster, producer: Producer) -> None:
+    """Python may end the thread at any step, and the whole process with it if that is inside numpy."""
+    routing = producer._routing
+    assert routing is not None
+    received: list[Any] = []
+    for number in range(3000):
+        if number == 1000:
+            (before,) = routing.status()
+            routing.close()  # as at the end of the program
+        producer.produce(TOPIC, bytes(1000), on_delivery=lambda error, _: received.append(error))
+    producer.flush()
+    (after,) = routing.status()
+    assert after.switches <= before.switches + MOST_SLOTS
+    assert received == [None] * 3000
 
 
 def test_a_producer_that_is_dropped_stops_reading(brokers: MockCluster) -> None:
