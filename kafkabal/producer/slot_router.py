@@ -176,7 +176,7 @@ class SlotRouter(TopicRouter):
             self.leave_slot()
             return
         with self._lock:
-            self._count_for_brokers()
+            self._count_before(view)
         super().show(view, waiting_records)
         if not self._is_routing:
             with self._lock:
@@ -208,11 +208,20 @@ class SlotRouter(TopicRouter):
 
     def take_view(self) -> None:
         """See :meth:`~kafkabal.producer.topic_router.TopicRouter.take_view`."""
-        self._count_for_brokers()
+        if self._unseen_view is not None:
+            self._count_before(self._unseen_view)
         super().take_view()
 
+    def _count_before(self, view: RoutingView) -> None:
+        """Count for the present leaders, unless they are those of the next view: with latencies, many views come a
+        second."""
+        now = self._view
+        if now is None or (np.array_equal(now.leader, view.leader) and np.array_equal(now.broker_id, view.broker_id)):
+            return
+        self._count_for_brokers()
+
     def _count_for_brokers(self) -> None:
-        """Count what was routed by the current view for the brokers that lead in it; the next one may show others."""
+        """Count what was routed by the current view for the brokers that lead in it."""
         view = self._view
         if view is None:
             return
