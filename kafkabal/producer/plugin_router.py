@@ -47,7 +47,7 @@ class PluginRouter(SlotRouter):
         self.needs_known_partitions = True
         self._plan = policy.plan_slots
         self._watch_in_flight = policy.watch_in_flight
-        self._lane = lane
+        self.lane = lane
 
     def plan_slots(self, size_bytes: int) -> None:
         """Plan the next slots, for a record of this size, unless another thread has done so.
@@ -59,35 +59,35 @@ class PluginRouter(SlotRouter):
         with self._lock:
             if not self._is_routing:
                 self.leave_unrouted()
-            elif self._lane.is_used_up:
+            elif self.lane.is_used_up:
                 self._watch_in_flight(self._awaited_and_settled)
-                slots = self._plan(size_bytes, self._lane.overruns())
-                self._lane.plan(slots)
+                slots = self._plan(size_bytes, self.lane.overruns())
+                self.lane.plan(slots)
                 self._switches += len(slots)
 
     def leave_unrouted(self) -> None:
         """Leave the next records to librdkafka's own partitioner."""
-        self._lane.leave_unrouted(UNROUTED_BYTES)
+        self.lane.leave_unrouted(UNROUTED_BYTES)
 
     def show(self, view: RoutingView, waiting_records: int) -> None:
         """Route by a new view from the next slots on; may be called by any thread."""
-        self._lane.know_partitions(view.n_partitions)
+        self.lane.know_partitions(view.n_partitions)
         super().show(view, waiting_records)
 
     def _start_routing(self, n_partitions: int) -> None:
         super()._start_routing(n_partitions)
         # the next record asks for slots
-        self._lane.leave_unrouted(0)
+        self.lane.leave_unrouted(0)
 
     def _sent_so_far(self) -> list[int]:
-        routed, _ = self._lane.routed_and_settled_bytes(len(self._sent))
+        routed, _ = self.lane.routed_and_settled_bytes(len(self._sent))
         sent: list[int] = routed.tolist()
         return sent
 
     def _awaited_and_settled(self) -> tuple[I64, I64]:
-        return self._lane.routed_and_settled_bytes(len(self._sent))
+        return self.lane.routed_and_settled_bytes(len(self._sent))
 
     def _settled_so_far(self) -> list[int]:
-        _, settled = self._lane.routed_and_settled_bytes(len(self._sent))
+        _, settled = self.lane.routed_and_settled_bytes(len(self._sent))
         found: list[int] = settled.tolist()
         return found

@@ -23,7 +23,7 @@ from confluent_kafka import cimpl
 from kafkabal.compiled_library import is_usable
 from kafkabal.function_addresses import addresses_of
 from kafkabal.model import I64
-from kafkabal.routing import MOST_SLOTS
+from kafkabal.routing import MOST_SLOTS, fitted_to
 
 LIBRARY: Final = Path(__file__).with_name("kafkabal_routing.so")
 _SETTING: Final = "plugin.library.paths"
@@ -137,12 +137,13 @@ class RoutingPlugin:
     ) -> None:
         self._plugin.kafkabal_opened()
 
-    def add_lane(self, topic: str) -> Lane:
-        """Start to route a topic; the counts of an earlier lane are dropped."""
+    def add_lane(self, topic: str, replaced: Lane | None) -> Lane:
+        """Start to route a topic, without the counts of the lane that this one replaces, if any."""
         at = self._plugin.kafkabal_add_lane(self._producer, topic.encode())
         if not at:
             raise MemoryError
-        return Lane(self, at)
+        # only now: what is acknowledged from here on counts on the new lane
+        return Lane(self, at, np.zeros(0, np.int64) if replaced is None else replaced.in_flight_bytes())
 
     def count_bytes(self, at: Any, n_partitions: int) -> None:
         """See :meth:`Lane.know_partitions`."""
@@ -166,12 +167,20 @@ class RoutingPlugin:
 
 
 class Lane:
-    """The routing of one topic inside the plug-in."""
+    """The routing of one topic inside the plug-in.
 
-    def __init__(self, plugin: RoutingPlugin, at: Any) -> None:
+    Parameters
+    ----------
+    earlier_bytes
+        int64, by partition: in flight from a lane that this one replaces.
+    """
+
+    def __init__(self, plugin: RoutingPlugin, at: Any, earlier_bytes: I64) -> None:
         self._plugin = plugin
         self._at = at
         self._lane = at.contents
+        self._earlier_bytes = earlier_bytes
+        self._n_partitions = 0
 
     @property
     def is_used_up(self) -> bool:
@@ -198,13 +207,21 @@ class Lane:
 
     def know_partitions(self, n_partitions: int) -> None:
         """Count bytes of this many partitions of the topic, which librdkafka knows."""
+        self._n_partitions = n_partitions
         self._plugin.count_bytes(self._at, n_partitions)
 
     def routed_and_settled_bytes(self, n_partitions: int) -> tuple[I64, I64]:
         """By partition: bytes of records that were routed there, and how many of them were acknowledged or given up."""
         routed, settled = self._plugin.counts(self._at, n_partitions)
+        settled -= fitted_to(self._earlier_bytes, n_partitions).astype(np.int64)
         # records that settle may have been sent before there was a view, or to an explicit partition
         return routed, np.clip(settled, 0, routed)
+
+    def in_flight_bytes(self) -> I64:
+        """int64, by partition: bytes that are neither acknowledged nor given up, whoever chose the partition."""
+        routed, settled = self._plugin.counts(self._at, self._n_partitions)
+        in_flight: I64 = routed - settled + fitted_to(self._earlier_bytes, self._n_partitions).astype(np.int64)
+        return np.maximum(in_flight, 0)
 
 
 def is_available(client: Mapping[str, Any]) -> bool:

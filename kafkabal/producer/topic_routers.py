@@ -174,7 +174,8 @@ class TopicRouters:
         policy = options.policy.create(Context(seed=options.seed, clock=self._clock, rack=options.rack))
         recreated = partial(self._replace_router, topic)
         if self._plugin is not None:
-            lane = self._plugin.add_lane(topic)
+            replaced = self._routers.get(topic)
+            lane = self._plugin.add_lane(topic, replaced.lane if isinstance(replaced, PluginRouter) else None)
             return PluginRouter(topic, policy, lane, clock=self._clock, failed=self._on_failed, recreated=recreated)
         return SlotRouter(
             topic,

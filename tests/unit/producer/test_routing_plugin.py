@@ -43,7 +43,7 @@ def counts(producer: Producer, n_partitions: int) -> tuple[list[int], list[int]]
     assert producer._routing is not None
     router = producer._routing.router(TOPIC)
     assert isinstance(router, PluginRouter)
-    routed, settled = router._lane.routed_and_settled_bytes(n_partitions)
+    routed, settled = router.lane.routed_and_settled_bytes(n_partitions)
     return routed.tolist(), settled.tolist()
 
 
@@ -115,6 +115,24 @@ def test_records_before_the_first_view_do_not_settle_as_routed(brokers: MockClus
         routed, settled = counts(producer, len(brokers.leaders))
     assert sum(routed) == 1000 * 100
     assert settled == routed
+
+
+def test_acknowledgements_from_before_a_topic_shrank_settle_no_later_records(brokers: MockCluster) -> None:
+    """Records in flight when the topic is re-created with fewer partitions count as none of those sent afterwards."""
+    with Producer({**brokers.client, "kafkabal.refresh.ms": 100, "linger.ms": 60_000}) as producer:
+        for _ in range(500):
+            producer.produce(TOPIC, bytes(100))
+            producer.produce(TOPIC, bytes(100), partition=0)
+        brokers.leaders = {0: brokers.leaders[0]}
+        reads = len(brokers.reads)
+        while len(brokers.reads) < reads + 2:
+            producer.poll(0.01)
+        assert producer.flush() == 0
+        for _ in range(900):
+            producer.produce(TOPIC, bytes(100))
+        assert counts(producer, 1) == ([90_000], [0])
+        producer.flush()
+        assert counts(producer, 1) == ([90_000], [90_000])
 
 
 def test_a_record_longer_than_its_slot_is_made_up_for(brokers: MockCluster, producer: Producer) -> None:
