@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from time import monotonic
@@ -16,6 +16,7 @@ from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, OpenFile,
 from kafkabal.sources.map_in_threads import map_in_threads
 from kafkabal.sources.source_protocol import escaped_name
 from kafkabal.sources.source_url import is_web_page, shown_url
+from kafkabal.sources.store_clients import client_options, prepare_client
 from kafkabal.sources.store_errors import as_os_errors, why_unreadable
 from kafkabal.sources.store_listing import Entry, lists_all_at_once, sends_ranges_at_once, walked_entries
 from kafkabal.sources.web_index import escaped_path, linked_names
@@ -216,8 +217,10 @@ class _RemoteStream(io.RawIOBase):
 def _next_bytes(file: IO[bytes], n_bytes: int) -> bytes:
     """Some of the next bytes; none at the end only."""
     data = bytes(file.read(n_bytes))
-    size_bytes = getattr(file, "size", None)
-    if not data and n_bytes and isinstance(size_bytes, int) and file.tell() < size_bytes:
+    if data or not n_bytes:
+        return data
+    size_bytes = getattr(file, "size", None)  # for pyarrow, a request
+    if isinstance(size_bytes, int) and file.tell() < size_bytes:
         raise OSError(errno.EIO, f"ended after {file.tell():,} of {size_bytes:,} bytes")
     return data
 
@@ -287,7 +290,8 @@ def _filesystem(url: str) -> tuple[Any, str]:
     try:
         if is_web_page(url):
             urlsplit(url)  # fsspec accepts one that is none
-        files, root = url_to_fs(url, **_client_options(url))
+        files, root = url_to_fs(url, **client_options(url))
+        prepare_client(files)
     except ImportError as error:  # fsspec names the package that this protocol needs
         raise UsageError(f"cannot read {shown_url(url)}: {error}", hint="install the package that it names") from error
     except ValueError as error:
@@ -296,15 +300,6 @@ def _filesystem(url: str) -> tuple[Any, str]:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0] or type(error).__name__
         raise InputFileError(shown_url(url), f"cannot open: {reason}") from error
     return files, root
-
-
-def _client_options(url: str) -> Mapping[str, Any]:
-    """Options of fsspec: a web server must not compress, or it would send other bytes than those of a range."""
-    from fsspec.config import conf
-
-    if not is_web_page(url):
-        return {}
-    return {"headers": {**conf.get(url.partition(":")[0], {}).get("headers", {}), "Accept-Encoding": "identity"}}
 
 
 def _has_size(info: dict[str, Any]) -> bool:
