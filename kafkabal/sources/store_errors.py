@@ -39,11 +39,24 @@ def _os_error(error: BaseException) -> OSError:
     if isinstance(error, FileNotFoundError):
         is_missing = error.__cause__ is None or isinstance(error.__cause__, FileNotFoundError)
         return OSError(errno.ENOENT, _MISSING) if is_missing else _os_error(error.__cause__)  # type: ignore[arg-type]
-    status = getattr(error, "status", None)
+    error = _behind_requests(error)
+    response = getattr(error, "response", None)
+    status = getattr(error, "status", getattr(response, "status_code", None))
     if isinstance(status, int):
         if status == _NOT_FOUND:
             return OSError(errno.ENOENT, _MISSING)
-        return OSError(errno.EIO, " ".join(f"the server responded {status} {getattr(error, 'message', '')}".split()))
+        text = getattr(error, "message", getattr(response, "reason", ""))
+        return OSError(errno.EIO, " ".join(f"the server responded {status} {text}".split()))
     if isinstance(error, OSError) and error.strerror is not None:
         return OSError(error.errno or errno.EIO, error.strerror)
     return OSError(errno.EIO, "timed out" if isinstance(error, TimeoutError) else described(error))
+
+
+def _behind_requests(error: BaseException) -> BaseException:
+    """What an error of requests was caused by: its own text has the whole URL, with any token in that."""
+    while type(error).__module__.startswith(("requests.", "urllib3.")):
+        cause = error.__cause__ or error.__context__
+        if cause is None:
+            break
+        error = cause
+    return error

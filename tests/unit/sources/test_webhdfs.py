@@ -18,7 +18,7 @@ from kafkabal.sources.remote_files import RemoteFile, RemoteFolder
 from kafkabal.sources.row_source import RowSource
 from tests.unit.sources.records_of import records_of
 
-pytest.importorskip("fsspec")
+fsspec = pytest.importorskip("fsspec")
 pytest.importorskip("requests")
 
 LOST = "Could not obtain block: BP-1 file=/set/a.jsonl"
@@ -30,6 +30,7 @@ class Nodes:
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {}
         self.refusal: tuple[int, bytes] | None = None
+        self.is_name_node_down = False
         self.stalled = ""
         self.end = threading.Event()
         self.url = ""
@@ -53,6 +54,9 @@ class Handler(BaseHTTPRequestHandler):
             self._send(*(nodes.refusal or (200, self._range(nodes.files[path.removeprefix("/data")], operation))))
             return
         name = path.removeprefix("/webhdfs/v1")
+        if nodes.is_name_node_down:
+            self._send(503, b"")
+            return
         if operation["op"] == "OPEN":
             self._send(307, b"", f"{nodes.url}/data{quote(name)}?{whole.query}")
         elif operation["op"] == "GETFILESTATUS" and (name in nodes.files or name == "/set"):
@@ -148,3 +152,16 @@ def test_a_node_that_does_not_respond_is_given_up(nodes: Nodes, stalled: str, mo
     nodes.stalled = stalled
     with pytest.raises(InputFileError, match=r"cannot read: .*timed out"):
         records_of(folder, part)
+
+
+def test_a_delegation_token_is_not_shown(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is in every URL, which the library would name in its errors; the reason is shown instead."""
+    monkeypatch.setitem(fsspec.config.conf, "webhdfs", {"token": "SECRET"})
+    nodes.is_name_node_down = True
+    with pytest.raises(
+        InputFileError, match=r"/set: cannot list: the server responded 503 Service Unavailable$"
+    ) as shown:
+        FolderSource(RemoteFolder(url(nodes, "/set"))).listing()
+    assert "SECRET" not in str(shown.value)
+    with pytest.raises(InputFileError, match=r"/set: cannot list: [Cc]onnection refused$"):
+        FolderSource(RemoteFolder("webhdfs://127.0.0.1:1/set")).listing()
