@@ -751,10 +751,13 @@ def test_readers_without_samples_are_warned_of(read: Any) -> None:
         read(world_size=100)
 
 
-def test_lanes_that_readers_do_not_divide_are_warned_of(read: Any) -> None:
-    """Five readers of six lanes fetch every block five times, and a warning says how to avoid it."""
-    with pytest.warns(UserWarning, match="every block is fetched 5 times"):
+def test_lanes_that_readers_do_not_divide_are_warned_of(read: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Five readers of six lanes fetch every block five times; the warning says which option or file to change."""
+    with pytest.warns(UserWarning, match=r"every block is fetched 5 times; .* for them \(with a new manifest\)"):
         next(iter(read(rank=0, world_size=5)))
+    monkeypatch.setattr("kafkabal.reader.dataset._data_loader_worker", lambda: (0, 5))
+    with pytest.warns(UserWarning, match=r"every block is fetched 5 times; .* for them \(num_workers=5\)"):
+        next(iter(read()))
 
 
 def _dynamic(read: Any, tmp_path: Path, topic: MemoryTopic, **options: Any) -> TopicReader:
