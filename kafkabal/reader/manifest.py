@@ -60,7 +60,8 @@ class FileBlock(msgspec.Struct, frozen=True, array_like=True):
     samples: int
     size_bytes: int
     ranges: tuple[tuple[int, int, int], ...]
-    """Partition, first offset and end of ranges that hold all pieces of its files, and perhaps pieces of others."""
+    """Partition, first offset and end of ranges that hold all pieces of its files, and perhaps pieces of others, but
+    no other copy of a first piece."""
 
 
 class PartitionRange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

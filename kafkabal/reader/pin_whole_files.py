@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -42,10 +43,14 @@ def file_blocks(reading: WholeReading, topic: str, lanes: int) -> tuple[FileBloc
         return [_piece(topic, p, record) for records in steps for record in records]
 
     files: dict[FileKey, dict[int, _Piece]] = {}
+    copies: dict[int, list[int]] = {}  # offsets of first pieces that were sent again, by partition
     for pieces in reading.each(pieces_of):
         for piece in pieces:
-            files.setdefault(piece.file, {}).setdefault(piece.number, piece)
-    if all(pieces[1].of == 1 for pieces in files.values() if 1 in pieces):
+            used = files.setdefault(piece.file, {}).setdefault(piece.number, piece)
+            if used is not piece and piece.number == 1:
+                _, partition, offset = piece.place
+                copies.setdefault(partition, []).append(offset)
+    if all(of == 1 for _, _, of in files):
         return None
     whole = sorted(
         (list(pieces.values()) for (_, _, of), pieces in files.items() if len(pieces) == of),
@@ -66,7 +71,7 @@ def file_blocks(reading: WholeReading, topic: str, lanes: int) -> tuple[FileBloc
     total = sum(piece.size for pieces in whole for piece in pieces)
     (blocks,) = block_counts([len(whole)], [total], lanes)
     cut = np.arange(blocks + 1, dtype=np.int64) * len(whole) // max(blocks, 1)
-    return tuple(_file_block(whole[first:last]) for first, last in pairwise(cut.tolist()))
+    return tuple(_file_block(whole[first:last], copies) for first, last in pairwise(cut.tolist()))
 
 
 def _incomplete(files: Mapping[FileKey, Mapping[int, _Piece]]) -> list[str]:
@@ -79,7 +84,7 @@ def _incomplete(files: Mapping[FileKey, Mapping[int, _Piece]]) -> list[str]:
     ]
 
 
-def _file_block(files: Sequence[Sequence[_Piece]]) -> FileBlock:
+def _file_block(files: Sequence[Sequence[_Piece]], copies: Mapping[int, Sequence[int]]) -> FileBlock:
     pieces = [piece for file in files for piece in file]
     by_partition: dict[int, list[int]] = {}
     for piece in pieces:
@@ -88,8 +93,21 @@ def _file_block(files: Sequence[Sequence[_Piece]]) -> FileBlock:
         first=min(files[0], key=lambda piece: piece.number).place,
         samples=len(files),
         size_bytes=sum(piece.size for piece in pieces),
-        ranges=tuple((p, min(offsets), max(offsets) + 1) for p, offsets in sorted(by_partition.items())),
+        ranges=tuple(
+            (p, begin, end)
+            for p, offsets in sorted(by_partition.items())
+            for begin, end in _ranges_without(copies.get(p, ()), min(offsets), max(offsets) + 1)
+        ),
     )
+
+
+def _ranges_without(copies: Sequence[int], begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """The ranges between copies of first pieces: a file that was sent twice would be whole in the block of another
+    one, too."""
+    within = copies[bisect_left(copies, begin) : bisect_left(copies, end)]
+    for first, after in zip((begin, *(offset + 1 for offset in within)), (*within, end), strict=True):
+        if first < after:
+            yield first, after
 
 
 def _piece(topic: str, partition: int, record: RawRecord) -> _Piece:

@@ -30,12 +30,12 @@ PIECE = 50
 class SplitTopic(MemoryTopic):
     """Sixty files of up to five pieces, distributed over three partitions in sending order."""
 
-    def __init__(self) -> None:
+    def __init__(self, times: int = 1) -> None:
         super().__init__([0, 0, 0])
         randomness = random.Random(4)
         self.files = [randomness.randbytes(randomness.randrange(1, 5 * PIECE)) for _ in range(60)]
         sent = 0
-        for number, value in enumerate(self.files):
+        for number, value in [*enumerate(self.files)] * times:
             pieces = [value[at : at + PIECE] for at in range(0, len(value), PIECE)]
             for n, piece in enumerate(pieces, 1):
                 partition = randomness.randrange(3)
@@ -78,6 +78,26 @@ def test_a_file_sent_again_in_larger_chunks_is_two_samples() -> None:
     topic.counts = [len(records) for records in topic.records.values()]
     manifest = pin_topic(MemoryBrokers(topic), lambda _: topic, "t", lanes=6)
     assert [s.value for s in topic.sequence(ReaderShard(), manifest=manifest)] == [value, value]
+
+
+@pytest.mark.parametrize("readers", [1, 2])
+def test_a_folder_that_was_sent_twice_can_be_read(readers: int) -> None:
+    """A copy of a split file in the offsets of other files is not another sample; nor is any lost."""
+    topic = SplitTopic(times=2)
+    manifest = topic.pinned(count=True)
+    shares = [ReaderShard(reader, readers, Tail.KEEP) for reader in range(readers)]
+    got = Counter(s.value for share in shares for s in topic.sequence(share, manifest=manifest))
+    assert got == Counter({value: 1 if len(value) > PIECE else 2 for value in topic.files})
+
+
+@pytest.mark.parametrize("count", [None, True])
+def test_a_file_whose_first_piece_was_deleted_is_left_out(count: bool | None) -> None:
+    """As by retention, even if it is the only split file: the others are read."""
+    topic, name = MemoryTopic([30]), packed_headers([("path", b"a"), ("sha256", b"0" * 64), ("chunk", b"2/2")])
+    topic.records[0][0] = (*topic.records[0][0][:4], name)
+    with pytest.warns(UserWarning, match=r"1 file left out, since pieces are missing: a \(1 of 2 pieces\)"):
+        manifest = pin_topic(MemoryBrokers(topic), lambda _: topic, "t", lanes=6, count=count)
+    assert sorted(s.offset for s in topic.sequence(ReaderShard(), manifest=manifest)) == list(range(1, 30))
 
 
 def test_cached_files_are_the_same(tmp_path: Path) -> None:
