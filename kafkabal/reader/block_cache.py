@@ -1,9 +1,9 @@
 """Caches blocks on a local disk, so that later epochs and other jobs need not fetch them from the brokers.
 
-There is one file per block, named by topic id, partition and offsets. It is complete or absent (it is renamed into
-place), and a checksum that covers its name is verified when it is read. Readers of several processes and jobs share a
-folder; a lock file serialises changes of its total. The least recently used blocks are evicted. A full disk ends
-caching, not reading; from a filled folder that is read-only, blocks are read.
+There is one file per block, named by topic id, partition, offsets and number of records. It is complete or absent (it
+is renamed into place), and a checksum that covers its name is verified when it is read. Readers of several processes
+and jobs share a folder; a lock file serialises changes of its total. The least recently used blocks are evicted. A full
+disk ends caching, not reading; from a filled folder that is read-only, blocks are read.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class CachedBlocks:
     def load(self, block: int, only: int | None = None) -> LoadedBlock:
         """See :meth:`BlockLoader.load`."""
         name = self._name(block)
-        found = self._cached(name, block)
+        found = self._cached(name)
         if found is None and only is not None and self._manifest.blocks.size_bytes[block] > _FETCHED_WHOLE_BYTES:
             return self._loader.load(block, only)
         if found is None:
@@ -45,18 +45,15 @@ class CachedBlocks:
 
     def _load_whole(self, name: str, block: int) -> LoadedBlock:
         with self._cache.loading_lock(name):
-            found = self._cached(name, block)
+            found = self._cached(name)
             if found is None:
                 found = self._loader.load(block)
                 self._cache.put(name, found)
             return found
 
-    def _cached(self, name: str, block: int) -> LoadedBlock | None:
+    def _cached(self, name: str) -> LoadedBlock | None:
         cached = self._cache.get(name)
-        # if a topic was compacted and pinned again, the same offsets hold other records
-        if cached is None or len(cached.records) != self._manifest.blocks.samples[block]:
-            return None
-        if self._joins and self._manifest.files is None:
+        if cached is not None and self._joins and self._manifest.files is None:
             cached.whole_files_of = self._manifest.topic  # a reader of pieces may have cached it
         return cached
 
@@ -68,4 +65,6 @@ class CachedBlocks:
         if self._manifest.files is not None:
             return f"{self._manifest.topic_id}/files-{self._manifest.identity}/{block}"
         blocks = self._manifest.blocks
-        return f"{self._manifest.topic_id}/{blocks.partition[block]}/{blocks.begin[block]}-{blocks.end[block]}"
+        # after compaction, the same offsets hold fewer records
+        offsets = f"{blocks.begin[block]}-{blocks.end[block]}-{blocks.samples[block]}"
+        return f"{self._manifest.topic_id}/{blocks.partition[block]}/{offsets}"

@@ -21,8 +21,9 @@ from kafkabal.reader.block_cache import BlockCache
 from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.cached_blocks import CachedBlocks
 from kafkabal.reader.loaded_blocks import LoadedBlock
+from kafkabal.reader.manifest import CountedBlock, Manifest, PartitionRange
 from kafkabal.reader.reader_shard import ReaderShard
-from tests.unit.reader.conftest import MemoryTopic, places
+from tests.unit.reader.conftest import LANES, MemoryTopic, places
 
 RECORDS: list[RawRecord] = [(7, 1000, b"k", b"value", b"\0"), (9, 1001, None, None, b"\0"), (10, 1002, b"", b"", b"\0")]
 
@@ -275,3 +276,17 @@ def test_a_second_epoch_asks_no_broker(records: list[int], tmp_path: Path) -> No
     again = list(places(topic.sequence(ReaderShard(), open_loader=open_loader, manifest=manifest, until_epoch=4)))
     assert again[: len(first)] == first
     assert topic.fetched_records == fetched
+
+
+def test_a_compacted_topic_that_is_pinned_again_is_cached_again(tmp_path: Path) -> None:
+    """Blocks of the same offsets hold fewer records by then; those of before neither are used nor are in the way."""
+    cache = BlockCache(tmp_path, 10**6)
+    for missing in (frozenset({(0, 3)}), frozenset({(0, 3), (0, 4)})):
+        topic = MemoryTopic([8], missing=missing)
+        counted = PartitionRange(
+            partition=0, begin=0, end=8, size_bytes=80, blocks=1, counted=(CountedBlock(8, 8 - len(missing), 80),)
+        )
+        manifest = Manifest(cluster_id="c", topic="t", topic_id="i", lanes=LANES, partitions=(counted,))
+        for _ in range(2):
+            records = CachedBlocks(manifest, cache, BrokerBlocks(manifest, topic)).load(0).records
+            assert len(records) == topic.fetched_records == 8 - len(missing)
