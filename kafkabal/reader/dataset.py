@@ -55,7 +55,8 @@ class TopicReader:
     connection
         The same, already resolved.
     shuffle_seed
-        Seed of the order; None reads in stored order.
+        Seed of the order; None takes the blocks, and the records in each, in stored order, but still from many blocks
+        in turn.
     epochs
         Epochs per iteration, 1 or more.
     decode
