@@ -6,6 +6,7 @@ requests exactly these bytes, several blocks in parallel, each on its own connec
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,6 +48,9 @@ _LEAST_THROTTLED_BYTES = 256 * 1024
 """Size limit of a response under a quota: of 4 MB/s, with a window of 1 to 2 s, less than a tenth stays unused."""
 _GROWTH = 1.25
 """Growth of that limit with each response that is not throttled: back to 8 MiB after sixteen."""
+_RACK_REFRESH_S = 300.0
+"""How long a reader with a rack uses the same replicas, like metadata.max.age.ms of Kafka's clients: one in its rack
+may be in sync again, which no error reveals."""
 _TIMEOUT_S = 60.0
 """How long an outage may last: a dead leader is replaced within half a minute (broker session 9 to 18 s); a training
 run should wait rather than fail."""
@@ -87,6 +91,8 @@ class ReplicaLocations:
     replicas: dict[int, _Replica] = field(default_factory=dict)
     """By partition; empty after an error."""
     topic_id: UUID | None = None
+    since_s: float = math.inf
+    """When they were looked up, by the clock of the fetchers."""
 
 
 class _FetchResponses:
@@ -312,7 +318,9 @@ class RangeFetcher:
             session_epoch=_FINAL_EPOCH,
             topics=[kind(topic=self._topic, topic_id=self._located.topic_id, partitions=[asked])],
             forgotten_topics_data=[],
-            rack_id=self._rack or "",
+            # the replica is chosen here: a leader with RackAwareReplicaSelector would answer a rack with the name of
+            # another replica and no records, again and again
+            rack_id="",
             min_version=OLDEST_VERSION,
             max_version=NEWEST_VERSION,
         )
@@ -358,7 +366,9 @@ class RangeFetcher:
         raise AssertionError  # the pauses never end
 
     def _replica(self, partition: int) -> _Replica:
-        """Where a partition is read from; looked up again after an error."""
+        """Where a partition is read from; looked up again after an error, and in time if a rack is preferred."""
+        if self._rack is not None and self._clock.monotonic() - self._located.since_s > _RACK_REFRESH_S:
+            self._locate()
         known = self._located.replicas.get(partition) or self._locate().get(partition)
         if known is None:
             raise UnreachableError(f"no broker knows {self._topic}-{partition}")
@@ -385,6 +395,6 @@ class RangeFetcher:
             near = [b for b in p.isr_nodes if self._rack is not None and racks.get(b) == self._rack]
             chosen = p.leader_id if not near or p.leader_id in near else near[p.partition_index % len(near)]
             replicas[p.partition_index] = _Replica(chosen, p.leader_id)
-        self._located.replicas = replicas
+        self._located.replicas, self._located.since_s = replicas, self._clock.monotonic()
         self._on_located({partition: replica.broker for partition, replica in replicas.items()}, racks)
         return replicas

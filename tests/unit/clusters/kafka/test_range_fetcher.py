@@ -11,6 +11,7 @@ import pytest
 from kafkabal.clusters.kafka import range_fetcher
 from kafkabal.clusters.kafka.fetch_response import PartitionResponse
 from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
+from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import RefusedByClusterError, UnreachableError
 from tests.unit.clusters.kafka.pack_batch import pack_batch
@@ -87,6 +88,20 @@ def test_without_a_quota_responses_grow_again(broker: ThrottlingBroker) -> None:
     assert len(broker.asked) == 1
 
 
+def test_a_leader_is_not_asked_for_another_replica(broker: ThrottlingBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With RackAwareReplicaSelector it would return no records, once a replica in the rack is in sync again."""
+    broker.left_bytes = float("inf")
+
+    def call_broker(number: int, request: Any, in_place: Any = None) -> PartitionResponse:
+        assert not request.rack_id, "the leader would name the replica in the rack"
+        return ThrottlingBroker.call_broker(broker, number, request, in_place)
+
+    monkeypatch.setattr(broker, "call_broker", call_broker)
+    fetcher = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", rack="r0")
+    fetcher._located.replicas = {0: range_fetcher._Replica(1, 1)}
+    assert _offsets(fetcher) == list(range(RECORDS))
+
+
 def test_a_damaged_batch_ends_following(broker: ThrottlingBroker) -> None:
     """Nobody asked to leave records out, so none is shown that differs from what was sent; a range marks it."""
     broker.left_bytes = float("inf")
@@ -153,6 +168,33 @@ def test_a_hanging_broker_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) ->
     for partition, fetcher in enumerate(fetchers):
         assert [record[0] for record in fetcher.fetch(partition, 0, 1, 1).records] == [0]
     assert asked == [1, 2, 2, 2]
+
+
+def test_a_replica_in_the_rack_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that began while it was out of sync returns to it within minutes, though its leader never fails."""
+    isr, clock = [[2], [2, 1]], FakeClock()
+    asked: list[int] = []
+
+    def call_broker(broker: int, request: Any, in_place: Any = None) -> PartitionResponse:
+        asked.append(broker)
+        at = request.topics[0].partitions[0].fetch_offset
+        return PartitionResponse(0, memoryview(pack_batch(at, [(1000, None, b"v", ())])))
+
+    def metadata(_: Any) -> Any:
+        now = isr.pop(0) if len(isr) > 1 else isr[0]
+        partition = SimpleNamespace(partition_index=0, leader_id=2, isr_nodes=now, error_code=0)
+        return SimpleNamespace(topics=[SimpleNamespace(topic_id=None, partitions=[partition])])
+
+    nodes = SimpleNamespace(by_id={1: SimpleNamespace(rack="r0"), 2: SimpleNamespace(rack="r1")})
+    client = SimpleNamespace(call_broker=call_broker, metadata=metadata, nodes=lambda: nodes, deadline=lambda: None)
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
+    monkeypatch.setattr(range_fetcher, "describe_topic", lambda *_: SimpleNamespace(topic_id="id"))
+    settings = ConnectionSettings(bootstrap_servers=("h:1",))
+    near = RangeFetcher(settings, "t", "id", rack="r0", clock=clock)
+    for _ in range(3):
+        near.fetch(0, 0, 1, 1)
+        clock.sleep(200)
+    assert asked == [2, 2, 1]
 
 
 def test_offsets_are_requested_for_all_partitions_of_a_leader_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
