@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -47,9 +47,13 @@ def file_blocks(reading: WholeReading, topic: str, lanes: int) -> tuple[FileBloc
     for pieces in reading.each(pieces_of):
         for piece in pieces:
             used = files.setdefault(piece.file, {}).setdefault(piece.number, piece)
-            if used is not piece and piece.number == 1:
-                _, partition, offset = piece.place
-                copies.setdefault(partition, []).append(offset)
+            if used is piece:
+                continue
+            # the earlier one, so that the pieces of a file are close together
+            files[piece.file][piece.number], copy = sorted((used, piece), key=lambda each: each.place)
+            if piece.number == 1:
+                _, partition, offset = copy.place
+                insort(copies.setdefault(partition, []), offset)
     if all(of == 1 for _, _, of in files):
         return None
     whole = sorted(
