@@ -8,8 +8,8 @@ from threading import Lock
 class Latch:
     """Set once, and waited for, like :class:`threading.Event`.
 
-    An event has a lock that is taken in Python: if a signal's handler raises just then, nobody releases it, and whoever
-    sets or awaits the event next waits for ever. Here each step is a single call into C.
+    An event has a lock that is taken in Python: if a signal's handler raises just then, it stays taken, and the
+    next thread that sets or awaits the event hangs. Here each step is a single call into C.
     """
 
     def __init__(self) -> None:
@@ -17,21 +17,21 @@ class Latch:
         self._closed = Lock()
         self._closed.acquire()
         self._setter = Lock()
-        """Held by whoever sets the latch first."""
+        """Held by the thread that sets the latch first."""
 
     def is_set(self) -> bool:
         """Whether it was set."""
         return self._is_set
 
     def set(self) -> None:
-        """Let everybody go on who waits."""
+        """Let all waiting threads go on."""
         self._is_set = True
         if self._setter.acquire(blocking=False):
             self._closed.release()
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until it is set, or so many seconds; whether it was set."""
-        # whoever is interrupted between the two keeps the lock, which nobody waits for any more
+        # a thread that is interrupted between the two keeps the lock, which is no longer needed
         if not self._is_set and self._closed.acquire(timeout=timeout_s):
             self._closed.release()
         return self._is_set

@@ -16,7 +16,7 @@ class PeriodicThread:
     """Calls ``refresh`` every ``interval_s`` seconds from :meth:`start` until it is closed.
 
     What other threads do with it are single calls into C, since a signal's handler may raise between any two lines:
-    inside ``Thread.start`` or ``Event.set`` that leaves a thread that ends at once, or a lock that nobody releases.
+    inside ``Thread.start`` or ``Event.set`` that leaves a thread that ends at once, or a lock that stays taken.
 
     Parameters
     ----------

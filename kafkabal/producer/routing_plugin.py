@@ -23,7 +23,7 @@ from confluent_kafka import cimpl
 from kafkabal.compiled_library import is_usable
 from kafkabal.function_addresses import addresses_of
 from kafkabal.model import I64
-from kafkabal.routing import MOST_SLOTS, fitted_to
+from kafkabal.routing import MOST_SLOTS
 
 LIBRARY: Final = Path(__file__).with_name("kafkabal_routing.so")
 _SETTING: Final = "plugin.library.paths"
@@ -213,14 +213,17 @@ class Lane:
     def routed_and_settled_bytes(self, n_partitions: int) -> tuple[I64, I64]:
         """By partition: bytes of records that were routed there, and how many of them were acknowledged or given up."""
         routed, settled = self._plugin.counts(self._at, n_partitions)
-        settled -= fitted_to(self._earlier_bytes, n_partitions).astype(np.int64)
+        earlier = self._earlier_bytes[:n_partitions]
+        settled[: len(earlier)] -= earlier
         # records that settle may have been sent before there was a view, or to an explicit partition
         return routed, np.clip(settled, 0, routed)
 
     def in_flight_bytes(self) -> I64:
         """int64, by partition: bytes that are neither acknowledged nor given up, whoever chose the partition."""
         routed, settled = self._plugin.counts(self._at, self._n_partitions)
-        in_flight: I64 = routed - settled + fitted_to(self._earlier_bytes, self._n_partitions).astype(np.int64)
+        in_flight: I64 = routed - settled
+        earlier = self._earlier_bytes[: self._n_partitions]
+        in_flight[: len(earlier)] += earlier
         return np.maximum(in_flight, 0)
 
 

@@ -175,8 +175,6 @@ class SlotRouter(TopicRouter):
             self._recreated(view, waiting_records)
             self.leave_slot()
             return
-        with self._lock:
-            self._count_before(view)
         super().show(view, waiting_records)
         if not self._is_routing:
             with self._lock:
@@ -206,19 +204,15 @@ class SlotRouter(TopicRouter):
             excluded_partitions=tuple(np.flatnonzero(view.leader < 0).tolist()),
         )
 
-    def take_view(self) -> None:
-        """See :meth:`~kafkabal.producer.topic_router.TopicRouter.take_view`."""
-        if self._unseen_view is not None:
-            self._count_before(self._unseen_view)
-        super().take_view()
-
-    def _count_before(self, view: RoutingView) -> None:
-        """Count for the present leaders, unless they are those of the next view: with latencies, many views come a
-        second."""
+    def _use(self, view: RoutingView) -> None:
         now = self._view
-        if now is None or (np.array_equal(now.leader, view.leader) and np.array_equal(now.broker_id, view.broker_id)):
-            return
-        self._count_for_brokers()
+        # with latencies, many views with the same leaders come a second
+        if now is not None and not (
+            np.array_equal(now.leader, view.leader) and np.array_equal(now.broker_id, view.broker_id)
+        ):
+            with self._lock:
+                self._count_for_brokers()
+        super()._use(view)
 
     def _count_for_brokers(self) -> None:
         """Count what was routed by the current view for the brokers that lead in it."""

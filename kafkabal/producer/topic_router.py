@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from kafkabal.model import I64
-from kafkabal.routing import Feedback, PluginPolicy, Policy, RecordBatch, RoutingView, fit_to_partitions
+from kafkabal.routing import Feedback, PluginPolicy, Policy, RecordBatch, RoutingView, fitted_to
 
 
 class TopicRouter:
@@ -73,7 +73,7 @@ class TopicRouter:
         A policy that counts bytes in flight must not get it during a count: it gets it through :meth:`take_view`.
         """
         n = view.n_partitions
-        settled = np.array(fit_to_partitions(self._settled_before_reading, n), np.float64)
+        settled = fitted_to(np.array(self._settled_before_reading), n)
         view = replace(
             view, settled_bytes=settled if self._asks_what_settled else None, waiting_records=waiting_records
         )
@@ -82,8 +82,7 @@ class TopicRouter:
         if self.learns and self._view is not None:
             self._unseen_view = view
         else:
-            self._policy.refresh(view)
-            self._view = view
+            self._use(view)
 
     def take_view(self) -> None:
         """Give the policy the view that is waiting for it, if any."""
@@ -91,11 +90,9 @@ class TopicRouter:
         if view is None:
             return
         try:
-            self._policy.refresh(view)
+            self._use(view)
         except Exception as error:  # noqa: BLE001 - routing continues by the view before
             self._failed(error)
-        else:
-            self._view = view
 
     def pick_batch(self, sizes: I64, at_s: float) -> I64:
         """Partitions of records without keys, in order; only if :attr:`picks_batches`."""
@@ -108,6 +105,10 @@ class TopicRouter:
         """Note that bytes were acknowledged, given up, or never sent."""
         if self._asks_what_settled:
             self._settled[partition] += n_bytes
+
+    def _use(self, view: RoutingView) -> None:
+        self._policy.refresh(view)
+        self._view = view
 
     def _settled_so_far(self) -> list[int]:
         """By partition, as far as known: bytes that have settled."""

@@ -1,4 +1,3 @@
-from .broker_first_policy import fit_to_partitions as fit_to_partitions
 from .byte_stride import MOST_SLOTS as MOST_SLOTS
 from .compiled_kernels import as_arrays as as_arrays
 from .compiled_kernels import compiled as compiled

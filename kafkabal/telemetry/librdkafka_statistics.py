@@ -25,8 +25,8 @@ _MICROSECONDS = 1e-6
 _TIMES: Final = 9
 """A median of so many takes five slow ones in a row to change: with statistics every 50 ms, a quarter of a second. In a
 mean over 5 s, one request that a busy machine delayed by 0.2 s counted for seconds, because the broker then got few
-others: 400,000 records over four healthy brokers ended at 1.0 to 2.0 of the mean,
-with the median at 1.01 to 1.07 (2026-11)."""
+others: 400,000 records over four healthy brokers ended at 1.0 to 2.0 of the mean, with the median at 1.01 to 1.07
+(2026-11)."""
 
 
 class _Window(msgspec.Struct, gc=False):
@@ -121,12 +121,12 @@ class StatisticsReader:
         for broker in statistics.brokers.values():
             if broker.nodeid >= 0:
                 self._take(statistics.name, broker, at_s, late.get(broker.nodeid, 0.0))
-        self._texts_to_report = _TIMES if late else self._texts_to_report - 1
+        self._texts_to_report = _TIMES if late else max(0, self._texts_to_report - 1)
         if self._texts_to_report > 0:
             self._backlogged()
 
     def _waits_s(self, statistics: _Statistics, at_s: float) -> dict[int, float]:
-        """How long a record sent now waits, by broker."""
+        """How long the oldest record has waited, by broker."""
         queued: Counter[int] = Counter()
         done: Counter[int] = Counter()
         for topic in statistics.topics.values():

@@ -275,7 +275,7 @@ def test_a_cluster_that_cannot_be_read_stops_no_record(brokers: MockCluster, cap
 def test_a_connection_that_only_librdkafka_can_open_is_named(
     brokers: MockCluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Without routing, nobody would know why brokers fill unevenly: a warning says so, and what to do."""
+    """A producer that cannot route warns, and says what to do: brokers would fill unevenly without a reason shown."""
     with Producer({**brokers.client, "enable.ssl.certificate.verification": False}) as producer:
         producer.produce(TOPIC, b"x")
         assert producer.flush() == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -22,6 +22,7 @@ from kafkabal.sources.row_source import RowSource
 from kafkabal.sources.source_protocol import WantedRecords
 from kafkabal.sources.web_index import escaped_path
 from tests.unit.sources.records_of import records_of
+from tests.unit.sources.served_here import served_here
 
 aiohttp = pytest.importorskip("aiohttp")
 fsspec = pytest.importorskip("fsspec")
@@ -117,15 +118,10 @@ class Handler(BaseHTTPRequestHandler):
 def site() -> Iterator[Site]:
     """A web server on this machine."""
     made = Site()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with served_here(Handler, made.end) as server:
         server.site = made  # type: ignore[attr-defined]
         made.url = f"http://127.0.0.1:{server.server_port}"
-        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        serving.start()
         yield made
-        made.end.set()
-        server.shutdown()
-        serving.join()
 
 
 def sent(source: FolderSource) -> dict[str, bytes]:

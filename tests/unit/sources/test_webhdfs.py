@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
@@ -17,6 +17,7 @@ from kafkabal.sources.folder_source import FolderSource
 from kafkabal.sources.remote_files import RemoteFile, RemoteFolder
 from kafkabal.sources.row_source import RowSource
 from tests.unit.sources.records_of import records_of
+from tests.unit.sources.served_here import served_here
 
 fsspec = pytest.importorskip("fsspec")
 pytest.importorskip("requests")
@@ -94,15 +95,10 @@ def refusal(kind: str, message: str) -> bytes:
 def nodes() -> Iterator[Nodes]:
     """Both nodes, on this machine."""
     made = Nodes()
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with served_here(Handler, made.end) as server:
         server.nodes = made  # type: ignore[attr-defined]
         made.url = f"http://127.0.0.1:{server.server_port}"
-        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        serving.start()
         yield made
-        made.end.set()
-        server.shutdown()
-        serving.join()
 
 
 def url(nodes: Nodes, path: str) -> str:
