@@ -42,8 +42,9 @@ def brokers(request: pytest.FixtureRequest, mock_cluster: MockCluster, monkeypat
 
 @pytest.fixture
 def producer(brokers: MockCluster) -> Iterator[Producer]:
-    """A producer with the settings that a user starts with."""
-    with Producer({**brokers.client, "kafkabal.seed": 1}) as made:
+    """A producer that reads the cluster once: the mock's sizes do not grow, so a second reading would look as if
+    brokers had lost what they acknowledged."""
+    with Producer({**brokers.client, "kafkabal.seed": 1, "kafkabal.refresh.ms": 3_600_000}) as made:
         yield made
 
 

@@ -33,8 +33,8 @@ def brokers(mock_cluster: MockCluster, monkeypatch: pytest.MonkeyPatch) -> MockC
 
 @pytest.fixture
 def producer(brokers: MockCluster) -> Iterator[Producer]:
-    """A producer with the settings that a user starts with."""
-    with Producer({**brokers.client, "kafkabal.seed": 1}) as made:
+    """A producer that reads the cluster once, because the mock's sizes do not grow."""
+    with Producer({**brokers.client, "kafkabal.seed": 1, "kafkabal.refresh.ms": 3_600_000}) as made:
         yield made
 
 
