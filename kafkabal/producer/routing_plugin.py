@@ -156,14 +156,10 @@ class RoutingPlugin:
 
     def counts(self, at: Any, n_partitions: int) -> tuple[I64, I64]:
         """See :meth:`Lane.routed_and_settled_bytes`."""
-        routed, settled = np.zeros(n_partitions, np.int64), np.zeros(n_partitions, np.int64)
-        self._plugin.kafkabal_counts(
-            self._producer,
-            at,
-            *(column.ctypes.data_as(POINTER(c_int64)) for column in (routed, settled)),
-            n_partitions,
-        )
-        return routed, settled
+        counts = np.zeros((2, n_partitions), np.int64)
+        at_routed = counts.ctypes.data
+        self._plugin.kafkabal_counts(self._producer, at, at_routed, at_routed + counts.strides[0], n_partitions)
+        return counts[0], counts[1]
 
 
 class Lane:
@@ -213,10 +209,11 @@ class Lane:
     def routed_and_settled_bytes(self, n_partitions: int) -> tuple[I64, I64]:
         """By partition: bytes of records that were routed there, and how many of them were acknowledged or given up."""
         routed, settled = self._plugin.counts(self._at, n_partitions)
-        earlier = self._earlier_bytes[:n_partitions]
-        settled[: len(earlier)] -= earlier
+        if len(self._earlier_bytes):
+            earlier = self._earlier_bytes[:n_partitions]
+            settled[: len(earlier)] -= earlier
         # records that settle may have been sent before there was a view, or to an explicit partition
-        return routed, np.clip(settled, 0, routed)
+        return routed, np.minimum(np.maximum(settled, 0), routed)
 
     def in_flight_bytes(self) -> I64:
         """int64, by partition: bytes that are neither acknowledged nor given up, whoever chose the partition."""
@@ -256,7 +253,7 @@ def _loaded() -> tuple[Any, Any] | None:
     plugin.kafkabal_count.argtypes = (c_void_p, _LaneAt, c_int32)
     plugin.kafkabal_plan.argtypes = (_LaneAt, _PartitionsAndBytes, c_int32)
     plugin.kafkabal_plan.restype = None
-    plugin.kafkabal_counts.argtypes = (c_void_p, _LaneAt, POINTER(c_int64), POINTER(c_int64), c_int32)
+    plugin.kafkabal_counts.argtypes = (c_void_p, _LaneAt, c_void_p, c_void_p, c_int32)
     plugin.kafkabal_counts.restype = None
     return plugin, kafka
 

@@ -21,7 +21,7 @@ from typing import Final
 
 import numpy as np
 
-from kafkabal.model import F64, I32, Bools
+from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.routing.routing_view import fitted_to
 
 _LITTLE_BYTES: Final = 65_536
@@ -47,34 +47,52 @@ class SlowStart:
         self._span_s = 0.0
         self._settled: F64 = np.zeros(0)
         self._lately: F64 = np.zeros(0)
+        self._leader: I32 = np.zeros(0, np.int32)
         self.mean_acknowledged_bytes = inf
         """By broker, lately; infinite before the first look."""
 
-    def held_back(self, sent: F64, settled: F64, leader: I32) -> Bools:
+    def held_back(self, sent: I64 | F64, settled: I64 | F64, leader: I32) -> Bools:
         """bool, shape (n_partitions,): whether the broker that leads the partition is held back.
 
         Parameters
         ----------
         sent, settled
-            float64, shape (n_partitions,): bytes since the start, and how many of them were acknowledged or given up.
+            shape (n_partitions,): bytes since the start, and how many of them were acknowledged or given up.
         leader
             int32, shape (n_partitions,): broker that leads it, -1 if none does.
         """
+        if leader is not self._leader:
+            self._use_leaders(leader)
         self._count(settled)
-        broker, led = np.maximum(leader, 0), np.unique(leader[leader >= 0])
-        self.mean_acknowledged_bytes = float(self._lately.sum()) / len(led)
-        in_flight = np.bincount(broker, np.maximum(sent - settled, 0.0))
-        waits_s = in_flight / (np.bincount(broker, self._lately) + _LITTLE_BYTES) * self._span_s
-        of_leaders = np.sort(waits_s[led])
-        others_s = of_leaders[(len(of_leaders) - 1) // 2]
-        held: Bools = (in_flight > _LITTLE_BYTES) & (waits_s > max(_LONGER * others_s, _NOTICEABLE_S))
-        return held[broker]
+        lately = np.bincount(self._row, self._lately).tolist()
+        in_flight = np.bincount(self._row, np.maximum(sent - settled, 0)).tolist()
+        waits_s = [in_flight[row] / (lately[row] + _LITTLE_BYTES) * self._span_s for row in self._led]
+        self.mean_acknowledged_bytes = sum(lately) / len(waits_s)
+        others_s = sorted(waits_s)[(len(waits_s) - 1) // 2]
+        longest_s = max(_LONGER * others_s, _NOTICEABLE_S)
+        if max(waits_s) <= longest_s:
+            return self._none
+        held = np.zeros(len(lately), np.bool_)
+        held[self._led] = [
+            wait_s > longest_s and in_flight[row] > _LITTLE_BYTES
+            for row, wait_s in zip(self._led, waits_s, strict=True)
+        ]
+        of_partition: Bools = held[self._row]
+        return of_partition
 
-    def _count(self, settled: F64) -> None:
+    def _use_leaders(self, leader: I32) -> None:
+        """Number the brokers, from 1; 0 is for partitions without a leader."""
+        self._leader = leader
+        self._row = leader.astype(np.intp) + 1
+        self._led: list[int] = np.unique(self._row[leader >= 0]).tolist()
+        self._none = np.zeros(len(leader), np.bool_)
+
+    def _count(self, settled: I64 | F64) -> None:
         now_s, n = self._clock(), len(settled)
         elapsed_s, self._at_s = max(0.0, now_s - self._at_s), now_s
+        if len(self._settled) != n:
+            self._settled, self._lately = fitted_to(self._settled, n), fitted_to(self._lately, n)
         kept = exp(-elapsed_s / _MEMORY_S)
-        acknowledged = np.maximum(settled - fitted_to(self._settled, n), 0.0)
-        self._lately = kept * fitted_to(self._lately, n) + acknowledged
+        self._lately = kept * self._lately + np.maximum(settled - self._settled, 0)
         self._span_s = kept * self._span_s + elapsed_s
-        self._settled = settled.copy()
+        self._settled = settled.astype(np.float64)

@@ -150,7 +150,7 @@ class ScoreWeighted(PolicyBase):
         # computed once, because every slot of a nearly empty topic asks for them
         self._distance_to_balanced = inf
         self._most_at_once = 0.0
-        self._balances_bytes = self._scores_bytes = False
+        self._balances_bytes = self._scores_bytes = self._holds_back = False
         self._fair: FairWeights | None = None
         self._held_bytes = 0.0
         self._grown_bytes = 0.0
@@ -180,6 +180,7 @@ class ScoreWeighted(PolicyBase):
     def _take_view(self, view: RoutingView) -> None:
         fair, before = FairWeights(view), self._fair
         now_s, sent = self.context.clock(), self._stride.sent_bytes
+        self._holds_back = view.is_latency_scored
         self._scores_bytes = any(marginal.per_byte.any() for marginal in view.marginal_loads)
         self._balances_bytes = self._scores_bytes or not any(m.is_moved_by_routing for m in view.marginal_loads)
         if before is None or view.at_s > before.view.at_s:
@@ -236,13 +237,15 @@ class ScoreWeighted(PolicyBase):
     def watch_in_flight(self, awaited_and_settled: Callable[[], tuple[I64, I64]]) -> None:
         """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`."""
         fair, now_s = self._fair, self.context.clock()
-        if fair is None or now_s - self._checked_s < _LEAST_CHECKED_S or not fair.view.is_latency_scored:
+        if fair is None or now_s - self._checked_s < _LEAST_CHECKED_S or not self._holds_back:
             return
         self._checked_s = now_s
         view = fair.view
-        awaited, settled = (fitted_to(column, view.n_partitions) for column in awaited_and_settled())
-        held_back = self._slow_start.held_back(awaited, settled, view.leader)
-        if not np.array_equal(held_back, self._held_back) and self._computing.acquire(blocking=False):
+        awaited, settled = awaited_and_settled()
+        n = view.n_partitions
+        held_back = self._slow_start.held_back(awaited[:n], settled[:n], view.leader)
+        is_new = held_back is not self._held_back and not np.array_equal(held_back, self._held_back)
+        if is_new and self._computing.acquire(blocking=False):
             try:
                 self._held_back = held_back
                 self._set_weights(view)
