@@ -16,8 +16,8 @@ from kafkabal.json_decoders import json_decoder
 from kafkabal.reader.epoch_progress import MOST_READERS, EpochProgress, Ranges
 from kafkabal.reader.reader_shard import ReaderShard
 
-FORMAT: Final = 2
-"""Format 1 had the blocks of a lane in another order."""
+FORMAT: Final = 3
+"""Formats 1 and 2 had the blocks of a lane in another order."""
 _MOST: Final = 2**46
 """Limit of samples: those of 100,000 readers are less than 63 bits."""
 _STATE: Final = json_decoder(dict[str, Any])

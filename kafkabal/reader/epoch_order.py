@@ -3,8 +3,8 @@
 ::
 
     deal(epoch):
-        sort the blocks by (partition, number of samples, random key)      # equal ones side by side
-        block i goes to lane i mod L, as its row i div L                   # every lane: the same of each partition
+        sort the blocks of each partition by (number of samples, bytes, place), and form groups of L similar ones
+        each lane gets a random one of each group, as its next row         # every lane: the same of each partition
         spread the rows of each partition evenly over a cycle of all rows
         each lane reads its blocks around the cycle from a random place of its own, lanes of one reader from neighbours
     position i:
@@ -14,7 +14,8 @@
 
 So at any moment L blocks are open, one per lane, and consecutive samples come from L different blocks. The open blocks
 are spread over the partitions in proportion to their sizes, so that each broker sends at a constant rate (a shuffle
-that left this to chance took 1.4 times as long if brokers are throttled and nothing is prefetched).
+that left this to chance took 1.4 times as long if brokers are throttled and nothing is prefetched). Every lane has
+blocks from all parts of a partition, so that readers get equal bytes even if records grew from beginning to end.
 
 Reader r of R takes the positions r, r + R, r + 2R, ...: if R divides L these are whole lanes, and every block is
 fetched by one reader only. A single integer says how far an epoch has come, whatever R is next.
@@ -112,16 +113,13 @@ def epoch_order(blocks: Blocks, lanes: int, seed: int | None, epoch: int) -> Epo
         Counted from 0; every epoch has an order of its own.
     """
     count = len(blocks)
-    natural = np.arange(count, dtype=np.uint64)
-    order_in_block = natural if seed is None else keys(count, seed, epoch, _DEAL)
-    sizes = blocks.samples if seed is not None else np.zeros(count, np.int64)
-    sorted_ = np.lexsort((order_in_block, sizes, blocks.partition))
     row, lane = np.divmod(np.arange(count), lanes)
-    turn = row
+    dealt, turn = np.arange(count), row
     if seed is not None:
-        turns = _turns(blocks.partition[sorted_[::lanes]], seed, epoch)
+        dealt = _deal(blocks, lanes, seed, epoch)
+        turns = _turns(blocks.partition[dealt[::lanes]], seed, epoch)
         turn = (turns[row] - _starts(lanes, seed, epoch)[lane]) % len(turns)
-    block = sorted_[np.lexsort((turn, lane))]
+    block = dealt[np.lexsort((turn, lane))]
     first = np.concatenate(([0], np.cumsum(blocks.samples[block])))
     lane_first = first[np.searchsorted(np.sort(lane), np.arange(lanes + 1))]
     return EpochOrder(
@@ -134,6 +132,21 @@ def epoch_order(blocks: Blocks, lanes: int, seed: int | None, epoch: int) -> Epo
         seed=seed,
         epoch=epoch,
     )
+
+
+def _deal(blocks: Blocks, lanes: int, seed: int, epoch: int) -> I64:
+    """int64, shape (n_blocks,): the blocks in the order in which lanes get them, one each in turn.
+
+    Similar blocks of a partition are a group, with one for each lane. A lane that gets the third of a group gets the
+    third from the end of the next one, or those that got larger ones by chance would keep their excess.
+    """
+    similar = np.lexsort((blocks.begin, blocks.size_bytes, -blocks.samples, blocks.partition))
+    _, first, of = np.unique(blocks.partition[similar], return_index=True, return_inverse=True)
+    place = (np.arange(len(similar)) - first[of]) % lanes
+    group = np.cumsum(place == 0) - 1
+    mirrored = np.where(group % 2, group * lanes - 1 - place, group * lanes + place)
+    random = keys(lanes * (int(group.max(initial=-1)) + 1), seed, epoch, _DEAL)[mirrored]
+    return similar[np.lexsort((random, group))]
 
 
 def _turns(partition_of_row: I32, seed: int, epoch: int) -> I64:

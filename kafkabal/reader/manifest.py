@@ -236,7 +236,9 @@ def _blocks_of(p: PartitionRange) -> I64:
         size = np.array([block.size_bytes for block in p.counted], np.int64)
         return np.stack((begin, end, samples, size))
     count = p.end - p.begin
-    cuts = p.begin + np.arange(p.blocks + 1, dtype=np.int64) * count // max(p.blocks, 1)
+    each, longer = divmod(count, max(p.blocks, 1))
+    number = np.arange(p.blocks + 1, dtype=np.int64)
+    cuts = p.begin + number * each + np.minimum(number, longer)
     samples = np.diff(cuts)
     each_bytes = p.size_bytes / max(count, 1)  # a float: the product of two integers may exceed 63 bits
     return np.stack((cuts[:-1], cuts[1:], samples, (samples * each_bytes).astype(np.int64)))

@@ -7,18 +7,18 @@ import pytest
 
 from kafkabal.model.cluster_state import I64
 from kafkabal.reader.epoch_order import epoch_order
-from kafkabal.reader.manifest import LANES, Manifest, PartitionRange, block_counts
+from kafkabal.reader.manifest import LANES, Manifest, PartitionRange, block_counts, lanes_for
 from kafkabal.reader.permutation import keys, permutation
 
 
-def _manifest(records: list[int], record_bytes: int = 100_000) -> Manifest:
+def _manifest(records: list[int], record_bytes: int = 100_000, lanes: int = LANES) -> Manifest:
     sizes = [n * record_bytes for n in records]
-    cuts = block_counts(records, sizes, LANES)
+    cuts = block_counts(records, sizes, lanes)
     ranges = tuple(
         PartitionRange(partition=i, begin=0, end=n, size_bytes=size, blocks=k)
         for i, (n, size, k) in enumerate(zip(records, sizes, cuts, strict=True))
     )
-    return Manifest(cluster_id="c", topic="t", topic_id="i", partitions=ranges)
+    return Manifest(cluster_id="c", topic="t", topic_id="i", partitions=ranges, lanes=lanes)
 
 
 def _sequence(manifest: Manifest, seed: int | None, epoch: int) -> I64:
@@ -54,6 +54,20 @@ def test_the_blocks_that_are_open_are_of_all_partitions(records: list[int], leas
         for turn in [turn for reader in range(readers) for turn in of_lane[reader::readers].T]:
             open_ = np.bincount(blocks.partition[turn], minlength=len(records))
             assert np.all(np.abs(open_ - due / readers) <= max(off, readers > 1))
+
+
+@pytest.mark.parametrize(("readers", "records"), [(4, [15_000] * 4), (32, [300_000, 600_000, 60_000])])
+def test_readers_get_equal_bytes_of_records_that_grow(readers: int, records: list[int]) -> None:
+    """Of partitions whose records grow to twice their size, readers get equal bytes within 1 % in every epoch."""
+    manifest = _manifest(records, 10_000, lanes_for(readers))
+    blocks = manifest.blocks
+    middle = (blocks.begin + blocks.end) / 2
+    size_bytes = blocks.samples * (1.0 + middle / np.array(records)[blocks.partition])
+    for epoch in range(10):
+        order = epoch_order(blocks, manifest.lanes, 1, epoch)
+        lane = np.searchsorted(order.lane_first[1:], order.first[:-1], side="right")
+        of_reader = np.bincount(lane % readers, size_bytes[order.block])
+        assert of_reader.max() < 1.01 * of_reader.mean()
 
 
 def test_epochs_and_seeds_have_orders_of_their_own() -> None:
