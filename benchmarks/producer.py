@@ -185,13 +185,16 @@ def main() -> None:
         routed: dict[str, ClientSetting] = {**settings, "kafkabal.policy": given.policy}
         for (size, usual), way in itertools.product(RECORDS.items(), WAYS):
             records = given.bytes // size if given.bytes else usual
-            pairs = [
-                (
-                    cost(Client(settings), brokers.topic(), way, bytes(size), records),
-                    cost(Producer(routed), brokers.topic(), way, bytes(size), records),
-                )
-                for _ in range(given.pairs)
-            ]
+            pairs = []
+            for number in range(given.pairs):
+                producers = (lambda: Client(settings), lambda: Producer(routed))
+                # each is first in every second pair: what the first one sent is written to disk during the second run
+                turn = number % 2
+                of_pair = [
+                    cost(make(), brokers.topic(), way, bytes(size), records)
+                    for make in (producers[turn], producers[1 - turn])
+                ]
+                pairs.append((of_pair[turn], of_pair[1 - turn]))
             show(pairs, f"{size:6} B  {way:14}", records)
 
 
