@@ -6,13 +6,13 @@ flight, as requested; it restores throttles once nothing that they limit is in f
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from kafkabal.clusters import Capability, ClusterLock, ConfigResource, ResourceKind
 from kafkabal.errors import BusyError, KafkabalError
 from kafkabal.executor.begin_run import begin_run
-from kafkabal.executor.observe.observation import Stage, observe
+from kafkabal.executor.observe.observation import Observation, Stage, observe
 from kafkabal.executor.reassign.cancel_moves import cancel_in_flight, copies_between_dirs, ends_of_copies
 from kafkabal.executor.reassign.cordon_brokers import cordon, lift_cordons
 from kafkabal.executor.reassign.leader_elections import elect_preferred, restore_leaders
@@ -155,8 +155,9 @@ class _Run:
         self._problems: dict[TopicPartition, str] = {}
         self._placed: set[TopicPartition] = set()
         self._lagging_since_s: dict[TopicPartition, float] = {}
-        self._copied_bytes = 0
-        self._partial_bytes = 0
+        self._loop: MoveLoop | None = None
+        self._earlier_bytes = 0
+        """Bytes that the loops before this one have copied."""
         self._is_ending = False
 
     def execute(self) -> RunResult:
@@ -210,18 +211,32 @@ class _Run:
         context = self._context
         # recorded first: a crash during the first request must find a run that says it may have moved something
         context.enter(self._goal, Phase.MOVING)
-        loop = MoveLoop(context, context.targets(self._goal), context.retries.until_success(self._min_insync))
+        loop = self._next_loop(context.retries.until_success(self._min_insync))
+        # it observes and tries everything anew
+        self._placed, self._problems = set(), {}
         try:
             return loop.run()
         finally:
             self._collect(loop)
 
+    def _next_loop(self, min_insync: Mapping[str, int]) -> MoveLoop:
+        self._earlier_bytes = self._copied_bytes
+        self._loop = MoveLoop(self._context, self._context.targets(self._goal), min_insync)
+        return self._loop
+
+    @property
+    def _copied_bytes(self) -> int:
+        return self._earlier_bytes + (self._loop.copied_bytes if self._loop else 0)
+
     def _collect(self, loop: MoveLoop) -> None:
-        self._copied_bytes += loop.copied_bytes
-        self._partial_bytes = loop.partial_bytes
-        self._placed = {t.name for t in loop.tasks if t.stage is Stage.PLACED}
-        self._problems = {t.name: t.problem for t in loop.tasks if _is_undone(t)}
+        self._count_placed({t.name for t in loop.tasks if t.stage is Stage.PLACED})
+        self._problems |= {t.name: t.problem for t in loop.tasks if _is_undone(t)}
         self._lagging_since_s = {t.name: t.lagging_since_s for t in loop.tasks if t.lagging_since_s is not None}
+
+    def _count_placed(self, placed: set[TopicPartition]) -> None:
+        for name in placed - self._placed:
+            self._problems.pop(name, None)
+        self._placed |= placed
 
     def _lead(self) -> dict[TopicPartition, str]:
         placed = [p for p in self._context.record.partitions if p.name in self._placed]
@@ -284,12 +299,23 @@ class _Run:
         context = self._context
         context.enter(self._goal, Phase.CANCELLING)
         if policy is OnInterrupt.FINISH:
-            loop = MoveLoop(context, context.targets(self._goal), {})
-            loop.run(finish_only=True)
+            counted_again = self._loop.partial_bytes if self._loop else 0
+            loop = self._next_loop({})
             # this loop counts again all bytes of the copies that were in flight when the previous loop stopped
-            self._copied_bytes -= self._partial_bytes
+            self._earlier_bytes -= counted_again
+            loop.run(finish_only=True)
             self._collect(loop)
-        return cancel_in_flight(context, context.record.partitions, self._lagging_since_s)
+        ended = cancel_in_flight(context, context.record.partitions, self._lagging_since_s)
+        self._take_last(ended.seen)
+        return dict(ended.still_running)
+
+    def _take_last(self, seen: Observation) -> None:
+        """Count the copies that have completed since the loop stopped, some of them before they could be cancelled."""
+        if self._loop is not None:
+            self._loop.take_last(seen)
+            self._collect(self._loop)
+        placed = {t.name for t in self._context.targets(self._goal) if seen.stage(t) is Stage.PLACED}
+        self._count_placed(placed)
 
     def _restore(self, still_running: Collection[TopicPartition] = ()) -> Leftovers:
         context = self._context

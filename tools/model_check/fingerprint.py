@@ -348,14 +348,15 @@ def _journal(freezer: _Freezer, journal: JournalContent) -> _Frozen:
 
 
 def _meter(freezer: _Freezer, meter: CopyProgress) -> _Frozen:
-    """Bytes beyond the completed copies, and how long nothing has arrived; the rest is for reports.
+    """Bytes of incomplete copies, those not noted yet, and how long nothing has arrived; the rest is for reports.
 
     Which copies of a task count depends on its state when the meter was created.
     """
     placed = meter._placed  # noqa: SLF001
     counted = sorted([(str(t.name), None if t in placed else on) for t, on in meter._missing.items()])  # noqa: SLF001
-    arriving_bytes = meter.done_bytes - meter.placed_bytes
-    return (arriving_bytes, tuple(counted), freezer.freeze(meter._changed_s))  # noqa: SLF001
+    partial = sorted([(str(t.name), count) for t, count in meter._partial.items()])  # noqa: SLF001
+    unnoted = meter.done_bytes - meter._noted_bytes  # noqa: SLF001
+    return (tuple(partial), unnoted, tuple(counted), freezer.freeze(meter._changed_s))  # noqa: SLF001
 
 
 _COMPOUND: tuple[tuple[Any, Callable[[_Freezer, Any], _Frozen]], ...] = (

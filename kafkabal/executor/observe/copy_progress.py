@@ -25,20 +25,28 @@ class CopyProgress:
         self._placed: set[PartitionTask] = set()
         self._arrived: Counter[int] = Counter()
         """Bytes of completed copies, by broker."""
+        self._partial: dict[PartitionTask, int] = {}
+        """Bytes of the copies that were in flight when last measured."""
         self._samples: deque[tuple[float, int]] = deque()
         self._changed_s = 0.0
-        self.done_bytes = 0
+        self._noted_bytes = 0
 
     @property
-    def placed_bytes(self) -> int:
-        """Bytes of copies that are complete."""
-        return self._arrived.total()
+    def done_bytes(self) -> int:
+        """Bytes copied, those of incomplete copies included."""
+        return self._arrived.total() + self.partial_bytes
+
+    @property
+    def partial_bytes(self) -> int:
+        """Bytes of incomplete copies."""
+        return sum(self._partial.values())
 
     def finish(self, task: PartitionTask) -> int:
         """Count the copies of a task that is in place; returns their bytes."""
         if task in self._placed:
             return 0
         self._placed.add(task)
+        self._partial.pop(task, None)
         brokers = self._missing.get(task, ())
         self._arrived.update(dict.fromkeys(brokers, task.target.copy_bytes))
         return task.target.copy_bytes * len(brokers)
@@ -48,11 +56,13 @@ class CopyProgress:
     ) -> RunProgress:
         """Update the counts; the rate is over the last half minute."""
         arrived = self._arrived.copy()
+        self._partial = {}
         for task in running:
-            for broker, count in seen.arrived_bytes(task.target).items():
-                # a topic that is written to grows during the copy: without the limit, progress would exceed 100 %
-                arrived[broker] += min(count, task.target.copy_bytes)
-        self._note(now_s, arrived.total())
+            # a topic that is written to grows during the copy: without the limit, progress would exceed 100 %
+            parts = {b: min(count, task.target.copy_bytes) for b, count in seen.arrived_bytes(task.target).items()}
+            arrived.update(parts)
+            self._partial[task] = sum(parts.values())
+        self._note(now_s)
         rate = self._rate()
         postponed = sum(1 for t in still_open if t.problem and not t.is_running)
         return RunProgress(
@@ -76,11 +86,11 @@ class CopyProgress:
         """Restart the wait for bytes now."""
         self._changed_s = now_s
 
-    def _note(self, now_s: float, done_bytes: int) -> None:
-        if done_bytes != self.done_bytes:
+    def _note(self, now_s: float) -> None:
+        if self.done_bytes != self._noted_bytes:
             self._changed_s = now_s
-        self.done_bytes = done_bytes
-        self._samples.append((now_s, done_bytes))
+        self._noted_bytes = self.done_bytes
+        self._samples.append((now_s, self._noted_bytes))
         while self._samples[0][0] < now_s - _WINDOW_S:
             self._samples.popleft()
 

@@ -7,6 +7,7 @@ the order copies nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from kafkabal.clusters import ReplicaOn
 from kafkabal.executor.observe.observation import Observation, Stage, observe
@@ -22,20 +23,25 @@ _NOT_REGISTERED = "INVALID_REPLICA_ASSIGNMENT"
 _MOVING = frozenset({Stage.MOVING, Stage.LAGGING, Stage.WRONG_TARGET})
 
 
+@dataclass(frozen=True, slots=True)
+class CancelResult:
+    """How a cancel ended."""
+
+    still_running: Mapping[TopicPartition, str]
+    """Partitions that are still in flight after the timeout, with the reason."""
+    seen: Observation
+    """The last observation: copies may have completed before they could be cancelled."""
+
+
 def cancel_in_flight(
     context: RunContext, partitions: Sequence[RunPartition], lagging_since_s: Mapping[TopicPartition, float]
-) -> dict[TopicPartition, str]:
+) -> CancelResult:
     """Cancel what is in flight of these partitions, wait until it has ended, and restore the order of replicas.
 
     Parameters
     ----------
     lagging_since_s
         Since when metadata has shown a reassignment that the controller does not list; a run waits for such a lag once.
-
-    Returns
-    -------
-    dict
-        Partitions that are still in flight after the timeout, with the reason.
 
     Raises
     ------
@@ -49,23 +55,22 @@ def cancel_in_flight(
         for p in partitions
     ]
     give_up_at = context.clock.monotonic() + context.options.timeouts.broker_return_s
-    why: dict[TopicPartition, str] = {}
     while True:
         try:
-            open_tasks, why = _turn(context, tasks, planned)
+            open_tasks, why, seen = _turn(context, tasks, planned)
         except PASSING_ERRORS as error:
             context.retries.back_off(error)
             continue
         context.retries.reset()
         if all(t.cancel_is_unclean for t in open_tasks) or context.clock.monotonic() >= give_up_at:
-            return {t.name: why.get(t.name, "still in flight") for t in open_tasks}
+            return CancelResult({t.name: why.get(t.name, "still in flight") for t in open_tasks}, seen)
         context.clock.sleep(context.options.timeouts.poll_s)
 
 
 def _turn(
     context: RunContext, tasks: Sequence[PartitionTask], planned: Mapping[TopicPartition, RunPartition]
-) -> tuple[list[PartitionTask], dict[TopicPartition, str]]:
-    """One attempt; returns the tasks that were in flight or out of order, and why some could not be cancelled."""
+) -> tuple[list[PartitionTask], dict[TopicPartition, str], Observation]:
+    """One attempt: which tasks were in flight or out of order, why some could not be cancelled, what was observed."""
     ends = ends_of_copies(context)
     seen = observe(context.cluster, ends)
     for task in tasks:
@@ -88,7 +93,7 @@ def _turn(
     # Kafka refuses an order that names a broker unregistered since; nothing is in flight for that partition
     ended = {name for name, fault in refused.items() if fault.name == _NOT_REGISTERED}
     touched = {t.name for t in moving} | {(r.topic, r.partition) for r in copying} | (disordered.keys() - ended)
-    return [t for t in tasks if t.name in touched], faults
+    return [t for t in tasks if t.name in touched], faults, seen
 
 
 def _why_unclean(task: PartitionTask) -> str:

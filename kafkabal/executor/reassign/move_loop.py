@@ -84,7 +84,7 @@ class MoveLoop:
     @property
     def partial_bytes(self) -> int:
         """The part of :attr:`copied_bytes` that belongs to incomplete copies."""
-        return max(self._meter.done_bytes - self._meter.placed_bytes, 0) if self._meter else 0
+        return self._meter.partial_bytes if self._meter else 0
 
     def run(self, *, finish_only: bool = False) -> MoveEnd:
         """Continue until nothing is left to do, or until asked to stop.
@@ -116,6 +116,10 @@ class MoveLoop:
                 return MoveEnd.ALL_OVER
             context.clock.sleep(self._timeouts.poll_s)
 
+    def take_last(self, seen: Observation) -> None:
+        """Count what has ended since the loop was stopped."""
+        self._take(seen, self.tasks)
+
     def _is_stopped(self, *, finish_only: bool) -> bool:
         """Whether a stop was requested; a run that lets copies finish is only stopped by a cancel."""
         return self._context.should_stop() and (not finish_only or self._context.stop.reason is StopReason.CANCELLED)
@@ -142,8 +146,15 @@ class MoveLoop:
     def _observe(self) -> Observation:
         """Observe what is in flight, or everything if that is uncertain."""
         watched = self.tasks if self._is_unsure else [*self._running, *self._unseen]
-        was_over = {t for t in watched if t.is_over}
         seen = observe(self._context.cluster, [t.target for t in watched])
+        self._take(seen, watched)
+        if self._is_unsure:
+            self._open, self._is_unsure = self.tasks, False
+        self._regroup(watched)
+        return seen
+
+    def _take(self, seen: Observation, watched: Sequence[PartitionTask]) -> None:
+        was_over = {t for t in watched if t.is_over}
         for task in watched:
             task.take(seen, self._now())
         if self._meter is None:
@@ -152,10 +163,6 @@ class MoveLoop:
         for task in watched:
             if task.is_over and task not in was_over:
                 self._end(task)
-        if self._is_unsure:
-            self._open, self._is_unsure = self.tasks, False
-        self._regroup(watched)
-        return seen
 
     def _regroup(self, touched: Sequence[PartitionTask]) -> None:
         """Drop closed tasks, and find those in flight, among the tasks that may have changed."""

@@ -36,11 +36,11 @@ def test_bytes_to_copy() -> None:
     misplaced = _task(_SAME_BROKERS, (1, 2), stage=Stage.MISPLACED, misplaced={1: "/d1"})
     over = _task(planned_partition((1,), (2,), number=2, size=7), (1,), is_given_up=True)
     progress = CopyProgress([_moving(), misplaced, over])
-    assert (progress.total_bytes, progress.placed_bytes, progress.done_bytes) == (250, 0, 0)
+    assert (progress.total_bytes, progress.partial_bytes, progress.done_bytes) == (250, 0, 0)
     assert progress.finish(misplaced) == 50
     assert progress.finish(misplaced) == 0
     assert progress.finish(over) == 0
-    assert progress.placed_bytes == 50
+    assert progress.done_bytes == 50
     measured = progress.measure([], [], _seen(), 0.0)
     assert (measured.done_partitions, measured.total_partitions) == (2, 3)
     assert measured.arriving_bytes == {1: 50}
