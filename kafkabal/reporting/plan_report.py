@@ -87,7 +87,9 @@ def _nothing(plan: Plan) -> str:
     if not plan.scores:
         return "nothing to do: the plan contains no partition"
     if plan.options.get("mode") == "repair-only" and not plan.options.get("drain"):
-        return f"nothing to repair; outside their bands: {', '.join(outside)}" if outside else "nothing to repair"
+        # the warnings may name what is broken all the same
+        repair = "nothing to repair by moving replicas" if plan.warnings else "nothing to repair"
+        return f"{repair}; outside their bands: {', '.join(outside)}" if outside else repair
     if not outside:
         return "nothing to do: all scores are inside their bands"
     if {"mode", "below"} & plan.options.keys():

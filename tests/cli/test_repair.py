@@ -567,6 +567,26 @@ def test_damage_that_no_move_repairs_is_named_with_exit_3(simulation: Simulation
     assert "not repaired: 1 partition with live replicas out of sync" in done.err
 
 
+@pytest.mark.parametrize(
+    ("damage", "clause"),
+    [(_hung, "broker 3 did not report its log dirs"), (_lagging, "1 partition with live replicas out of sync")],
+)
+def test_damage_that_no_plan_repairs_is_named(
+    simulation: Simulation, damage: Callable[[InMemoryCluster], None], clause: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty plan does not say that nothing is broken, and a dry run ends with 3 at once, as inspect --check does."""
+    monkeypatch.setattr("kafkabal.clusters.simulated.simulated_kafka.BROKER_SESSION_S", 3600.0)
+    damage(simulation.memory)
+    assert simulation.run("inspect", "--check", "-q").code == ExitCode.FINDINGS
+    plan = simulation.run("rebalance", "plan", "--repair-only", "-o", "json")
+    document = json.loads(plan.out)
+    assert (plan.code, document["headline"].partition(";")[0]) == (0, "nothing to repair by moving replicas")
+    assert any(note == f"{clause}: moving replicas does not repair this" for note in document["notes"])
+    tried = simulation.run("rebalance", "--dry-run", "--repair-only", "-q")
+    assert (tried.code, f"not repaired: {clause}" in tried.err) == (ExitCode.FINDINGS, True)
+    assert simulation.run("rebalance", "--dry-run", "-q", "--allow", "under-replicated").code == ExitCode.DONE
+
+
 def test_damage_done_during_a_run_is_named_with_exit_3(simulation: Simulation) -> None:
     """The verdict is about the cluster after the run: a replica that fell out of sync meanwhile is a finding."""
     kafka = simulation.memory.kafka

@@ -31,19 +31,39 @@ def await_healthy_cluster(command: RunSession, state: ClusterState | None) -> No
     FindingsError
         If live brokers still do not answer, or their replicas still are out of sync.
     """
-    from kafkabal.inspection import beyond_moves
-
     settings, context, clock = command.settings, command.context, command.environment.clock
     if settings.snapshot:
         return  # a snapshot does not change while we wait
     give_up_at_s = clock.monotonic() + _PASSING_S
     if state is None:
         state = read_cluster(command.cluster, settings, context).state
-    while broken := list(beyond_moves(state)):
+    while (finding := _finding(state)) is not None:
         if clock.monotonic() >= give_up_at_s or command.environment.stop.reason is not None:
-            raise FindingsError(
-                f"not repaired: {'; '.join(broken)}",
-                hint="moving replicas does not repair this: restore these brokers; 'kafkabal inspect' shows them",
-            )
+            raise finding
         clock.sleep(_POLL_S)
         state = read_cluster(command.cluster, settings, context).state
+
+
+def refuse_unhealthy_cluster(state: ClusterState) -> None:
+    """End a dry run, which waits for nothing, with the finding that the run would end with.
+
+    Raises
+    ------
+    FindingsError
+        If live brokers do not answer, or their replicas are out of sync.
+    """
+    finding = _finding(state)
+    if finding is not None:
+        raise finding
+
+
+def _finding(state: ClusterState) -> FindingsError | None:
+    from kafkabal.inspection import beyond_moves
+
+    broken = "; ".join(beyond_moves(state))
+    if not broken:
+        return None
+    return FindingsError(
+        f"not repaired: {broken}",
+        hint="moving replicas does not repair this: restore these brokers; 'kafkabal inspect' shows them",
+    )

@@ -75,7 +75,8 @@ def plan(
     The plan brings every score inside its band with as few bytes moved as possible, and states the lower bound for any
     plan. With --throttle, it also predicts how long the copies between brokers take. The same cluster and options give
     the same plan on every machine. Apply the file with 'kafkabal rebalance apply' or Kafka's own
-    kafka-reassign-partitions.
+    kafka-reassign-partitions. Exits 0 even if the plan leaves something broken, which it names; 'kafkabal rebalance
+    --dry-run' exits 3 then.
 
     Examples:
 
@@ -114,6 +115,7 @@ def plan(
         present, later, full, gone = _state(settings, command_options, measurements, plan_for_s, context)
         from msgspec.structs import replace
 
+        from kafkabal.inspection import beyond_moves
         from kafkabal.plan import with_present_bytes  # after reading: planning needs numpy
         from kafkabal.planner import make_plan
 
@@ -124,7 +126,9 @@ def plan(
             _show_frontier(state, options, output, context)
         else:
             made = make_plan(state, options)
-            made = replace(made, warnings=(*made.warnings, *full))
+            broken = "; ".join(beyond_moves(present))
+            beyond = (f"{broken}: moving replicas does not repair this",) if broken else ()
+            made = replace(made, warnings=(*made.warnings, *beyond, *full))
             if plan_for_s is not None and not what_if:
                 made = with_present_bytes(made, present, {"plan_for_s": plan_for_s})
             _show_plan(made, plan_file, output, settings, context, all_rows=all_rows)

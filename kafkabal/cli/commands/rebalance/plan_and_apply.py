@@ -83,7 +83,7 @@ def rebalance(
     measurements.check_scores(settings, context)
     if check:
         return check_of_drain(context, settings, planning.drain, output)
-    from kafkabal.cli.commands.rebalance.await_healthy_cluster import await_healthy_cluster
+    from kafkabal.cli.commands.rebalance.await_healthy_cluster import await_healthy_cluster, refuse_unhealthy_cluster
     from kafkabal.cli.commands.rebalance.check_and_apply import ApplyCommand
     from kafkabal.cli.commands.rebalance.dead_broker_grace import gone_brokers, longest_stay_s, waiting_for
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
@@ -110,7 +110,11 @@ def rebalance(
             finish_drain(applying, planning, state, gone)
         if code is ExitCode.DONE:
             applying.refuse_unrepaired(plan)
-            if not begin.dry_run and Overridable.UNDER_REPLICATED not in begin.allowed:
+            if Overridable.UNDER_REPLICATED in begin.allowed:
+                return code
+            if begin.dry_run:
+                refuse_unhealthy_cluster(state)
+            else:
                 await_healthy_cluster(command, None if plan.partitions else state)
         return code
 
