@@ -43,5 +43,6 @@ from .racks_too_small import small_racks as small_racks
 from .verdict import Severity as Severity
 from .verdict import Verdict as Verdict
 from .verdict import beyond_moves as beyond_moves
+from .verdict import full_log_dirs as full_log_dirs
 from .verdict import judge as judge
 from .worst_group_of_score import worst_group as worst_group

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from kafkabal.config import DEFAULT_LOG_DIR_LIMIT
 from kafkabal.inspection.broker_condition import dirs_in
 from kafkabal.inspection.inspection import Inspection, Scored
 from kafkabal.inspection.partition_and_holder_figures import lagging_partitions, unknown_sizes
@@ -20,10 +21,11 @@ from kafkabal.model import (
     broker_capacity_bytes,
     offline_replicas,
     reports_no_log_dir,
+    volume_headroom_bytes,
 )
 from kafkabal.scoring import Grain, Need
 from kafkabal.units import percent_as_option
-from kafkabal.wording import counted_noun, plural
+from kafkabal.wording import counted_noun, first_of, plural
 
 _MOST_IDS = 5
 """Nobody reads a longer sentence to its end; the table has all of them."""
@@ -81,6 +83,16 @@ def beyond_moves(state: ClusterState) -> Iterator[str]:
     """The clauses of :func:`faults` that no move can repair: a live broker needs attention."""
     yield from _unresponsive(state)
     yield from _lagging(state)
+
+
+def full_log_dirs(state: ClusterState) -> str:
+    """The log dirs beyond the limit of a run in one clause, empty if there are none: full disks may be balanced."""
+    dirs, ids = state.log_dirs, state.brokers.id
+    full = np.flatnonzero(volume_headroom_bytes(state, DEFAULT_LOG_DIR_LIMIT) < 0).tolist()
+    if not full:
+        return ""
+    named = first_of([f"{dirs.path[d]} of broker {ids[dirs.broker[d]]}" for d in full])
+    return f"{plural(len(full), 'log dir')} more than {DEFAULT_LOG_DIR_LIMIT:.0%} full: {named}"
 
 
 def _unresponsive(state: ClusterState) -> Iterator[str]:

@@ -124,6 +124,23 @@ def test_nagios_is_one_line_and_four_codes(
     assert ("'disk skew'=" in outcome.out) is (code != 3)
 
 
+def test_a_monitoring_plugin_names_full_log_dirs(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Evenly full disks are balanced, so the status is OK, but its line names them; so does that of a fleet."""
+    there = [BrokerRow(broker=b, log_dirs=[LogDirRow(path="/d", total_bytes=100, usable_bytes=3)]) for b in (1, 2)]
+    path = tmp_path / "full.jsonl"
+    write_snapshot(cluster(there, [TopicRow(topic="t", partitions=[partition(0, [1, 2], 60)])]), path)
+    words = ("inspect", "--score", "disk", "--nagios")
+    one = run_cli(*words, "--snapshot", str(path))
+    assert (one.code, one.out.startswith("KAFKABAL OK - Balanced: 2 brokers")) == (0, True)
+    assert ". Log dirs more than 85% full: /d of broker 1, /d of broker 2. |" in one.out
+    profiles = tmp_path / "config" / "profiles.yaml"
+    profiles.parent.mkdir(exist_ok=True)
+    profiles.write_text(f"profiles:\n  full:\n    snapshot: {path}\n")
+    fleet = run_cli(*words, "--all-profiles")
+    assert (fleet.code, fleet.out.startswith("KAFKABAL OK - full: Balanced")) == (0, True)
+    assert "Log dirs more than 85% full" in fleet.out
+
+
 @pytest.mark.parametrize("words", [[], ["--no-such-option"], ["-o", "json"]])
 def test_nagios_from_the_environment_is_the_same(run_cli: Callable[..., Any], words: list[str]) -> None:
     """Errors too have a plugin's line and exit codes, not those of other commands."""

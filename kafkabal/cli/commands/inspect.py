@@ -119,7 +119,8 @@ def inspect(
 
     A share of 1.00x is exactly fair. An arrow marks a share outside the band of --tolerance (default 10%, slightly
     wider than the 9% that rebalance aims at). Sizes come from the brokers' own log-dir metadata: nothing has to be
-    installed on the brokers.
+    installed on the brokers. Disks may be balanced and full: log dirs more than 85% full are named, but the exit codes
+    of --check and --nagios ignore them. --growth --full-within fails for a disk that will soon be full.
 
     Examples:
 
@@ -388,9 +389,8 @@ def _exit_code(inspection: "Inspection") -> ExitCode:
 
 
 def _nagios(inspection: "Inspection", thresholds: tuple[float, float], context: CommandContext) -> int:
-    from kafkabal.cli.framework.nagios_output import nagios_status_of, performance_data, status_line
-    from kafkabal.inspection import judge
+    from kafkabal.cli.framework.nagios_output import nagios_status_of, performance_data, status_line, verdict_of
 
     status, figures = nagios_status_of(inspection, thresholds), performance_data(inspection, *thresholds)
-    context.stdout.write(status_line(status, judge(inspection).sentence, figures) + "\n")
+    context.stdout.write(status_line(status, verdict_of(inspection), figures) + "\n")
     return status

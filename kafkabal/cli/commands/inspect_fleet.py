@@ -129,18 +129,25 @@ def fleet_exit_code(members: Sequence[Member], *, check: bool) -> ExitCode:
 
 def fleet_nagios(members: Sequence[Member], thresholds: tuple[float, float], context: CommandContext) -> int:
     """One line over all clusters, and the status of the worst; one that did not respond is critical."""
-    from kafkabal.cli.framework.nagios_output import NagiosStatus, nagios_status_of, performance_data, status_line
-    from kafkabal.inspection import judge
+    from kafkabal.cli.framework.nagios_output import (
+        NagiosStatus,
+        nagios_status_of,
+        performance_data,
+        status_line,
+        verdict_of,
+    )
+    from kafkabal.inspection import full_log_dirs
 
     words, figures, worst = [], [], NagiosStatus.OK
     for member in members:
         if member.inspection is None:
-            status, text = NagiosStatus.CRITICAL, member.problem
+            status, text, is_full = NagiosStatus.CRITICAL, member.problem, False
         else:
-            status, text = nagios_status_of(member.inspection, thresholds), judge(member.inspection).sentence
+            status, text = nagios_status_of(member.inspection, thresholds), verdict_of(member.inspection)
+            is_full = bool(full_log_dirs(member.inspection.state))
             figures.append(performance_data(member.inspection, *thresholds, prefix=f"{member.name} "))
         worst = max(worst, status)
-        if status is not NagiosStatus.OK:
+        if status is not NagiosStatus.OK or is_full:
             words.append(f"{member.name}: {text.removesuffix('.')}")
     summary = "; ".join(words) or f"{counted_noun(len(members), 'cluster')} balanced"
     context.stdout.write(status_line(worst, summary, " ".join(figures)) + "\n")

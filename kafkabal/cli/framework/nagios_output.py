@@ -61,6 +61,15 @@ def nagios_status_of(inspection: Inspection, thresholds: tuple[float, float]) ->
     return NagiosStatus.WARNING if has_findings(inspection, warning) else NagiosStatus.OK
 
 
+def verdict_of(inspection: Inspection) -> str:
+    """The verdict, and which log dirs are nearly full: that is no imbalance, but a line with OK must not hide it."""
+    from kafkabal.inspection import full_log_dirs, judge
+
+    full = full_log_dirs(inspection.state)
+    beside = f" {full[:1].upper()}{full[1:]}." if full else ""
+    return f"{judge(inspection).sentence}{beside}"
+
+
 def performance_data(inspection: Inspection, warning: float, critical: float, *, prefix: str = "") -> str:
     """The skew of every score in the format of a monitoring plugin: ``'disk skew'=0.41;0.10;0.25;0``.
 

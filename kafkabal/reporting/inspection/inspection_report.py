@@ -11,12 +11,13 @@ from typing import Final
 import numpy as np
 
 from kafkabal.clusters import ConsumerRacks
-from kafkabal.config import DEFAULT_CHECK_TOLERANCE, DEFAULT_LOG_DIR_LIMIT
+from kafkabal.config import DEFAULT_CHECK_TOLERANCE
 from kafkabal.inspection import (
     Inspection,
     Severity,
     SmallRack,
     advice,
+    full_log_dirs,
     judge,
     partition_figures,
     small_racks,
@@ -32,7 +33,6 @@ from kafkabal.model import (
     is_reassigned,
     is_tiered,
     reports_no_log_dir,
-    volume_headroom_bytes,
 )
 from kafkabal.reporting.inspection.by_broker import broker_table
 from kafkabal.reporting.inspection.by_log_dir import log_dir_table
@@ -45,7 +45,7 @@ from kafkabal.reporting.inspection.share_charts import inspection_charts
 from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone, ValueKind
 from kafkabal.reporting.tolerance_notes import TWO_TOLERANCES, rounding_note
 from kafkabal.units import format_bytes
-from kafkabal.wording import counted_noun, first_of, plural
+from kafkabal.wording import counted_noun, first_of
 
 _TABLES: Final[Mapping[Grouping, Callable[[Inspection], Table]]] = {
     Grouping.BROKER: broker_table,
@@ -282,15 +282,9 @@ def _notes_on_sizes(state: ClusterState) -> Iterator[str]:
 
 
 def _notes_on_full_log_dirs(state: ClusterState) -> Iterator[str]:
-    """The log dirs beyond the limit of a run: a cluster of full disks may be balanced."""
-    dirs, ids = state.log_dirs, state.brokers.id
-    full = np.flatnonzero(volume_headroom_bytes(state, DEFAULT_LOG_DIR_LIMIT) < 0).tolist()
+    full = full_log_dirs(state)
     if full:
-        named = first_of([f"{dirs.path[d]} of broker {ids[dirs.broker[d]]}" for d in full])
-        yield (
-            f"{plural(len(full), 'log dir')} more than {DEFAULT_LOG_DIR_LIMIT:.0%} full: {named}; no replica is moved "
-            "there, see 'kafkabal help full-disk'"
-        )
+        yield f"{full}; no replica is moved there, see 'kafkabal help full-disk'"
 
 
 def _notes_on_remote_storage(state: ClusterState) -> Iterator[str]:
