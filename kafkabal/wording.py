@@ -25,6 +25,11 @@ def brokers_by_id(ids: Iterable[int]) -> str:
     return f"{plural(len(listed), 'broker')} {', '.join(map(str, listed))}"
 
 
+def replica_list(brokers: Iterable[int]) -> str:
+    """``5,6,1``: the replicas of a partition in their order, as Kafka's own tools print them."""
+    return ",".join(map(str, brokers))
+
+
 def first_of(names: Sequence[object], most: int = _MOST, *, separator: str = ", ") -> str:
     """The first few names and the number of the others: ``a, b, c, d, e and 12 more``."""
     shown = separator.join(map(str, islice(names, most)))

@@ -13,6 +13,7 @@ import numpy as np
 
 from kafkabal.model import Bools, ClusterState, TopicPartition, in_offline_dir
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
+from kafkabal.wording import replica_list
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ def _difference(change: PartitionChange, found: PartitionNow | None, brokers: se
     if now.replicas == change.replicas or change.previous is None:
         return ""
     if now.replicas != change.previous.replicas:
-        return f"was on brokers {_list(change.previous.replicas)}, is now on {_list(now.replicas)}"
+        return f"was on brokers {replica_list(change.previous.replicas)} and is now on {replica_list(now.replicas)}"
     return _log_dir_difference(change.previous, now)
 
 
@@ -125,7 +126,3 @@ def _log_dir_difference(previous: Placement, now: Placement) -> str:
         if ANY_DIR not in (before, after) and before != after:
             return f"was in {before} of broker {broker}, is now in {after}"
     return ""
-
-
-def _list(brokers: tuple[int, ...]) -> str:
-    return ", ".join(map(str, brokers))

@@ -8,6 +8,7 @@ from typing import Any
 from kafkabal.printable import printable
 from kafkabal.reporting.report import Column, ValueKind
 from kafkabal.units import format_bytes, format_duration, format_moment, format_percent, format_rate
+from kafkabal.wording import replica_list
 
 UNKNOWN = "-"
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -92,5 +93,6 @@ def _show_text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else ""
     if isinstance(value, list | tuple):
-        return printable(", ".join(map(str, value))) or UNKNOWN
+        are_brokers = all(isinstance(item, int) for item in value)
+        return printable(replica_list(value) if are_brokers else ", ".join(map(str, value))) or UNKNOWN
     return printable(str(value))

@@ -7,6 +7,7 @@ from posixpath import commonpath
 
 from kafkabal.plan import ANY_DIR, Action, PartitionChange, Placement, Plan
 from kafkabal.reporting.report import Column, Table, ValueKind
+from kafkabal.wording import replica_list
 
 FIRST_MOVES = 20
 """Default number of lines in a table."""
@@ -72,17 +73,12 @@ def change_in_words(change: PartitionChange) -> str:
     """``1,2 -> 3,2, d0 -> d1 on 2``: brokers and log dirs, if they change; for an election the leader."""
     previous = change.previous
     if previous is None:
-        return f"? -> {brokers_in_words(change.replicas)}"
+        return f"? -> {replica_list(change.replicas)}"
     if change.action is Action.ELECT:
         return f"leader {previous.leader if previous.leader >= 0 else 'none'} -> {change.replicas[0]}"
-    order = [f"{brokers_in_words(previous.replicas)} -> {brokers_in_words(change.replicas)}"]
+    order = [f"{replica_list(previous.replicas)} -> {replica_list(change.replicas)}"]
     is_same = change.action is Action.LOG_DIR and previous.replicas == change.replicas
     return ", ".join([*([] if is_same else order), *_dir_changes(change, previous)])
-
-
-def brokers_in_words(replicas: Sequence[int]) -> str:
-    """``1,2``."""
-    return ",".join(map(str, replicas))
 
 
 def _dir_changes(change: PartitionChange, previous: Placement) -> list[str]:
@@ -92,7 +88,7 @@ def _dir_changes(change: PartitionChange, previous: Placement) -> list[str]:
     for broker, path in zip(change.replicas, change.log_dirs, strict=True):
         if path != ANY_DIR and broker in old and path != old[broker]:
             brokers_by_step.setdefault(_dir_step(old[broker], path), []).append(broker)
-    return [f"{step} on {brokers_in_words(brokers)}" for step, brokers in brokers_by_step.items()]
+    return [f"{step} on {replica_list(brokers)}" for step, brokers in brokers_by_step.items()]
 
 
 def _dir_step(old: str, new: str) -> str:

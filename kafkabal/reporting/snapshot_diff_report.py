@@ -12,7 +12,7 @@ from kafkabal.inspection import Comparison, Inspection, compare, partition_figur
 from kafkabal.model import I64, ClusterState
 from kafkabal.reporting.plan_moves import FIRST_MOVES
 from kafkabal.reporting.report import Column, Fact, Report, Table, ValueKind
-from kafkabal.wording import counted_noun
+from kafkabal.wording import counted_noun, replica_list
 
 
 def snapshot_diff_report(first: Inspection, second: Inspection, shown_rows: int | None = FIRST_MOVES) -> Report:
@@ -212,5 +212,5 @@ def _leader(state: ClusterState, row: int) -> int | None:
 
 def _in_words(one: list[int], two: list[int], led_a: int | None, led_b: int | None) -> str:
     if one != two:
-        return f"{','.join(map(str, one))} -> {','.join(map(str, two))}"
+        return f"{replica_list(one)} -> {replica_list(two)}"
     return f"leader {'none' if led_a is None else led_a} -> {'none' if led_b is None else led_b}"

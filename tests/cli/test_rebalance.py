@@ -367,7 +367,7 @@ def test_drift(run_cli: Callable[..., Any], tmp_path: Path, plan_file: Path) -> 
     words = _apply(plan_file, path)
     refused = run_cli(*words)
     assert refused.code == 4
-    assert "t-1 was on brokers 2, 1, is now on 1, 2" in refused.err
+    assert "t-1 was on brokers 2,1 and is now on 1,2" in refused.err
     assert run_cli(*words, "--skip-drifted").code == 0
     assert _replicas(path) == [[3, 2], [1, 2], [1, 2]]
 

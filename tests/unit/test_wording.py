@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from kafkabal.wording import brokers_by_id, choice_hint, counted_noun, first_of, suggestion
+from kafkabal.reporting.cell_formats import show_value
+from kafkabal.reporting.report import ValueKind
+from kafkabal.wording import brokers_by_id, choice_hint, counted_noun, first_of, replica_list, suggestion
 
 
 @pytest.mark.parametrize(
@@ -25,6 +27,13 @@ def test_a_long_list_is_cut() -> None:
 def test_brokers_are_named_by_their_ids() -> None:
     """One broker is named in the singular."""
     assert [brokers_by_id([3]), brokers_by_id([3, 7])] == ["broker 3", "brokers 3, 7"]
+
+
+def test_replicas_are_listed_as_by_kafka() -> None:
+    """In their order and without spaces, in sentences and in tables; names in a table have spaces between them."""
+    assert [replica_list([5, 6, 1]), show_value([5, 6, 1], ValueKind.TEXT)] == ["5,6,1", "5,6,1"]
+    assert show_value(["/d0", "/d1"], ValueKind.TEXT) == "/d0, /d1"
+    assert show_value([], ValueKind.TEXT) == "-"
 
 
 def test_an_unknown_name_gets_those_like_it_or_else_all() -> None:

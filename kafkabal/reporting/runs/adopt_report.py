@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kafkabal.executor import ForeignReassignment
-from kafkabal.reporting.plan_moves import brokers_in_words
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
-from kafkabal.wording import counted_noun
+from kafkabal.wording import counted_noun, replica_list
 
 _SHOWN = 20
 """Rows: with headline and header they fill a terminal of 24 lines."""
@@ -23,7 +22,7 @@ def adopt_report(foreign: Sequence[ForeignReassignment], unfinished: str | None,
     acts
         Whether they are about to be taken over.
     """
-    changes = [f"{brokers_in_words(f.before)} -> {brokers_in_words(f.reassignment.target)}" for f in foreign]
+    changes = [f"{replica_list(f.before)} -> {replica_list(f.reassignment.target)}" for f in foreign]
     count = len(foreign)
     return Report(
         command="rebalance adopt",

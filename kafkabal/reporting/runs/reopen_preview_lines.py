@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kafkabal.executor import FoundRun, Goal, PreviewedMove, ReopenPreview
 from kafkabal.printable import printable
 from kafkabal.units import format_bytes, format_moment
-from kafkabal.wording import counted_noun, first_of
+from kafkabal.wording import counted_noun, first_of, replica_list
 
 _SHOWN = 5
 """As many as a message lists: they stay visible above the prompt that follows."""
@@ -44,9 +44,5 @@ def _extent(preview: ReopenPreview) -> str:
 def _change(move: PreviewedMove) -> str:
     """Brokers before and after; the log dirs if the brokers stay."""
     if move.found != move.target or not move.log_dirs:
-        return f"{_list(move.found)} to {_list(move.target)}"
+        return f"{replica_list(move.found)} to {replica_list(move.target)}"
     return ", ".join(printable(f"to {path} on broker {broker}") for broker, path in sorted(move.log_dirs.items()))
-
-
-def _list(brokers: tuple[int, ...]) -> str:
-    return ",".join(map(str, brokers))

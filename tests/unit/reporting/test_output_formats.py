@@ -242,7 +242,7 @@ def test_bars_fit_and_keep_the_order(values: list[float | None], length: int, fa
         (90.0, ValueKind.DURATION, "1 min 30 s"),
         (True, ValueKind.TEXT, "yes"),
         (False, ValueKind.TEXT, ""),
-        ([3, 1], ValueKind.TEXT, "3, 1"),
+        ([3, 1], ValueKind.TEXT, "3,1"),
     ],
 )
 def test_values_are_shown_by_their_kind(value: object, kind: ValueKind, text: str) -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from kafkabal.clusters import ConfigOperation
 from kafkabal.reporting.runs.dry_run_report import DryRun, DryRunRequest
+from kafkabal.wording import replica_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,5 +73,5 @@ def _changes(call: Call) -> Iterator[tuple[str, str | None]]:
         yield from ((str(partition), None) for partition in argument)
     else:
         for item, target in argument.items():
-            goal = "cancel" if target is None else target if isinstance(target, str) else ",".join(map(str, target))
+            goal = "cancel" if target is None else target if isinstance(target, str) else replica_list(target)
             yield str(item), goal

@@ -682,7 +682,7 @@ def test_throttles_of_a_crashed_run_are_restored_while_the_disk_is_full(
 def test_drift_is_refused_and_can_be_skipped(scene: Any) -> None:
     """A partition that has moved since planning is named and refused, or skipped on request."""
     scene.memory.alter_reassignments({A2: (2, 3, 1)})
-    with pytest.raises(DriftError, match="a-2 was on brokers 2, 1, 3, is now on 2, 3, 1"):
+    with pytest.raises(DriftError, match="a-2 was on brokers 2,1,3 and is now on 2,3,1"):
         apply(scene.environment(), scene.plan, scene.options)
     assert scene.configs_now() == scene.configs
     result = apply(scene.environment(), scene.plan, scene.options, skip_drifted=True)

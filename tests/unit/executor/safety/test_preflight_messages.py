@@ -116,7 +116,7 @@ def test_the_state_is_read_where_none_is_given(tmp_path: Path) -> None:
     """Without a given state, checks use the current cluster, including drift."""
     environment = RunEnvironment(cluster=InMemoryCluster.of(_state([partition(0, [4, 5])])), state_dir=tmp_path)
     found = preflight(environment, Plan(partitions=(_move(),)), RunOptions(), None)
-    assert "1 planned partition changed since planning: t-0 was on brokers 1, 2, is now on 4, 5" in [
+    assert "1 planned partition changed since planning: t-0 was on brokers 1,2 and is now on 4,5" in [
         c.message for c in found
     ]
 
@@ -202,7 +202,7 @@ def test_drift(checks: _Checks) -> None:
     """Changes since planning are refused, or skipped on request; five are named."""
     rows = [partition(n, [4, 5]) for n in range(7)]
     changes = [_move(n) for n in range(7)]
-    moved = "; ".join(f"t-{n} was on brokers 1, 2, is now on 4, 5" for n in range(5))
+    moved = "; ".join(f"t-{n} was on brokers 1,2 and is now on 4,5" for n in range(5))
     message = f"7 planned partitions changed since planning: {moved} and 2 more"
     assert checks(rows, changes)["drift"] == (REFUSED, message)
     assert checks(rows, changes, skip_drifted=True)["drift"] == (WARNING, message)
