@@ -34,7 +34,7 @@ def pin(
     with KafkaCluster(connection) as cluster:
         return pin_topic(
             cluster,
-            lambda topic_id: RangeFetcher(connection, topic, topic_id, located=located),
+            lambda topic_id: RangeFetcher(connection, topic, topic_id, located=located, is_pinned=False),
             topic,
             counting=counting or LoggedCounting(topic, time.monotonic),
             lanes=lanes_for(readers),

@@ -345,7 +345,7 @@ def _follow(
         from kafkabal.clusters.kafka import RangeFetcher
         from kafkabal.reader import as_json, ends_after, follow
 
-        fetcher = RangeFetcher(connection, topic, topic_id, rack=options.rack)
+        fetcher = RangeFetcher(connection, topic, topic_id, rack=options.rack, is_pinned=False)
         try:
             if options.rack is not None:
                 _warn_of_rack(options.rack, fetcher.racks(), context)

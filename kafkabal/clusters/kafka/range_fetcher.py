@@ -127,6 +127,8 @@ class RangeFetcher:
         Where partitions are read from; fetchers of one topic should share it.
     on_located
         Called with the broker that each partition is read from, and every broker's rack, whenever these are looked up.
+    is_pinned
+        Whether a manifest pins what is read, which the error for a deleted topic says.
     """
 
     def __init__(
@@ -140,6 +142,7 @@ class RangeFetcher:
         memory: BufferPool | None = None,
         located: ReplicaLocations | None = None,
         on_located: Callable[[Mapping[int, int], Mapping[int, str | None]], None] = lambda *_: None,
+        is_pinned: bool = True,
         clock: Clock | None = None,
     ) -> None:
         self._clock = clock or SystemClock()
@@ -148,6 +151,7 @@ class RangeFetcher:
         self._topic_id = topic_id
         self._rack = rack
         self._on_located = on_located
+        self._is_pinned = is_pinned
         self._kept = kept or OverfetchedBatches(0)
         self._located = located or ReplicaLocations()
         self._responses = _FetchResponses(memory or BufferPool())
@@ -377,13 +381,15 @@ class RangeFetcher:
     def _locate(self) -> Mapping[int, _Replica]:
         """Look up the topic's id and the location of its replicas."""
         described = describe_topic(self._client, self._topic, self._client.deadline())
+        when = "since it was pinned" if self._is_pinned else "while it was read"
         if described is None:
-            raise DriftError(f"topic {self._topic} has been deleted since it was pinned")
+            raise DriftError(f"topic {self._topic} has been deleted {when}")
         if described.topic_id != self._topic_id:
+            again = "pin it again: remove the manifest and the state" if self._is_pinned else "start again to read it"
             raise DriftError(
-                f"topic {self._topic} has been deleted and created again since it was pinned "
+                f"topic {self._topic} has been deleted and created again {when} "
                 f"(its id was {self._topic_id} and is {described.topic_id})",
-                hint="pin it again: remove the manifest and the state",
+                hint=again,
             )
         topic = self._client.metadata([self._topic]).topics[0]
         self._located.topic_id = topic.topic_id

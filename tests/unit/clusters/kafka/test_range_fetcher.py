@@ -13,7 +13,7 @@ from kafkabal.clusters.kafka.fetch_response import PartitionResponse
 from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.config import ConnectionSettings
-from kafkabal.errors import RefusedByClusterError, UnreachableError
+from kafkabal.errors import DriftError, RefusedByClusterError, UnreachableError
 from tests.unit.clusters.kafka.pack_batch import pack_batch
 
 pytestmark = pytest.mark.usefixtures("records_are_found_by")
@@ -220,3 +220,26 @@ def test_offsets_are_requested_for_all_partitions_of_a_leader_at_once(monkeypatc
     monkeypatch.setattr(RangeFetcher, "_locate", locate)
     assert _fetcher().ranges() == dict.fromkeys(range(3000), (-2, -1))
     assert asked == [(1, 1500), (1, 1500), (2, 1500), (2, 1500), (2, 1500)]
+
+
+@pytest.mark.parametrize(
+    ("is_pinned", "when", "hint"),
+    [
+        (True, "since it was pinned", "pin it again: remove the manifest and the state"),
+        (False, "while it was read", "start again to read it"),
+    ],
+)
+def test_a_deleted_topic_was_pinned_only_by_a_manifest(
+    monkeypatch: pytest.MonkeyPatch, is_pinned: bool, when: str, hint: str
+) -> None:
+    """Whoever follows a topic has no manifest to remove."""
+    found = iter([None, SimpleNamespace(topic_id="other")])
+    client = SimpleNamespace(deadline=lambda: None)
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
+    monkeypatch.setattr(range_fetcher, "describe_topic", lambda *_: next(found))
+    fetcher = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", is_pinned=is_pinned)
+    with pytest.raises(DriftError, match=f"^topic t has been deleted {when}$"):
+        fetcher._locate()
+    with pytest.raises(DriftError, match=f"^topic t has been deleted and created again {when} ") as again:
+        fetcher._locate()
+    assert again.value.hint == hint
