@@ -135,18 +135,15 @@ class TopicReader:
         world_size = whole_number("world_size", world_size, least=1, most=MOST_READERS)
         rank = whole_number("rank", rank, most=world_size - 1)
         num_workers = whole_number("num_workers", num_workers, most=MOST_READERS // world_size)
-        if group == "":
-            raise UsageError("group: must not be empty")  # librdkafka would abort the process
+        self._rank, self._world_size, self._workers = rank, world_size, max(1, num_workers)
+        self._has_workers = num_workers > 0
+        _check_group(group)
         _warn_of_other_ranks(world_size)
-        if on_metrics is not None and (fault := function_fault(on_metrics)) is not None:
-            raise UsageError(f"on_metrics: {fault}")
+        _check_listener(on_metrics)
         chosen = _balance(balance, manifest)
         seed = None if shuffle_seed is None else whole_number("shuffle_seed", shuffle_seed, least=-LARGEST_NUMBER)
         connection = connection or named_connection(profile, bootstrap_servers, command_config)
-        self._rank, self._world_size, self._workers = rank, world_size, max(1, num_workers)
         self._epochs = whole_number("epochs", epochs, least=1, most=_MOST_EPOCHS)
-        self._has_workers = num_workers > 0
-        self._state_file = Path(state) if isinstance(state, str | Path) else None
         self._options = ReaderOptions(
             connection=connection,
             join=join,
@@ -164,18 +161,32 @@ class TopicReader:
             balance=chosen,
             ledgers=Path(f"{manifest}.readers") if isinstance(manifest, str | Path) else None,
             # last: a wrong option should not wait until a large topic is counted
-            manifest=manifest_of(
-                topic,
-                connection,
-                manifest,
-                count=count,
-                join=join,
-                readers=world_size * self._workers,
-                ranks=world_size,
-            ),
+            manifest=self._chosen_manifest(topic, connection, manifest, count=count, join=join),
         )
+        self.metrics = ReaderMetrics(rack=rack)
+        """Totals over all iterations of this object, in this process."""
+        self._blocks = BlockLoaderFactory(self._options, self.metrics)
+        self._begin()
+        self._state_file = Path(state) if isinstance(state, str | Path) else None
+        self._resume(state)
+        self._warn_of_no_samples()
+
+    def _chosen_manifest(
+        self,
+        topic: str,
+        connection: ConnectionSettings,
+        given: Manifest | str | Path | None,
+        *,
+        count: bool | None,
+        join: bool,
+    ) -> Manifest:
+        readers = self._world_size * self._workers
+        return manifest_of(topic, connection, given, count=count, join=join, readers=readers, ranks=self._world_size)
+
+    def _begin(self) -> None:
+        """Set the position to the first sample, with no iteration running."""
         self._first_epoch, self._is_finished = 0, False
-        self._position = self._start_of_epoch(0, ReaderShard(rank, world_size))
+        self._position = self._start_of_epoch(0, ReaderShard(self._rank, self._world_size))
         """The position while no iteration runs, and where the running one began."""
         self._is_untouched = False
         """Whether a state was loaded, and no sample was read since."""
@@ -188,15 +199,14 @@ class TopicReader:
         """What gives the samples of the newest iterator."""
         self._iterators = 0
         """Number of the newest iterator."""
-        self.metrics = ReaderMetrics(rack=rack)
-        """Totals over all iterations of this object, in this process."""
-        self._blocks = BlockLoaderFactory(self._options, self.metrics)
-        if self._state_file is None and state is not None:
-            assert not isinstance(state, str | Path)
+
+    def _resume(self, state: Mapping[str, Any] | str | Path | None) -> None:
+        """Continue from a state, or from a file with one if it is there."""
+        if isinstance(state, str | Path):
+            if exists(Path(state)):
+                self._load_state_file(Path(state))
+        elif state is not None:
             self.load_state_dict(state)
-        elif self._state_file is not None and exists(self._state_file):
-            self._load_state_file(self._state_file)
-        self._warn_of_no_samples()
 
     @property
     def manifest(self) -> Manifest:
@@ -555,6 +565,16 @@ class TopicReader:
     ) -> Generator[Sample, None, None]:
         options = self._options
         return decode_samples(samples, options.decode, options.on_error, self.manifest.topic, self.metrics, interrupted)
+
+
+def _check_group(group: str | None) -> None:
+    if group == "":
+        raise UsageError("group: must not be empty")  # librdkafka would abort the process
+
+
+def _check_listener(on_metrics: Callable[[ReaderMetrics], None] | None) -> None:
+    if on_metrics is not None and (fault := function_fault(on_metrics)) is not None:
+        raise UsageError(f"on_metrics: {fault}")
 
 
 def _balance(given: str, manifest: Manifest | str | Path | None) -> Balance:
