@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from threading import Lock
 from typing import Protocol, TypeVar
 
@@ -26,12 +27,13 @@ class BrokerLatencies(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Figure:
     mean_s: float
-    requests: float
     at_s: float
 
 
 class LatencyTable:
-    """Mean latency by broker over all clients, weighted by their numbers of requests; thread-safe.
+    """Mean latency by broker over all clients, each counting the same; thread-safe.
+
+    No client reports its number of requests to a broker: the metrics of KIP-714 have only the mean.
 
     Parameters
     ----------
@@ -56,17 +58,17 @@ class LatencyTable:
         self._figures: dict[int, dict[str, _Figure]] = {}
         self._heard_of: dict[str, bool] = {}
 
-    def put(self, client: str, broker: int, mean_s: float, requests: float = 1.0) -> None:
+    def put(self, client: str, broker: int, mean_s: float) -> None:
         """Store the latest figure of a client for a broker.
 
-        Ignored if it is not a number, covers no request, or has an invalid broker id.
+        Ignored if it is not a number or has an invalid broker id.
         """
-        if broker not in _BROKER_IDS or not (math.isfinite(mean_s) and mean_s >= 0 and requests > 0):
+        if broker not in _BROKER_IDS or not (math.isfinite(mean_s) and mean_s >= 0):
             return
         with self._lock:
             clients = self._figures.pop(broker, {})
             _put_last(self._figures, broker, clients, self._max_brokers)
-            _put_last(clients, client, _Figure(mean_s, requests, self._clock()), self._max_clients)
+            _put_last(clients, client, _Figure(mean_s, self._clock()), self._max_clients)
 
     def take(self, client: str, samples: Sequence[MetricSample]) -> None:
         """Store what a client's push reports about brokers."""
@@ -89,7 +91,7 @@ class LatencyTable:
                     self._figures[broker] = fresh
                 else:
                     del self._figures[broker]
-            return {broker: _mean(figures) for broker, figures in self._figures.items()}
+            return {b: fmean(figure.mean_s for figure in figures.values()) for b, figures in self._figures.items()}
 
 
 def _put_last(newest_last: dict[_K, _V], key: _K, value: _V, at_most: int) -> None:
@@ -98,8 +100,3 @@ def _put_last(newest_last: dict[_K, _V], key: _K, value: _V, at_most: int) -> No
     newest_last[key] = value
     if len(newest_last) > at_most:
         del newest_last[next(iter(newest_last))]
-
-
-def _mean(figures: Mapping[str, _Figure]) -> float:
-    requests = sum(figure.requests for figure in figures.values())
-    return sum(figure.mean_s * figure.requests for figure in figures.values()) / requests
