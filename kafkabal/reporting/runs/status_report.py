@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kafkabal.executor import PartitionState, Phase, RunStatus, Stage
+from kafkabal.executor import Goal, PartitionState, Phase, RunStatus, Stage
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.units import format_bytes, format_duration, format_rate
 from kafkabal.wording import counted_noun
@@ -75,7 +75,7 @@ def _headline(status: RunStatus, moving: int) -> str:
     if status.is_live:
         return f"{run}: {progress_line(status)}"
     if status.is_as_planned:
-        return f"{run}: completed; all partitions in place, no throttles left"
+        return f"{run}: {_as_planned(status)}, no throttles left"
     of_all = f"of {counted_noun(len(status.found.record.partitions), 'partition')}"
     elsewhere = sum(partition.stage is not Stage.PLACED for partition in status.differing)
     led_elsewhere = len(status.differing) - elsewhere
@@ -83,7 +83,7 @@ def _headline(status: RunStatus, moving: int) -> str:
         parts = [f"{elsewhere} {of_all} not in place" if elsewhere else "all partitions in place"]
         parts += [f"{led_elsewhere} not led as planned"] if led_elsewhere else []
     else:
-        parts = ["completed; all partitions in place" if not status.differing else "completed"]
+        parts = [_as_planned(status) if not status.differing else "completed"]
         parts += [f"{elsewhere} {of_all} moved since"] if elsewhere else []
         parts += [f"{led_elsewhere} led by another broker since"] if led_elsewhere else []
     if moving:
@@ -93,6 +93,16 @@ def _headline(status: RunStatus, moving: int) -> str:
     if status.unknown_throttles:
         parts.append(f"throttles of {counted_noun(len(status.unknown_throttles), 'broker')} unknown")
     return f"{run}: {', '.join(parts)}"
+
+
+def _as_planned(status: RunStatus) -> str:
+    """How a run ended that has left no partition elsewhere; a cancelled run leaves them wherever they were."""
+    if status.found.state.goal is Goal.CANCEL:
+        return "cancelled; nothing in flight"
+    gone, count = status.stages[Stage.GONE], len(status.found.record.partitions)
+    if not gone:
+        return "completed; all partitions in place"
+    return f"completed; {count - gone} of {counted_noun(count, 'partition')} in place, {gone} deleted with their topics"
 
 
 def progress_line(status: RunStatus) -> str:

@@ -12,8 +12,9 @@ from kafkabal.executor.observe.observation import Stage
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.executor.state.run_record import RunRecord
-from kafkabal.executor.state.run_states import Phase, RunOutcome, RunState
+from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 from kafkabal.reporting.runs.status_report import progress_line, status_report
+from tests.unit.executor.conftest import found_run, planned_partition
 
 
 def _status(done_bytes: int, phase: Phase = Phase.MOVING, window: str | None = None) -> RunStatus:
@@ -136,3 +137,27 @@ def test_partitions_in_flight_are_listed_first() -> None:
     )
     (table,) = status_report(replace(_status(0), differing=differing)).tables
     assert list(table.columns[0].values) == ["t-2", "t-4", "t-1", "t-0", "t-3"]
+
+
+@pytest.mark.parametrize(
+    ("goal", "stages", "said"),
+    [
+        (Goal.APPLY, {Stage.PLACED: 3}, "completed; all partitions in place"),
+        (
+            Goal.APPLY,
+            {Stage.PLACED: 1, Stage.GONE: 2},
+            "completed; 1 of 3 partitions in place, 2 deleted with their topics",
+        ),
+        (Goal.CANCEL, {Stage.PLACED: 1, Stage.WAITING: 2}, "cancelled; nothing in flight"),
+    ],
+)
+@pytest.mark.parametrize(("throttles", "rest"), [((), "no throttles left"), (("rate of broker 1",), "1 throttle set")])
+def test_only_what_is_in_place_is_said_to_be(
+    goal: Goal, stages: dict[Stage, int], said: str, throttles: tuple[str, ...], rest: str
+) -> None:
+    """Partitions of deleted topics are not in place, nor are those whose moves were cancelled."""
+    partitions = tuple(planned_partition((1, 2), (3, 2), number=n) for n in range(3))
+    state = RunState(goal=goal, phase=Phase.CLOSED, outcome=RunOutcome.COMPLETE)
+    found = found_run(*partitions, state=state)
+    status = replace(_status(0), found=found, stages=Counter(stages), throttles=throttles, holder=None)
+    assert status_report(status).headline == f"run r: {said}, {rest}"
