@@ -28,7 +28,9 @@ from kafkabal.config import (
     settings_of,
 )
 from kafkabal.errors import ConfigError, OperationError
+from kafkabal.producer.plugin_router import PluginRouter
 from kafkabal.producer.producer_options import RoutingOptions, naming, split_options
+from kafkabal.producer.routing_plugin import in_batch
 from kafkabal.producer.routing_view_reader import ClusterWithDisks
 from kafkabal.producer.slot_router import UNROUTED, Report, RoutingStatus, SlotRouter
 from kafkabal.producer.split_produce_batch import (
@@ -36,6 +38,7 @@ from kafkabal.producer.split_produce_batch import (
     data_bytes,
     headers_bytes,
     split_batch,
+    value_sizes,
     with_report,
 )
 from kafkabal.producer.topic_routers import LOG, ClosableReader, TopicRouters
@@ -365,15 +368,22 @@ class _PluggedProducer(Producer):
     ) -> int:
         """See :meth:`Producer.produce_batch`."""
         report = callback or on_delivery
-        if partition == UNROUTED and self._routing is not None:
-            # waits for a first view, as the plug-in should not: here librdkafka holds no lock of the topic
-            self._routing.router(topic)
-            parts = by_explicit_partition(messages)
-            if parts is not None:
-                return sum(
-                    Client.produce_batch(self, topic, part, to, on_delivery=report) for to, part in parts.items()
-                )
-        return Client.produce_batch(self, topic, messages, partition, on_delivery=report)
+        by_partition = by_explicit_partition(messages) if partition == UNROUTED else None
+        if by_partition is None:
+            return self._produce_part(topic, messages, partition, report)
+        return sum(self._produce_part(topic, part, to, report) for to, part in by_partition.items())
+
+    def _produce_part(self, topic: str, messages: list[dict[str, Any]], to: int, report: Report | None) -> int:
+        router = self._router(topic, to)
+        if not isinstance(router, PluginRouter) or not (sizes := value_sizes(messages)):
+            with in_batch():
+                return Client.produce_batch(self, topic, messages, to, on_delivery=report)
+        queued = 0
+        for first, end in router.parts(sizes):
+            part = messages if end - first == len(messages) else messages[first:end]
+            with in_batch():
+                queued += Client.produce_batch(self, topic, part, to, on_delivery=report)
+        return queued
 
 
 if TYPE_CHECKING:

@@ -5,8 +5,10 @@
  *     on_acknowledgement  in a thread of librdkafka: counts bytes that were acknowledged or given up, by partition
  *
  * Records with keys keep librdkafka's own partitioner, and an explicit partition is obeyed. Python is called only from
- * on_send, hence by the thread that called produce(), which holds no lock of librdkafka there. (produce_batch() holds
- * a topic's read lock, which the read-preferring locks of Linux also grant to other threads.)
+ * on_send, hence by the thread that called produce(), which holds no lock of librdkafka there. produce_batch() holds
+ * the topic's read lock: slots for its records are planned before it is called. A thread that waited there for Python's
+ * lock would wait forever: librdkafka's main thread awaits the topic's lock every second while it holds the client's,
+ * and a thread that has Python's lock awaits that in produce().
  *
  * The Python side is routing_plugin.py. Nothing here needs a header: librdkafka's functions are passed in, because
  * the copy inside confluent-kafka's wheel cannot be linked against, and its types are opaque or declared below.
@@ -128,6 +130,8 @@ static __thread struct {
     int64_t size_bytes;
     int32_t partition;
 } current;
+/* Whether this thread is in produce_batch(). */
+static __thread int32_t is_in_batch;
 /* The producer of the client that this thread is creating. */
 static __thread struct producer *opening;
 
@@ -166,7 +170,7 @@ static int64_t size_of(const struct message *message) {
 
 static int has_slot(const struct lane *lane) { return lane->slot < lane->slot_count; }
 
-/* Goes on to the next planned slot, if any, once the current one is used up. */
+/* Leaves the current slot if it is used up. */
 static void leave_used_up_slot(struct producer *producer, struct lane *lane) {
     int64_t left = __atomic_load_n(&lane->left_bytes, __ATOMIC_RELAXED);
     if (!has_slot(lane) || left > 0) return;
@@ -180,7 +184,9 @@ static void leave_used_up_slot(struct producer *producer, struct lane *lane) {
     __atomic_store_n(&lane->left_bytes, has_slot(lane) ? lane->slots[lane->slot].bytes : 0, __ATOMIC_RELAXED);
 }
 
-static int is_used_up(struct lane *lane) { return !has_slot(lane) && lane->unrouted_left_bytes <= 0; }
+static int is_last_slot(const struct lane *lane) { return lane->slot + 1 == lane->slot_count; }
+
+static int is_used_up(const struct lane *lane) { return !has_slot(lane) && lane->unrouted_left_bytes <= 0; }
 
 static int is_ours(const struct producer *producer, const struct message *message) {
     return !message->key || producer->routes_keys;
@@ -242,8 +248,9 @@ static int on_send(void *rk, struct message *message, void *opaque) {
     const char *topic = kafka.topic_name(message->rkt);
     int64_t size = size_of(message);
     struct lane *lane = find_lane(producer, topic);
-    if (lane) leave_used_up_slot(producer, lane);
-    if (!lane || is_used_up(lane)) {
+    /* the last slot of a batch takes what is left of it if other threads have used up the others */
+    if (lane && !(is_in_batch && is_last_slot(lane))) leave_used_up_slot(producer, lane);
+    if (!is_in_batch && (!lane || is_used_up(lane))) {
         plan_slots(producer, topic, size);
         lane = find_lane(producer, topic);
         /* Python may have produced other records meanwhile, such as log messages */
@@ -434,6 +441,17 @@ EXPORT int32_t kafkabal_count(struct producer *producer, struct lane *lane, int3
     }
     pthread_mutex_unlock(&producer->lock);
     return done;
+}
+
+EXPORT void kafkabal_set_in_batch(int32_t begins) { is_in_batch = begins; }
+
+/* Bytes until Python is to be asked again. */
+EXPORT int64_t kafkabal_left_bytes(struct producer *producer, struct lane *lane) {
+    leave_used_up_slot(producer, lane);
+    if (!has_slot(lane)) return lane->unrouted_left_bytes;
+    int64_t left = __atomic_load_n(&lane->left_bytes, __ATOMIC_RELAXED);
+    for (int32_t i = lane->slot + 1; i < lane->slot_count; i++) left += lane->slots[i].bytes;
+    return left;
 }
 
 /* Uses these slots from the next record on. */

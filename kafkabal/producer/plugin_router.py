@@ -4,12 +4,15 @@
 
     the topic is new, or its slots are used up   plan_slots      the plug-in gets the next slots; before the first view
                                                                  it leaves records to librdkafka's own partitioner
+    many records are sent at once                parts           as many at a time as the planned slots take
     the cluster is about to be read              begin_reading   what has settled by now, as the plug-in counted it
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 
 from kafkabal.model import I64
 from kafkabal.producer.reentered_locks import is_reentered
@@ -64,6 +67,21 @@ class PluginRouter(SlotRouter):
                 slots = self._plan(size_bytes, self.lane.overruns())
                 self.lane.plan(slots)
                 self._switches += len(slots)
+
+    def parts(self, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+        """First and end of the records that may be sent before slots are planned again, which happens before each
+        part."""
+        before = [0, *accumulate(sizes)]
+        first = 0
+        while first < len(sizes):
+            left_bytes = self.lane.left_bytes()
+            if left_bytes <= 0:
+                self.plan_slots(sizes[first] or 1)
+                # still none if this thread is planning already
+                left_bytes = self.lane.left_bytes()
+            end = bisect_left(before, before[first] + left_bytes, first + 1) if left_bytes > 0 else len(sizes)
+            yield first, min(end, len(sizes))
+            first = end
 
     def leave_unrouted(self) -> None:
         """Leave the next records to librdkafka's own partitioner."""

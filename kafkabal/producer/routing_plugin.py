@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_size_t, c_void_p
 from functools import cache
 from itertools import chain
@@ -154,6 +155,10 @@ class RoutingPlugin:
         """See :meth:`Lane.plan`."""
         self._plugin.kafkabal_plan(at, _PartitionsAndBytes(*chain.from_iterable(slots)), len(slots))
 
+    def left_bytes(self, at: Any) -> int:
+        """See :meth:`Lane.left_bytes`."""
+        return int(self._plugin.kafkabal_left_bytes(self._producer, at))
+
     def counts(self, at: Any, n_partitions: int) -> tuple[I64, I64]:
         """See :meth:`Lane.routed_and_settled_bytes`."""
         counts = np.zeros((2, n_partitions), np.int64)
@@ -197,6 +202,10 @@ class Lane:
         :data:`~kafkabal.routing.MOST_SLOTS` slots."""
         self._plugin.plan(self._at, slots)
 
+    def left_bytes(self) -> int:
+        """Bytes of the next records until slots are to be planned; 0 or less if that is now."""
+        return self._plugin.left_bytes(self._at)
+
     def leave_unrouted(self, n_bytes: int) -> None:
         """Let librdkafka choose the partitions of the next records, of this many bytes, and ask again after them."""
         self._lane.unrouted_left_bytes = n_bytes
@@ -229,6 +238,19 @@ def is_available(client: Mapping[str, Any]) -> bool:
     return _OLD_TOPIC_SETTINGS not in client and _loaded() is not None
 
 
+@contextmanager
+def in_batch() -> Iterator[None]:
+    """In this block the thread does not plan slots: ``produce_batch`` holds a lock of librdkafka meanwhile."""
+    loaded = _loaded()
+    assert loaded is not None
+    plugin, _ = loaded
+    try:
+        plugin.kafkabal_set_in_batch(1)
+        yield
+    finally:
+        plugin.kafkabal_set_in_batch(0)
+
+
 @cache
 def _loaded() -> tuple[Any, Any] | None:
     """The plug-in and librdkafka; None if either is missing or outdated, or librdkafka takes no plug-ins."""
@@ -251,6 +273,10 @@ def _loaded() -> tuple[Any, Any] | None:
     plugin.kafkabal_add_lane.restype = _LaneAt
     plugin.kafkabal_add_lane.argtypes = (c_void_p, c_char_p)
     plugin.kafkabal_count.argtypes = (c_void_p, _LaneAt, c_int32)
+    plugin.kafkabal_set_in_batch.argtypes = (c_int32,)
+    plugin.kafkabal_set_in_batch.restype = None
+    plugin.kafkabal_left_bytes.argtypes = (c_void_p, _LaneAt)
+    plugin.kafkabal_left_bytes.restype = c_int64
     plugin.kafkabal_plan.argtypes = (_LaneAt, _PartitionsAndBytes, c_int32)
     plugin.kafkabal_plan.restype = None
     plugin.kafkabal_counts.argtypes = (c_void_p, _LaneAt, c_void_p, c_void_p, c_int32)

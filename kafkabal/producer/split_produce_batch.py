@@ -13,6 +13,8 @@ from kafkabal.producer.slot_router import UNROUTED, Report
 
 _ABSENT: Final[Any] = object()
 _MOST_PARTITION: Final = 2**31 - 1
+_PLAIN_FIELDS: Final = frozenset({"value", "callback"})
+_DATA_TYPES: Final = frozenset({bytes, str, type(None)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ def split_batch(messages: Any, *, routes_keys: bool) -> BatchParts | None:
         plain: list[dict[str, Any]] = messages
         keyed: list[dict[str, Any]] = []
         unrouted: dict[int, list[dict[str, Any]]] = {}
-        if not fields <= {"value", "callback"} and not all(map(_is_sendable, messages)):
+        if not fields <= _PLAIN_FIELDS and not all(map(_is_sendable, messages)):
             return None
         if fields & {"key", "partition"}:
             plain = []
@@ -74,6 +76,21 @@ def by_explicit_partition(messages: Any) -> Mapping[int, list[dict[str, Any]]] |
     except (AttributeError, TypeError):
         return None
     return found
+
+
+def value_sizes(messages: Any) -> list[int] | None:
+    """Lengths of the values; None for an invalid batch, which librdkafka's binding refuses with its own error."""
+    try:
+        if not isinstance(messages, list):
+            return None
+        values = [message.get("value") for message in messages]
+        types = set(map(type, values))
+        is_plain = types <= _DATA_TYPES and set().union(*messages) <= _PLAIN_FIELDS
+        if not is_plain and not all(map(_is_sendable, messages)):
+            return None
+        return list(map(len, values)) if types == {bytes} else [len(value or b"") for value in values]
+    except (AttributeError, TypeError):
+        return None
 
 
 def _is_sendable(message: Mapping[str, Any]) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from threading import Thread
@@ -210,6 +212,46 @@ def test_what_a_signal_handler_raises_is_never_lost(producer: Producer) -> None:
         signal.signal(signal.SIGALRM, before)
     producer.purge()
     assert stopped == 200
+
+
+_TWO_THREADS = """
+import sys, threading, time
+from confluent_kafka import Producer as Client
+from kafkabal.producer import drop_in_producer
+from kafkabal.producer.plugin_router import PluginRouter
+from kafkabal.routing.policies.score import ScoreWeighted
+from tests.unit.producer.conftest import TOPIC, MockCluster
+
+owner = Client({"test.mock.num.brokers": 1, "log_level": 2})
+while not (partitions := owner.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions):
+    time.sleep(0.01)
+brokers = owner.list_topics(TOPIC, timeout=10).brokers.values()
+cluster = MockCluster(owner, ",".join(f"{b.host}:{b.port}" for b in brokers), {p: 1 for p in partitions})
+drop_in_producer.open_cluster = lambda _connection, _settings: cluster
+plan, pauses_s = ScoreWeighted.plan_slots, [1.5]  # librdkafka scans all topics every second
+
+def plan_slowly(self, size_bytes, overruns):
+    if pauses_s:
+        time.sleep(pauses_s.pop())
+    return plan(self, size_bytes, overruns)
+
+ScoreWeighted.plan_slots = plan_slowly
+producer = drop_in_producer.Producer(cluster.client)
+batch = [{"value": bytes(1000)}] * 1000
+batches = threading.Thread(target=producer.produce_batch, args=(TOPIC, batch))
+batches.start()
+while batches.is_alive():
+    producer.produce(TOPIC, b"x", partition=0)
+    time.sleep(0.01)
+print(producer.flush(10))
+"""
+
+
+def test_a_thread_that_sends_a_batch_blocks_no_other_one() -> None:
+    """Slots are planned while librdkafka's lock of the topic is free: with it, its threads and Python's lock await each
+    other."""
+    done = subprocess.run([sys.executable, "-c", _TWO_THREADS], capture_output=True, text=True, timeout=30, check=False)
+    assert done.stdout.split() == ["0"], done.stderr
 
 
 def test_it_takes_no_settings_that_hide_the_partitioner() -> None:
