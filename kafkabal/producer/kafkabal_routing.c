@@ -97,13 +97,14 @@ struct lane {
     int64_t unrouted_left_bytes; /* before the first view: bytes until Python is asked again */
     int64_t left_bytes; /* of the current slot */
     OWN_CACHE_LINE
-    /* bytes in flight from before the first view: they are acknowledged before all others */
-    int64_t unrouted_bytes;
+    /* bytes in flight whose partition librdkafka chose later, when it had the topic's metadata: they are acknowledged
+     * before all others */
+    int64_t unplaced_bytes;
     /* by partition, guarded by the producer's lock */
     int64_t *routed_bytes; /* sent in slots before the current one */
     int64_t *settled_bytes; /* acknowledged or given up, whoever chose the partition */
-    int64_t *explicit_bytes; /* sent to a partition that the caller chose */
-    int32_t partitions;
+    int64_t *explicit_bytes; /* sent to a partition that the caller or librdkafka chose */
+    int32_t partitions; /* changed only with Python's lock, too */
     /* as librdkafka's sticky partitioner */
     int32_t sticky_partition;
     int64_t sticky_until_us;
@@ -184,12 +185,44 @@ static void leave_used_up_slot(struct producer *producer, struct lane *lane) {
     __atomic_store_n(&lane->left_bytes, has_slot(lane) ? lane->slots[lane->slot].bytes : 0, __ATOMIC_RELAXED);
 }
 
+/* Whether librdkafka may not have the topic's metadata, and choose partitions later. */
+static int is_unknown(const struct lane *lane) { return !lane->partitions; }
+
 static int is_last_slot(const struct lane *lane) { return lane->slot + 1 == lane->slot_count; }
 
 static int is_used_up(const struct lane *lane) { return !has_slot(lane) && lane->unrouted_left_bytes <= 0; }
 
 static int is_ours(const struct producer *producer, const struct message *message) {
     return !message->key || producer->routes_keys;
+}
+
+static int64_t *grown(int64_t *counters, int32_t from, int32_t to) {
+    int64_t *more = realloc(counters, (size_t)to * sizeof *more);
+    if (more) memset(more + from, 0, (size_t)(to - from) * sizeof *more);
+    return more;
+}
+
+/* Counts bytes of this many partitions; returns 0 if memory runs out. */
+static int grow(struct lane *lane, int32_t partitions) {
+    if (partitions <= lane->partitions) return 1;
+    int64_t *routed = grown(lane->routed_bytes, lane->partitions, partitions);
+    if (routed) lane->routed_bytes = routed;
+    int64_t *settled = grown(lane->settled_bytes, lane->partitions, partitions);
+    if (settled) lane->settled_bytes = settled;
+    int64_t *explicit = grown(lane->explicit_bytes, lane->partitions, partitions);
+    if (explicit) lane->explicit_bytes = explicit;
+    if (!routed || !settled || !explicit) return 0;
+    lane->partitions = partitions;
+    return 1;
+}
+
+/* Counts a record for which librdkafka's own partitioner has chosen the partition. */
+static void count_chosen(struct producer *producer, struct lane *lane, int32_t partition, int32_t partitions) {
+    pthread_mutex_lock(&producer->lock);
+    if (partition >= 0 && partition < partitions && grow(lane, partitions))
+        lane->explicit_bytes[partition] += current.size_bytes;
+    pthread_mutex_unlock(&producer->lock);
+    current.partition = partition;
 }
 
 static void count_explicit(struct producer *producer, const struct message *message) {
@@ -265,7 +298,7 @@ static int on_send(void *rk, struct message *message, void *opaque) {
         current.partition = lane->slots[lane->slot].partition;
         __atomic_fetch_sub(&lane->left_bytes, size, __ATOMIC_RELAXED);
     } else {
-        __atomic_fetch_add(&lane->unrouted_bytes, size, __ATOMIC_RELAXED);
+        if (is_unknown(lane)) __atomic_fetch_add(&lane->unplaced_bytes, size, __ATOMIC_RELAXED);
         lane->unrouted_left_bytes -= size;
     }
     return 0;
@@ -288,8 +321,8 @@ static int on_acknowledgement(void *rk, struct message *message, void *opaque) {
             size = current.size_bytes;
             partition = current.partition;
         }
-        if (lane && __atomic_load_n(&lane->unrouted_bytes, __ATOMIC_RELAXED) > 0)
-            __atomic_fetch_sub(&lane->unrouted_bytes, size, __ATOMIC_RELAXED);
+        if (lane && __atomic_load_n(&lane->unplaced_bytes, __ATOMIC_RELAXED) > 0)
+            __atomic_fetch_sub(&lane->unplaced_bytes, size, __ATOMIC_RELAXED);
         else if (lane && partition >= 0 && partition < lane->partitions)
             lane->settled_bytes[partition] += size;
     }
@@ -317,10 +350,13 @@ static int32_t partitioner(const void *rkt, const void *key, size_t key_len, int
     struct producer *producer = opaque;
     struct lane *lane;
     int32_t partition = UNASSIGNED;
-    if (current.rkt == rkt) { /* in produce() */
+    int is_in_produce = current.rkt == rkt;
+    if (is_in_produce) {
         lane = current.lane;
         partition = current.partition;
         current.rkt = NULL;
+        if (lane && partition == UNASSIGNED && is_unknown(lane)) /* for the first time, librdkafka has its metadata */
+            __atomic_fetch_sub(&lane->unplaced_bytes, current.size_bytes, __ATOMIC_RELAXED);
     } else { /* librdkafka's main thread, for a record that came before the topic's metadata */
         lane = key && !producer->routes_keys ? NULL : find_lane(producer, kafka.topic_name(rkt));
     }
@@ -330,8 +366,12 @@ static int32_t partitioner(const void *rkt, const void *key, size_t key_len, int
          * the policy would choose the same partition again */
         __atomic_store_n(&lane->left_bytes, 0, __ATOMIC_RELAXED);
     }
-    if (lane && producer->sticky_us > 0) return sticky(producer, lane, rkt, partitions);
-    return producer->by_key(rkt, key, key_len, partitions, NULL, message_opaque);
+    if (lane && producer->sticky_us > 0)
+        partition = sticky(producer, lane, rkt, partitions);
+    else
+        partition = producer->by_key(rkt, key, key_len, partitions, NULL, message_opaque);
+    if (lane && is_in_produce) count_chosen(producer, lane, partition, partitions);
+    return partition;
 }
 
 static void release(struct producer *producer) {
@@ -419,26 +459,10 @@ EXPORT struct lane *kafkabal_add_lane(struct producer *producer, const char *top
     return lane;
 }
 
-static int64_t *grown(int64_t *counters, int32_t from, int32_t to) {
-    int64_t *more = realloc(counters, (size_t)to * sizeof *more);
-    if (more) memset(more + from, 0, (size_t)(to - from) * sizeof *more);
-    return more;
-}
-
 /* Counts bytes of this many partitions from now on; returns 0 if memory runs out. */
 EXPORT int32_t kafkabal_count(struct producer *producer, struct lane *lane, int32_t partitions) {
-    int done = 1;
     pthread_mutex_lock(&producer->lock);
-    if (partitions > lane->partitions) {
-        int64_t *routed = grown(lane->routed_bytes, lane->partitions, partitions);
-        if (routed) lane->routed_bytes = routed;
-        int64_t *settled = grown(lane->settled_bytes, lane->partitions, partitions);
-        if (settled) lane->settled_bytes = settled;
-        int64_t *explicit = grown(lane->explicit_bytes, lane->partitions, partitions);
-        if (explicit) lane->explicit_bytes = explicit;
-        done = routed && settled && explicit;
-        if (done) lane->partitions = partitions;
-    }
+    int done = grow(lane, partitions);
     pthread_mutex_unlock(&producer->lock);
     return done;
 }

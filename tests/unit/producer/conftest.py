@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition, cimpl
 
 from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.errors import KafkabalError
@@ -53,6 +54,15 @@ class MockCluster:
                 [TopicRow(topic=TOPIC, partitions=partitions)],
             )
         )
+
+    def delay(self, broker: int, by_ms: int) -> None:
+        """Let a broker respond this much later from now on."""
+        librdkafka = ctypes.CDLL(cimpl.__file__)
+        librdkafka.rd_kafka_handle_mock_cluster.restype = ctypes.c_void_p
+        # the client's handle is the first thing in its object
+        client = ctypes.c_void_p.from_address(id(self.owner) + object.__basicsize__)
+        cluster = ctypes.c_void_p(librdkafka.rd_kafka_handle_mock_cluster(client))
+        assert librdkafka.rd_kafka_mock_broker_set_rtt(cluster, broker, by_ms) == 0
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""

@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from threading import Thread
+from time import sleep
 from typing import Any
 
 import pytest
@@ -114,6 +115,28 @@ def test_records_before_the_first_view_do_not_settle_as_routed(brokers: MockClus
         for _ in range(1000):
             producer.produce(TOPIC, bytes(100))
         producer.flush()
+        routed, settled = counts(producer, len(brokers.leaders))
+    assert sum(routed) == 1000 * 100
+    assert settled == routed
+
+
+def test_records_from_before_the_first_view_may_settle_after_later_ones(brokers: MockCluster) -> None:
+    """A slow broker acknowledges them when the others have acknowledged records that were routed."""
+    brokers.fails_with = UnreachableError("no broker responded")
+    slow = brokers.leaders[0]
+    with Producer({**brokers.client, "kafkabal.refresh.ms": 100, "kafkabal.first.view.ms": 0}) as producer:
+        producer.produce(TOPIC, bytes(100), partition=0)  # librdkafka learns of the topic
+        producer.flush()
+        brokers.delay(slow, 1000)
+        for _ in range(40):
+            producer.produce(TOPIC, bytes(100))
+            sleep(0.011)  # librdkafka stays with a partition for 10 ms
+        brokers.fails_with = None
+        while producer.routing()[0].view_age_s is None:
+            producer.poll(0.01)
+        for _ in range(1000):
+            producer.produce(TOPIC, bytes(100))
+        assert producer.flush() == 0
         routed, settled = counts(producer, len(brokers.leaders))
     assert sum(routed) == 1000 * 100
     assert settled == routed
