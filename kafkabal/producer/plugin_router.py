@@ -45,7 +45,16 @@ class PluginRouter(SlotRouter):
         recreated: Callable[[RoutingView, int], None],
     ) -> None:
         assert isinstance(policy, SlotPolicy)
-        super().__init__(topic, policy, any_key_order=False, clock=clock, failed=failed, recreated=recreated)
+        # the plug-in counts what is delivered itself
+        super().__init__(
+            topic,
+            policy,
+            any_key_order=False,
+            hears_of_deliveries=True,
+            clock=clock,
+            failed=failed,
+            recreated=recreated,
+        )
         # until then, librdkafka keeps records and partitions them later, in a thread that has no slots
         self.needs_known_partitions = True
         self._plan = policy.plan_slots

@@ -49,6 +49,8 @@ class RoutingOptions:
     """How long the first record of a topic waits for the first view, in seconds."""
     any_key_order: bool
     seed: int
+    hears_of_deliveries: bool
+    """Whether the client calls back for records that are delivered, too."""
     metrics: Callable[[RoutingStatus], object]
     """Called by the background thread for every topic after each refresh."""
 
@@ -82,6 +84,7 @@ def split_options(config: Mapping[Any, Any]) -> tuple[RoutingOptions, dict[str, 
         first_view_s=_number(own, "first.view.ms", 2_000, 0) / 1000,
         any_key_order=_flag(own, "any.key.order"),
         seed=int(_number(own, "seed", getrandbits(_SEED_BITS), 0, 2.0**_SEED_BITS)),
+        hears_of_deliveries=rest.get(ONLY_ERRORS) is not True,
         metrics=_callable(own, "metrics_cb"),
     ), rest
 

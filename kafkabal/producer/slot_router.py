@@ -62,6 +62,9 @@ class SlotRouter(TopicRouter):
         A new instance.
     any_key_order
         Let a policy that does not keep the order of keys route records with keys.
+    hears_of_deliveries
+        Whether the reports of records that are delivered are called, too: without them nothing is known of what is in
+        flight.
     clock
         Seconds; the clock that the policy was given.
     failed
@@ -77,6 +80,7 @@ class SlotRouter(TopicRouter):
         policy: Policy,
         *,
         any_key_order: bool,
+        hears_of_deliveries: bool,
         clock: Callable[[], float],
         failed: Callable[[Exception], None],
         recreated: Callable[[RoutingView, int], None],
@@ -89,6 +93,7 @@ class SlotRouter(TopicRouter):
         self._clock = clock
         self._recreated = recreated
         self._slot_policy = policy if isinstance(policy, SlotPolicy) else None
+        self._hears_of_deliveries = hears_of_deliveries
         self._enter_slot: Callable[[int], int] | None = self._enter_unrouted_slot
         self._is_routing = False
         self._lock = RLock()
@@ -242,7 +247,7 @@ class SlotRouter(TopicRouter):
     ) -> tuple[int, Report | None]:
         slot = self.slot
         self._sent[slot.partition] += self._slot_bytes - slot.left_bytes
-        if self._is_routing and self._slot_policy is not None:
+        if self._is_routing and self._hears_of_deliveries and self._slot_policy is not None:
             self._slot_policy.watch_in_flight(self._awaited_and_settled)
         self._slot_bytes = enter(size_bytes)
         slot.left_bytes -= size_bytes

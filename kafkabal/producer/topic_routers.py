@@ -181,6 +181,7 @@ class TopicRouters:
             topic,
             policy,
             any_key_order=options.any_key_order,
+            hears_of_deliveries=options.hears_of_deliveries,
             clock=self._clock,
             failed=self._on_failed,
             recreated=recreated,

@@ -21,7 +21,13 @@ def test_short_slots_share_one_report_of_settled_bytes() -> None:
     view = view_of(build_workload_cluster(WorkloadCluster(brokers=4)), TOPIC, load_scores(["disk"]))
     policy = load_policy("score").create(Context(seed=1, clock=lambda: 0.0))
     router = SlotRouter(
-        TOPIC, policy, any_key_order=False, clock=lambda: 0.0, failed=lambda _: None, recreated=lambda *_: None
+        TOPIC,
+        policy,
+        any_key_order=False,
+        hears_of_deliveries=True,
+        clock=lambda: 0.0,
+        failed=lambda _: None,
+        recreated=lambda *_: None,
     )
     router.show(view, 0)
     reports: list[tuple[int, Report]] = []
@@ -58,7 +64,13 @@ def test_a_broker_that_acknowledges_nothing_gets_little(scores: str, is_held_bac
     view = view_of(state, TOPIC, load_scores([scores]), supplied={Need.TELEMETRY})
     policy = load_policy("score").create(Context(seed=1, clock=lambda: now_s))
     router = SlotRouter(
-        TOPIC, policy, any_key_order=False, clock=lambda: now_s, failed=lambda _: None, recreated=lambda *_: None
+        TOPIC,
+        policy,
+        any_key_order=False,
+        hears_of_deliveries=True,
+        clock=lambda: now_s,
+        failed=lambda _: None,
+        recreated=lambda *_: None,
     )
     router.show(view, 0)
     sent = np.zeros(view.n_partitions)
@@ -79,3 +91,24 @@ def test_a_broker_that_acknowledges_nothing_gets_little(scores: str, is_held_bac
     assert (float(slow.sum()) < others.min() / 2) == is_held_back
     later = np.bincount(view.leader, sent - before)
     assert later.max() < 1.2 * later.mean()
+
+
+def test_a_client_that_reports_errors_only_hides_what_is_in_flight() -> None:
+    """Records that no report will tell of do not count as in flight: slots stay long by ``latency``, too."""
+    now_s = 0.0
+    state = build_workload_cluster(WorkloadCluster(brokers=4))
+    view = view_of(state, TOPIC, load_scores(["latency"]), supplied={Need.TELEMETRY})
+    router = SlotRouter(
+        TOPIC,
+        load_policy("score").create(Context(seed=1, clock=lambda: now_s)),
+        any_key_order=False,
+        hears_of_deliveries=False,
+        clock=lambda: now_s,
+        failed=lambda _: None,
+        recreated=lambda *_: None,
+    )
+    router.show(view, 0)
+    for number in range(20_000):
+        now_s = number / 50_000
+        router.route(None, 1000, None)
+    assert router.status().switches < 20_000_000 / BATCH_BYTES / 4
