@@ -38,6 +38,10 @@ def _trust(context: ssl.SSLContext, settings: TlsSettings) -> None:
     if settings.ca_file is None and settings.ca_text is None:
         context.load_default_certs()
         return
+    if settings.ca_file is not None and Path(settings.ca_file).is_dir():
+        # certificates under the hashes of their subjects, as librdkafka, too, takes them
+        context.load_verify_locations(capath=settings.ca_file, cadata=settings.ca_text)
+        return
     if settings.ca_file is not None:
         _check_pem(settings.ca_file, "truststore")
     try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,25 @@ _PEM, _KEY, _LOCKED = (str(_CERTIFICATES / name) for name in ("broker.pem", "bro
 def test_only_the_named_certificates_are_trusted(settings: TlsSettings) -> None:
     """A trust store replaces the system's trusted certificates."""
     assert tls_context(settings).cert_store_stats()["x509"] == 1
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_certificates_in_a_folder_are_trusted(tmp_path: Path, is_trusted: bool) -> None:
+    """librdkafka's ``ssl.ca.location`` may name one, in which OpenSSL finds certificates by their hashes."""
+    if is_trusted:
+        (tmp_path / "ce275665.0").write_bytes(Path(_PEM).read_bytes())
+    ours = tls_context(TlsSettings(ca_file=str(tmp_path), check_hostname=False))
+    theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    theirs.load_cert_chain(_PEM, _KEY)
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = ours.wrap_bio(to_client, to_server)
+    server = theirs.wrap_bio(to_server, to_client, server_side=True)
+    with suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    with suppress(ssl.SSLWantReadError):
+        server.do_handshake()
+    with nullcontext() if is_trusted else pytest.raises(ssl.SSLCertVerificationError):
+        client.do_handshake()
 
 
 @pytest.mark.parametrize(
