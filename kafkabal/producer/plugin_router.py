@@ -58,7 +58,6 @@ class PluginRouter(SlotRouter):
         # until then, librdkafka keeps records and partitions them later, in a thread that has no slots
         self.needs_known_partitions = True
         self._plan = policy.plan_slots
-        self._watch_in_flight = policy.watch_in_flight
         self.lane = lane
 
     def plan_slots(self, size_bytes: int) -> None:
@@ -72,7 +71,7 @@ class PluginRouter(SlotRouter):
             if not self._is_routing:
                 self.leave_unrouted()
             elif self.lane.is_used_up:
-                self._watch_in_flight(self._awaited_and_settled)
+                self.watch_in_flight()
                 slots = self._plan(size_bytes, self.lane.overruns())
                 self.lane.plan(slots)
                 self._switches += len(slots)

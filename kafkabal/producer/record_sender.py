@@ -200,6 +200,7 @@ class RecordSender:
             partial(self._on_given_up, on_failed),
             partial(self._finish_partition, router),
         )
+        router.watch_in_flight()
         partitions = self._pick_partitions(router, flight, sizes, keys)
         reports = ReportsByPartition(lambda partition: self._partition_report(router, flight.of_partition(partition)))
         handover = RecordHandover(self._produce, self.topic, values, keys, headers)
@@ -257,6 +258,7 @@ class RecordSender:
 
     def _close_flight(self, router: TopicRouter, flight: RecordsInFlight, queued: int, sizes: I64) -> None:
         """Count the records from a position on as neither sent nor in flight."""
+        router.count_sent(flight.partitions, sizes[: len(flight.partitions)])
         unsent = list(zip(flight.partitions[queued:].tolist(), sizes[queued:].tolist(), strict=False))
         self._handed_over -= len(unsent)
         for partition, size_bytes in unsent:

@@ -25,7 +25,7 @@ from kafkabal.model import F64, I64
 from kafkabal.producer.latch import Latch
 from kafkabal.producer.reentered_locks import is_reentered
 from kafkabal.producer.topic_router import TopicRouter
-from kafkabal.routing import Policy, RoutingView, Slot, SlotPolicy, fitted_to
+from kafkabal.routing import Policy, RoutingView, Slot, fitted_to
 
 Report: TypeAlias = "Callable[[KafkaError | None, Message], None]"
 
@@ -63,8 +63,8 @@ class SlotRouter(TopicRouter):
     any_key_order
         Let a policy that does not keep the order of keys route records with keys.
     hears_of_deliveries
-        Whether the reports of records that are delivered are called, too: without them nothing is known of what is in
-        flight.
+        Whether the reports of records that are delivered are called, too: without them all that was sent counts as
+        settled.
     clock
         Seconds; the clock that the policy was given.
     failed
@@ -92,7 +92,6 @@ class SlotRouter(TopicRouter):
         """Set once records are routed, or the cluster could not be read."""
         self._clock = clock
         self._recreated = recreated
-        self._slot_policy = policy if isinstance(policy, SlotPolicy) else None
         self._hears_of_deliveries = hears_of_deliveries
         self._enter_slot: Callable[[int], int] | None = self._enter_unrouted_slot
         self._is_routing = False
@@ -247,8 +246,8 @@ class SlotRouter(TopicRouter):
     ) -> tuple[int, Report | None]:
         slot = self.slot
         self._sent[slot.partition] += self._slot_bytes - slot.left_bytes
-        if self._is_routing and self._hears_of_deliveries and self._slot_policy is not None:
-            self._slot_policy.watch_in_flight(self._awaited_and_settled)
+        if self._is_routing:
+            self.watch_in_flight()
         self._slot_bytes = enter(size_bytes)
         slot.left_bytes -= size_bytes
         self._switches += 1
@@ -296,6 +295,9 @@ class SlotRouter(TopicRouter):
     def _awaited_and_settled(self) -> tuple[I64, I64]:
         """By partition: bytes up to the last record that is reported, and how many of them have settled; of later ones
         nothing will be known before the next slot."""
+        if not self._hears_of_deliveries:
+            sent = np.array(self._sent_so_far(), np.int64)
+            return sent, sent
         awaited = np.maximum(np.array(self._next_report_at_bytes, np.int64) - _BYTES_BETWEEN_REPORTS, 0)
         return awaited, np.array(self._settled, np.int64)
 

@@ -5,7 +5,8 @@
     the cluster is about to be read   begin_reading   what has settled by now will show in the log dirs
     a topic that may be growing       preview         the policy gets a view, but records wait for the next one
     the cluster was read              show            the policy gets the view
-    a record, or a block of them      pick, pick_batch
+    a record, or a block of them      pick, pick_batch; before a block, watch_in_flight
+    they were handed to the client    count_sent
     their delivery reports            settle, and acked for a policy that learns
 """
 
@@ -16,8 +17,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from kafkabal.model import I64
-from kafkabal.routing import Feedback, PluginPolicy, Policy, RecordBatch, RoutingView, fitted_to
+from kafkabal.model import F64, I64
+from kafkabal.routing import Feedback, PluginPolicy, Policy, RecordBatch, RoutingView, SlotPolicy, fitted_to
 
 
 class TopicRouter:
@@ -43,12 +44,14 @@ class TopicRouter:
         self.pick = policy.pick
         self.acked = policy.acked
         self._policy = policy
+        self._slot_policy = policy if isinstance(policy, SlotPolicy) else None
         self._failed = failed
         self._view: RoutingView | None = None
         self._unseen_view: RoutingView | None = None
         self.needs_known_partitions = False
         """Whether the client must know the topic's partitions before the first view is shown."""
         self._asks_what_settled = policy.about.asks_what_settled
+        self._sent_bytes: F64 = np.zeros(0)
         self._settled: list[int] = []
         self._settled_before_reading: list[int] = []
 
@@ -94,12 +97,23 @@ class TopicRouter:
         except Exception as error:  # noqa: BLE001 - routing continues by the view before
             self._failed(error)
 
+    def watch_in_flight(self) -> None:
+        """Let the policy hold back brokers that acknowledge too slowly; before records are picked."""
+        if self._slot_policy is not None:
+            self._slot_policy.watch_in_flight(self._awaited_and_settled)
+
     def pick_batch(self, sizes: I64, at_s: float) -> I64:
         """Partitions of records without keys, in order; only if :attr:`picks_batches`."""
         size_bytes: I64 = np.maximum(sizes, 1)
         out = np.empty(len(sizes), np.int32)
         self._policy.pick_batch(RecordBatch(size_bytes=size_bytes, at_s=np.full(len(sizes), at_s)), out)
         return out.astype(np.int64)
+
+    def count_sent(self, partitions: I64, sizes: I64) -> None:
+        """Note that records were picked that are to settle."""
+        if self._slot_policy is not None and len(partitions):
+            sent = np.bincount(partitions, sizes, len(self._settled))
+            self._sent_bytes = fitted_to(self._sent_bytes, len(sent)) + sent
 
     def settle(self, partition: int, n_bytes: int) -> None:
         """Note that bytes were acknowledged, given up, or never sent."""
@@ -109,6 +123,10 @@ class TopicRouter:
     def _use(self, view: RoutingView) -> None:
         self._policy.refresh(view)
         self._view = view
+
+    def _awaited_and_settled(self) -> tuple[I64, I64]:
+        """By partition: bytes that were sent, and how many of them have settled."""
+        return self._sent_bytes.astype(np.int64), np.array(self._settled, np.int64)
 
     def _settled_so_far(self) -> list[int]:
         """By partition, as far as known: bytes that have settled."""

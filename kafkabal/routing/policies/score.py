@@ -226,16 +226,15 @@ class ScoreWeighted(PolicyBase):
 
     def enter_slot(self, size_bytes: int) -> int:
         """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`."""
-        self._follow_rate()
         return self._stride.enter_slot(size_bytes)
 
     def plan_slots(self, size_bytes: int, overruns: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
         """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`."""
-        self._follow_rate()
         return self._stride.plan_slots(size_bytes, overruns)
 
     def watch_in_flight(self, awaited_and_settled: Callable[[], tuple[I64, I64]]) -> None:
         """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`."""
+        self._follow_rate()
         fair, now_s = self._fair, self.context.clock()
         if fair is None or now_s - self._checked_s < _LEAST_CHECKED_S or not self._holds_back:
             return

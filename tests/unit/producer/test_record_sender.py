@@ -10,6 +10,7 @@ from threading import Event, Timer, current_thread
 from time import monotonic
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from confluent_kafka import KafkaError, KafkaException
 
@@ -22,6 +23,8 @@ from kafkabal.errors import (
     UsageError,
 )
 from kafkabal.model.cluster_state import I32
+from kafkabal.producer import record_sender
+from kafkabal.producer.record_handover import DeliveryCallback
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.producer.records_in_flight import Acknowledged
 from kafkabal.routing.policy_protocol import About, Context, Feedback, PolicyBase, RecordBatch
@@ -551,3 +554,72 @@ def test_a_new_policy_does_not_count_the_records_of_the_one_before(mock_cluster:
 
     assert view.settled_bytes is not None
     assert view.settled_bytes.tolist() == [10, 0, 0, 0]
+
+
+class LateClient:
+    """Takes records for librdkafka; those of one broker are acknowledged only when the client is closed."""
+
+    def __init__(self, late_partitions: set[int]) -> None:
+        self._late_partitions = late_partitions
+        self._reports: list[DeliveryCallback] = []
+        self._late: list[DeliveryCallback] = []
+        self.sent_bytes: Counter[int] = Counter()
+
+    def produce(
+        self, _topic: str, value: bytes, _key: None, partition: int, report: DeliveryCallback, *_more: object
+    ) -> None:
+        """Keep the delivery report."""
+        self.sent_bytes[partition] += len(value)
+        (self._late if partition in self._late_partitions else self._reports).append(report)
+
+    def poll(self, _timeout_s: float = 0.0) -> None:
+        """Acknowledge all records but the late ones."""
+        reports, self._reports = self._reports, []
+        for report in reports:
+            report(None, Arrived())  # type: ignore[arg-type]
+
+    def flush(self, _timeout_s: float) -> int:
+        """Acknowledge all records."""
+        self._reports += self._late
+        self._late = []
+        self.poll()
+        return 0
+
+    def purge(self) -> None:
+        """Do nothing."""
+
+    def __len__(self) -> int:
+        return len(self._reports) + len(self._late)
+
+
+class Arrived:
+    """The message of a record that a broker acknowledged."""
+
+    def offset(self) -> int:
+        """Its offset."""
+        return 0
+
+
+@pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.parametrize(("scores", "is_held_back"), [("latency", True), ("disk", False)])
+def test_a_broker_whose_acknowledgements_stay_out_gets_little(
+    mock_cluster: MockCluster, monkeypatch: pytest.MonkeyPatch, scores: str, is_held_back: bool, keyed: bool
+) -> None:
+    """By ``latency`` a broker gets no more once only the others acknowledge, whether records are picked in blocks or
+    one by one; other scores ignore acknowledgements."""
+    mock_cluster.leaders = {0: 1, 1: 2, 2: 3, 3: 1}
+    client = LateClient({2})
+    monkeypatch.setattr(record_sender, "sending_client", lambda *_: client)
+    now_s = 0.0
+    block = [bytes(1000)] * 100
+    policy = load_policy("score").create(Context(seed=1, clock=lambda: now_s))
+    with RecordSender(
+        mock_cluster, TOPIC, policy, {}, scores=load_scores([scores]), refresh_s=60, clock=lambda: now_s
+    ) as producer:
+        for number in range(100):
+            now_s = number / 500
+            producer.produce_many(block, [1000] * 100, keys=[b"k"] * 100 if keyed else None)
+        sent = np.bincount([1, 2, 3, 1], [client.sent_bytes[p] for p in range(4)])
+        deliveries = producer.flush()
+    assert (sent[3] < sent[[1, 2]].min() / 2) == is_held_back
+    assert (deliveries.acknowledged, deliveries.in_flight) == (10_000, 0)

@@ -249,26 +249,52 @@ def longest_run(view: RoutingView, *, waiting_records: int) -> int:
     return int(np.median(np.diff(changes)))
 
 
+def next_slot_bytes(policy: ScoreWeighted, record_bytes: int, acknowledged: I64) -> int:
+    """Length of the next slot, which is used up and acknowledged at once."""
+    policy.watch_in_flight(lambda: (acknowledged, acknowledged))
+    slot_bytes = policy.enter_slot(record_bytes)
+    policy.slot.left_bytes = 0
+    acknowledged[policy.slot.partition] += slot_bytes
+    return slot_bytes
+
+
+def test_blocks_follow_the_rate_between_two_views() -> None:
+    """A caller that picks blocks gets slots of 10 ms as well, once it has sent for a moment."""
+    cluster = build_workload_cluster(WorkloadCluster(brokers=4))
+    now_s = 0.0
+    policy = ScoreWeighted(Context(clock=lambda: now_s))
+    policy.refresh(view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY]))
+    block, sent, picked = np.full(250, 1000), np.zeros(4, np.int64), []
+    for number in range(200):
+        now_s = number * 0.005
+        policy.watch_in_flight(lambda: (sent, sent))  # noqa: B023 - called at once
+        out = np.empty(len(block), np.int32)
+        policy.pick_batch(RecordBatch(size_bytes=block), out)
+        sent = sent + np.bincount(out, block, 4).astype(np.int64)
+        picked.append(out)
+    changes = np.flatnonzero(np.diff(np.concatenate(picked[100:])))
+    assert np.median(np.diff(changes)) == pytest.approx(500, abs=5)
+
+
 def test_slots_follow_the_rate_between_two_views() -> None:
     """A burst gets 10 ms of it in one slot long before the next view, and keeps it while the producer is held up."""
     cluster = build_workload_cluster(WorkloadCluster(brokers=4))
     now_s = [0.0]
     policy = ScoreWeighted(Context(clock=lambda: now_s[0]))
     policy.refresh(view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY]))
+    acknowledged = np.zeros(4, np.int64)
 
     def slot_after(bytes_per_s: float, seconds: float) -> int:
         """Length of the slot that is entered when this has gone on for a while, in records of 1000 bytes."""
         end_s, slot_bytes = now_s[0] + seconds, 0
         while now_s[0] < end_s:
-            slot_bytes = policy.enter_slot(1000)
+            slot_bytes = next_slot_bytes(policy, 1000, acknowledged)
             now_s[0] += slot_bytes / bytes_per_s
-            policy.slot.left_bytes = 0
         return slot_bytes
 
     assert slot_after(50e6, 0.2) == pytest.approx(500_000, rel=0.01)
     now_s[0] += 0.1
-    assert policy.enter_slot(1000) > 262_000, "a full buffer is no lower rate"
-    policy.slot.left_bytes = 0
+    assert next_slot_bytes(policy, 1000, acknowledged) > 262_000, "a full buffer is no lower rate"
     assert slot_after(1e6, 10.0) <= 20_000
     assert slot_after(1e9, 1.0) == pytest.approx(10_000_000, rel=0.15)
 
@@ -289,11 +315,11 @@ def test_slots_last_as_long_as_the_clients_own(record_bytes: int, per_s: int, sl
     now_s = [0.0]
     policy = ScoreWeighted(Context(clock=lambda: now_s[0]))
     policy.refresh(view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY]))
+    acknowledged = np.zeros(4, np.int64)
 
     for _ in range(300):
-        slot_bytes = policy.enter_slot(record_bytes)
+        slot_bytes = next_slot_bytes(policy, record_bytes, acknowledged)
         now_s[0] += slot_bytes / (record_bytes * per_s)
-        policy.slot.left_bytes = 0
 
     assert slot_bytes / record_bytes == pytest.approx(slot_records, abs=1)
 
