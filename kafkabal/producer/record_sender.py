@@ -258,8 +258,9 @@ class RecordSender:
 
     def _close_flight(self, router: TopicRouter, flight: RecordsInFlight, queued: int, sizes: I64) -> None:
         """Count the records from a position on as neither sent nor in flight."""
-        router.count_sent(flight.partitions, sizes[: len(flight.partitions)])
-        unsent = list(zip(flight.partitions[queued:].tolist(), sizes[queued:].tolist(), strict=False))
+        partitions = flight.partitions
+        router.count_sent(partitions, sizes[: len(partitions)])
+        unsent = list(zip(partitions[queued:].tolist(), sizes[queued:].tolist(), strict=False))
         self._handed_over -= len(unsent)
         for partition, size_bytes in unsent:
             router.settle(partition, size_bytes)

@@ -201,7 +201,7 @@ class SlotPolicy(Protocol):
         caller subtracts the record."""
 
     def watch_in_flight(self, awaited_and_settled: Callable[[], tuple[I64, I64]]) -> None:
-        """Called before a new slot.
+        """Called before a new slot, or before a block of records is picked.
 
         Parameters
         ----------
