@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from kafkabal.model import F64, I64
+from kafkabal.model import I64
 from kafkabal.routing import Feedback, PluginPolicy, Policy, RecordBatch, RoutingView, SlotPolicy, fitted_to
 
 
@@ -51,7 +51,7 @@ class TopicRouter:
         self.needs_known_partitions = False
         """Whether the client must know the topic's partitions before the first view is shown."""
         self._asks_what_settled = policy.about.asks_what_settled
-        self._sent_bytes: F64 = np.zeros(0)
+        self._sent_bytes: I64 = np.zeros(0, np.int64)
         self._settled: list[int] = []
         self._settled_before_reading: list[int] = []
 
@@ -112,8 +112,7 @@ class TopicRouter:
     def count_sent(self, partitions: I64, sizes: I64) -> None:
         """Note that records were picked that are to settle."""
         if self._slot_policy is not None and len(partitions):
-            sent = np.bincount(partitions, sizes, len(self._settled))
-            self._sent_bytes = fitted_to(self._sent_bytes, len(sent)) + sent
+            self._sent_bytes += np.bincount(partitions, sizes, len(self._sent_bytes)).astype(np.int64)
 
     def settle(self, partition: int, n_bytes: int) -> None:
         """Note that bytes were acknowledged, given up, or never sent."""
@@ -126,7 +125,7 @@ class TopicRouter:
 
     def _awaited_and_settled(self) -> tuple[I64, I64]:
         """By partition: bytes that were sent, and how many of them have settled."""
-        return self._sent_bytes.astype(np.int64), np.array(self._settled, np.int64)
+        return self._sent_bytes, np.array(self._settled, np.int64)
 
     def _settled_so_far(self) -> list[int]:
         """By partition, as far as known: bytes that have settled."""
@@ -135,3 +134,4 @@ class TopicRouter:
     def _extend_counters(self, n_partitions: int) -> None:
         """Extend the counters for new partitions."""
         self._settled += [0] * (n_partitions - len(self._settled))
+        self._sent_bytes = np.pad(self._sent_bytes, (0, len(self._settled) - len(self._sent_bytes)))
