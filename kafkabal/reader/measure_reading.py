@@ -216,7 +216,9 @@ def _collect(results: Any, processes: Sequence[Any], timeout_s: float) -> list[R
                     f"not all {len(processes)} readers started within {_STARTING_S:.0f} s", hint="lower --readers"
                 ) from None
             if time.monotonic() > end_s:
-                raise OperationError("a reader did not report in time") from None
+                raise OperationError(
+                    "a reader did not report in time", hint="throttled by a quota? raise --for, which extends the wait"
+                ) from None
             continue
         if isinstance(result, KafkabalError):
             raise result

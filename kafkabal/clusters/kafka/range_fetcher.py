@@ -7,6 +7,7 @@ requests exactly these bytes, several blocks in parallel, each on its own connec
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -54,6 +55,8 @@ may be in sync again, which no error reveals."""
 _TIMEOUT_S = 60.0
 """How long an outage may last: a dead leader is replaced within half a minute (broker session 9 to 18 s); a training
 run should wait rather than fail."""
+_QUOTA_WARNING_S = 60.0
+"""How long a quota may hold records back before that is warned of."""
 
 
 @dataclass(slots=True)
@@ -64,7 +67,9 @@ class FetchedRange:
     bytes_by_broker: dict[int, int] = field(default_factory=dict)
     """Bytes received over the network."""
     seconds_by_broker: dict[int, float] = field(default_factory=dict)
-    """Seconds from request to response."""
+    """Seconds from request to response, and those for which a quota forbids the next request."""
+    throttled_s: float = 0.0
+    """The latter, since records came last."""
 
     def count(self, broker: int, size_bytes: int, seconds: float) -> None:
         """Record a response."""
@@ -200,9 +205,10 @@ class RangeFetcher:
             if at == begin or (stop == end and wanted > self._batch_bytes):
                 wanted += self._batch_bytes
             least = 0 if self._batch_bytes else _LEAST_BYTES
+            throttled_s = got.throttled_s
             found, after = self._once(partition, at, stop, max(least, wanted), got, deadline)
             got.records.extend(found)
-            if after > at:
+            if after > at or got.throttled_s > throttled_s:
                 deadline = Deadline(_TIMEOUT_S, self._clock)
             elif deadline.is_over:
                 raise UnreachableError(f"{self._topic}-{partition}: no data at offset {at}")
@@ -276,6 +282,7 @@ class RangeFetcher:
             response = self._client.call_broker(replica.broker, request, in_place=self._responses)
             got.count(replica.broker, len(response.records), self._clock.monotonic() - asked_s)
             self._fit_quota(response, wanted)
+            self._wait_for_quota(response, replica.broker, got)
             return self._checked(response, partition, at, replica)
 
         response = self._retried(ask, deadline)
@@ -291,6 +298,23 @@ class RangeFetcher:
             self._most_bytes = min(_MOST_BYTES, int(self._most_bytes * _GROWTH))
         elif not response.records:
             self._most_bytes = max(_LEAST_THROTTLED_BYTES, min(self._most_bytes, wanted) // 2)
+
+    def _wait_for_quota(self, response: PartitionResponse, broker: int, got: FetchedRange) -> None:
+        """Wait until a broker takes requests again that sent nothing because of a quota: one sent before would time
+        out."""
+        if response.records or not response.throttle_ms:
+            got.throttled_s = 0.0
+            return
+        seconds = response.throttle_ms / 1000
+        self._clock.sleep(seconds)
+        got.count(broker, 0, seconds)
+        got.throttled_s += seconds
+        if got.throttled_s >= _QUOTA_WARNING_S:
+            warnings.warn(
+                f"topic {self._topic}: broker {broker} sent nothing for a minute: a quota throttles this client "
+                f"(client.id {self._client.settings.client_id})",
+                stacklevel=2,
+            )
 
     def _read(self, reader: BatchReader, packed: memoryview, at: int, end: int) -> tuple[LazyRecords, int]:
         try:

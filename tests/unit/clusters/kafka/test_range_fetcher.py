@@ -56,8 +56,8 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> ThrottlingBroker:
     return found
 
 
-def _fetcher() -> RangeFetcher:
-    found = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id")
+def _fetcher(clock: FakeClock | None = None) -> RangeFetcher:
+    found = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", clock=clock or FakeClock())
     found._located.replicas = {0: range_fetcher._Replica(1, 1)}
     return found
 
@@ -86,6 +86,32 @@ def test_without_a_quota_responses_grow_again(broker: ThrottlingBroker) -> None:
     broker.asked.clear()
     assert _offsets(fetcher) == list(range(RECORDS))
     assert len(broker.asked) == 1
+
+
+@pytest.mark.parametrize("throttle_s", [3.0, 45.0])
+def test_a_quota_is_waited_for(throttle_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long a quota holds a range back, it is read once other clients leave some of it, with a warning; no
+    request is sent while the broker ignores the connection, and the seconds count as those of the broker."""
+    clock = FakeClock()
+    began_s = taken_from_s = clock.monotonic()
+
+    def call_broker(number: int, request: Any, in_place: Any = None) -> PartitionResponse:
+        nonlocal taken_from_s
+        if clock.monotonic() < taken_from_s:
+            clock.sleep(30)
+            raise UnreachableError("no response within 30 s")
+        if clock.monotonic() < began_s + 150:
+            taken_from_s = clock.monotonic() + throttle_s
+            return PartitionResponse(0, memoryview(b""), throttle_ms=round(1000 * throttle_s))
+        return PartitionResponse(0, memoryview(pack_batch(0, [(1000, None, b"x", ())])))
+
+    settings = ConnectionSettings(bootstrap_servers=("h:1",), client_id="trainer")
+    client = SimpleNamespace(call_broker=call_broker, settings=settings)
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
+    with pytest.warns(UserWarning, match=r"topic t: broker 1 sent nothing for a minute: a quota .*trainer"):
+        fetched = _fetcher(clock).fetch(0, 0, 1, 1)
+    assert [record[0] for record in fetched.records] == [0]
+    assert fetched.seconds_by_broker[1] == pytest.approx(clock.monotonic() - began_s)
 
 
 def test_a_leader_is_not_asked_for_another_replica(broker: ThrottlingBroker, monkeypatch: pytest.MonkeyPatch) -> None:
