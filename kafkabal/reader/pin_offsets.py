@@ -191,14 +191,23 @@ def _offsets_and_sizes(steps: Iterator[LazyRecords]) -> _OffsetsAndSizes:
 def _partition_sizes(
     brokers: TopicReporter, reader: TopicFetcher, topic: str, ranges: Mapping[int, tuple[int, int]]
 ) -> Mapping[int, int]:
-    """Bytes of each partition in its leader's log dir; estimated from a few records if that is not accessible."""
+    """Bytes of each partition, of which a log dir holds only what is not in remote storage: by the bytes per record in
+    its leader's log dir, or in a few records if that is not accessible."""
     leaders = {key: status.leader for key, status in brokers.partition_status([topic]).items()}
     try:
         logs, _ = brokers.replica_logs(set(leaders.values()) - {-1}, leaders.keys())
     except NotAuthorizedError:
         logs = {}
     by_leader = {on.partition: log.size_bytes for on, log in logs.items() if leaders.get(_key(on)) == on.broker}
-    return {p: by_leader.get(p) or _estimate_bytes(reader, p, *offsets) for p, offsets in ranges.items()}
+    local_starts = reader.local_starts()
+    sizes = {}
+    for p, (begin, end) in ranges.items():
+        local_bytes, local_begin = by_leader.get(p), max(begin, local_starts.get(p, begin))
+        if local_bytes and local_begin < end:
+            sizes[p] = local_bytes * (end - begin) // (end - local_begin)
+        else:
+            sizes[p] = _estimate_bytes(reader, p, begin, end)
+    return sizes
 
 
 def _key(on: ReplicaOn) -> TopicPartition:

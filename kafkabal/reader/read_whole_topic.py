@@ -27,6 +27,9 @@ class TopicFetcher(Protocol):
     def ranges(self) -> Mapping[int, tuple[int, int]]:
         """First offset and last stable offset of each partition."""
 
+    def local_starts(self) -> Mapping[int, int]:
+        """First offset of each partition that is not only in remote storage, if brokers report it."""
+
     def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRecords:
         """All committed records of a range."""
 

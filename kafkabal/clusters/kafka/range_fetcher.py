@@ -26,6 +26,7 @@ from kafkabal.clusters.kafka.leader_and_group_offsets import (
     EARLIEST,
     LATEST,
     PARTITIONS_A_REQUEST,
+    leader_offsets,
     offsets_request,
 )
 from kafkabal.clusters.kafka.metadata import describe_topic
@@ -34,6 +35,7 @@ from kafkabal.clusters.kafka.record_batches import BatchReader
 from kafkabal.clusters.kafka.record_columns import RawRecord
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import DriftError, KafkabalError, NotAuthorizedError, UnreachableError
+from kafkabal.model import TopicPartition
 
 _READ_COMMITTED = 1
 _NO_SESSION, _FINAL_EPOCH = 0, -1
@@ -249,6 +251,27 @@ class RangeFetcher:
 
         self._retried(ask, deadline)
         return {p: found[p] for p in partitions}
+
+    def local_starts(self) -> dict[int, int]:
+        """First offset on the disk of each partition's leader: earlier records are only in remote storage (KIP-405).
+
+        Partitions are missing if their leaders do not report it, as those before Kafka 3.4.
+
+        Raises
+        ------
+        UnreachableError
+            If a leader does not respond before the deadline.
+        """
+        found: dict[int, int] = {}
+
+        def ask() -> None:
+            for leader, led in self._by_leader(sorted(self._locate())).items():
+                keys = [TopicPartition(self._topic, p) for p in led]
+                local = leader_offsets(self._client, leader, keys, self._client.deadline()).local_start
+                found.update({key.partition: offset for key, offset in local.items()})
+
+        self._retried(ask, Deadline(_TIMEOUT_S, self._clock))
+        return found
 
     def _by_leader(self, partitions: Sequence[int]) -> Mapping[int, list[int]]:
         led: dict[int, list[int]] = {}

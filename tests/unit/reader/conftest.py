@@ -32,6 +32,8 @@ class MemoryTopic:
         """Raised by the next fetch."""
         self.damaged: set[tuple[int, int]] = set()
         """Partitions and offsets of records in damaged batches."""
+        self.remote: dict[int, int] = {}
+        """Records of a partition that only remote storage holds."""
 
     def manifest(self) -> Manifest:
         """Pin all of it as dense."""
@@ -46,6 +48,10 @@ class MemoryTopic:
     def ranges(self) -> dict[int, tuple[int, int]]:
         """Offsets of every partition."""
         return {p: (0, n) for p, n in enumerate(self.counts)}
+
+    def local_starts(self) -> dict[int, int]:
+        """First offset on disk of every partition."""
+        return {p: self.remote.get(p, 0) for p in range(len(self.counts))}
 
     def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRange:
         """Records of a range."""

@@ -48,7 +48,9 @@ class MemoryBrokers:
     def replica_logs(self, brokers: Collection[int], partitions: Collection[TopicPartition]) -> Any:
         """Ten bytes a record, unless told otherwise."""
         logs = {
-            ReplicaOn("t", p, 1): ReplicaLog(log_dir="/d", size_bytes=self.record_bytes * n)
+            ReplicaOn("t", p, 1): ReplicaLog(
+                log_dir="/d", size_bytes=self.record_bytes * (n - self._topic.remote.get(p, 0))
+            )
             for p, n in enumerate(self._topic.counts)
         }
         return logs, {}
@@ -71,6 +73,14 @@ def test_a_dense_topic_is_three_numbers_a_partition() -> None:
     ]
     assert manifest.is_dense
     assert manifest.samples == 750
+
+
+def test_remote_records_count_like_those_on_disk() -> None:
+    """Of a tiered topic log dirs hold the latest records only, or none: blocks by their bytes would be a hundred times
+    as large as they should be."""
+    topic = MemoryTopic([700, 700, 700], record_bytes=10)
+    topic.remote = {1: 693, 2: 700}
+    assert [p.size_bytes for p in _pin(topic).partitions] == [7000, 7000, pytest.approx(7000, rel=0.5)]
 
 
 @pytest.mark.parametrize(

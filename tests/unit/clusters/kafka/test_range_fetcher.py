@@ -269,3 +269,30 @@ def test_a_deleted_topic_was_pinned_only_by_a_manifest(
     with pytest.raises(DriftError, match=f"^topic t has been deleted and created again {when} ") as again:
         fetcher._locate()
     assert again.value.hint == hint
+
+
+@pytest.mark.parametrize("is_supported", [True, False])
+def test_where_logs_on_disk_begin_is_asked_of_every_leader(is_supported: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Partitions that a leader reports are returned, those with an error are left out; brokers before Kafka 3.4 are not
+    asked, since they would take the question for a time."""
+
+    def call_broker(broker: int, request: Any, deadline: Any) -> Any:
+        asked.append(broker)
+        found = [
+            SimpleNamespace(
+                error_code=p.partition_index // 3, offset=-10 * p.timestamp, partition_index=p.partition_index
+            )
+            for p in request.topics[0].partitions
+        ]
+        return SimpleNamespace(topics=[SimpleNamespace(name="t", partitions=found)])
+
+    def locate(fetcher: RangeFetcher) -> Any:
+        fetcher._located.replicas = {p: range_fetcher._Replica(1 + p % 2, 1 + p % 2) for p in range(4)}
+        return fetcher._located.replicas
+
+    asked: list[int] = []
+    monkeypatch.setattr(RangeFetcher, "_locate", locate)
+    client = SimpleNamespace(call_broker=call_broker, supports=lambda *_: is_supported, deadline=lambda: None)
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
+    assert _fetcher().local_starts() == ({0: 40, 1: 40, 2: 40} if is_supported else {})
+    assert set(asked) == {1, 2}
