@@ -19,6 +19,7 @@ _SHAPES: Final = Path(__file__).parent / "output_shapes.yaml"
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN: Final = frozenset({"string", "integer", "number", "boolean"})
 EVENTS: Final = "rebalance-events"
+RECORDS: Final = "read-follow"
 WEIGHTS: Final = "weights-record"
 
 
@@ -28,6 +29,7 @@ def schemas() -> dict[str, str]:
     complete = {command: _with_like_tables(shape, shapes) for command, shape in shapes.items()}
     found = {schema_name(command): document_schema(command, shape) for command, shape in complete.items()}
     found[EVENTS] = _event_schema()
+    found[RECORDS] = _record_schema()
     found[WEIGHTS] = _weights_schema()
     return {f"{name}.schema.json": json.dumps(schema, indent=1) + "\n" for name, schema in found.items()}
 
@@ -147,6 +149,42 @@ def _event_schema() -> dict[str, Any]:
         "title": "A line of kafkabal rebalance -o jsonl",
         "anyOf": [head, {"allOf": [timed, events]}],
         "$defs": definitions,
+    }
+
+
+def _record_schema() -> dict[str, Any]:
+    """A line of ``read --follow``; bytes that are not UTF-8 have a key of their own."""
+    header = {"type": "object", **_one_of_bytes("value", {"name": {"type": "string"}})}
+    numbers = {key: {"type": "integer"} for key in ("partition", "offset", "timestamp_ms")}
+    key, value = _one_of_bytes("key", {}), _one_of_bytes("value", {})
+    return {
+        "$schema": _DIALECT,
+        "title": "A line of kafkabal read --follow -o json",
+        "type": "object",
+        "properties": {
+            **numbers,
+            **key["properties"],
+            **value["properties"],
+            "headers": {"type": "array", "minItems": 1, "items": header},
+        },
+        "required": list(numbers),
+        "allOf": [{"oneOf": key["oneOf"]}, {"oneOf": value["oneOf"]}],
+        "additionalProperties": False,
+    }
+
+
+def _one_of_bytes(name: str, others: Mapping[str, Any]) -> dict[str, Any]:
+    """Text or null under a name, or base64 under another one; beside required properties."""
+    encoded = f"{name}_base64"
+    return {
+        "properties": {
+            **others,
+            name: {"type": ["string", "null"]},
+            encoded: {"type": "string", "contentEncoding": "base64"},
+        },
+        "required": list(others),
+        "oneOf": [{"required": [name]}, {"required": [encoded]}],
+        "additionalProperties": False,
     }
 
 

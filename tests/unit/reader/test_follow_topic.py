@@ -6,10 +6,12 @@ import json
 from types import SimpleNamespace
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from kafkabal.clusters.kafka import RawRecord
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.reader.follow_topic import as_json, ends_after, follow
+from tests.output_schemas import schema_of
 from tests.unit.reader.conftest import packed_headers
 
 
@@ -104,6 +106,18 @@ def test_a_record_without_a_value_is_not_an_empty_one() -> None:
     """In a compacted topic it deletes its key."""
     values = [json.loads(as_json(0, (9, 1000, b"k", value, b"\0")))["value"] for value in (None, b"")]
     assert values == [None, ""]
+
+
+@pytest.mark.parametrize("key", [None, b"k", b"\xff"])
+@pytest.mark.parametrize("value", [None, b"", b"\xff"])
+@pytest.mark.parametrize("headers", [[], [("label", b"cat"), ("raw", b"\xff"), ("none", None)]])
+def test_lines_match_the_published_schema(
+    key: bytes | None, value: bytes | None, headers: list[tuple[str, bytes | None]]
+) -> None:
+    """Whatever a record holds, programs find it where the schema says."""
+    line = json.loads(as_json(3, (9, 1000, key, value, packed_headers(headers))))
+    Draft202012Validator(schema_of("read --follow")).validate(line)
+    assert not Draft202012Validator(schema_of("read --follow")).is_valid(line | {"key": "k", "key_base64": "aw=="})
 
 
 def test_the_time_begins_once_brokers_are_reached() -> None:
