@@ -25,8 +25,7 @@ from time import perf_counter, sleep
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafkabal.config import ConnectionSettings
-from kafkabal.reader import MeasureRequest, TopicReader, measure
+from kafkabal.reader import TopicReader
 from kafkabal.sandbox import SandboxSpec, up
 
 AIMS: Mapping[int, float] = {100_000: 0.90, 10_000: 0.70}
@@ -109,12 +108,6 @@ class Bench:
                 first = data.metrics.waited_s, data.metrics.elapsed_s
         return (data.metrics.waited_s - first[0]) / (data.metrics.elapsed_s - first[1])
 
-    def readers(self, count: int) -> float:
-        """Bytes per second that several processes reach together."""
-        connection = ConnectionSettings(bootstrap_servers=tuple(self.servers.split(",")))
-        manifest = self.reader().manifest
-        return measure(MeasureRequest(connection=connection, manifest=manifest, readers=count, seconds=5.0)).bytes_per_s
-
     def write_files(self, folder: Path) -> None:
         """Write the records, one file each."""
         for number, sample in enumerate(self.reader()):
@@ -184,8 +177,7 @@ def _compare(bench: Bench, aim: float, pairs: int) -> None:
     _show(f"{name}: a cached epoch against plain files", plain, cached, 0.9)
     rate = LOAD * size / statistics.median(ours)
     shares = [run_in_own_process(bench.waiting, rate) for _ in range(pairs)]
-    print(f"{name}: waiting at {LOAD:.0%} of the rate {statistics.median(shares):.1%} (aim: less than 5%)")
-    print(f"{name}: four readers / one {bench.readers(4) / bench.readers(1):.2f}", flush=True)
+    print(f"{name}: waiting at {LOAD:.0%} of the rate {statistics.median(shares):.1%} (aim: less than 5%)", flush=True)
 
 
 def _show(what: str, other_s: list[float], ours_s: list[float], aim: float) -> None:

@@ -62,7 +62,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     n = len(bench.brokers)
     shares = {name: with_first(times, n) for name, times in _OVER_MEAN.items()}
     shares["all on one broker"] = [1.0] + [0.0] * (n - 1)
-    limit_readers(bench)
+    limit_readers(bench.sandbox)
     found: dict[str, dict[str, tuple[float, float]]] = {}
     for number, (placement, of_broker) in enumerate(shares.items()):
         topic = f"reading-{number}"

@@ -15,6 +15,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, TopicPartition
 
 from experiments.experiment_sandbox import ExperimentSandbox
 from experiments.report import Finding
+from kafkabal.sandbox import Sandbox
 from kafkabal.simulator import StorageProfile, TrainingJob, training_time
 
 CLIENT_ID = "readers"
@@ -46,7 +47,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
         "librdkafka default": lambda topic: _send(bench, topic, "librdkafka default", records),
         "score": lambda topic: _send(bench, topic, "score", records),
     }
-    limit_readers(bench)
+    limit_readers(bench.sandbox)
     found: dict[str, tuple[float, float, float]] = {}
     for number, (name, fill) in enumerate(fills.items()):
         topic = f"training-{number}"
@@ -103,12 +104,12 @@ def _send(bench: ExperimentSandbox, topic: str, policy: str, records: int) -> No
     bench.send(topic, policy, np.full(records, _RECORD_BYTES, np.int64))
 
 
-def limit_readers(bench: ExperimentSandbox) -> None:
+def limit_readers(sandbox: Sandbox, bytes_per_s: int = RATE_BYTES_PER_S) -> None:
     """Throttle every broker for clients with the readers' id."""
-    quota = f"consumer_byte_rate={RATE_BYTES_PER_S}"
+    quota = f"consumer_byte_rate={bytes_per_s}"
     given = ["--alter", "--add-config", quota, "--entity-type", "clients", "--entity-name", CLIENT_ID]
-    servers = ["--bootstrap-server", bench.sandbox.bootstrap_servers]
-    done = bench.sandbox.run_main("kafka.admin.ConfigCommand", *servers, *given)
+    servers = ["--bootstrap-server", sandbox.bootstrap_servers]
+    done = sandbox.run_main("kafka.admin.ConfigCommand", *servers, *given)
     assert done.exit_code == 0, done.stderr
 
 
