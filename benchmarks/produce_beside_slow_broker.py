@@ -1,10 +1,10 @@
 """Throughput of ``produce`` with one slow broker, against a bare loop that reads, hashes and produces.
 
 The brokers and their slowness are those of :mod:`benchmarks.slow_broker`, the records rows of 1 kB. The bare loop has
-confluent-kafka's defaults but for the size of the buffer, which is the same for all. Runs are interleaved; the results
-are medians of the ratios. Connecting and the first view are not counted. ``bare, idempotent`` shows what the setting
-costs that ``produce`` never goes without: while a partition has a request in flight and more records wait for it,
-librdkafka spins.
+confluent-kafka's defaults but for the size of the buffer, which is the same for all. Runs are interleaved, in a random
+order in each round; the results are medians of the ratios. Connecting and the first view are not counted.
+``bare, idempotent`` shows what the setting costs that ``produce`` never goes without: while a partition has a request
+in flight and more records wait for it, librdkafka spins.
 
 ::
 
@@ -14,12 +14,12 @@ librdkafka spins.
 from __future__ import annotations
 
 import argparse
-import itertools
 import statistics
 import tempfile
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
+from random import Random
 from time import monotonic, perf_counter, process_time
 from typing import Any, Final, NamedTuple
 
@@ -117,8 +117,9 @@ def measure(sandbox: Sandbox, topic: str, servers: str, rows: Path, rounds: int)
     settings = {"bootstrap.servers": servers, "queue.buffering.max.kbytes": BUFFER_KIB, "log_level": 2}
     by_name = ways(settings, topic, rows)
     runs: dict[str, list[Run]] = {name: [] for name in by_name}
-    for _, (name, run) in itertools.product(range(rounds), by_name.items()):
-        runs[name].append(run())
+    for number in range(rounds):
+        for name in Random(number).sample(list(by_name), len(by_name)):
+            runs[name].append(by_name[name]())
     for name, found in runs.items():
         ratios = [run.rows_per_s / other.rows_per_s for run, other in zip(found, runs["bare"], strict=True)]
         processor = [run.processor_s / other.processor_s for run, other in zip(found, runs["bare"], strict=True)]
