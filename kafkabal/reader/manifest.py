@@ -150,6 +150,14 @@ def block_counts(records: list[int], size_bytes: list[int], lanes: int) -> list[
     ]
 
 
+def block_cuts(records: int, blocks: int) -> I64:
+    """int64, shape (blocks + 1,): where blocks of equally many records begin and end; one more in the first ones, so
+    that sorting by number of records keeps their order."""
+    each, longer = divmod(records, max(blocks, 1))
+    number = np.arange(blocks + 1, dtype=np.int64)
+    return number * each + np.minimum(number, longer)
+
+
 def lanes_for(readers: int) -> int:
     """The smallest number of lanes with which this many readers fetch no block twice."""
     return readers * -(-LANES // readers)
@@ -236,9 +244,7 @@ def _blocks_of(p: PartitionRange) -> I64:
         size = np.array([block.size_bytes for block in p.counted], np.int64)
         return np.stack((begin, end, samples, size))
     count = p.end - p.begin
-    each, longer = divmod(count, max(p.blocks, 1))
-    number = np.arange(p.blocks + 1, dtype=np.int64)
-    cuts = p.begin + number * each + np.minimum(number, longer)
+    cuts = p.begin + block_cuts(count, p.blocks)
     samples = np.diff(cuts)
     each_bytes = p.size_bytes / max(count, 1)  # a float: the product of two integers may exceed 63 bits
     return np.stack((cuts[:-1], cuts[1:], samples, (samples * each_bytes).astype(np.int64)))

@@ -24,7 +24,7 @@ from kafkabal.config import ANSWER_S
 from kafkabal.errors import NotAuthorizedError, UsageError, unknown_topic
 from kafkabal.model import CLEANUP_POLICY, I64, TopicPartition
 from kafkabal.reader.join_file_pieces import is_piece
-from kafkabal.reader.manifest import LANES, CountedBlock, Manifest, PartitionRange, block_counts
+from kafkabal.reader.manifest import LANES, CountedBlock, Manifest, PartitionRange, block_counts, block_cuts
 from kafkabal.reader.pin_whole_files import file_blocks
 from kafkabal.reader.read_whole_topic import CountingListener, PartitionReaders, TopicFetcher, WholeReading
 
@@ -162,7 +162,7 @@ def _probe_ends(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: 
 def _counted_range(p: int, offsets: tuple[int, int], found: _OffsetsAndSizes, blocks: int) -> PartitionRange:
     """The blocks of a partition: equal numbers of records, each block ending at the first record of the next."""
     count = len(found.offset)
-    cut = np.arange(blocks + 1, dtype=np.int64) * count // max(blocks, 1)
+    cut = block_cuts(count, blocks)
     ends = [*found.offset[cut[1:-1]].tolist(), offsets[1]]
     before = np.concatenate(([0], np.cumsum(found.size)))
     counted = tuple(

@@ -8,12 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.reader.join_file_pieces import FileKey, place_of
-from kafkabal.reader.manifest import FileBlock, block_counts
+from kafkabal.reader.manifest import FileBlock, block_counts, block_cuts
 from kafkabal.reader.read_whole_topic import WholeReading
 from kafkabal.wording import counted_noun, first_of
 
@@ -74,8 +72,8 @@ def file_blocks(reading: WholeReading, topic: str, lanes: int) -> tuple[FileBloc
         )
     total = sum(piece.size for pieces in whole for piece in pieces)
     (blocks,) = block_counts([len(whole)], [total], lanes)
-    cut = np.arange(blocks + 1, dtype=np.int64) * len(whole) // max(blocks, 1)
-    return tuple(_file_block(whole[first:last], copies) for first, last in pairwise(cut.tolist()))
+    cuts = block_cuts(len(whole), blocks)
+    return tuple(_file_block(whole[first:last], copies) for first, last in pairwise(cuts.tolist()))
 
 
 def _incomplete(files: Mapping[FileKey, Mapping[int, _Piece]]) -> list[str]:
