@@ -8,7 +8,7 @@ and whatever needs the cluster runs in a thread of its own.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -37,6 +37,7 @@ from kafkabal.producer.split_produce_batch import (
     by_explicit_partition,
     data_bytes,
     headers_bytes,
+    plain_bytes,
     split_batch,
     value_sizes,
     with_report,
@@ -367,23 +368,31 @@ class _PluggedProducer(Producer):
         on_delivery: Report | None = None,
     ) -> int:
         """See :meth:`Producer.produce_batch`."""
-        report = callback or on_delivery
-        by_partition = by_explicit_partition(messages) if partition == UNROUTED else None
+        report, n_bytes = callback or on_delivery, plain_bytes(messages)
+        by_partition = by_explicit_partition(messages) if partition == UNROUTED and n_bytes is None else None
         if by_partition is None:
-            return self._produce_part(topic, messages, partition, report)
-        return sum(self._produce_part(topic, part, to, report) for to, part in by_partition.items())
+            return self._produce_part(topic, messages, partition, report, n_bytes)
+        return sum(self._produce_part(topic, part, to, report, None) for to, part in by_partition.items())
 
-    def _produce_part(self, topic: str, messages: list[dict[str, Any]], to: int, report: Report | None) -> int:
+    def _produce_part(
+        self, topic: str, messages: list[dict[str, Any]], to: int, report: Report | None, n_bytes: int | None
+    ) -> int:
         router = self._router(topic, to)
-        if not isinstance(router, PluginRouter) or not (sizes := value_sizes(messages)):
-            with in_batch():
-                return Client.produce_batch(self, topic, messages, to, on_delivery=report)
         queued = 0
-        for first, end in router.parts(sizes):
-            part = messages if end - first == len(messages) else messages[first:end]
+        for part in [messages] if router is None else _parts(router, messages, n_bytes):
             with in_batch():
                 queued += Client.produce_batch(self, topic, part, to, on_delivery=report)
         return queued
+
+
+def _parts(router: SlotRouter, messages: list[dict[str, Any]], n_bytes: int | None) -> Iterator[list[dict[str, Any]]]:
+    """A batch in parts for which slots are planned; the whole batch if it is invalid, and refused."""
+    assert isinstance(router, PluginRouter)
+    fits = n_bytes is not None and n_bytes <= router.room_bytes(n_bytes // len(messages))
+    if fits or not (sizes := value_sizes(messages)):
+        yield messages
+    else:
+        yield from (messages[first:end] for first, end in router.parts(sizes))
 
 
 if TYPE_CHECKING:

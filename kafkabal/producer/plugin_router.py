@@ -82,14 +82,19 @@ class PluginRouter(SlotRouter):
         before = [0, *accumulate(sizes)]
         first = 0
         while first < len(sizes):
-            left_bytes = self.lane.left_bytes()
-            if left_bytes <= 0:
-                self.plan_slots(sizes[first] or 1)
-                # still none if this thread is planning already
-                left_bytes = self.lane.left_bytes()
-            end = bisect_left(before, before[first] + left_bytes, first + 1) if left_bytes > 0 else len(sizes)
+            room_bytes = self.room_bytes(sizes[first])
+            end = bisect_left(before, before[first] + room_bytes, first + 1) if room_bytes > 0 else len(sizes)
             yield first, min(end, len(sizes))
             first = end
+
+    def room_bytes(self, size_bytes: int) -> int:
+        """Bytes that may be sent before slots are planned again; if there are none, that is done now, for a record of
+        this size. Still none if this thread is planning already."""
+        left_bytes = self.lane.left_bytes()
+        if left_bytes <= 0:
+            self.plan_slots(size_bytes or 1)
+            left_bytes = self.lane.left_bytes()
+        return left_bytes
 
     def leave_unrouted(self) -> None:
         """Leave the next records to librdkafka's own partitioner."""
