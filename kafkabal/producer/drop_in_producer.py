@@ -37,7 +37,7 @@ from kafkabal.producer.split_produce_batch import (
     by_explicit_partition,
     data_bytes,
     headers_bytes,
-    plain_bytes,
+    plain_sizes,
     split_batch,
     value_sizes,
     with_report,
@@ -368,28 +368,29 @@ class _PluggedProducer(Producer):
         on_delivery: Report | None = None,
     ) -> int:
         """See :meth:`Producer.produce_batch`."""
-        report, n_bytes = callback or on_delivery, plain_bytes(messages)
-        by_partition = by_explicit_partition(messages) if partition == UNROUTED and n_bytes is None else None
+        report, sizes = callback or on_delivery, plain_sizes(messages)
+        by_partition = by_explicit_partition(messages) if partition == UNROUTED and sizes is None else None
         if by_partition is None:
-            return self._produce_part(topic, messages, partition, report, n_bytes)
+            return self._produce_part(topic, messages, partition, report, sizes)
         return sum(self._produce_part(topic, part, to, report, None) for to, part in by_partition.items())
 
     def _produce_part(
-        self, topic: str, messages: list[dict[str, Any]], to: int, report: Report | None, n_bytes: int | None
+        self, topic: str, messages: list[dict[str, Any]], to: int, report: Report | None, sizes: list[int] | None
     ) -> int:
         router = self._router(topic, to)
         queued = 0
-        for part in [messages] if router is None else _parts(router, messages, n_bytes):
+        for part in [messages] if router is None else _parts(router, messages, sizes or value_sizes(messages)):
             with in_batch():
                 queued += Client.produce_batch(self, topic, part, to, on_delivery=report)
         return queued
 
 
-def _parts(router: SlotRouter, messages: list[dict[str, Any]], n_bytes: int | None) -> Iterator[list[dict[str, Any]]]:
+def _parts(
+    router: SlotRouter, messages: list[dict[str, Any]], sizes: list[int] | None
+) -> Iterator[list[dict[str, Any]]]:
     """A batch in parts for which slots are planned; the whole batch if it is invalid, and refused."""
     assert isinstance(router, PluginRouter)
-    fits = n_bytes is not None and n_bytes <= router.room_bytes(n_bytes // len(messages))
-    if fits or not (sizes := value_sizes(messages)):
+    if not sizes or sum(sizes) <= router.room_bytes(sizes[0]):
         yield messages
     else:
         yield from (messages[first:end] for first, end in router.parts(sizes))

@@ -15,6 +15,7 @@ _ABSENT: Final[Any] = object()
 _MOST_PARTITION: Final = 2**31 - 1
 _PLAIN_FIELDS: Final = frozenset({"value", "callback"})
 _value = itemgetter("value")
+_TEXT_TYPES: Final = frozenset({bytes, str})
 _DATA_TYPES: Final = frozenset({bytes, str, type(None)})
 
 
@@ -79,15 +80,16 @@ def by_explicit_partition(messages: Any) -> Mapping[int, list[dict[str, Any]]] |
     return found
 
 
-def plain_bytes(messages: Any) -> int | None:
-    """Bytes of records that have a value and nothing else; None for others. It takes a third of the time of
-    :func:`value_sizes`."""
+def plain_sizes(messages: Any) -> list[int] | None:
+    """Lengths of the values of records that have nothing else; None for others, and for an invalid batch. It is faster
+    than :func:`value_sizes`."""
     try:
-        if isinstance(messages, list) and set(map(len, messages)) == {1}:
-            return sum(map(len, map(_value, messages)))
+        if not isinstance(messages, list) or set(map(len, messages)) != {1}:
+            return None
+        values = list(map(_value, messages))
+        return list(map(len, values)) if set(map(type, values)) <= _TEXT_TYPES else None
     except (KeyError, TypeError):
-        pass
-    return None
+        return None
 
 
 def value_sizes(messages: Any) -> list[int] | None:
