@@ -390,7 +390,7 @@ def _parts(
 ) -> Iterator[list[dict[str, Any]]]:
     """A batch in parts for which slots are planned; the whole batch if it is invalid, and refused."""
     assert isinstance(router, PluginRouter)
-    if not sizes or sum(sizes) <= router.room_bytes(sizes[0]):
+    if not sizes or (n_bytes := sum(sizes)) <= router.room_bytes(sizes[0], n_bytes):
         yield messages
     else:
         yield from (messages[first:end] for first, end in router.parts(sizes))

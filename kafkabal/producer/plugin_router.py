@@ -60,8 +60,9 @@ class PluginRouter(SlotRouter):
         self._plan = policy.plan_slots
         self.lane = lane
 
-    def plan_slots(self, size_bytes: int) -> None:
-        """Plan the next slots, for a record of this size, unless another thread has done so.
+    def plan_slots(self, size_bytes: int, batch_bytes: int = 0) -> None:
+        """Plan the next slots, for a record of this size and others that are sent with it, unless another thread has
+        done so.
 
         If this thread is planning already, librdkafka's own partitioner takes the record.
         """
@@ -72,7 +73,7 @@ class PluginRouter(SlotRouter):
                 self.leave_unrouted()
             elif self.lane.is_used_up:
                 self.watch_in_flight()
-                slots = self._plan(size_bytes, self.lane.overruns())
+                slots = self._plan(size_bytes, self.lane.overruns(), batch_bytes)
                 self.lane.plan(slots)
                 self._switches += len(slots)
 
@@ -82,17 +83,17 @@ class PluginRouter(SlotRouter):
         before = [0, *accumulate(sizes)]
         first = 0
         while first < len(sizes):
-            room_bytes = self.room_bytes(sizes[first])
+            room_bytes = self.room_bytes(sizes[first], before[-1] - before[first])
             end = bisect_left(before, before[first] + room_bytes, first + 1) if room_bytes > 0 else len(sizes)
             yield first, min(end, len(sizes))
             first = end
 
-    def room_bytes(self, size_bytes: int) -> int:
+    def room_bytes(self, size_bytes: int, batch_bytes: int) -> int:
         """Bytes that may be sent before slots are planned again; if there are none, that is done now, for a record of
-        this size. Still none if this thread is planning already."""
+        this size and the rest of its batch. Still none if this thread is planning already."""
         left_bytes = self.lane.left_bytes()
         if left_bytes <= 0:
-            self.plan_slots(size_bytes or 1)
+            self.plan_slots(size_bytes or 1, batch_bytes)
             left_bytes = self.lane.left_bytes()
         return left_bytes
 

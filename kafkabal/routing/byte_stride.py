@@ -191,7 +191,9 @@ class ByteStride:
         self._counted_bytes += size_bytes
         return self._slot_end_bytes
 
-    def plan_slots(self, size_bytes: int, overruns: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    def plan_slots(
+        self, size_bytes: int, overruns: Iterable[tuple[int, int]], batch_bytes: int = 0
+    ) -> list[tuple[int, int]]:
         """The next slots in order, partition and bytes: one, or a few short ones if records hardly overrun them.
 
         They count as sent.
@@ -202,6 +204,8 @@ class ByteStride:
             Of the next record.
         overruns
             Partition, and bytes by which records overran a slot that was planned before.
+        batch_bytes
+            Of records that are sent at once; slots are planned for all of them if there are not too many.
         """
         for partition, n_bytes in overruns:
             self._book_overrun(partition, n_bytes)
@@ -210,7 +214,8 @@ class ByteStride:
         slots = [(self.slot.partition, slot_bytes)]
         self._book()
         if self._largest_excess_bytes <= slot_bytes * _LARGEST_OVERRUN:
-            until_bytes = min(self._used_up_at_bytes, self._total_bytes + _PLANNED_BYTES - slot_bytes)
+            ahead_bytes = max(_PLANNED_BYTES - slot_bytes, batch_bytes - 1)
+            until_bytes = min(self._used_up_at_bytes, self._total_bytes + ahead_bytes)
             more = min(MOST_SLOTS - 1, int((until_bytes - self._total_bytes) // slot_bytes))
             slots += self._book_more(slot_bytes, more)
         return slots

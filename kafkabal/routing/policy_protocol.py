@@ -210,7 +210,9 @@ class SlotPolicy(Protocol):
             or given up.
         """
 
-    def plan_slots(self, size_bytes: int, overruns: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    def plan_slots(
+        self, size_bytes: int, overruns: Iterable[tuple[int, int]], batch_bytes: int = 0
+    ) -> list[tuple[int, int]]:
         """The partition and bytes of the next slots, at most 32, for a caller that uses them up and then asks again.
 
         Parameters
@@ -219,6 +221,8 @@ class SlotPolicy(Protocol):
             Of the next record.
         overruns
             Of earlier slots: partition, and bytes by which the last record was longer than what was left.
+        batch_bytes
+            Of records that are sent at once, if there are several.
         """
 
 

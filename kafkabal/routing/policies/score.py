@@ -228,9 +228,11 @@ class ScoreWeighted(PolicyBase):
         """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`."""
         return self._stride.enter_slot(size_bytes)
 
-    def plan_slots(self, size_bytes: int, overruns: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    def plan_slots(
+        self, size_bytes: int, overruns: Iterable[tuple[int, int]], batch_bytes: int = 0
+    ) -> list[tuple[int, int]]:
         """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`."""
-        return self._stride.plan_slots(size_bytes, overruns)
+        return self._stride.plan_slots(size_bytes, overruns, batch_bytes)
 
     def watch_in_flight(self, awaited_and_settled: Callable[[], tuple[I64, I64]]) -> None:
         """See :class:`~kafkabal.routing.policy_protocol.SlotPolicy`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby, pairwise, repeat, starmap
+from math import inf
 
 import numpy as np
 import pytest
@@ -74,6 +75,18 @@ def test_planned_slots_keep_brokers_even_at_any_moment() -> None:
 
     slot_bytes = np.maximum(of_broker.sum(axis=1) / 2 / 100, RECORD_BYTES)
     assert (np.ptp(of_broker, axis=1) <= slot_bytes + RECORD_BYTES).all()
+
+
+@pytest.mark.parametrize(("batch_bytes", "count"), [(0, 1), (1, 1), (200_001, 2), (1_000_000, 5), (10**8, MOST_SLOTS)])
+def test_slots_are_planned_for_a_whole_batch(batch_bytes: int, count: int) -> None:
+    """As many slots as the batch fills, which are more than a single record gets, but at most as many as there may
+    be."""
+    stride = ByteStride(200_000, 0.0, lambda: None)
+    stride.set_slot_bytes(200_000, inf)
+    stride.set_weights(np.full(8, 1 / 8), 1e9, LEADERS)
+    slots = stride.plan_slots(10, [], batch_bytes)
+    assert [n_bytes for _, n_bytes in slots] == [200_000] * count
+    assert stride.sent_bytes.sum() == 200_000 * count
 
 
 def test_long_overruns_end_planning_ahead() -> None:
