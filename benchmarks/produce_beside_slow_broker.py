@@ -19,21 +19,27 @@ import tempfile
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
-from random import Random
 from time import monotonic, perf_counter, process_time
 from typing import Any, Final, NamedTuple
 
 from confluent_kafka import KafkaError, Message, Producer
 
-from benchmarks.slow_broker import BROKERS, BUFFER_KIB, KINDS, PARTITIONS, VALUE
-from experiments.__main__ import SHAPED, free_ports, rates_bytes_per_s, spec
-from experiments.rate_limited_proxies import RateLimitedProxies
+from benchmarks.slow_broker import (
+    BROKERS,
+    BUFFER_KIB,
+    KINDS,
+    PARTITIONS,
+    VALUE,
+    brokers_and_links,
+    in_random_order,
+)
+from experiments.__main__ import SHAPED
 from kafkabal.clusters import NewTopic, connect
 from kafkabal.config import ConnectionSettings
 from kafkabal.producer import ManifestHeader, SendManifest, SendRun
 from kafkabal.producer.record_sender import RecordSender
 from kafkabal.routing import Context, load_policy
-from kafkabal.sandbox import Sandbox, up
+from kafkabal.sandbox import Sandbox
 from kafkabal.scoring import load_scores
 from kafkabal.sources import RowSource
 
@@ -117,9 +123,8 @@ def measure(sandbox: Sandbox, topic: str, servers: str, rows: Path, rounds: int)
     settings = {"bootstrap.servers": servers, "queue.buffering.max.kbytes": BUFFER_KIB, "log_level": 2}
     by_name = ways(settings, topic, rows)
     runs: dict[str, list[Run]] = {name: [] for name in by_name}
-    for number in range(rounds):
-        for name in Random(number).sample(list(by_name), len(by_name)):
-            runs[name].append(by_name[name]())
+    for name in in_random_order(by_name, rounds):
+        runs[name].append(by_name[name]())
     for name, found in runs.items():
         ratios = [run.rows_per_s / other.rows_per_s for run, other in zip(found, runs["bare"], strict=True)]
         processor = [run.processor_s / other.processor_s for run, other in zip(found, runs["bare"], strict=True)]
@@ -138,23 +143,17 @@ def main() -> None:
     options.add_argument("--only", nargs="*", default=[kind.name for kind in KINDS], help="kinds of slowness")
     options.add_argument("--rows", type=int, help="of each run, instead of what its kind of slowness says")
     given = options.parse_args()
-    ports = free_ports(BROKERS)
-    with tempfile.TemporaryDirectory() as name, up(spec(ports), home=Path(name)) as sandbox:
-        routes = {
-            port: (sandbox.record.node(broker).ports[SHAPED], rate)
-            for (broker, port), rate in zip(sorted(ports.items()), rates_bytes_per_s(BROKERS), strict=True)
-        }
-        rows = Path(name) / "rows.jsonl"
-        with RateLimitedProxies(routes):
-            for kind in KINDS:
-                if kind.name not in given.only:
-                    continue
-                with rows.open("wb") as file:
-                    for number in range(given.rows or kind.records):
-                        file.write((b'{"n":%d,"text":"' % number).ljust(len(VALUE) - 3, b"x") + b'"}\n')
-                servers = sandbox.bootstrap_servers_of(SHAPED) if kind.is_link else sandbox.bootstrap_servers
-                with kind.of(sandbox):
-                    measure(sandbox, kind.name.replace(" ", "-").replace("/", "-"), servers, rows, given.rounds)
+    with brokers_and_links() as sandbox, tempfile.TemporaryDirectory() as folder:
+        rows = Path(folder) / "rows.jsonl"
+        for kind in KINDS:
+            if kind.name not in given.only:
+                continue
+            with rows.open("wb") as file:
+                for number in range(given.rows or kind.records):
+                    file.write((b'{"n":%d,"text":"' % number).ljust(len(VALUE) - 3, b"x") + b'"}\n')
+            servers = sandbox.bootstrap_servers_of(SHAPED) if kind.is_link else sandbox.bootstrap_servers
+            with kind.of(sandbox):
+                measure(sandbox, kind.name.replace(" ", "-").replace("/", "-"), servers, rows, given.rounds)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -148,6 +148,25 @@ def ways(
     }
 
 
+def in_random_order(runs: Mapping[str, object], rounds: int) -> Iterator[str]:
+    """Every name once in each round."""
+    for number in range(rounds):
+        yield from Random(number).sample(list(runs), len(runs))
+
+
+@contextmanager
+def brokers_and_links() -> Iterator[Sandbox]:
+    """Four brokers, each also behind a link."""
+    ports = free_ports(BROKERS)
+    with tempfile.TemporaryDirectory() as name, up(spec(ports), home=Path(name)) as sandbox:
+        routes = {
+            port: (sandbox.record.node(broker).ports[SHAPED], rate)
+            for (broker, port), rate in zip(sorted(ports.items()), rates_bytes_per_s(BROKERS), strict=True)
+        }
+        with RateLimitedProxies(routes):
+            yield sandbox
+
+
 def measure(sandbox: Sandbox, rounds: int, kinds: Sequence[Slowness], cases: Sequence[str]) -> Iterator[CaseRates]:
     """Interleaved rounds of every producer, for each kind of slowness."""
     for kind, case in itertools.product(kinds, cases):
@@ -167,9 +186,8 @@ def measure(sandbox: Sandbox, rounds: int, kinds: Sequence[Slowness], cases: Seq
         runs = ways(settings, topic, leaders, kind.records)
         rates: dict[str, list[float]] = {way: [] for way in runs}
         with kind.of(sandbox):
-            for number in range(rounds):
-                for way in Random(number).sample(list(runs), len(runs)):
-                    rates[way].append(runs[way]())
+            for way in in_random_order(runs, rounds):
+                rates[way].append(runs[way]())
         found = CaseRates(f"{kind.name}, {case}", rates)
         for way, each in rates.items():
             print(f"{found.case:28} {way:24} {statistics.median(each):9,.0f}/s  {found.ratio(way):.2f}", flush=True)
@@ -240,22 +258,16 @@ def main() -> None:
     options.add_argument("--rates", type=Path, help="JSON file of the cases measured so far")
     options.add_argument("--out", type=Path)
     given = options.parse_args()
-    ports = free_ports(BROKERS)
     kinds = [replace(kind, records=given.records or kind.records) for kind in KINDS if kind.name in given.only]
     is_begun = given.rates is not None and given.rates.exists()
     found: dict[str, Mapping[str, Sequence[float]]] = json.loads(given.rates.read_text()) if is_begun else {}
-    with tempfile.TemporaryDirectory() as name, up(spec(ports), home=Path(name)) as sandbox:
-        routes = {
-            port: (sandbox.record.node(broker).ports[SHAPED], rate)
-            for (broker, port), rate in zip(sorted(ports.items()), rates_bytes_per_s(BROKERS), strict=True)
-        }
-        with RateLimitedProxies(routes):
-            for each in measure(sandbox, given.rounds, kinds, given.cases):
-                found[each.case] = each.rates
-                if given.rates is not None:
-                    given.rates.write_text(json.dumps(found))
-                if given.out is not None:
-                    given.out.write_text(page([CaseRates(case, rates) for case, rates in found.items()], given.rounds))
+    with brokers_and_links() as sandbox:
+        for each in measure(sandbox, given.rounds, kinds, given.cases):
+            found[each.case] = each.rates
+            if given.rates is not None:
+                given.rates.write_text(json.dumps(found))
+            if given.out is not None:
+                given.out.write_text(page([CaseRates(case, rates) for case, rates in found.items()], given.rounds))
 
 
 if __name__ == "__main__":

@@ -212,7 +212,7 @@ class _Run:
         # recorded first: a crash during the first request must find a run that says it may have moved something
         context.enter(self._goal, Phase.MOVING)
         loop = self._next_loop(context.retries.until_success(self._min_insync))
-        # it observes and tries everything anew
+        # it observes and tries everything again
         self._placed, self._problems = set(), {}
         try:
             return loop.run()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 from kafkabal.producer.slot_router import Report, SlotRouter
 from kafkabal.routing.policy_protocol import Context
 from kafkabal.routing.registry import load_policy
-from kafkabal.routing.routing_view import view_of
+from kafkabal.routing.routing_view import RoutingView, view_of
 from kafkabal.scoring.registry import load_scores
 from kafkabal.scoring.score_protocol import Need
 from kafkabal.simulator.workload_cluster import TOPIC, WorkloadCluster, build_workload_cluster
@@ -16,20 +18,25 @@ from kafkabal.simulator.workload_cluster import TOPIC, WorkloadCluster, build_wo
 BATCH_BYTES = 16384
 
 
-def test_short_slots_share_one_report_of_settled_bytes() -> None:
-    """In a nearly empty topic each slot is one record: settled records are reported once per batch and partition."""
-    view = view_of(build_workload_cluster(WorkloadCluster(brokers=4)), TOPIC, load_scores(["disk"]))
-    policy = load_policy("score").create(Context(seed=1, clock=lambda: 0.0))
+def shown(view: RoutingView, clock: Callable[[], float], *, hears_of_deliveries: bool = True) -> SlotRouter:
+    """A router by the policy ``score`` that has been shown a view."""
     router = SlotRouter(
         TOPIC,
-        policy,
+        load_policy("score").create(Context(seed=1, clock=clock)),
         any_key_order=False,
-        hears_of_deliveries=True,
-        clock=lambda: 0.0,
+        hears_of_deliveries=hears_of_deliveries,
+        clock=clock,
         failed=lambda _: None,
         recreated=lambda *_: None,
     )
     router.show(view, 0)
+    return router
+
+
+def test_short_slots_share_one_report_of_settled_bytes() -> None:
+    """In a nearly empty topic each slot is one record: settled records are reported once per batch and partition."""
+    view = view_of(build_workload_cluster(WorkloadCluster(brokers=4)), TOPIC, load_scores(["disk"]))
+    router = shown(view, lambda: 0.0)
     reports: list[tuple[int, Report]] = []
     sent = [0] * view.n_partitions
     reported = [0] * view.n_partitions
@@ -62,17 +69,7 @@ def test_a_broker_that_acknowledges_nothing_gets_little(scores: str, is_held_bac
     now_s = 0.0
     state = build_workload_cluster(WorkloadCluster(brokers=4))
     view = view_of(state, TOPIC, load_scores([scores]), supplied={Need.TELEMETRY})
-    policy = load_policy("score").create(Context(seed=1, clock=lambda: now_s))
-    router = SlotRouter(
-        TOPIC,
-        policy,
-        any_key_order=False,
-        hears_of_deliveries=True,
-        clock=lambda: now_s,
-        failed=lambda _: None,
-        recreated=lambda *_: None,
-    )
-    router.show(view, 0)
+    router = shown(view, lambda: now_s)
     sent = np.zeros(view.n_partitions)
     late: list[Report] = []
     for number in range(10_000):
@@ -98,16 +95,7 @@ def test_a_client_that_reports_errors_only_hides_what_is_in_flight() -> None:
     now_s = 0.0
     state = build_workload_cluster(WorkloadCluster(brokers=4))
     view = view_of(state, TOPIC, load_scores(["latency"]), supplied={Need.TELEMETRY})
-    router = SlotRouter(
-        TOPIC,
-        load_policy("score").create(Context(seed=1, clock=lambda: now_s)),
-        any_key_order=False,
-        hears_of_deliveries=False,
-        clock=lambda: now_s,
-        failed=lambda _: None,
-        recreated=lambda *_: None,
-    )
-    router.show(view, 0)
+    router = shown(view, lambda: now_s, hears_of_deliveries=False)
     for number in range(20_000):
         now_s = number / 50_000
         router.route(None, 1000, None)
