@@ -134,4 +134,6 @@ class TopicRouter:
     def _extend_counters(self, n_partitions: int) -> None:
         """Extend the counters for new partitions."""
         self._settled += [0] * (n_partitions - len(self._settled))
-        self._sent_bytes = np.pad(self._sent_bytes, (0, len(self._settled) - len(self._sent_bytes)))
+        new = n_partitions - len(self._sent_bytes)
+        if new > 0:  # at every view, a copy would lose what the sending thread counts meanwhile
+            self._sent_bytes = np.pad(self._sent_bytes, (0, new))
