@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from weakref import WeakSet, finalize, ref
 
 import confluent_kafka
+import numpy as np
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka import Producer as Client
 
@@ -28,16 +29,16 @@ from kafkabal.config import (
     settings_of,
 )
 from kafkabal.errors import ConfigError, OperationError
+from kafkabal.model import I64
 from kafkabal.producer.plugin_router import PluginRouter
 from kafkabal.producer.producer_options import RoutingOptions, naming, split_options
-from kafkabal.producer.routing_plugin import in_batch
+from kafkabal.producer.routing_plugin import in_batch, value_ends
 from kafkabal.producer.routing_view_reader import ClusterWithDisks
 from kafkabal.producer.slot_router import UNROUTED, Report, RoutingStatus, SlotRouter
 from kafkabal.producer.split_produce_batch import (
     by_explicit_partition,
     data_bytes,
     headers_bytes,
-    plain_sizes,
     split_batch,
     value_sizes,
     with_report,
@@ -368,32 +369,34 @@ class _PluggedProducer(Producer):
         on_delivery: Report | None = None,
     ) -> int:
         """See :meth:`Producer.produce_batch`."""
-        report, sizes = callback or on_delivery, plain_sizes(messages)
-        by_partition = by_explicit_partition(messages) if partition == UNROUTED and sizes is None else None
+        report = callback or on_delivery
+        ends = value_ends(messages) if type(messages) is list else None
+        by_partition = by_explicit_partition(messages) if partition == UNROUTED and ends is None else None
         if by_partition is None:
-            return self._produce_part(topic, messages, partition, report, sizes)
+            return self._produce_part(topic, messages, partition, report, ends)
         return sum(self._produce_part(topic, part, to, report, None) for to, part in by_partition.items())
 
     def _produce_part(
-        self, topic: str, messages: list[dict[str, Any]], to: int, report: Report | None, sizes: list[int] | None
+        self, topic: str, messages: list[dict[str, Any]], to: int, report: Report | None, ends: I64 | None
     ) -> int:
         router = self._router(topic, to)
         queued = 0
-        for part in [messages] if router is None else _parts(router, messages, sizes or value_sizes(messages)):
+        for part in [messages] if router is None else _parts(router, messages, ends):
             with in_batch():
                 queued += Client.produce_batch(self, topic, part, to, on_delivery=report)
         return queued
 
 
-def _parts(
-    router: SlotRouter, messages: list[dict[str, Any]], sizes: list[int] | None
-) -> Iterator[list[dict[str, Any]]]:
+def _parts(router: SlotRouter, messages: list[dict[str, Any]], ends: I64 | None) -> Iterator[list[dict[str, Any]]]:
     """A batch in parts for which slots are planned; the whole batch if it is invalid, and refused."""
     assert isinstance(router, PluginRouter)
-    if not sizes or (n_bytes := sum(sizes)) <= router.room_bytes(sizes[0], n_bytes):
+    if ends is None and (sizes := value_sizes(messages)) is not None:
+        ends = np.cumsum(sizes)
+    if ends is None or not len(ends):
         yield messages
-    else:
-        yield from (messages[first:end] for first, end in router.parts(sizes))
+        return
+    for first, end in router.parts(ends):
+        yield messages if end - first == len(messages) else messages[first:end]
 
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <time.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -78,6 +79,16 @@ static struct python_functions {
     void (*restore_error)(void *type, void *value, void *traceback);
     void (*write_unraisable)(void *object);
     int (*add_pending_call)(int (*)(void *), void *);
+    void (*clear_error)(void);
+    void *(*type)(void *object);
+    void *(*list_item)(void *list, ssize_t index);
+    ssize_t (*dict_size)(void *dict);
+    void *(*dict_item)(void *dict, void *key);
+    ssize_t (*bytes_size)(void *bytes);
+    ssize_t (*text_size)(void *text);
+    void *bytes_type;
+    void *text_type;
+    void *dict_type;
 } python;
 
 /* The partition of consecutive records; its last one may be longer than what was left of the slot. */
@@ -465,6 +476,37 @@ EXPORT int32_t kafkabal_count(struct producer *producer, struct lane *lane, int3
     int done = grow(lane, partitions);
     pthread_mutex_unlock(&producer->lock);
     return done;
+}
+
+static void *type_of(void *object) {
+    void *type = python.type(object);
+    python.decref(type); /* the object keeps its type alive */
+    return type;
+}
+
+/* Length of the value of a record of produce_batch(); -1 if the record has a key, headers or the like. */
+static ssize_t value_size(void *record, void *value_name, void *callback_name) {
+    if (type_of(record) != python.dict_type) return -1;
+    void *value = python.dict_item(record, value_name);
+    ssize_t fields = python.dict_size(record);
+    if (!value || fields > 2 || (fields == 2 && !python.dict_item(record, callback_name))) return -1;
+    void *type = type_of(value);
+    return type == python.bytes_type ? python.bytes_size(value) : type == python.text_type ? python.text_size(value) : -1;
+}
+
+/* Sums up the lengths of the values of a list, up to and with each record; returns 0 if a record has more than a value
+ * and a callback. Called with Python's lock. */
+EXPORT int32_t kafkabal_sum_values(void *records, void *value_name, void *callback_name, int64_t *ends, int64_t count) {
+    int64_t end = 0;
+    for (int64_t i = 0; i < count; i++) {
+        ssize_t size = value_size(python.list_item(records, i), value_name, callback_name);
+        if (size < 0) {
+            python.clear_error();
+            return 0;
+        }
+        ends[i] = end += size;
+    }
+    return 1;
 }
 
 EXPORT void kafkabal_set_in_batch(int32_t begins) { is_in_batch = begins; }

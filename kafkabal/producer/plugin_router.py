@@ -10,9 +10,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Iterator
+
+import numpy as np
 
 from kafkabal.model import I64
 from kafkabal.producer.reentered_locks import is_reentered
@@ -77,18 +77,24 @@ class PluginRouter(SlotRouter):
                 self.lane.plan(slots)
                 self._switches += len(slots)
 
-    def parts(self, sizes: Sequence[int]) -> Iterator[tuple[int, int]]:
+    def parts(self, ends: I64) -> Iterator[tuple[int, int]]:
         """First and end of the records that may be sent before slots are planned again, which happens before each
-        part."""
-        before = [0, *accumulate(sizes)]
-        first = 0
-        while first < len(sizes):
-            room_bytes = self.room_bytes(sizes[first], before[-1] - before[first])
-            end = bisect_left(before, before[first] + room_bytes, first + 1) if room_bytes > 0 else len(sizes)
-            yield first, min(end, len(sizes))
-            first = end
+        part.
 
-    def room_bytes(self, size_bytes: int, batch_bytes: int) -> int:
+        Parameters
+        ----------
+        ends
+            int64, shape (n_records,): bytes of the batch up to and with each record.
+        """
+        count, first, sent_bytes = len(ends), 0, 0
+        while first < count:
+            room_bytes = self._room_bytes(int(ends[first]) - sent_bytes, int(ends[-1]) - sent_bytes)
+            # a record of which only a part fits belongs to the last slot, too
+            end = min(count, int(np.searchsorted(ends, sent_bytes + room_bytes)) + 1) if room_bytes > 0 else count
+            yield first, end
+            first, sent_bytes = end, int(ends[end - 1])
+
+    def _room_bytes(self, size_bytes: int, batch_bytes: int) -> int:
         """Bytes that may be sent before slots are planned again; if there are none, that is done now, for a record of
         this size and the rest of its batch. Still none if this thread is planning already."""
         left_bytes = self.lane.left_bytes()

@@ -10,7 +10,7 @@ import ctypes
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_size_t, c_void_p
+from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_size_t, c_void_p, py_object
 from functools import cache
 from itertools import chain
 from pathlib import Path
@@ -63,6 +63,16 @@ _PYTHON_FUNCTIONS: Final = (
     "PyErr_Restore",
     "PyErr_WriteUnraisable",
     "Py_AddPendingCall",
+    "PyErr_Clear",
+    "PyObject_Type",
+    "PyList_GetItem",
+    "PyDict_Size",
+    "PyDict_GetItem",
+    "PyBytes_Size",
+    "PyUnicode_GetLength",
+    "PyBytes_Type",
+    "PyUnicode_Type",
+    "PyDict_Type",
 )
 _FEATURES_BYTES: Final = 1024
 
@@ -251,6 +261,19 @@ def in_batch() -> Iterator[None]:
         plugin.kafkabal_set_in_batch(0)
 
 
+def value_ends(records: list[dict[str, Any]]) -> I64 | None:
+    """int64, shape (n_records,): bytes of the values of a batch up to and with each record; characters count for text.
+
+    None if a record has a key, headers or an invalid value.
+    """
+    loaded = _loaded()
+    assert loaded is not None
+    plugin, _ = loaded
+    ends = np.empty(len(records), np.int64)
+    is_plain = plugin.kafkabal_sum_values(records, "value", "callback", ends.ctypes.data, len(records))
+    return ends if is_plain else None
+
+
 @cache
 def _loaded() -> tuple[Any, Any] | None:
     """The plug-in and librdkafka; None if either is missing or outdated, or librdkafka takes no plug-ins."""
@@ -268,11 +291,12 @@ def _loaded() -> tuple[Any, Any] | None:
         return None
     plugin.kafkabal_bind(functions, python_functions)
     plugin.kafkabal_open.restype = c_void_p
-    plugin.kafkabal_open.argtypes = (ctypes.py_object, ctypes.c_ulong, c_void_p, c_int64, c_int32)
+    plugin.kafkabal_open.argtypes = (py_object, ctypes.c_ulong, c_void_p, c_int64, c_int32)
     plugin.kafkabal_release.argtypes = (c_void_p,)
     plugin.kafkabal_add_lane.restype = _LaneAt
     plugin.kafkabal_add_lane.argtypes = (c_void_p, c_char_p)
     plugin.kafkabal_count.argtypes = (c_void_p, _LaneAt, c_int32)
+    plugin.kafkabal_sum_values.argtypes = (py_object, py_object, py_object, c_void_p, c_int64)
     plugin.kafkabal_set_in_batch.argtypes = (c_int32,)
     plugin.kafkabal_set_in_batch.restype = None
     plugin.kafkabal_left_bytes.argtypes = (c_void_p, _LaneAt)

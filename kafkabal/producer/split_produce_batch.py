@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import repeat
-from operator import contains, itemgetter
+from operator import contains
 from typing import Any, Final
 
 from kafkabal.producer.slot_router import UNROUTED, Report
@@ -14,8 +14,6 @@ from kafkabal.producer.slot_router import UNROUTED, Report
 _ABSENT: Final[Any] = object()
 _MOST_PARTITION: Final = 2**31 - 1
 _PLAIN_FIELDS: Final = frozenset({"value", "callback"})
-_value = itemgetter("value")
-_TEXT_TYPES: Final = frozenset({bytes, str})
 _DATA_TYPES: Final = frozenset({bytes, str, type(None)})
 
 
@@ -78,18 +76,6 @@ def by_explicit_partition(messages: Any) -> Mapping[int, list[dict[str, Any]]] |
     except (AttributeError, TypeError):
         return None
     return found
-
-
-def plain_sizes(messages: Any) -> list[int] | None:
-    """Lengths of the values of records that have nothing else; None for others, and for an invalid batch. It is faster
-    than :func:`value_sizes`."""
-    try:
-        if not isinstance(messages, list) or set(map(len, messages)) != {1}:
-            return None
-        values = list(map(_value, messages))
-        return list(map(len, values)) if set(map(type, values)) <= _TEXT_TYPES else None
-    except (KeyError, TypeError):
-        return None
 
 
 def value_sizes(messages: Any) -> list[int] | None:

@@ -19,7 +19,7 @@ from kafkabal.errors import UnreachableError
 from kafkabal.producer import drop_in_producer
 from kafkabal.producer.drop_in_producer import Producer
 from kafkabal.producer.plugin_router import PluginRouter
-from kafkabal.producer.routing_plugin import LIBRARY, is_available
+from kafkabal.producer.routing_plugin import LIBRARY, is_available, value_ends
 from tests.unit.producer.conftest import MockCluster
 
 TOPIC = "images"
@@ -281,3 +281,25 @@ def test_it_takes_no_settings_that_hide_the_partitioner() -> None:
     """The old dictionary of topic settings may hold a partitioner of its own."""
     assert is_available({})
     assert not is_available({"default.topic.config": {"partitioner": "murmur2"}})
+
+
+@pytest.mark.parametrize(
+    ("records", "ends"),
+    [
+        ([], []),
+        ([{"value": b"abc"}, {"value": b""}, {"value": "dé"}], [3, 3, 5]),
+        ([{"value": b"abc"}, {"value": b"d", "callback": print}], [3, 4]),
+        ([{"value": b"abc"}, {"value": b"d", "key": b"k"}], None),
+        ([{"value": b"abc", "callback": print, "partition": 1}], None),
+        ([{"value": None}], None),
+        ([{"key": b"k"}], None),
+        ([{"value": bytearray(3)}], None),
+        ([{}], None),
+        (["abc"], None),
+        ([None], None),
+    ],
+)
+def test_values_of_plain_records_are_measured(records: list[Any], ends: list[int] | None) -> None:
+    """The running sum of their lengths is known; anything else is left to Python, and leaves no error behind."""
+    found = value_ends(records)
+    assert (None if found is None else found.tolist()) == ends
