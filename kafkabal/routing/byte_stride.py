@@ -2,7 +2,7 @@
 
 ::
 
-    a slot is as long as a batch, but at most a hundredth of what each broker got so far
+    a slot is as long as a batch, but at most a hundredth of what each broker got so far, replicas included
     at the end of a slot:
         book its bytes to its partition and to the broker that leads it
         take the broker with the least (bytes + half a slot) / weight,
@@ -69,6 +69,7 @@ class ByteStride:
     def __init__(self, slot_bytes: int, start: float, when_used_up: Callable[[], None]) -> None:
         self._max_slot_bytes = slot_bytes
         self._max_part = SLOT_PART
+        self._stored_per_led = 1.0
         self._unit_bytes = 1.0
         self._start = start
         self._when_used_up = when_used_up
@@ -129,7 +130,7 @@ class ByteStride:
     @property
     def is_fine_grained(self) -> bool:
         """Whether a slot plus the largest overrun is small compared to what each broker has."""
-        most_bytes = self._total_bytes * SLOT_PART / len(self._broker_weights)
+        most_bytes = self._bytes_per_broker() * SLOT_PART
         are_slots_short = self._max_part <= SLOT_PART or self._max_slot_bytes <= most_bytes
         return are_slots_short and self._largest_excess_bytes <= most_bytes
 
@@ -154,7 +155,15 @@ class ByteStride:
         """Call ``when_used_up`` after this many bytes next time, with unchanged weights."""
         self._span_bytes = span_bytes
 
-    def set_slot_bytes(self, slot_bytes: int, max_part: float, unit_bytes: float = 1.0, *, stay_bytes: int = 0) -> None:
+    def set_slot_bytes(
+        self,
+        slot_bytes: int,
+        max_part: float,
+        unit_bytes: float = 1.0,
+        *,
+        stay_bytes: int = 0,
+        stored_per_led: float = 1.0,
+    ) -> None:
         """Use slots of about this length from the next one on. May be called by another thread.
 
         Parameters
@@ -168,7 +177,10 @@ class ByteStride:
         stay_bytes
             What a partition gets before its broker takes another one. Longer than a slot, it fills batches sooner:
             short slots would otherwise fill a batch of each partition at once, and brokers would get as many requests.
+        stored_per_led
+            What a broker gets for each byte of the partitions that it leads, 1 or more: its replicas of others count.
         """
+        self._stored_per_led = stored_per_led
         self._max_slot_bytes, self._max_part, self._unit_bytes = slot_bytes, max_part, max(1.0, unit_bytes)
         self._stay_bytes = stay_bytes
 
@@ -355,12 +367,16 @@ class ByteStride:
         least_bytes = _LEAST_SLOTS * len(self._weights_and_booked[0]) * self._slot_bytes(next_bytes)
         self._used_up_at_bytes = self._total_bytes + max(self._span_bytes, least_bytes)
 
+    def _bytes_per_broker(self) -> float:
+        """What each broker got so far, in the mean."""
+        return self._total_bytes * self._stored_per_led / len(self._broker_weights)
+
     def _slot_bytes(self, next_bytes: int) -> int:
         """Whole records: a slot of one and a quarter records would give two to every fourth slot."""
         mean_bytes = self.mean_record_bytes or next_bytes
         slot_bytes = float(self._max_slot_bytes)
         if self._max_part < inf:
-            slot_bytes = min(slot_bytes, self._total_bytes * self._max_part / len(self._broker_weights))
+            slot_bytes = min(slot_bytes, self._bytes_per_broker() * self._max_part)
         units = int(slot_bytes / self._unit_bytes + _NEARLY_A_UNIT)
         if units > 0:
             slot_bytes = units * self._unit_bytes

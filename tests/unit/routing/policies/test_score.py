@@ -161,6 +161,36 @@ def test_slots_grow_with_partition_size(view_over: Callable[..., RoutingView]) -
     assert np.bincount(out[:800]).max() <= 1.01 * 200
 
 
+def runs_of(view: RoutingView, records: int) -> tuple[I32, I64]:
+    """Partitions of records of 1000 bytes, and the lengths of the runs of one partition."""
+    policy, out = ScoreWeighted(Context(clock=lambda: 0.0)), np.empty(records, np.int32)
+    policy.refresh(view)
+    policy.pick_batch(RecordBatch(size_bytes=np.full(records, 1000)), out)
+    return out, np.diff(np.flatnonzero(np.diff(out)))
+
+
+def test_replicas_count_for_the_length_of_slots(view_over: Callable[..., RoutingView]) -> None:
+    """With three replicas slots are three times as long, and brokers store equal bytes within 1% all the same."""
+    view = view_over(brokers=4, partitions=8, replication_factor=3)
+    out, runs = runs_of(view, 30_000)
+    _, runs_alone = runs_of(view_over(brokers=4, partitions=8), 30_000)
+    stored = np.zeros((len(out), 4))
+    for row, partition in enumerate(out):
+        stored[row, view.replica_broker[view.replica_partition == partition]] = 1000
+    stored = stored.cumsum(axis=0)[800:]
+
+    assert np.median(runs[-50:]) == pytest.approx(3 * np.median(runs_alone[-50:]), rel=0.2)
+    assert (stored.max(axis=1) / stored.mean(axis=1)).max() <= 1.01
+
+
+def test_slots_of_a_balanced_topic_are_as_long_with_many_partitions(view_over: Callable[..., RoutingView]) -> None:
+    """All partitions must get some slots within the horizon only while there is something to correct."""
+    _, few = runs_of(view_over(brokers=4, partitions=12), 200_000)
+    _, many = runs_of(view_over(brokers=4, partitions=120), 200_000)
+
+    assert np.median(many[-50:]) == np.median(few[-50:]) >= 100
+
+
 def test_a_record_in_the_queue_counts_once(view_over: Callable[..., RoutingView]) -> None:
     """A broker's log dirs lag behind by its queue: that gives it neither more nor less."""
     view = view_over(brokers=4, existing_bytes=10**7)
