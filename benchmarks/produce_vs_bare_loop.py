@@ -14,6 +14,7 @@ import itertools
 import statistics
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
@@ -32,7 +33,9 @@ from kafkabal.sources import FolderSource, RowSource, Source
 TOPIC = "benchmark"
 TARGET = 1.25
 """Maximum time of a run, relative to the bare loop."""
-FILES, FILE_BYTES, ROWS, ROW_BYTES = 20_000, 4096, 700_000, 150
+FILES, FILE_BYTES = 20_000, 4096
+ROWS = {150: 700_000, 1000: 200_000}
+"""Rows of each length in bytes."""
 SETTINGS: dict[str, ClientSetting] = {
     "linger.ms": 5,
     "enable.idempotence": True,
@@ -134,6 +137,15 @@ def settings_of(owner: Producer) -> dict[str, ClientSetting]:
     return {"bootstrap.servers": ",".join(f"{b.host}:{b.port}" for b in found.brokers.values()), **SETTINGS}
 
 
+def write_rows(path: Path, n_bytes: int, n_rows: int) -> Path:
+    """A file of JSON Lines of this length, with their line breaks."""
+    row = b'{"text":"' + b"x" * (n_bytes - 24) + b'","n":%07d}\n'
+    with path.open("wb") as file:
+        for number in range(n_rows):
+            file.write(row % number)
+    return path
+
+
 def main() -> None:
     """Print one line per source."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -143,26 +155,27 @@ def main() -> None:
     owner = brokers_inside_librdkafka()  # the mock brokers end with it
     settings = settings_of(owner)
     with tempfile.TemporaryDirectory() as temporary:
-        state, folder, rows = Path(temporary), Path(temporary) / "files", Path(temporary) / "rows.jsonl"
+        state, folder = Path(temporary), Path(temporary) / "files"
         for number in range(FILES):
             (folder / f"label{number % 100}").mkdir(parents=True, exist_ok=True)
             (folder / f"label{number % 100}" / f"{number}.bin").write_bytes(b"%07d" % number * (FILE_BYTES // 7))
-        row = b'{"text":"' + b"x" * (ROW_BYTES - 20) + b'","n":%07d}\n'
-        with rows.open("wb") as file:
-            for number in range(ROWS):
-                file.write(row % number)
         sources: dict[str, tuple[Callable[[], None], Callable[[], None]]] = {
             f"{FILES:,} files of {FILE_BYTES} B": (
                 lambda: bare_files(settings, folder),
                 lambda: routed(settings, FolderSource(folder), FILES, state, given.policy),
-            ),
-            f"{ROWS:,} rows of {ROW_BYTES} B": (
-                lambda: bare_rows(settings, rows),
-                lambda: routed(settings, RowSource(rows), ROWS, state, given.policy),
-            ),
+            )
         }
+        for n_bytes, n_rows in ROWS.items():
+            path = write_rows(state / f"rows-{n_bytes}.jsonl", n_bytes, n_rows)
+            sources[f"{n_rows:,} rows of {n_bytes} B"] = (
+                partial(bare_rows, settings, path),
+                partial(routed, settings, RowSource(path), n_rows, state, given.policy),
+            )
         for name, (bare, ours) in sources.items():
-            pairs = [(timed(bare), timed(ours)) for _ in range(given.pairs)]
+            pairs = []
+            for number in range(given.pairs):  # each is first in every second pair
+                of_pair = [timed(run) for run in ((bare, ours), (ours, bare))[number % 2]]
+                pairs.append((of_pair[number % 2], of_pair[1 - number % 2]))
             ratios = sorted(ours_s / bare_s for (bare_s, _), (ours_s, _) in pairs)
             by_cpu = statistics.median(ours_s / bare_s for (_, bare_s), (_, ours_s) in pairs)
             peak_mib = getrusage(RUSAGE_SELF).ru_maxrss / 1024

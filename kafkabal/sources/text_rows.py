@@ -23,7 +23,7 @@ from kafkabal.sources.row_reader_protocol import (
 )
 
 # bytes per read: its lines are sent as one block
-_READ_BYTES = 1 << 18
+_READ_BYTES = 1 << 20
 _MOST_BLOCK_BYTES: Final = 1 << 21
 """Where reads end within rows of several lines, a block this large is sent without waiting for one that does not."""
 _PACKED: Final = (b"\x1f\x8b\x08", b"BZh91AY&SY", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd")
