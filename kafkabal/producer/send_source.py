@@ -223,7 +223,8 @@ class SendRun:
             self._handed_over += taken
             if block.rows_before is not None and taken < len(block):
                 self._rows.insert(len(self._rows) - 1, block.rows_before(block.numbers[taken]))
-            block.headers = block.rows_before = None  # the client has its own copy
+            # the client has its own copy
+            block.values, block.keys, block.headers, block.rows_before = [], None, None, None
             self._window.add(self._next_number, len(sizes), int(sizes.sum()))
 
     def _add_names(self, block: Block) -> tuple[I64, Sequence[Headers] | None]:

@@ -19,6 +19,8 @@ class RecordParts(NamedTuple):
     """None if no record has one."""
     headers: list[Headers] | None
     """None if no record has one."""
+    joined: bytes | None = None
+    """The values, each followed by a line break, where they are known like that, and there are no keys or headers."""
 
     def sizes(self) -> list[int]:
         """Size of each record, including key and headers."""
@@ -39,6 +41,9 @@ class RecordParts(NamedTuple):
 
     def add_to(self, digest: Any) -> None:
         """Add the records to a checksum; the result does not depend on how rows are cut into blocks."""
+        if self.joined is not None:
+            digest.update(self.joined)
+            return
         by_row = [self.values]
         if self.keys is not None:
             by_row.insert(0, [b"" if key is None else b"=" + key for key in self.keys])

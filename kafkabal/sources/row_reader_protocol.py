@@ -53,6 +53,8 @@ class Rows(NamedTuple):
     """Bytes of the source read for them."""
     headers: list[Headers] | None = None
     """None if the format has none."""
+    joined: bytes | None = None
+    """The texts, each followed by a line break; None if they were not read like that."""
 
     def cut(self, at: int) -> tuple[Rows, Rows]:
         """The first ``at`` rows, and the rest; bytes are divided in proportion to their texts."""

@@ -255,6 +255,7 @@ class RowSource:
     def _block(self, rows: Rows, first_number: int, read: _Read) -> tuple[Block, InputFileError | None]:
         """A block of the rows up to the first one that cannot be sent, and the reason."""
         parts, fault = self._parts(rows)
+        places = rows.places  # the rows themselves may be freed once they are sent
         first, rows_before = read.rows, _checksums_within(parts, read.digest.copy(), read.rows)
         read.add(parts)
         block = Block(
@@ -263,7 +264,7 @@ class RowSource:
             sizes=parts.sizes(),
             keys=parts.keys,
             headers=parts.headers,
-            name_of=lambda at: self._row_name(rows.places[at]),
+            name_of=lambda at: self._row_name(places[at]),
             progress_bytes=rows.n_bytes,
             skipped_bytes=read.skipped_bytes,
             rows=read.checksum(),
@@ -275,7 +276,7 @@ class RowSource:
     def _parts(self, rows: Rows) -> tuple[RecordParts, InputFileError | None]:
         """Parts of the records up to the first row that cannot be sent, and the reason."""
         if rows.fields is None or not self._wanted.needs_fields:
-            return RecordParts(rows.texts, None, rows.headers), None
+            return RecordParts(rows.texts, None, rows.headers, rows.joined if rows.headers is None else None), None
         key, value, label = self._wanted.key, self._wanted.value, self._wanted.label
         keys: list[bytes | None] = []
         values: list[bytes] = []

@@ -101,7 +101,7 @@ class Block:
     """Parts that could not be read to their end, and why; they yield no more records."""
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.numbers)
 
 
 class ChangedRowsError(InputFileError):

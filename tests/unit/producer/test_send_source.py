@@ -128,6 +128,21 @@ def test_a_folder_is_sent_once_however_often_the_run_is_repeated(bench: Bench, d
     assert bench.topic() == CONTENT + Counter({b"new": 1, b"newer": 1})
 
 
+def test_records_that_the_client_took_are_freed(bench: Bench, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has copied them: what is in flight is not held twice."""
+    source, seen = FolderSource(data), list[Block]()
+    blocks_of = source.blocks
+
+    def noted(wanted: Iterable[WantedRecords]) -> Iterator[Block]:
+        for block in blocks_of(wanted):
+            seen.append(block)
+            yield block
+
+    monkeypatch.setattr(source, "blocks", noted)
+    assert bench.run(source).sent == 20
+    assert [(len(block), block.values) for block in seen] == [(20, [])]
+
+
 def test_slow_brokers_are_waited_for(bench: Bench, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With more in flight than the window allows, nothing is queued until some of it is acknowledged."""
     monkeypatch.setattr(send_window, "_LEAST_BYTES", 0)

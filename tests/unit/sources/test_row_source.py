@@ -596,6 +596,20 @@ def test_arrow_rows_and_nested_fields(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.parametrize("read_bytes", [3, 1 << 19])
+@pytest.mark.parametrize(
+    "content", [b"one\ntwo\nthree\n", b"one\ntwo\nthree", b"\xef\xbb\xbfone\n\ntwo\r\nthree\n", b"one\r\ntwo\r\nthree"]
+)
+def test_the_checksum_of_lines_is_of_the_rows_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, read_bytes: int
+) -> None:
+    """Neither a mark at the start nor empty lines nor the kind of line breaks count."""
+    monkeypatch.setattr(text_rows, "_READ_BYTES", read_bytes)
+    source = RowSource(written(tmp_path, "a.txt", content))
+    *_, last = source.blocks([WantedRecords(0, 0, source.listing().parts[0])])
+    assert last.rows == RowChecksum(rows=3, sha256=sha256(b"one\ntwo\nthree\n").hexdigest())
+
+
 def test_the_checksum_of_rows_covers_headers_however_they_are_read(tmp_path: Path) -> None:
     """A changed label changes the checksum, and the blocks in which rows are read do not."""
     path = written(tmp_path, "a.jsonl", b'{"v":1,"l":"x"}\n{"v":2,"l":"y"}\n')
