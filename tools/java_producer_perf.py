@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kafkabal.clusters import ReadRequest
 from kafkabal.clusters.kafka import KafkaCluster
@@ -108,7 +109,12 @@ def write(
 
 def max_over_mean(cluster: KafkaCluster, topic: str) -> float:
     """Bytes of the fullest broker over the mean, for one topic, from the brokers' log dirs."""
+    of_broker = bytes_of_brokers(cluster, topic)
+    return float(of_broker.max() / of_broker.mean())
+
+
+def bytes_of_brokers(cluster: KafkaCluster, topic: str) -> NDArray[np.number]:
+    """Bytes of one topic on each broker, from the brokers' log dirs."""
     state = cluster.read(ReadRequest()).state
     mine = state.partitions.topic[state.replicas.partition] == state.topics.name.index(topic)
-    of_broker = np.bincount(state.replicas.broker[mine], replica_bytes(state)[mine], len(state.brokers))
-    return float(of_broker.max() / of_broker.mean())
+    return np.bincount(state.replicas.broker[mine], replica_bytes(state)[mine], len(state.brokers))

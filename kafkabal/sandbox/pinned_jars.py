@@ -60,6 +60,11 @@ def read_lock(kafka_version: str) -> tuple[LockedJar, ...]:
             f"unsupported Kafka version: {kafka_version}", hint=f"choose from: {', '.join(locked_versions())}"
         )
     text = (_locks() / f"{_PREFIX}{kafka_version}{_SUFFIX}").read_text(encoding="ascii")
+    return jars_of_lock(text)
+
+
+def jars_of_lock(text: str) -> tuple[LockedJar, ...]:
+    """The jars in the text of a lock file, in its order."""
     return tuple(_parse_line(line) for line in text.splitlines() if line and not line.startswith("#"))
 
 

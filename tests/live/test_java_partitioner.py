@@ -14,6 +14,7 @@ from kafkabal.routing import WeightRecord
 from kafkabal.sandbox import (
     Sandbox,
     SandboxSpec,
+    WaitLimit,
     default_cache,
     ensure_client_jars,
     ensure_jars,
@@ -21,7 +22,17 @@ from kafkabal.sandbox import (
     java_binary,
 )
 from tests.live.conftest import MakeSandbox
-from tools.java_producer_perf import BY_WEIGHTS, Load, build_jar, kafkabal_command, max_over_mean, published, write
+from tests.live.connect_worker import connect_worker
+from tools.java_producer_perf import (
+    BY_WEIGHTS,
+    Load,
+    build_jar,
+    bytes_of_brokers,
+    kafkabal_command,
+    max_over_mean,
+    published,
+    write,
+)
 
 HERE = Path(__file__).parent
 VECTORS = HERE.parent / "unit" / "routing" / "stride_vectors.json"
@@ -208,17 +219,61 @@ def fill(sandbox: Sandbox, jar: Path, scratch: Path, version: str, *settings: st
         assert max_over_mean(cluster, by_batches) == pytest.approx(1.2, abs=0.1)
 
 
+@pytest.mark.parametrize("is_of_connector", [False, True], ids=["all-connectors", "one-connector"])
+def test_kafka_connect_fills_brokers_evenly(
+    make_sandbox: MakeSandbox, jar: Path, tmp_path: Path, is_of_connector: bool
+) -> None:
+    """The tasks of a worker that loads its connectors apart from the jar follow weights, whether the worker names the
+    partitioner or a connector does; their producers neither delay nor disturb its shutdown."""
+    sandbox = make_sandbox(EMPTY, "connect")
+    topic, records = "connect", 30_000
+    producer = dict(setting.split("=") for setting in (BY_WEIGHTS, PATIENT, SMALL_BUFFER))
+    prefix = "producer.override." if is_of_connector else "producer."
+    given = {prefix + name: value for name, value in producer.items()}
+    files = [tmp_path / f"{name}.txt" for name in ("first", "second")]
+    for file in files:
+        file.write_bytes(records * (999 * b"x" + b"\n"))
+    sources = {file.stem: {"file": str(file), "topic": topic, "batch.size": "500"} for file in files}
+    cluster = KafkaCluster(ConnectionSettings(bootstrap_servers=tuple(sandbox.bootstrap_servers.split(","))))
+    with cluster:
+        cluster.create_topics([NewTopic(name=topic, assignment=((1,), (2,), (3,), (1,), (2,)))])
+        with (
+            published(sandbox, topic),
+            connect_worker(
+                sandbox,
+                jar,
+                tmp_path,
+                settings={} if is_of_connector else given,
+                connectors={name: {**source, **(given if is_of_connector else {})} for name, source in sources.items()},
+                options=(log_to_console(tmp_path),),
+            ) as log,
+        ):
+            written = sum(file.stat().st_size for file in files)
+            assert WaitLimit(300).until(lambda: bytes_of_brokers(cluster, topic).sum() >= written), log.read_text()
+        said = log.read_text()
+        assert said.count(f"Topic {topic}: records without keys follow published weights") == len(files)
+        assert "Kafka Connect stopped" in said
+        assert "Exception" not in said
+        # two brokers of three lead two partitions of five: 1.2 without weights
+        assert max_over_mean(cluster, topic) <= 1.05
+
+
 def logged(sandbox: Sandbox, jar: Path, scratch: Path, version: str, topic: str, load: Load, *settings: str) -> str:
     """Write records of a kilobyte with the partitioner; returns the client's log."""
-    log = scratch / "log4j2.properties"
-    log.write_text(
-        "rootLogger.level=INFO\nrootLogger.appenderRef.out.ref=OUT\n"
-        "appender.out.type=Console\nappender.out.name=OUT\nappender.out.layout.type=PatternLayout\n"
-        "appender.out.layout.pattern=%m%n\n"
-    )
-    options = (f"-Dlog4j2.configurationFile={log}",)
     settings = (BY_WEIGHTS, PATIENT, *settings)
+    options = (log_to_console(scratch),)
     done = write(sandbox, topic, version, load, jar, scratch, settings=settings, options=options)
     assert done.exit_code == 0, done.stdout + done.stderr
     assert f"{load.records} records sent" in done.stdout, done.stdout
     return done.stdout + done.stderr
+
+
+def log_to_console(scratch: Path) -> str:
+    """The JVM option for a log on the console; ``scratch`` holds its settings."""
+    settings = scratch / "log4j2.properties"
+    settings.write_text(
+        "rootLogger.level=INFO\nrootLogger.appenderRef.out.ref=OUT\n"
+        "appender.out.type=Console\nappender.out.name=OUT\nappender.out.layout.type=PatternLayout\n"
+        "appender.out.layout.pattern=%m%n\n"
+    )
+    return f"-Dlog4j2.configurationFile={settings}"
