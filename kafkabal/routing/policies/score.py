@@ -273,7 +273,7 @@ class ScoreWeighted(PolicyBase):
         slot_bytes = self._slot_bytes(view)
         # with followers, partitions of one leader fill different brokers: six of 200 kB ended 30 % off what slots give
         has_followers = len(view.replica_broker) > view.n_partitions
-        stay_bytes = 0 if has_followers else min(slot_bytes, max(self._batch_bytes, int(self._turn_bytes(view))))
+        stay_bytes = 0 if has_followers else int(min(slot_bytes, max(self._batch_bytes, self._turn_bytes(view))))
         max_part = part if self._balances_bytes else inf
         stored_per_led = _stored_per_led(view) if self._scores_bytes else 1.0
         self._stride.set_slot_bytes(
@@ -299,13 +299,13 @@ class ScoreWeighted(PolicyBase):
         requests = 1 if self._scores_bytes else _REQUESTS_OF_UNBALANCED_BYTES
         longest = max(requests * self._request_bytes(), self._bytes_per_s * _STICKY_LINGER_S)
         longest = min(longest, self._slow_start.mean_acknowledged_bytes)
-        if self._scores_bytes and self._distance_to_balanced >= _CLOSE_BETWEEN_VIEWS:
+        if self._distance_to_balanced >= _CLOSE_BETWEEN_VIEWS:
             return min(longest, self._turn_bytes(view))
         return longest
 
     def _turn_bytes(self, view: RoutingView) -> float:
-        """What a partition gets at once if all get some slots within the horizon."""
-        return self._horizon_bytes / (_SLOTS_IN_HORIZON * view.n_partitions)
+        """What a partition gets at once if all get some slots within the horizon; infinite if bytes are not scored."""
+        return self._horizon_bytes / (_SLOTS_IN_HORIZON * view.n_partitions) if self._scores_bytes else inf
 
     def _request_bytes(self) -> float:
         """Values of about the mean length that the longest request carries.
