@@ -57,6 +57,11 @@ def _is_led(cluster: Cluster, topic: str, partitions: int) -> bool:
     return len(status) == partitions and all(s.leader >= 0 for s in status.values())
 
 
+def _is_refused(cluster: Cluster, replica: ReplicaOn, log_dir: str) -> bool:
+    """Whether a broker says that it has no such replica; one without the topic's metadata does not know the topic."""
+    return _names(cluster.move_log_dirs({replica: log_dir})) == {replica: "REPLICA_NOT_AVAILABLE"}
+
+
 def _state_of(cluster: Cluster, topic: str, **request: bool) -> dict[str, Any]:
     """Configs of a topic, and the replicas of its partition 0 with their log dirs, from a full reading."""
     state = cluster.read(ReadRequest(**request)).state
@@ -222,6 +227,7 @@ def test_moves_between_log_dirs_fail_one_by_one(subject: Any) -> None:
     on_broker_2 = state.log_dirs.path[int(state.log_dirs.first[1])]
     name, here, elsewhere = TopicPartition(topic, 0), ReplicaOn(topic, 0, 1), ReplicaOn(topic, 0, 2)
     subject.until(lambda: here in subject.cluster.replica_logs([1], [name])[0])
+    subject.until(lambda: _is_refused(subject.cluster, elsewhere, on_broker_2))
     faults = subject.cluster.move_log_dirs({here: "/nowhere", elsewhere: on_broker_2})
     assert _names(faults) == {here: "LOG_DIR_NOT_FOUND", elsewhere: "REPLICA_NOT_AVAILABLE"}
     assert faults[elsewhere].retriable
@@ -233,7 +239,7 @@ def test_a_broker_remembers_the_log_dir_chosen_for_a_replica(subject: Any) -> No
     state = subject.cluster.read(ReadRequest()).state
     wanted = state.log_dirs.path[int(state.log_dirs.first[2]) - 1]
     name, coming = TopicPartition(topic, 0), ReplicaOn(topic, 0, 2)
-    assert _names(subject.cluster.move_log_dirs({coming: wanted})) == {coming: "REPLICA_NOT_AVAILABLE"}
+    subject.until(lambda: _is_refused(subject.cluster, coming, wanted))
     assert subject.cluster.alter_reassignments({name: (2,)}) == {}
     subject.until(lambda: coming in subject.cluster.replica_logs([2], [name])[0])
     assert subject.cluster.replica_logs([2], [name])[0][coming].log_dir == wanted
