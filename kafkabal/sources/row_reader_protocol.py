@@ -54,7 +54,7 @@ class Rows(NamedTuple):
     headers: list[Headers] | None = None
     """None if the format has none."""
     joined: bytes | None = None
-    """The texts, each followed by a line break; None if they were not read like that."""
+    """The texts, each followed by a line break; None if they were not read like that, or there are headers."""
 
     def cut(self, at: int) -> tuple[Rows, Rows]:
         """The first ``at`` rows, and the rest; bytes are divided in proportion to their texts."""

@@ -276,7 +276,7 @@ class RowSource:
     def _parts(self, rows: Rows) -> tuple[RecordParts, InputFileError | None]:
         """Parts of the records up to the first row that cannot be sent, and the reason."""
         if rows.fields is None or not self._wanted.needs_fields:
-            return RecordParts(rows.texts, None, rows.headers, rows.joined if rows.headers is None else None), None
+            return RecordParts(rows.texts, None, rows.headers, rows.joined), None
         key, value, label = self._wanted.key, self._wanted.value, self._wanted.label
         keys: list[bytes | None] = []
         values: list[bytes] = []

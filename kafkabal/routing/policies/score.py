@@ -272,8 +272,7 @@ class ScoreWeighted(PolicyBase):
         in_linger_bytes = self._mean_bytes_per_s * self._linger_s
         slot_bytes = self._slot_bytes(view)
         # with followers, partitions of one leader fill different brokers: six of 200 kB ended 30 % off what slots give
-        has_followers = len(view.replica_broker) > view.n_partitions
-        stay_bytes = 0 if has_followers else int(min(slot_bytes, max(self._batch_bytes, self._turn_bytes(view))))
+        stay_bytes = 0 if _copies(view) > 1 else int(min(slot_bytes, max(self._batch_bytes, self._turn_bytes(view))))
         max_part = part if self._balances_bytes else inf
         stored_per_led = _stored_per_led(view) if self._scores_bytes else 1.0
         self._stride.set_slot_bytes(
@@ -469,9 +468,8 @@ class ScoreWeighted(PolicyBase):
 def _stored_per_led(view: RoutingView) -> float:
     """Bytes that a broker stores for each that it leads, if slots may be longer by that: followers are balanced only
     after a round of all partitions."""
-    copies = len(view.replica_broker) / view.n_partitions
     n_leaders = len(np.unique(view.leader[view.leader >= 0]))
-    return max(1.0, min(copies, _LONGEST_ROUND / SLOT_PART * n_leaders / view.n_partitions))
+    return max(1.0, min(_copies(view), _LONGEST_ROUND / SLOT_PART * n_leaders / view.n_partitions))
 
 
 def _distance(weights: F64, others: F64) -> float:
@@ -490,5 +488,9 @@ def _held_bytes(view: RoutingView) -> float:
     """Bytes of one replica, of any topic, on the brokers that hold the view's topic."""
     holds = np.zeros(view.n_brokers, np.bool_)
     holds[view.replica_broker] = True
-    copies = len(view.replica_broker) / view.n_partitions
-    return float(view.used_bytes[holds].sum()) / copies
+    return float(view.used_bytes[holds].sum()) / _copies(view)
+
+
+def _copies(view: RoutingView) -> float:
+    """Replicas of a partition, in the mean."""
+    return len(view.replica_broker) / view.n_partitions
