@@ -153,6 +153,7 @@ class ScoreWeighted(PolicyBase):
         self._balanced_weights: F64 = self._weights
         # computed once, because every slot of a nearly empty topic asks for them
         self._distance_to_balanced = inf
+        self._stored_per_led = 1.0
         self._most_at_once = 0.0
         self._balances_bytes = self._scores_bytes = self._holds_back = False
         self._fair: FairWeights | None = None
@@ -201,6 +202,7 @@ class ScoreWeighted(PolicyBase):
         self._fair, self._held_bytes = fair, _held_bytes(view)
         self._compute_weights(fair, _CLOSE_ENOUGH)
         self._queued_bytes = self._bytes_queued_per_partition(view)
+        self._stored_per_led = _stored_per_led(view) if self._scores_bytes else 1.0
         self._set_slots(view)
         nothing = np.zeros(view.n_partitions)
         self._balanced_weights = fair.weights(
@@ -274,9 +276,8 @@ class ScoreWeighted(PolicyBase):
         # with followers, partitions of one leader fill different brokers: six of 200 kB ended 30 % off what slots give
         stay_bytes = 0 if _copies(view) > 1 else int(min(slot_bytes, max(self._batch_bytes, self._turn_bytes(view))))
         max_part = part if self._balances_bytes else inf
-        stored_per_led = _stored_per_led(view) if self._scores_bytes else 1.0
         self._stride.set_slot_bytes(
-            slot_bytes, max_part, in_linger_bytes, stay_bytes=stay_bytes, stored_per_led=stored_per_led
+            slot_bytes, max_part, in_linger_bytes, stay_bytes=stay_bytes, stored_per_led=self._stored_per_led
         )
 
     def _slot_bytes(self, view: RoutingView) -> int:

@@ -89,6 +89,14 @@ def test_slots_are_planned_for_a_whole_batch(batch_bytes: int, count: int) -> No
     assert stride.sent_bytes.sum() == 200_000 * count
 
 
+def test_the_slots_of_a_span_are_planned_at_once() -> None:
+    """Until weights are recomputed, including the slot that ends after that: it would else take a call of its own."""
+    stride = ByteStride(1000, 0.0, lambda: None)
+    stride.set_slot_bytes(1000, inf)
+    stride.set_weights(np.ones(1), 10_050)
+    assert [len(stride.plan_slots(10, [])) for _ in range(3)] == [11, 11, 11]
+
+
 def test_long_overruns_end_planning_ahead() -> None:
     """Bytes by which records overran slots are counted at once; then each slot is planned on its own."""
     stride = ByteStride(1000, 0.0, lambda: None)
