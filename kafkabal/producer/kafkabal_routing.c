@@ -80,7 +80,6 @@ static struct python_functions {
     void (*write_unraisable)(void *object);
     int (*add_pending_call)(int (*)(void *), void *);
     void (*clear_error)(void);
-    void *(*type)(void *object);
     void *(*list_item)(void *list, ssize_t index);
     ssize_t (*dict_size)(void *dict);
     void *(*dict_item)(void *dict, void *key);
@@ -90,6 +89,9 @@ static struct python_functions {
     void *text_type;
     void *dict_type;
 } python;
+
+/* Where objects have their type. */
+static size_t type_offset;
 
 /* The partition of consecutive records; its last one may be longer than what was left of the slot. */
 struct slot {
@@ -430,9 +432,11 @@ EXPORT int conf_init(void *conf, void **opaque, char *errstr, size_t errstr_size
     return kafka.add_on_new(conf, "kafkabal", on_new, producer);
 }
 
-EXPORT void kafkabal_bind(const struct functions *functions, const struct python_functions *python_functions) {
+EXPORT void kafkabal_bind(const struct functions *functions, const struct python_functions *python_functions,
+                          size_t offset_of_types) {
     kafka = *functions;
     python = *python_functions;
+    type_offset = offset_of_types;
 }
 
 EXPORT struct producer *kafkabal_open(void *plan_slots, unsigned long main_thread, partitioner_fn *by_key,
@@ -478,11 +482,7 @@ EXPORT int32_t kafkabal_count(struct producer *producer, struct lane *lane, int3
     return done;
 }
 
-static void *type_of(void *object) {
-    void *type = python.type(object);
-    python.decref(type); /* the object keeps its type alive */
-    return type;
-}
+static void *type_of(void *object) { return *(void **)((char *)object + type_offset); }
 
 /* Length of the value of a record of produce_batch(); -1 if the record has a key, headers or the like. */
 static ssize_t value_size(void *record, void *value_name, void *callback_name) {

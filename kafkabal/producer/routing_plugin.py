@@ -64,10 +64,9 @@ _PYTHON_FUNCTIONS: Final = (
     "PyErr_WriteUnraisable",
     "Py_AddPendingCall",
     "PyErr_Clear",
-    "PyObject_Type",
     "PyList_GetItem",
     "PyDict_Size",
-    "PyDict_GetItem",
+    "PyDict_GetItemWithError",
     "PyBytes_Size",
     "PyUnicode_GetLength",
     "PyBytes_Type",
@@ -289,7 +288,9 @@ def _loaded() -> tuple[Any, Any] | None:
             return None
     except (OSError, AttributeError):
         return None
-    plugin.kafkabal_bind(functions, python_functions)
+    plugin.kafkabal_bind.argtypes = (c_void_p, c_void_p, c_size_t)
+    # a pointer, and the last field of what all objects begin with
+    plugin.kafkabal_bind(functions, python_functions, object.__basicsize__ - ctypes.sizeof(c_void_p))
     plugin.kafkabal_open.restype = c_void_p
     plugin.kafkabal_open.argtypes = (py_object, ctypes.c_ulong, c_void_p, c_int64, c_int32)
     plugin.kafkabal_release.argtypes = (c_void_p,)
