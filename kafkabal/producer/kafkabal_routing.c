@@ -27,7 +27,7 @@
 EXPORT const char *const kafkabal_source_sha256 = SOURCE_SHA256;
 
 #define UNASSIGNED (-1)
-#define MOST_SLOTS 32 /* MOST_SLOTS in byte_stride.py */
+#define MOST_SLOTS 64 /* MOST_SLOTS in byte_stride.py */
 /* What produce() writes for each record is not in a cache line with what librdkafka's threads write. */
 #define OWN_CACHE_LINE _Alignas(64)
 #define BUCKETS 64 /* of a hash table: a producer rarely writes to more topics */

@@ -42,8 +42,8 @@ SLOT_PART: Final = 1 / 100
 # fraction of a unit by which a slot may exceed its limit to reach a whole unit: twice a measured rate is seldom exactly
 # two
 _NEARLY_A_UNIT: Final = 0.1
-MOST_SLOTS: Final = 32
-"""The most slots that are planned ahead; as many as the plug-in of librdkafka takes."""
+MOST_SLOTS: Final = 64
+"""The most slots that are planned at once; as many as the plug-in of librdkafka takes."""
 # bytes of slots that are planned ahead, or what arrives while a batch is open if that is more. To plan one takes 33
 # microseconds between two records, because their code fills the processor's caches, and 7 as one of many. A run of 200
 # MB at 1 kB has 2,300 slots, which are planned in 260 calls; without the second limit it takes 730 (2026-11)
@@ -81,6 +81,7 @@ class ByteStride:
         self._sent = [0]
         self._total_bytes = 0
         self._counted_records = self._counted_bytes = 0
+        self._planned_slots = 0
         # most bytes by which a slot was overrun: nearly the whole of the largest record
         self._largest_excess_bytes = 0
         # one tuple, so that no other thread sees the weights of one moment with the booked bytes of another
@@ -207,7 +208,7 @@ class ByteStride:
     def plan_slots(
         self, size_bytes: int, overruns: Iterable[tuple[int, int]], batch_bytes: int = 0
     ) -> list[tuple[int, int]]:
-        """The next slots in order, partition and bytes: one, or a few short ones if records hardly overrun them.
+        """The next slots in order, partition and bytes: one, or some short ones if records hardly overrun them.
 
         They count as sent.
 
@@ -222,16 +223,26 @@ class ByteStride:
         """
         for partition, n_bytes in overruns:
             self._book_overrun(partition, n_bytes)
+        begin_bytes = self._total_bytes
         slot_bytes = self.enter_slot(size_bytes)
-        self.slot.left_bytes = 0
-        slots = [(self.slot.partition, slot_bytes)]
-        self._book()
-        if self._largest_excess_bytes <= slot_bytes * _LARGEST_OVERRUN:
-            ahead_bytes = max(max(_PLANNED_BYTES, self._unit_bytes) - slot_bytes, batch_bytes - 1)
-            # the last slot of a span may end after it, as if it had been chosen then
-            in_span = (self._used_up_at_bytes - self._total_bytes) / slot_bytes
-            more = ceil(min(MOST_SLOTS - 1, ahead_bytes // slot_bytes, in_span))
-            slots += self._book_more(slot_bytes, more)
+        slots = [self._book_whole_slot()]
+        # at first only as many as there were: sizes of later records are unknown
+        most = min(MOST_SLOTS, self._planned_slots)
+        while self._largest_excess_bytes <= slot_bytes * _LARGEST_OVERRUN:
+            planned_bytes = self._total_bytes - begin_bytes
+            ahead_bytes = max(_PLANNED_BYTES, self._unit_bytes, batch_bytes + slot_bytes - 1) - planned_bytes
+            more = int(min(most - len(slots), ahead_bytes // slot_bytes))
+            if more <= 0:
+                break
+            if self._is_renewal_due():
+                self._enter_slot(size_bytes)
+                slot_bytes = self._slot_end_bytes
+                slots.append(self._book_whole_slot())
+            else:
+                # the last slot of a span may end after it, as if it had been chosen then
+                in_span = (self._used_up_at_bytes - self._total_bytes) / slot_bytes
+                slots += self._book_more(slot_bytes, ceil(min(more, in_span)))
+        self._planned_slots += len(slots)
         return slots
 
     def fill(self, size_bytes: I64, out: I32) -> None:
@@ -260,12 +271,22 @@ class ByteStride:
     def _enter_slot(self, next_bytes: int) -> None:
         """Book the finished slot, and choose the partition of the next one."""
         self._book()
-        if self._pending is not None or self._total_bytes >= self._used_up_at_bytes:
+        if self._is_renewal_due():
             self._renew_weights(next_bytes)
         # the chosen broker and partition keep their places in the heaps until :meth:`_book` replaces their entries
         self._broker = broker = self._brokers[0][2]
         self.slot.partition = self._partitions[broker][0][2]
         self._slot_end_bytes = self.slot.left_bytes = self._slot_bytes(next_bytes)
+
+    def _is_renewal_due(self) -> bool:
+        return self._pending is not None or self._total_bytes >= self._used_up_at_bytes
+
+    def _book_whole_slot(self) -> tuple[int, int]:
+        """Count all bytes of the slot that has just begun; returns its partition and bytes."""
+        slot = self.slot.partition, self._slot_end_bytes
+        self.slot.left_bytes = 0
+        self._book()
+        return slot
 
     def _book(self) -> None:
         """Count the bytes of the slot, and update the heap entries of its partition and broker."""

@@ -213,7 +213,7 @@ class SlotPolicy(Protocol):
     def plan_slots(
         self, size_bytes: int, overruns: Iterable[tuple[int, int]], batch_bytes: int = 0
     ) -> list[tuple[int, int]]:
-        """The partition and bytes of the next slots, at most 32, for a caller that uses them up and then asks again.
+        """The partition and bytes of the next slots, at most 64, for a caller that uses them up and then asks again.
 
         Parameters
         ----------

@@ -882,7 +882,7 @@ def test_a_record_produced_while_another_one_is_routed_does_not_wait_for_it(
         return plan(*given)
 
     monkeypatch.setattr(router, name, interrupted)
-    # each record needs a slot of its own, of which up to 32 are planned at once; a mock broker keeps only 5 MB
+    # each record needs a slot of its own; a mock broker keeps only 5 MB
     assert_returns(lambda: [producer.produce(TOPIC, bytes(60_000)) for _ in range(40)])
     assert came
     assert producer.flush() == 0

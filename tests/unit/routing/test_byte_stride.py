@@ -77,6 +77,20 @@ def test_planned_slots_keep_brokers_even_at_any_moment() -> None:
     assert (np.ptp(of_broker, axis=1) <= slot_bytes + RECORD_BYTES).all()
 
 
+def plan_most(stride: ByteStride) -> None:
+    """Plan slots until as many are planned at once as there may be."""
+    while len(stride.plan_slots(10, [], 10**9)) < MOST_SLOTS:
+        pass
+
+
+def test_at_first_no_more_slots_are_planned_than_there_were() -> None:
+    """Until then little is known of the lengths of records."""
+    stride = ByteStride(200_000, 0.0, lambda: None)
+    stride.set_slot_bytes(200_000, inf)
+    stride.set_weights(np.full(8, 1 / 8), 1e9, LEADERS)
+    assert [len(stride.plan_slots(10, [], 10**9)) for _ in range(6)] == [1, 1, 2, 4, 8, 16]
+
+
 @pytest.mark.parametrize(("batch_bytes", "count"), [(0, 1), (1, 1), (200_001, 2), (1_000_000, 5), (10**8, MOST_SLOTS)])
 def test_slots_are_planned_for_a_whole_batch(batch_bytes: int, count: int) -> None:
     """As many slots as the batch fills, which are more than a single record gets, but at most as many as there may
@@ -84,29 +98,40 @@ def test_slots_are_planned_for_a_whole_batch(batch_bytes: int, count: int) -> No
     stride = ByteStride(200_000, 0.0, lambda: None)
     stride.set_slot_bytes(200_000, inf)
     stride.set_weights(np.full(8, 1 / 8), 1e9, LEADERS)
+    plan_most(stride)
+    before = stride.sent_bytes.sum()
     slots = stride.plan_slots(10, [], batch_bytes)
     assert [n_bytes for _, n_bytes in slots] == [200_000] * count
-    assert stride.sent_bytes.sum() == 200_000 * count
+    assert stride.sent_bytes.sum() == before + 200_000 * count
 
 
-def test_the_slots_of_a_span_are_planned_at_once() -> None:
-    """Until weights are recomputed, including the slot that ends after that: it would else take a call of its own."""
-    stride = ByteStride(1000, 0.0, lambda: None)
-    stride.set_slot_bytes(1000, inf)
-    stride.set_weights(np.ones(1), 10_050)
-    assert [len(stride.plan_slots(10, [])) for _ in range(3)] == [11, 11, 11]
+def test_weights_are_recomputed_between_slots_that_are_planned_at_once() -> None:
+    """At the same byte as if each slot were planned on its own."""
+
+    def renewals(batch_bytes: int) -> list[int]:
+        found: list[int] = []
+        stride = ByteStride(1000, 0.0, lambda: found.append(stride.total_bytes))
+        stride.set_slot_bytes(1000, inf)
+        stride.set_weights(np.ones(1), 10_050)
+        while stride.total_bytes < 100_000:
+            stride.plan_slots(10, [], batch_bytes)
+        return found[:9]
+
+    assert renewals(10**9) == renewals(1) == list(range(11_000, 100_000, 11_000))
 
 
 def test_long_overruns_end_planning_ahead() -> None:
     """Bytes by which records overran slots are counted at once; then each slot is planned on its own."""
     stride = ByteStride(1000, 0.0, lambda: None)
     stride.set_weights(np.full(8, 1 / 8), 1e9, LEADERS)
+    plan_most(stride)
+    before = stride.sent_bytes.sum()
     first = stride.plan_slots(10, [])
     second = stride.plan_slots(10, [(partition, 500) for partition, _ in first])
 
     assert len(first) == MOST_SLOTS
     assert len(second) == 1
-    assert stride.sent_bytes.sum() == sum(n for _, n in first + second) + 500 * MOST_SLOTS
+    assert stride.sent_bytes.sum() == before + sum(n for _, n in first + second) + 500 * MOST_SLOTS
 
 
 def test_what_slots_are_overrun_by_is_made_up_for() -> None:
