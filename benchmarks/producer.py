@@ -6,6 +6,9 @@ medians of the ratios of elapsed time and of the process's processor time. The b
 which responds faster than any real broker and so hides nothing; with ``--sandbox`` they are three real ones, with a new
 topic of twelve partitions for each run.
 
+With ``--in-turn 250000``, confluent-kafka's producer is compared with itself: one sends so many bytes to each partition
+in turn, by ``produce_batch``. That is what slots of this length cost in librdkafka, whoever chooses partitions.
+
     python -m benchmarks.producer --pairs 9
     python -m benchmarks.producer --pairs 5 --sandbox
 """
@@ -35,6 +38,7 @@ TARGET = 0.95
 RECORDS = {100: 400_000, 1_000: 200_000, 10_000: 30_000}
 SETTINGS = {"linger.ms": 5, "enable.idempotence": True, "queue.buffering.max.messages": 1_000_000, "log_level": 2}
 AT_ONCE = 1000
+BROKERS = 3
 PARTITIONS = 12
 """Partitions of a topic on real brokers."""
 
@@ -117,6 +121,24 @@ def by_batch(producer: Client, topic: str, value: bytes, records: int) -> None:
             producer.poll(0.05)
 
 
+class InTurn(Client):
+    """Sends so many bytes to each partition in turn."""
+
+    def __init__(self, settings: Mapping[str, ClientSetting], run_bytes: int) -> None:
+        super().__init__(dict(settings))
+        self.run_bytes = run_bytes
+        self.partition = 0
+
+    def produce_batch(self, topic: str, messages: list[dict[str, Any]], *_: object) -> int:  # type: ignore[override]
+        """A part of the records to each partition; all values have one length."""
+        at_once = max(1, self.run_bytes // len(messages[0]["value"]))
+        queued = 0
+        for first in range(0, len(messages), at_once):
+            self.partition = (self.partition + 1) % BROKERS
+            queued += super().produce_batch(topic, messages[first : first + at_once], self.partition)
+        return queued
+
+
 WAYS: Mapping[str, Callable[[Client, str, bytes, int], None]] = {
     "produce": by_call,
     "with callback": by_call_with_callback,
@@ -147,7 +169,7 @@ class Brokers:
 @contextmanager
 def inside_librdkafka() -> Iterator[Brokers]:
     """Three mock brokers in this process, and one topic, of which only the metadata is read."""
-    owner = Client({"test.mock.num.brokers": 3, "log_level": 2})
+    owner = Client({"test.mock.num.brokers": BROKERS, "log_level": 2})
     while not (found := owner.list_topics("benchmark", timeout=10)).topics["benchmark"].partitions:
         owner.poll(0.1)
     servers = ",".join(f"{b.host}:{b.port}" for b in found.brokers.values())
@@ -159,7 +181,7 @@ def inside_librdkafka() -> Iterator[Brokers]:
 @contextmanager
 def in_a_sandbox() -> Iterator[Brokers]:
     """Three real brokers."""
-    with up(SandboxSpec(brokers=3), "bench-producer") as sandbox:
+    with up(SandboxSpec(brokers=BROKERS), "bench-producer") as sandbox:
         admin, numbers = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers}), itertools.count()
 
         def new_topic() -> str:
@@ -179,15 +201,20 @@ def main() -> None:
     options.add_argument("--policy", default="score")
     options.add_argument("--sandbox", action="store_true", help="real brokers")
     options.add_argument("--bytes", type=int, help="values per run, in all; by default 40, 200 and 300 MB")
+    options.add_argument("--in-turn", type=int, metavar="BYTES", help="confluent-kafka's producer in place of ours")
     given = options.parse_args()
     with in_a_sandbox() if given.sandbox else inside_librdkafka() as brokers:
         settings: dict[str, ClientSetting] = {"bootstrap.servers": brokers.servers, **SETTINGS}
         routed: dict[str, ClientSetting] = {**settings, "kafkabal.policy": given.policy}
-        for (size, usual), way in itertools.product(RECORDS.items(), WAYS):
+
+        def routed_producer() -> Client:
+            return InTurn(settings, given.in_turn) if given.in_turn else Producer(routed)
+
+        for (size, usual), way in itertools.product(RECORDS.items(), ["produce_batch"] if given.in_turn else WAYS):
             records = given.bytes // size if given.bytes else usual
             pairs = []
             for number in range(given.pairs):
-                producers = (lambda: Client(settings), lambda: Producer(routed))
+                producers = (lambda: Client(settings), routed_producer)
                 # each is first in every second pair: what the first one sent is written to disk during the second run
                 turn = number % 2
                 of_pair = [
