@@ -44,10 +44,6 @@ SLOT_PART: Final = 1 / 100
 _NEARLY_A_UNIT: Final = 0.1
 MOST_SLOTS: Final = 64
 """The most slots that are planned at once; as many as the plug-in of librdkafka takes."""
-# bytes of slots that are planned ahead, or what arrives while a batch is open if that is more. To plan one takes 33
-# microseconds between two records, because their code fills the processor's caches, and 7 as one of many. A run of 200
-# MB at 1 kB has 2,300 slots, which are planned in 260 calls; without the second limit it takes 730 (2026-11)
-_PLANNED_BYTES: Final = 262_144
 # slots are planned ahead only if records overran them by less than this fraction so far
 _LARGEST_OVERRUN: Final = 1 / 16
 # records picked in one go, so that their columns stay in the processor's cache
@@ -206,7 +202,7 @@ class ByteStride:
         return self._slot_end_bytes
 
     def plan_slots(
-        self, size_bytes: int, overruns: Iterable[tuple[int, int]], batch_bytes: int = 0
+        self, size_bytes: int, overruns: Iterable[tuple[int, int]], ahead_bytes: int
     ) -> list[tuple[int, int]]:
         """The next slots in order, partition and bytes: one, or some short ones if records hardly overrun them.
 
@@ -218,20 +214,18 @@ class ByteStride:
             Of the next record.
         overruns
             Partition, and bytes by which records overran a slot that was planned before.
-        batch_bytes
-            Of records that are sent at once; slots are planned for all of them if there are not too many.
+        ahead_bytes
+            Slots are planned for all of these if there are not too many.
         """
         for partition, n_bytes in overruns:
             self._book_overrun(partition, n_bytes)
-        begin_bytes = self._total_bytes
+        end_bytes = self._total_bytes + ahead_bytes
         slot_bytes = self.enter_slot(size_bytes)
         slots = [self._book_whole_slot()]
         # at first only as many as there were: sizes of later records are unknown
         most = min(MOST_SLOTS, self._planned_slots)
         while self._largest_excess_bytes <= slot_bytes * _LARGEST_OVERRUN:
-            planned_bytes = self._total_bytes - begin_bytes
-            ahead_bytes = max(_PLANNED_BYTES, self._unit_bytes, batch_bytes + slot_bytes - 1) - planned_bytes
-            more = int(min(most - len(slots), ahead_bytes // slot_bytes))
+            more = min(most - len(slots), ceil((end_bytes - self._total_bytes) / slot_bytes))
             if more <= 0:
                 break
             if self._is_renewal_due():

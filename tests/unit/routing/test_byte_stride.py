@@ -56,7 +56,7 @@ def planned(stride: ByteStride, sizes: list[int]) -> list[int]:
     for size in sizes:
         if left <= 0:
             if not slots:
-                slots, overruns = stride.plan_slots(size, overruns), []
+                slots, overruns = stride.plan_slots(size, overruns, 200_000), []
             partition, left = slots.pop(0)
         partitions.append(partition)
         left -= size
@@ -91,16 +91,15 @@ def test_at_first_no_more_slots_are_planned_than_there_were() -> None:
     assert [len(stride.plan_slots(10, [], 10**9)) for _ in range(6)] == [1, 1, 2, 4, 8, 16]
 
 
-@pytest.mark.parametrize(("batch_bytes", "count"), [(0, 1), (1, 1), (200_001, 2), (1_000_000, 5), (10**8, MOST_SLOTS)])
-def test_slots_are_planned_for_a_whole_batch(batch_bytes: int, count: int) -> None:
-    """As many slots as the batch fills, which are more than a single record gets, but at most as many as there may
-    be."""
+@pytest.mark.parametrize(("ahead_bytes", "count"), [(0, 1), (1, 1), (200_001, 2), (1_000_000, 5), (10**8, MOST_SLOTS)])
+def test_slots_are_planned_for_all_bytes_ahead(ahead_bytes: int, count: int) -> None:
+    """As many slots as these bytes fill, but at most as many as there may be."""
     stride = ByteStride(200_000, 0.0, lambda: None)
     stride.set_slot_bytes(200_000, inf)
     stride.set_weights(np.full(8, 1 / 8), 1e9, LEADERS)
     plan_most(stride)
     before = stride.sent_bytes.sum()
-    slots = stride.plan_slots(10, [], batch_bytes)
+    slots = stride.plan_slots(10, [], ahead_bytes)
     assert [n_bytes for _, n_bytes in slots] == [200_000] * count
     assert stride.sent_bytes.sum() == before + 200_000 * count
 
@@ -108,13 +107,13 @@ def test_slots_are_planned_for_a_whole_batch(batch_bytes: int, count: int) -> No
 def test_weights_are_recomputed_between_slots_that_are_planned_at_once() -> None:
     """At the same byte as if each slot were planned on its own."""
 
-    def renewals(batch_bytes: int) -> list[int]:
+    def renewals(ahead_bytes: int) -> list[int]:
         found: list[int] = []
         stride = ByteStride(1000, 0.0, lambda: found.append(stride.total_bytes))
         stride.set_slot_bytes(1000, inf)
         stride.set_weights(np.ones(1), 10_050)
         while stride.total_bytes < 100_000:
-            stride.plan_slots(10, [], batch_bytes)
+            stride.plan_slots(10, [], ahead_bytes)
         return found[:9]
 
     assert renewals(10**9) == renewals(1) == list(range(11_000, 100_000, 11_000))
@@ -126,8 +125,8 @@ def test_long_overruns_end_planning_ahead() -> None:
     stride.set_weights(np.full(8, 1 / 8), 1e9, LEADERS)
     plan_most(stride)
     before = stride.sent_bytes.sum()
-    first = stride.plan_slots(10, [])
-    second = stride.plan_slots(10, [(partition, 500) for partition, _ in first])
+    first = stride.plan_slots(10, [], 10**9)
+    second = stride.plan_slots(10, [(partition, 500) for partition, _ in first], 10**9)
 
     assert len(first) == MOST_SLOTS
     assert len(second) == 1

@@ -354,6 +354,29 @@ def test_slots_last_as_long_as_the_clients_own(record_bytes: int, per_s: int, sl
     assert slot_bytes / record_bytes == pytest.approx(slot_records, abs=1)
 
 
+@pytest.mark.parametrize(("scores", "planned_s"), [("disk", 0.01), ("latency", 0.002)])
+def test_slots_are_planned_for_some_milliseconds(
+    scores: str, planned_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At any rate for as long as librdkafka's own partitioner stays with a partition, or until brokers are looked at,
+    and at least for some batches."""
+    monkeypatch.setattr(ByteStride, "plan_slots", lambda _, _size, _overruns, ahead_bytes: [(0, ahead_bytes)])
+    cluster = build_workload_cluster(WorkloadCluster(brokers=4))
+    now_s = [0.0]
+    policy = ScoreWeighted(Context(clock=lambda: now_s[0]))
+    policy.refresh(view_of(cluster, TOPIC, load_scores([scores]), supplied=[Need.TELEMETRY]))
+
+    def bytes_of_plan(bytes_per_s: float) -> int:
+        for _ in range(20):
+            ((_, planned),) = policy.plan_slots(1000, [])
+            now_s[0] += planned / bytes_per_s
+        return planned
+
+    for bytes_per_s in (1e6, 300e6, 900e6, 1e6):
+        assert bytes_of_plan(bytes_per_s) == pytest.approx(max(262_144, bytes_per_s * planned_s), rel=1e-4)
+    assert policy.plan_slots(1000, [], 50_000_000) == [(0, 50_000_000)], "a batch is planned whole"
+
+
 def test_larger_brokers_get_more(view_over: Callable[..., RoutingView]) -> None:
     """A broker of twice the capacity gets twice the bytes."""
     view = view_over(brokers=3)
