@@ -103,7 +103,7 @@ def _reopen(
         if only_winds_down:
             store.tolerate_gaps()
         context = make_context(environment, wanted, store, fence, last_effect=effects)
-        if options is not None and options.throttle.bytes_per_s is not None:
+        if options is not None:
             context.throttling.change(options.throttle, _replaced_request(context))
         undo.pop_all()
     announce_start(context, goal)

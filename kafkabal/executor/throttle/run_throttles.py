@@ -104,6 +104,8 @@ class RunThrottles:
             if not state.openings and topic not in later
         }
         """Entries that certainly neither this run nor one that it took over has added yet."""
+        self._may_be_set = bool(state.rates)
+        """Whether throttles that an earlier process of the run has set may still be there."""
 
     @property
     def originals(self) -> Collection[Original]:
@@ -146,6 +148,7 @@ class RunThrottles:
         """
         # none of our entries is sure to be there, or to be gone; topics to which none was added yet are not read
         self._listed = {topic: {} if entries is not None else None for topic, entries in self._listed.items()}
+        self._lift()
         # rates before lists: an entry takes effect at once, at whatever rate the broker has at that moment
         no_response = self._settle_rates(self._rates_for((*starting, *running), responding))
         refused = {t: no_response[b] for t in starting for b in (t.leader, *t.to_add, *t.misplaced) if b in no_response}
@@ -154,6 +157,20 @@ class RunThrottles:
             faults = self._settle_lists(self._active(covered, running))
             refused |= {t: str(faults[r]) for t in covered if (r := _topic(t.name.topic)) in faults}
         return refused
+
+    def _lift(self) -> None:
+        """Restore what an earlier process has set and this throttle does not: it would slow copies until the end.
+
+        What cannot be restored now is restored, or reported, at the end.
+        """
+        if not self._may_be_set:
+            return
+        self._may_be_set = False
+        if self.rate is None:
+            self._restore_lists((), Leftovers())
+            self._restore_rates(Leftovers(), (LEADER_RATE, FOLLOWER_RATE))
+        if self._throttle.log_dir_bytes_per_s is None:
+            self._restore_rates(Leftovers(), (LOG_DIR_RATE,))
 
     def restore(self, still_running: Collection[TopicPartition] = ()) -> Leftovers:
         """Restore every config as found; if partitions still move, their list entries and all rates stay."""
@@ -308,8 +325,8 @@ class RunThrottles:
             self._listed.pop(resource, None)
         return {r: fault for r, fault in faults.items() if fault.name != _GONE}
 
-    def _restore_rates(self, left: Leftovers) -> None:
-        originals = [o for o in self._originals.values() if o.kind is ResourceKind.BROKER]
+    def _restore_rates(self, left: Leftovers, keys: Collection[str] = RATE_KEYS) -> None:
+        originals = [o for o in self._originals.values() if o.kind is ResourceKind.BROKER and o.key in keys]
         brokers = {o.of for o in originals} if self._state.rates else set()
         current, faults = self._read(brokers, RATE_KEYS) if brokers else ({}, {})
         # a dead broker reports nothing, but controllers, if given, accept configs for it

@@ -862,6 +862,26 @@ def test_rate_that_was_changed_is_kept_after_a_crash(scene: Any, host: str) -> N
     scene.assert_as_planned()
 
 
+def test_no_throttle_replaces_an_earlier_one(scene: Any) -> None:
+    """A run that is resumed without a throttle moves at full speed, whatever rate it was asked for and left behind."""
+    _at(scene, 3.0, request_throttle, scene.environment(scene.memory), ThrottleChange(bytes_per_s=40_000_000))
+    environment = scene.crash_where(lambda call: call.method == "alter_configs" and scene.recorder.of(ThrottleChanged))
+    assert scene.configs_now() != scene.configs
+    at_moves = []
+
+    def note(call: Any) -> None:
+        if call.method == "alter_reassignments":
+            at_moves.append(scene.configs_now())
+
+    scene.faulty.before.append(note)
+    unthrottled = msgspec.structs.replace(scene.options, throttle=Throttle())
+    assert resume(environment, options=unthrottled).outcome is RunOutcome.COMPLETE
+    assert scene.recorder.of(Started)[-1].throttle_bytes_per_s is None
+    assert at_moves
+    assert all(configs == scene.configs for configs in at_moves)
+    scene.assert_as_planned()
+
+
 def test_a_rate_that_is_given_replaces_an_earlier_request(scene: Any) -> None:
     """What was asked of a run that nothing works on is what it is resumed with, unless the resume says another rate."""
     environment = scene.crash_before("alter_reassignments")
