@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.executor import Goal, Phase, RunOutcome, RunSummary
 from kafkabal.model.cluster_rows import TopicRow
+from kafkabal.reporting.runs.history_report import history_report
 from kafkabal.testing.cluster_builders import brokers, cluster, partition
 from tests.cli.simulated import Simulation, simulate
 
@@ -68,3 +70,45 @@ def test_the_id_of_a_run_is_never_shortened(simulation: Simulation) -> None:
         shown = simulation.run("rebalance", "history", environ={"COLUMNS": str(columns)}).out
         assert run["run_id"] in shown, columns
     assert "Z  " in shown.splitlines()[-1], "the moment in UTC, without fractions"
+
+
+def test_a_run_that_was_rolled_back_is_not_called_complete(simulation: Simulation) -> None:
+    """People read what became of the run in one column, which is never hidden; programs get goal and outcome."""
+    simulation.run("rebalance", "--yes")
+    (run,) = _runs(simulation)
+    assert simulation.run("rebalance", "rollback", run["run_id"], "--yes").code == 0
+    shown = simulation.run("rebalance", "history", environ={"COLUMNS": "60"}).out
+    assert "rolled back" in shown
+    assert "complete" not in shown
+    (run,) = _runs(simulation)
+    assert (run["goal"], run["outcome"]) == ("roll-back", "complete")
+
+
+@pytest.mark.parametrize(
+    ("goal", "outcome", "shown"),
+    [
+        (Goal.APPLY, RunOutcome.COMPLETE, "complete"),
+        (Goal.APPLY, None, "open"),
+        (Goal.ROLL_BACK, RunOutcome.PARTIAL, "roll-back: partial"),
+        (Goal.CANCEL, RunOutcome.COMPLETE, "cancelled"),
+        (Goal.CANCEL, None, "cancel: open"),
+    ],
+)
+def test_outcomes(goal: Goal, outcome: RunOutcome | None, shown: str) -> None:
+    """The outcome names the goal unless it is to apply the plan."""
+    run = RunSummary(
+        run_id="r",
+        plan_id="p",
+        started_at="2026-01-01T00:00:00Z",
+        last_at="2026-01-01T00:00:00Z",
+        host="h",
+        user="",
+        why="",
+        goal=goal,
+        phase=Phase.CLOSED,
+        outcome=outcome,
+        partitions=1,
+        planned_bytes=1,
+    )
+    (table,) = history_report([run]).tables
+    assert [c.values for c in table.columns if c.title == "outcome"] == [[shown]]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kafkabal.executor import RunSummary
+from kafkabal.executor import Goal, RunOutcome, RunSummary
 from kafkabal.reporting.report import Column, Report, Table, ValueKind
 from kafkabal.units import format_duration
 from kafkabal.wording import counted_noun
 
 _UNKNOWN_END = "open"
+_DONE = {Goal.APPLY: RunOutcome.COMPLETE.value, Goal.ROLL_BACK: "rolled back", Goal.CANCEL: "cancelled"}
 
 
 def history_report(runs: Sequence[RunSummary], last_s: float | None = None) -> Report:
@@ -22,7 +23,6 @@ def history_report(runs: Sequence[RunSummary], last_s: float | None = None) -> R
     """
     number = counted_noun(len(runs), "run") if runs else "no runs"
     which = "known" if last_s is None else f"began in the last {format_duration(last_s)}"
-    outcomes = [run.outcome.value if run.outcome else None for run in runs]
     return Report(
         command="rebalance history",
         headline=f"{number} {which}",
@@ -45,10 +45,12 @@ def history_report(runs: Sequence[RunSummary], last_s: float | None = None) -> R
                     Column(
                         key="reason", title="why", values=[run.why or None for run in runs], wraps=True, dispensable=4
                     ),
-                    Column(key="goal", title="goal", values=[run.goal.value for run in runs], dispensable=6),
+                    Column(key="goal", title="", values=[run.goal.value for run in runs]),
                     Column(key="phase", title="", values=[run.phase.value for run in runs]),
-                    Column(key="outcome", title="", values=outcomes),
-                    Column(key="end", title="outcome", values=[o or _UNKNOWN_END for o in outcomes], for_people=True),
+                    Column(
+                        key="outcome", title="", values=[run.outcome.value if run.outcome else None for run in runs]
+                    ),
+                    Column(key="end", title="outcome", values=[_end(run) for run in runs], for_people=True),
                     Column(
                         key="partitions",
                         title="partitions",
@@ -72,3 +74,11 @@ def history_report(runs: Sequence[RunSummary], last_s: float | None = None) -> R
 
 def _who(run: RunSummary) -> str:
     return f"{run.user}@{run.host}" if run.user else run.host
+
+
+def _end(run: RunSummary) -> str:
+    """``complete``, ``rolled back``, ``roll-back: partial``: the outcome, and the goal unless it is to apply."""
+    if run.outcome is RunOutcome.COMPLETE:
+        return _DONE[run.goal]
+    outcome = run.outcome.value if run.outcome else _UNKNOWN_END
+    return outcome if run.goal is Goal.APPLY else f"{run.goal.value}: {outcome}"
