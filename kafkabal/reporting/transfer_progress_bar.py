@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import TracebackType
-from typing import TextIO
+from typing import Final, TextIO
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -16,14 +17,23 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
+from rich.progress_bar import ProgressBar
+from rich.table import Table
 from rich.text import Text
 
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.units import format_bytes, format_rate
 
+_LEAST_BAR: Final = 5
+"""Columns: a shorter bar tells less than the bytes beside it."""
+
 
 class BarProgress:
-    """A bar with bytes, rate, time left and a note; without bar and time left if the total is unknown."""
+    """A bar with bytes, rate, time left and a note; without bar and time left if the total is unknown.
+
+    It is one line on a terminal of any width: if that is too narrow, the bar is left out, then the note, the time left
+    and the rate.
+    """
 
     def __init__(
         self,
@@ -42,9 +52,7 @@ class BarProgress:
             highlight=False,
         )
         self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            *_columns(is_end_known=total_bytes is not None),
-            TextColumn("{task.fields[note]}", markup=False),
+            _OneLine(is_end_known=total_bytes is not None),
             console=console,
             get_time=monotonic,
         )
@@ -70,15 +78,61 @@ class BarProgress:
         self._bar.stop()
 
 
-def _columns(*, is_end_known: bool) -> Iterator[ProgressColumn]:
-    if not is_end_known:
-        yield TextColumn("{task.fields[done]}", markup=False)
-        yield _Rate()
-        return
-    yield BarColumn(bar_width=None)
-    yield DownloadColumn(binary_units=True)
-    yield _Rate()
-    yield TimeRemainingColumn(compact=True)
+class _OneLine(ProgressColumn):
+    """All parts of the display."""
+
+    def __init__(self, *, is_end_known: bool) -> None:
+        super().__init__()
+        self._what = TextColumn("{task.description}", markup=False)
+        self._bar = BarColumn(bar_width=None) if is_end_known else None
+        self._details: tuple[ProgressColumn, ...] = (
+            *((DownloadColumn(binary_units=True),) if is_end_known else (_Done(),)),
+            _Rate(),
+            *((TimeRemainingColumn(compact=True),) if is_end_known else ()),
+            TextColumn("{task.fields[note]}", markup=False),
+        )
+
+    def render(self, task: Task) -> _Line:
+        details = [text for column in self._details if isinstance(text := column(task), Text) and text]
+        bar = None if self._bar is None else self._bar.render(task)
+        return _Line(self._what.render(task), bar, details)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """The parts of which as many are drawn as fit."""
+
+    what: Text
+    bar: ProgressBar | None
+    details: Sequence[Text]
+    """Most important first."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        texts = [self.what, *self.details]
+        while len(texts) > 2 and _room_beside(texts, options.max_width) < 0:
+            texts.pop()
+        bar_width = _room_beside(texts, options.max_width) - 1
+        row = Table.grid(padding=(0, 1), pad_edge=False)
+        if self.bar is None or bar_width < _LEAST_BAR:
+            row.add_row(*texts)
+        else:
+            self.bar.width = bar_width
+            row.add_row(self.what, self.bar, *texts[1:])
+        for column in row.columns:
+            column.no_wrap = True
+        yield row
+
+
+def _room_beside(texts: Sequence[Text], width: int) -> int:
+    """Columns that are left beside texts with a blank between two of them."""
+    return width - sum(text.cell_len for text in texts) - (len(texts) - 1)
+
+
+class _Done(ProgressColumn):
+    """The bytes of a transfer whose end is unknown."""
+
+    def render(self, task: Task) -> Text:
+        return Text(task.fields["done"])
 
 
 class _Rate(ProgressColumn):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 
@@ -68,6 +69,28 @@ def test_a_terminal_gets_a_bar() -> None:
     assert "\x1b[" in text
     assert "moving" in text
     assert "100.0/100.0 MiB" in text
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 100, 200])
+@pytest.mark.parametrize("what", ["moving", "rolling back"])
+def test_a_bar_is_one_line_at_any_width(what: str, width: int) -> None:
+    """No part is broken or cut: what does not fit is left out, the bar first, the bytes never."""
+    stream, now = io.StringIO(), [0.0]
+    surface = OutputCapabilities(width=width, animated=True)
+    note = "10 of 11 partitions, 1 in flight"
+    progress = open_progress(what, 1088 * MIB // 10, surface=surface, stream=stream, monotonic=lambda: now[0])
+    with progress:
+        for done in (0, 30, 60, 90):
+            progress.update(done * MIB, note=note)
+            now[0] += 10
+    last_frame = stream.getvalue().split("\x1b[2K")[-1]
+    (line,) = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", last_frame).rstrip().splitlines()
+    assert len(line.rstrip()) <= width
+    assert line.startswith(f"{what} ")
+    assert "90.0/108.8 MiB" in line
+    parts = line.split("MiB", 1)[1].split(maxsplit=3)
+    assert parts == ["3.00", "MiB/s", "00:07", note][: len(parts)]
+    assert len(parts) == 4 or width < 80
 
 
 def resumed(surface: OutputCapabilities, total_bytes: int | None) -> str:
