@@ -41,8 +41,20 @@ def plan_diff_report(first: Plan, second: Plan, shown_rows: int | None = FIRST_M
                         key="partition", title="", kind=ValueKind.NUMBER, values=[name.partition for name in differing]
                     ),
                     Column(key="name", title="partition", values=[str(name) for name in differing], for_people=True),
-                    Column(key="first", title="first", values=[_words(one) for one, _ in pairs], for_people=True),
-                    Column(key="second", title="second", values=[_words(two) for _, two in pairs], for_people=True),
+                    Column(
+                        key="first",
+                        title="first",
+                        values=[_words(one) for one, _ in pairs],
+                        for_people=True,
+                        wraps=True,
+                    ),
+                    Column(
+                        key="second",
+                        title="second",
+                        values=[_words(two) for _, two in pairs],
+                        for_people=True,
+                        wraps=True,
+                    ),
                     Column(key="first_replicas", title="", values=[_replicas(one) for one, _ in pairs]),
                     Column(key="second_replicas", title="", values=[_replicas(two) for _, two in pairs]),
                     _bytes_column("first", [one for one, _ in pairs]),

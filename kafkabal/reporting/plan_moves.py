@@ -32,7 +32,9 @@ def moves_table(changes: Sequence[PartitionChange], shown_rows: int | None = FIR
             Column(key="topic", title="", values=[c.topic for c in ordered], label=True),
             Column(key="partition", title="", kind=ValueKind.NUMBER, values=[c.partition for c in ordered], label=True),
             Column(key="name", title="partition", values=[str(c.name) for c in ordered], for_people=True),
-            Column(key="change", title="change", values=[change_in_words(c) for c in ordered], for_people=True),
+            Column(
+                key="change", title="change", values=[change_in_words(c) for c in ordered], for_people=True, wraps=True
+            ),
             Column(key="action", title="", values=[c.action.value for c in ordered]),
             Column(key="previous_replicas", title="", values=[list(p.replicas) if p else None for p in previous]),
             Column(key="replicas", title="", values=[list(c.replicas) for c in ordered]),

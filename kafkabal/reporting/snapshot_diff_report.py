@@ -189,7 +189,7 @@ def _partitions(found: Comparison, first: ClusterState, second: ClusterState, sh
                 key="partition", title="", kind=ValueKind.NUMBER, values=[name.partition for name in names], label=True
             ),
             Column(key="name", title="partition", values=[str(name) for name in names], for_people=True),
-            Column(key="change", title="change", values=changes, for_people=True),
+            Column(key="change", title="change", values=changes, for_people=True, wraps=True),
             Column(key="first_replicas", title="", values=one),
             Column(key="second_replicas", title="", values=two),
             Column(key="first_leader", title="", values=led_a),

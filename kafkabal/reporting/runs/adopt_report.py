@@ -50,7 +50,7 @@ def adopt_report(foreign: Sequence[ForeignReassignment], unfinished: str | None,
                         key="partition", title="", kind=ValueKind.NUMBER, values=[f.name.partition for f in foreign]
                     ),
                     Column(key="name", title="partition", values=[str(f.name) for f in foreign], for_people=True),
-                    Column(key="change", title="change", values=changes, for_people=True),
+                    Column(key="change", title="change", values=changes, for_people=True, wraps=True),
                     Column(key="previous_replicas", title="", values=[list(f.before) for f in foreign]),
                     Column(key="replicas", title="", values=[list(f.reassignment.target) for f in foreign]),
                     Column(key="bytes", title="bytes", kind=ValueKind.BYTES, values=[f.moved_bytes for f in foreign]),

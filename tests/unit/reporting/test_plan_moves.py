@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kafkabal.plan import Action, PartitionChange, Placement
-from kafkabal.reporting.plan_moves import change_in_words
+from kafkabal.plan import Action, PartitionChange, Placement, Plan
+from kafkabal.reporting.output_capabilities import OutputCapabilities
+from kafkabal.reporting.output_formats import render
+from kafkabal.reporting.plan_diff_report import plan_diff_report
+from kafkabal.reporting.plan_moves import change_in_words, moves_table
+from kafkabal.reporting.report import Report
 
 
 @pytest.mark.parametrize(
@@ -58,3 +62,24 @@ def test_a_move_shows_the_log_dirs_that_change_on_brokers_that_stay() -> None:
         previous=Placement(replicas=(4, 5), leader=4, log_dirs=("/b-4/d0", "/b-5/d0")),
     )
     assert change_in_words(change) == "4,5 -> 6,5, d0 -> d1 on 5"
+
+
+@pytest.mark.parametrize("is_diff", [False, True])
+def test_no_broker_of_a_change_is_cut(is_diff: bool) -> None:
+    """On a narrow terminal a change takes two lines; cut like a name, it would show the copy without its target."""
+    change = PartitionChange(
+        topic="images",
+        partition=4,
+        replicas=(1006, 1002, 1003),
+        log_dirs=("any", "/b-2/d1", "any"),
+        action=Action.MOVE,
+        previous=Placement(replicas=(1004, 1002, 1003), leader=1004, log_dirs=("/b-4/d0", "/b-2/d0", "/b-3/d0")),
+        reason="disk: broker 1004 at 1.77x its fair share",
+    )
+    one, none = Plan(partitions=(change,), options={}, scores={}), Plan(partitions=(), options={}, scores={})
+    report = (
+        plan_diff_report(one, none) if is_diff else Report(command="", headline="", tables=(moves_table([change]),))
+    )
+    text = render(report, "table", OutputCapabilities(width=60))
+    assert all(word in text for word in ("1004,1002,1003 ->", "1006,1002,1003,"))
+    assert "on 1002" in " ".join(text.split())
