@@ -46,6 +46,16 @@ def test_help_is_laid_out_alike_in_every_command(run_cli: Callable[..., Any], pa
         assert max(map(len, prose)) <= min(columns, 120)
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
+def test_no_option_or_name_is_broken_at_a_hyphen(run_cli: Callable[..., Any], page: Page) -> None:
+    """``closed-`` at the end of a line is not what ``--allow`` takes; defaults follow after one blank."""
+    for columns in (60, 80):
+        lines = run_cli(*page.path[1:], "--help", environ={"COLUMNS": str(columns)}).out.splitlines()
+        prose = [line for line in lines if line.strip() not in page.examples]
+        assert [line for line in prose if re.search(r"\w-$", line)] == []
+        assert [line for line in prose if re.search(r"\S {2,}\[", line)] == []
+
+
 def test_shared_options_have_the_same_order_everywhere() -> None:
     """Options that share a section in several commands have the same order in each."""
     found: dict[tuple[str, str, str], list[str]] = {}

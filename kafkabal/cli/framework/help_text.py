@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 ARGUMENTS: Final = "Arguments"
 OPTIONS: Final = "Options"
@@ -17,6 +18,7 @@ _FIRST: Final = (ARGUMENTS, OPTIONS)
 _LAST: Final = ("Scope", "Limits", "Cluster", OUTPUT)
 # longer lines of prose are hard to read, however wide the terminal is
 _WIDEST: Final = 120
+_UNBREAKABLE_HYPHEN: Final = "\u2011"
 _NARROWEST: Final = 40
 """Columns: below this, descriptions would have one word per line."""
 
@@ -73,11 +75,24 @@ def help_width(columns: int | None) -> int:
     return 80 if columns is None else max(_NARROWEST, min(columns, _WIDEST))
 
 
+def write_usage(formatter: Any, command: str, pieces: Iterable[str]) -> None:
+    """Write the line that shows how a command is typed."""
+    with _whole_words(formatter):
+        formatter.write_usage(command, _unbreakable(" ".join(pieces)))
+
+
 def write_sections(formatter: Any, sections: Mapping[str, list[tuple[str, str]]]) -> None:
     """Write options by section."""
     for title in ordered(sections):
-        with formatter.section(title):
-            formatter.write_dl(sections[title])
+        write_list(formatter, title, sections[title])
+
+
+def write_list(formatter: Any, title: str, rows: Iterable[tuple[str, str]]) -> None:
+    """Write a section of terms and what they mean."""
+    # typer puts two blanks before the default of an option
+    spaced = [(term, " ".join(meaning.split())) for term, meaning in rows]
+    with formatter.section(title), _whole_words(formatter):
+        formatter.write_dl([(term, _unbreakable(meaning)) for term, meaning in spaced])
 
 
 def write_text(formatter: Any, text: str | None) -> None:
@@ -85,9 +100,22 @@ def write_text(formatter: Any, text: str | None) -> None:
     parts = split_help(text)
     for paragraph in (parts.summary, *parts.paragraphs):
         formatter.write_paragraph()
-        with formatter.indentation():
-            formatter.write_text(paragraph)
+        with formatter.indentation(), _whole_words(formatter):
+            formatter.write_text(_unbreakable(paragraph))
     if parts.examples:
         with formatter.section("Examples"):
             for example in parts.examples:
                 formatter.write(f"{' ' * formatter.current_indent}{example}\n")
+
+
+def _unbreakable(text: str) -> str:
+    """A text that is wrapped at blanks only: half of ``--remove-throttles`` is found neither by eye nor by grep."""
+    return text.replace("-", _UNBREAKABLE_HYPHEN)
+
+
+@contextmanager
+def _whole_words(formatter: Any) -> Iterator[None]:
+    """Turn the hyphens of what is written meanwhile into ordinary ones."""
+    begin = len(formatter.buffer)
+    yield
+    formatter.buffer[begin:] = [part.replace(_UNBREAKABLE_HYPHEN, "-") for part in formatter.buffer[begin:]]

@@ -10,7 +10,16 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from kafkabal.cli.framework.environment_variables import values_from_environment
-from kafkabal.cli.framework.help_text import OPTIONS, OUTPUT, section_of, shown_metavar, write_sections, write_text
+from kafkabal.cli.framework.help_text import (
+    OPTIONS,
+    OUTPUT,
+    section_of,
+    shown_metavar,
+    write_list,
+    write_sections,
+    write_text,
+    write_usage,
+)
 from kafkabal.cli.framework.missing_option_values import refuse_missing_values
 from kafkabal.cli.framework.repeated_options import refuse_repeated
 from kafkabal.errors import ExitCode, UsageError
@@ -40,6 +49,10 @@ class Command(TyperCommand):
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """``[OPTIONS] TOPIC [NAME...]``, in the same style for all commands."""
         return _usage_pieces(self, ctx)
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """Write how the command is typed."""
+        write_usage(formatter, ctx.command_path, self.collect_usage_pieces(ctx))
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         """Write what the command does, and examples that can be pasted."""
@@ -115,6 +128,10 @@ class Group(TyperGroup):
         """The command comes last, in brackets if the group does something on its own."""
         return [*_usage_pieces(self, ctx), "[COMMAND]" if self.runs_alone else "COMMAND"]
 
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """Write how the command is typed."""
+        write_usage(formatter, ctx.command_path, self.collect_usage_pieces(ctx))
+
     def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         """Write what the group does, and examples that can be pasted."""
         write_text(formatter, self.help)
@@ -122,8 +139,7 @@ class Group(TyperGroup):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the commands and the options by section."""
         for title, rows in groupby(self.rows.items(), lambda named: named[1].section):
-            with formatter.section(title):
-                formatter.write_dl([(name, row.help) for name, row in rows])
+            write_list(formatter, title, [(name, row.help) for name, row in rows])
         _format_options(self, ctx, formatter)
 
 
