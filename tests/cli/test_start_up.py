@@ -168,3 +168,24 @@ def _is_asking_no_broker(name: str) -> bool:
 def _is_of(line: str, command: str) -> bool:
     words = command.split()
     return line.split()[: len(words)] == words
+
+
+_THREADS = """
+import os, sys
+from kafkabal.cli.entry_point import main
+sys.argv[1:] = ["policies", "-q", "--output-file", os.devnull]
+assert main() == 0 and "numpy" in sys.modules
+print(len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="OpenBLAS starts no thread on a single core")
+@pytest.mark.parametrize(("given", "threads"), [({}, 1), ({"OMP_NUM_THREADS": "2"}, 2)], ids=["none", "given"])
+def test_commands_start_no_threads_for_matrices(given: dict[str, str], threads: int, tmp_path: Path) -> None:
+    """numpy's library starts a thread for each core, which spin at first; whoever sets their number gets it."""
+    names = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
+    environ = {name: value for name, value in os.environ.items() if name not in names} | given
+    done = subprocess.run(
+        [sys.executable, "-c", _THREADS], env=environ, cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) == threads
