@@ -101,9 +101,9 @@ def test_the_completion_command_prints_the_shipped_script(run_cli: Callable[...,
 
 
 @pytest.mark.skipif(shutil.which("man") is None or shutil.which("groff") is None, reason="needs man")
-@pytest.mark.parametrize("name", ["kafkabal.1", "kafkabal-inspect.1"])
+@pytest.mark.parametrize("name", ["kafkabal.1", "kafkabal-inspect.1", "kafkabal-rebalance-plan.1"])
 def test_man_pages_are_well_formed(name: str) -> None:
-    """groff renders them without a warning."""
+    """groff renders them without a warning, and hyphenates no word: a search finds every name."""
     done = subprocess.run(
         ["groff", "-ww", "-man", "-Tutf8", "-K", "utf8", str(ROOT / "man" / name)],
         capture_output=True,
@@ -112,6 +112,7 @@ def test_man_pages_are_well_formed(name: str) -> None:
     )
 
     assert (done.returncode, done.stderr) == (0, "")
+    assert not re.search(r"\w\u2010$", done.stdout, re.MULTILINE)
     assert f"{name.removesuffix('.1').upper()}(1)" in done.stdout
 
 

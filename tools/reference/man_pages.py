@@ -36,6 +36,7 @@ def _lines(page: Page, all_pages: Sequence[Page]) -> Iterator[str]:
     name = "-".join(page.path)
     yield '.\\" Generated: change the commands, then run  python -m tools.reference'
     yield f'.TH "{_text(name.upper())}" 1 "{_DATE}" "kafkabal {kafkabal.__version__}" "kafkabal"'
+    yield ".nh"  # a name with a hyphen inserted is found by no search
     yield from (".SH NAME", f"{_text(name)} \\- {_text(page.summary)}")
     yield from (".SH SYNOPSIS", f".B {_text(page.usage)}")
     if page.paragraphs:
