@@ -18,7 +18,7 @@ def explanation_report(change: PartitionChange) -> Report:
         command="rebalance explain",
         headline=" ".join(_sentences(change)),
         facts=(
-            Fact(key="partition", value=change.name),
+            Fact(key="partition", value=str(change.name)),
             Fact(key="action", value=change.action.value),
             Fact(key="previous_replicas", value=list(change.previous.replicas) if change.previous else None),
             Fact(key="replicas", value=list(change.replicas)),

@@ -207,10 +207,12 @@ def test_explain_gives_the_reason_for_a_move(snapshot: str, tmp_path: Path, run_
     file = tmp_path / "plan.json"
     run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", str(file))
     change = next(c for c in read_plan(file).partitions if c.to_add)
-    shown = run_cli("rebalance", "explain", str(file), str(change.name))
+    words = ("rebalance", "explain", str(file), str(change.name))
+    shown = run_cli(*words)
 
     assert shown.code == 0
     assert change.reason in shown.out
+    assert json.loads(run_cli(*words, "-o", "json").out)["partition"] == str(change.name)
 
 
 def test_explain_reports_partitions_that_are_not_in_the_plan(snapshot: str, tmp_path: Path, run_cli: Cli) -> None:
