@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from shlex import quote
 from typing import Final
 
 ESCAPED: Final = "kafkabal-escaped"
@@ -18,6 +19,8 @@ _STEERING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 def printable(text: str, *, keep: str = "") -> str:
     """The text with every character that is invisible or controls the terminal written as ``\\x1b`` or ``\\u202e``.
 
+    A byte of a file name that is no UTF-8 is written as ``\\xff``.
+
     Parameters
     ----------
     keep
@@ -28,9 +31,32 @@ def printable(text: str, *, keep: str = "") -> str:
     import unicodedata  # few texts need it, and every command would wait for it
 
     return "".join(
-        c.encode("unicode_escape").decode() if c not in keep and unicodedata.category(c) in _STEERING else c
+        _byte_of_name(c).encode("unicode_escape").decode()
+        if c not in keep and unicodedata.category(c) in _STEERING
+        else c
         for c in text
     )
+
+
+def _byte_of_name(c: str) -> str:
+    """The byte for which a surrogate stands (:func:`os.fsdecode`), as a character; others unchanged."""
+    return chr(ord(c) - 0xDC00) if "\udc80" <= c <= "\udcff" else c
+
+
+def shell_word(text: str) -> str:
+    """The text as one word that can be pasted into a shell, whatever is in it; printable.
+
+    Only a word that cannot be printed takes the form ``$'plan-\\xff.json'``, which POSIX has since 2024.
+    """
+    if text.isprintable():
+        return quote(text)
+    return "$'" + "".join(_in_quotes(c) for c in text) + "'"
+
+
+def _in_quotes(c: str) -> str:
+    if c.isprintable():
+        return f"\\{c}" if c in "\\'" else c
+    return "".join(f"\\x{byte:02x}" for byte in c.encode("utf-8", "surrogateescape"))
 
 
 def with_long_words_cut(text: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 
 import pytest
 
-from kafkabal.printable import ESCAPED, printable, with_long_words_cut
+from kafkabal.printable import ESCAPED, printable, shell_word, with_long_words_cut
 
 
 @pytest.mark.parametrize(
@@ -19,12 +21,25 @@ from kafkabal.printable import ESCAPED, printable, with_long_words_cut
         ("a\u202eb", "a\\u202eb"),
         ("a\ud800b", "a\\ud800b"),
         ("a\nb", "a\\nb"),
+        (os.fsdecode(b"caf\xe9.jsonl"), "caf\\xe9.jsonl"),
     ],
 )
 def test_terminal_control_characters_are_escaped(text: str, shown: str) -> None:
     """Controls, bidirectional overrides and lone surrogates are escaped; letters of any script stay."""
     assert printable(text) == shown
     printable(text).encode()
+
+
+@pytest.mark.parametrize(
+    "name", [b"plan.json", b"a b's.json", b"caf\xe9.json", b"\x1b[2Jx\\'1.json", "\x85 é".encode()]
+)
+def test_a_command_in_a_hint_names_the_very_file(name: bytes) -> None:
+    """A word of a suggested command is printable, and the shell that it is pasted into gets every byte of the name."""
+    word = shell_word(os.fsdecode(name))
+    assert word.isprintable()
+    assert printable(word) == word
+    done = subprocess.run(["bash", "-c", f"printf %s {word}"], capture_output=True, check=True, env={})
+    assert done.stdout == name
 
 
 def test_our_own_line_breaks_may_stay() -> None:

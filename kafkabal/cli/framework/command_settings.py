@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkabal.errors import KafkabalError
+from kafkabal.printable import shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,18 +88,18 @@ def cluster_options(settings: Settings, context: CommandContext) -> str:
     for field, flag in _CLUSTER_FLAGS.items():
         if settings.origin(field) == flag:
             value = getattr(settings, field)
-            flags.append(f"{flag} {shlex.quote(','.join(value) if isinstance(value, tuple) else str(value))}")
+            flags.append(f"{flag} {shell_word(','.join(value) if isinstance(value, tuple) else str(value))}")
     profile = settings.profile
     if profile is not None and profile.path not in _sandbox_profiles(context)[:1]:
         own = profile.path == context.config_dir / PROFILES_FILE
         is_default = profile.name == DEFAULT_PROFILE
         if not own:
             name = str(profile.path) if is_default else f"{profile.path}#{profile.name}"
-            flags.append(f"--profile {shlex.quote(name)}")
+            flags.append(f"--profile {shell_word(name)}")
         elif (
             not is_default or PROFILE_VARIABLE in context.environ or read_profiles(profile.path).in_use != profile.name
         ):
-            flags.append(f"--profile {shlex.quote(profile.name)}")
+            flags.append(f"--profile {shell_word(profile.name)}")
     return " ".join(flags)
 
 

@@ -7,10 +7,10 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any
 
 from kafkabal.cli.framework.options_without_effect import refuse_without
+from kafkabal.printable import shell_word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -98,7 +98,7 @@ def options_to_rebalance(settings: Settings, inspection: Inspection, context: Co
     if settings.origin("scores") == "--score":
         given = zip(settings.scores, (scored.score for scored in inspection.scored), strict=True)
         options = [
-            f"--score {shlex.quote(name)}"
+            f"--score {shell_word(name)}"
             for name, score in given
             if score.band is not None and (settings.snapshot is not None or Need.RATES not in score.needs)
         ]

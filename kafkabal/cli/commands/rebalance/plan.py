@@ -1,7 +1,6 @@
 """``kafkabal rebalance plan``: make a plan; change nothing."""
 
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -20,6 +19,7 @@ from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 from kafkabal.gc_pause import cycle_collection_paused
+from kafkabal.printable import shell_word
 from kafkabal.units import parse_positive_duration
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _show_plan(
         options = cluster_options(settings, context)
         # nothing is ever written to a snapshot
         trial = " --dry-run" if settings.snapshot is not None else ""
-        command = f"kafkabal rebalance apply {quote(str(plan_file))} {options}".strip() + trial
+        command = f"kafkabal rebalance apply {shell_word(str(plan_file))} {options}".strip() + trial
         then = f"; next: {command}" if made.partitions else ""
         context.say(f"wrote plan {made.plan_id} to {plan_file}{then}")
 
