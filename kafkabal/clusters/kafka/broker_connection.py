@@ -48,6 +48,7 @@ _USED_FRACTION_OF_SESSION = 0.9
 
 _PORT_HINT = "check that the broker is running and that this is the port of its listener."
 _REFUSED_HINT = f"{_PORT_HINT} Listeners with TLS or SASL use separate ports"
+_SILENT_HINT = "check that this is the port of a Kafka listener, and that the broker does not hang"
 _TLS_HINT = "the port may expect TLS: set security.protocol=SSL or SASL_SSL in client.properties"
 _PLAIN_HINT = "the port may not use TLS: set security.protocol=PLAINTEXT or SASL_PLAINTEXT in client.properties"
 _SASL_HINT = "the port may require credentials: set security.protocol and sasl.mechanism in client.properties"
@@ -155,7 +156,7 @@ class BrokerConnection:
             if response.error_code == UNSUPPORTED_VERSION:
                 response = self._ask_versions(0, deadline)
         except NoResponseError as error:
-            raise UnreachableError(error.message, hint=_TLS_HINT if _is_closed(error) else None) from error
+            raise UnreachableError(error.message, hint=_TLS_HINT if _is_closed(error) else _SILENT_HINT) from error
         check(response.error_code, f"ask {self.address} for its versions")
         self.versions = BrokerVersionData(
             api_versions={k.api_key: (k.min_version, k.max_version) for k in response.api_keys}
@@ -288,7 +289,8 @@ def _encrypt(sock: socket.socket, address: Address, tls: ssl.SSLContext, deadlin
         message = f"certificate of {address} rejected: {error.verify_message}"
         raise UnreachableError(message, hint=_TRUST_HINT) from error
     except TimeoutError as error:
-        raise UnreachableError(f"{address} did not respond: no TLS handshake within {deadline}") from error
+        message = f"{address} did not respond: no TLS handshake within {deadline}"
+        raise UnreachableError(message, hint=_SILENT_HINT) from error
     except ssl.SSLError as error:
         if error.reason and "ALERT" in error.reason:
             raise UnreachableError(
