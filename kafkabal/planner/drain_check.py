@@ -194,7 +194,7 @@ def _reasons(
     held = state.brokers.is_live[r.broker] & concerned[r.partition]
     before = racks_by_partition(r.partition[held], rack[r.broker[held]], n)
     left = len(np.unique(rack[counted]))
-    yield "racks: the others are in fewer racks", required_racks(before, left) < before
+    yield "racks: the other brokers are in fewer racks", required_racks(before, left) < before
     yield "no in-sync replica is online to copy from", ~has_readable_copy(state)
     yield "another reassignment is moving it", is_reassigned(state)
     least = np.array([_min_insync(configs) for configs in state.topics.configs], np.int64)

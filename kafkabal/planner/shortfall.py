@@ -225,7 +225,7 @@ def _filled_outside(solution: Solution, leader: I32) -> Iterator[str]:
     held = np.bincount(problem.state.replicas.broker, minlength=problem.n_brokers)
     if held[problem.counted].all():
         yield (
-            "no broker is empty, so --only-to-new moves nothing: "
+            "no broker is empty, so --only-to-new copies nothing between brokers: "
             "to continue filling the new brokers, use --exclude-brokers with the old ones instead"
         )
 
