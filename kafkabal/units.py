@@ -45,6 +45,8 @@ _TENTHS_BELOW_S: Final = 9.95
 """Shorter durations show tenths of a second: training that takes 1.0 s is not training that takes 1.4 s."""
 _SIZE_HINT = "write it like 500MB, 10GiB or 4096"
 _RATE_HINT: Final = "write it like 50MB/s or 20MiB/s"
+LEAST_THROTTLE_BYTES_PER_S: Final = 1000
+"""Kafka's own tool asks for at least 1 KB/s, too."""
 _DURATION_HINT: Final = "write it like 10s, 5m or 1h30m"
 _Number = TypeVar("_Number", int, float)
 
@@ -104,6 +106,20 @@ def parse_positive_rate(text: str) -> int:
         If the text is not such a rate, or 0.
     """
     return _above_zero(parse_rate(text), "rate", text, _RATE_HINT)
+
+
+def parse_throttle(text: str) -> int:
+    """Parse the rate of a throttle, at least 1 KB/s: who types ``--throttle 50`` means megabytes.
+
+    Raises
+    ------
+    UsageError
+        If the text is not such a rate, or less than :data:`LEAST_THROTTLE_BYTES_PER_S`.
+    """
+    rate = parse_positive_rate(text)
+    if rate < LEAST_THROTTLE_BYTES_PER_S:
+        raise UsageError(f"throttle too low: {text!r} is {rate} B/s", hint=f"{_RATE_HINT}; the minimum is 1KB/s")
+    return rate
 
 
 def parse_duration(text: str) -> float:

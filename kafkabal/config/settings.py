@@ -96,11 +96,11 @@ class Settings:
     )
 
     throttle: int | Literal["auto", "none"] | None = field(
-        default=None, metadata=_key("throttle", value_parsers.rate_or_word)
+        default=None, metadata=_key("throttle", value_parsers.throttle_or_word)
     )
     """Bytes per second, ``auto`` to derive it from the brokers' load, or ``none`` to set no throttle."""
     log_dir_throttle_bytes_per_s: int | None = field(
-        default=None, metadata=_key("log_dir_throttle", value_parsers.rate)
+        default=None, metadata=_key("log_dir_throttle", value_parsers.throttle)
     )
     dead_after_s: float | None = field(default=None, metadata=_key("dead_after", value_parsers.grace))
     """How long a broker must be dead before its replicas are copied elsewhere."""

@@ -22,6 +22,7 @@ from kafkabal.units import (
     parse_percent,
     parse_positive_duration,
     parse_positive_rate,
+    parse_throttle,
     parse_whole_number,
 )
 from kafkabal.wording import choice_hint
@@ -103,14 +104,19 @@ def rate(node: YamlNode) -> int:
     return _parsed(parse_positive_rate, node)
 
 
-def rate_or_word(node: YamlNode) -> int | Literal["auto", "none"]:
-    """Bytes per second, ``auto`` or ``none``."""
+def throttle(node: YamlNode) -> int:
+    """Bytes per second of a throttle, such as ``50MB/s``."""
+    return _parsed(parse_throttle, node)
+
+
+def throttle_or_word(node: YamlNode) -> int | Literal["auto", "none"]:
+    """Bytes per second of a throttle, ``auto`` or ``none``."""
     match text(node):
         case "auto":
             return "auto"
         case "none":
             return "none"
-    return rate(node)
+    return throttle(node)
 
 
 def percent(node: YamlNode) -> float:

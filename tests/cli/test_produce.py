@@ -90,10 +90,10 @@ def test_without_a_manifest_no_hint_offers_to_send_the_rest() -> None:
         ("folder", ["--score", "latency", "--telemetry", "99999"], "invalid port: '99999'"),
         ("folder", ["--score", "latency", "--telemetry", "::1:4318"], "cannot listen on address: '::1:4318'"),
         ("folder", ["--refresh", "5"], "--refresh: invalid duration: '5'"),
-        ("folder", ["--refresh", "0s"], "--refresh: refresh interval too short: '0s'"),
-        ("folder", ["--refresh", "99ms"], "--refresh: refresh interval too short: '99ms'"),
+        ("folder", ["--refresh", "0s"], "--refresh: interval too short: '0s'"),
+        ("folder", ["--refresh", "99ms"], "--refresh: interval too short: '99ms'"),
         ("folder", ["--refresh", "-5s"], "--refresh: invalid duration: '-5s'"),
-        ("folder", ["--refresh", "25h"], "--refresh: refresh interval too long: '25h'"),
+        ("folder", ["--refresh", "25h"], "--refresh: interval too long: '25h'"),
         ("folder", ["--policy", "power-of-d:d=0"], "power-of-d: d must be 1 to 100, not 0"),
     ],
 )

@@ -93,8 +93,8 @@ def test_incompatible_options_are_refused(run_cli: Callable[..., Any], words: tu
         (("-o", "json"), "-o json requires --once"),
         (("--output-file", "w.json"), "--output-file requires --once"),
         (("--refresh", "40s", "--valid-for", "1m"), "--valid-for 1 min must be at least twice --refresh 40 s"),
-        (("--refresh", "99ms"), "--refresh: refresh interval too short: '99ms'"),
-        (("--refresh", "25h"), "--refresh: refresh interval too long: '25h'"),
+        (("--refresh", "99ms"), "--refresh: interval too short: '99ms'"),
+        (("--refresh", "25h"), "--refresh: interval too long: '25h'"),
     ],
 )
 def test_unpublishable_policies_are_refused(run_cli: Callable[..., Any], words: tuple[str, ...], message: str) -> None:

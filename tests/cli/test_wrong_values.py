@@ -55,6 +55,15 @@ LONG = "a" * 5000
         (("inspect", "--snapshot", SNAPSHOT, "--score", "disk=1_0"), "disk=1_0"),
         (("rebalance", "--snapshot", SNAPSHOT, "--dry-run", "--throttle", "0"), "--throttle: rate must be above 0"),
         (("rebalance", "throttle", "0", "--snapshot", SNAPSHOT), "rate must be above 0"),
+        (
+            (*PLAN, "--throttle", "50"),
+            "--throttle: throttle too low: '50' is 50 B/s\nkafkabal: hint: write it like 50MB/s",
+        ),
+        ((*PLAN, "--throttle", "999"), "the minimum is 1KB/s"),
+        (("rebalance", "--snapshot", SNAPSHOT, "--dry-run", "--log-dir-throttle", "50"), "throttle too low"),
+        (("rebalance", "throttle", "50", "--snapshot", SNAPSHOT), "throttle too low: '50' is 50 B/s"),
+        (("watch", "-b", "b:1", "--every", "1ms"), "--every: interval too short: '1ms'"),
+        (("top", "-b", "b:1", "--every", "1ms"), "--every: interval too short: '1ms'"),
         # impossible names of files and hosts
         ((*PLAN, "--keep-moved", LONG), "--keep-moved: path too long"),
         ((*PLAN, "--out", LONG), "--out: path too long"),

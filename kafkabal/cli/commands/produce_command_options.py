@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from kafkabal.cli.framework.shared_options import parse_refresh
+from kafkabal.cli.framework.shared_options import parse_interval
 from kafkabal.config import DEFAULT_POLICY
 from kafkabal.units import parse_positive_bytes
 
@@ -119,7 +119,7 @@ class SendingOptions:
         typer.Option(
             "--refresh",
             metavar="TIME",
-            parser=parse_refresh,
+            parser=parse_interval,
             help="Interval for re-reading the cluster. [default: 5s]",
         ),
     ] = None

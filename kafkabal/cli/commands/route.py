@@ -15,7 +15,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.options_without_effect import refuse_without
 from kafkabal.cli.framework.selected_scores import profile_watcher, unchecked_scores
-from kafkabal.cli.framework.shared_options import SAFETY_SECTION, Format, Forms, OutputOptions, Uses, parse_refresh
+from kafkabal.cli.framework.shared_options import SAFETY_SECTION, Format, Forms, OutputOptions, Uses, parse_interval
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.systemd_notify import notify_ready
 from kafkabal.cli.framework.termination_signals import Terminated
@@ -47,7 +47,7 @@ class PublishOptions:
         typer.Option(
             "--refresh",
             metavar="TIME",
-            parser=parse_refresh,
+            parser=parse_interval,
             help="Interval for re-reading the cluster and publishing again. [default: 5s]",
         ),
     ] = None

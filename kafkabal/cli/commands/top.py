@@ -11,11 +11,10 @@ from kafkabal.cli.framework.cluster_access import expect_live_cluster, open_clus
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.cli.framework.selected_scores import inspection_of
-from kafkabal.cli.framework.shared_options import LIVE_CLUSTER, Uses
+from kafkabal.cli.framework.shared_options import LIVE_CLUSTER, Uses, parse_interval
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
 from kafkabal.reporting.inspection.grouping import Grouping
-from kafkabal.units import parse_positive_duration
 
 if TYPE_CHECKING:
     from kafkabal.cli.framework.full_screen import FullScreen
@@ -39,7 +38,7 @@ def top(
         typer.Option(
             "--every",
             metavar="TIME",
-            parser=parse_positive_duration,
+            parser=parse_interval,
             help="Interval between readings of brokers and moves.",
         ),
     ] = 5.0,

@@ -17,12 +17,12 @@ from kafkabal.cli.commands.watch_command_options import (
 from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label, runs_folder
-from kafkabal.cli.framework.shared_options import CLUSTER, Format, OutputOptions, Uses
+from kafkabal.cli.framework.shared_options import CLUSTER, Format, OutputOptions, Uses, parse_interval
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.systemd_notify import notify_ready
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, InterruptedRunError
-from kafkabal.units import format_duration, parse_percent, parse_positive_duration
+from kafkabal.units import format_duration, parse_percent
 from kafkabal.watch import HealLevel
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def watch(
         typer.Option(
             "--every",
             metavar="TIME",
-            parser=parse_positive_duration,
+            parser=parse_interval,
             help="Interval between checks of the brokers.",
         ),
     ] = 5.0,

@@ -230,14 +230,14 @@ class SaveOptions:
     ] = None
 
 
-def parse_refresh(text: str) -> float:
-    """Seconds between two readings of a cluster to route by, the value of ``--refresh``."""
-    refresh_s = parse_duration(text)
-    if refresh_s < LEAST_REFRESH_S:
-        raise UsageError(f"refresh interval too short: {text!r}", hint="the minimum is 100ms")
-    if refresh_s > MOST_REFRESH_S:
-        raise UsageError(f"refresh interval too long: {text!r}", hint="the maximum is 1d")
-    return refresh_s
+def parse_interval(text: str) -> float:
+    """Seconds between two readings of a cluster, the value of ``--refresh`` and ``--every``."""
+    interval_s = parse_duration(text)
+    if interval_s < LEAST_REFRESH_S:
+        raise UsageError(f"interval too short: {text!r}", hint="the minimum is 100ms")
+    if interval_s > MOST_REFRESH_S:
+        raise UsageError(f"interval too long: {text!r}", hint="the maximum is 1d")
+    return interval_s
 
 
 def _notify_url(text: str) -> str:

@@ -25,7 +25,15 @@ from kafkabal.cli.framework.chosen_clusters import ChosenClusters
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.environment_variables import variable_of
 from kafkabal.cli.framework.input_and_output_files import FileOptions
-from kafkabal.cli.framework.shared_options import SETTINGS, CommonOptions, Format, Forms, SaveOptions, Uses
+from kafkabal.cli.framework.shared_options import (
+    SETTINGS,
+    CommonOptions,
+    Format,
+    Forms,
+    SaveOptions,
+    Uses,
+    parse_interval,
+)
 from kafkabal.errors import UsageError
 from kafkabal.units import (
     duration_as_option,
@@ -57,6 +65,7 @@ _WRITERS: Mapping[Any, Callable[[float], str]] = {
     parse_percent: percent_as_option,
     parse_duration: duration_as_option,
     parse_positive_duration: duration_as_option,
+    parse_interval: duration_as_option,
 }
 """Formatters of default values, by the parser of the option."""
 

@@ -163,7 +163,7 @@ _WATCH: Final[Schema] = {
     "max_bytes_per_day": ("max_bytes_per_day", positive_size),
     "max_actions_per_day": ("max_actions_per_day", positive_whole),
     "max_dead": ("max_dead", positive_whole),
-    "throttle": ("throttle", value_parsers.rate_or_word),
+    "throttle": ("throttle", value_parsers.throttle_or_word),
 }
 _CASE: Final[Schema] = {
     "kafkabal_case": ("version", value_parsers.whole_number),

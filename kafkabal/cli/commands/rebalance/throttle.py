@@ -9,7 +9,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, Uses
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
-from kafkabal.units import format_stated_rate, parse_positive_rate
+from kafkabal.units import format_stated_rate, parse_throttle
 
 if TYPE_CHECKING:
     from kafkabal.executor import ThrottleChange
@@ -23,7 +23,7 @@ class RequestedRate(NamedTuple):
 
 
 def _rate(text: str) -> RequestedRate:
-    return RequestedRate(None if text == "auto" else parse_positive_rate(text))
+    return RequestedRate(None if text == "auto" else parse_throttle(text))
 
 
 def throttle(
@@ -42,7 +42,7 @@ def throttle(
         typer.Option(
             "--log-dir-throttle",
             metavar="RATE",
-            parser=parse_positive_rate,
+            parser=parse_throttle,
             help="Throttle for moves between log dirs of one broker.",
         ),
     ] = None,
