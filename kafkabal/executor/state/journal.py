@@ -5,16 +5,29 @@ If a crash cuts off the last line, the next record overwrites it.
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
-from kafkabal.atomic_files import replacing
+from kafkabal.atomic_files import make_folder_of, replacing
 from kafkabal.errors import OutputError
 from kafkabal.executor.state.journal_records import JOURNAL_VERSION, Header, Record
 from kafkabal.executor.state.run_record import RunRecord
+
+_MAKE_WRITABLE: Final = "make it writable for this user"
+_REMEDIES: Final = {
+    errno.ENOSPC: "free disk space",
+    errno.EDQUOT: "free disk space",
+    errno.EFBIG: "raise the limit of file sizes (ulimit -f)",
+    errno.EACCES: _MAKE_WRITABLE,
+    errno.EPERM: _MAKE_WRITABLE,
+    errno.EROFS: "make its file system writable",
+}
+"""What lets a journal be written again; any other error is one of the disk or of the path."""
 
 
 class Journal:
@@ -35,15 +48,15 @@ class Journal:
         self.gap = ""
         self._encode = msgspec.json.Encoder().encode
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder_of(path)
             if keep_bytes:
                 _leave_to_former_writers(path, keep_bytes)
             self._file = path.open("r+b" if path.exists() else "w+b", buffering=0)
             self._file.truncate(keep_bytes)
             self._file.seek(keep_bytes)
             self._whole_bytes = keep_bytes
-        except OSError as error:
-            raise OutputError(f"{path}: cannot write the journal: {error.strerror or error}") from error
+        except (OSError, OutputError) as error:
+            raise _cannot_open(path, error, is_new=not keep_bytes) from error
 
     @classmethod
     def create(cls, path: Path, record: RunRecord, *more: Record) -> Journal:
@@ -67,7 +80,7 @@ class Journal:
         except OutputError as error:
             journal.close()
             # a journal without its first records describes no run: nothing could be resumed from it
-            raise OutputError(error.message, hint="nothing was started; free disk space, then try again") from error
+            raise _cannot_open(path, error, is_new=True) from error
         except BaseException:
             journal.close()
             raise
@@ -92,7 +105,7 @@ class Journal:
             self._drop_torn_line()
             if not self.is_tolerant:
                 message = f"{self.path}: cannot write the journal: {error.strerror or error}"
-                raise OutputError(message, hint="free disk space, then run 'kafkabal rebalance resume'") from error
+                raise OutputError(message, hint=f"{_remedy(error)}, then run 'kafkabal rebalance resume'") from error
             self.gap = error.strerror or str(error)
 
     def _drop_torn_line(self) -> None:
@@ -129,12 +142,27 @@ def _leave_to_former_writers(path: Path, keep_bytes: int) -> None:
     can never be read again. Whatever it writes goes to the former file, which no longer has a name.
     """
     kept = path.read_bytes()[:keep_bytes]
-    try:
-        with replacing(path) as file:
-            file.write(kept)
-    except OutputError as error:
-        hint = "free disk space, cancel the run, or work on it from another host, if the cluster keeps its record"
-        raise OutputError(error.message, hint=hint) from error
+    with replacing(path) as file:
+        file.write(kept)
+
+
+def _cannot_open(path: Path, error: OSError | OutputError, *, is_new: bool) -> OutputError:
+    """The error of a journal that cannot be begun, or not be continued."""
+    message = (
+        f"{path}: cannot write the journal: {error.strerror or error}" if isinstance(error, OSError) else error.message
+    )
+    remedy = _remedy(error)
+    if is_new:
+        return OutputError(message, hint=f"nothing was started; {remedy}, then try again")
+    hint = f"{remedy}, cancel the run, or work on it from another host, if the cluster keeps its record"
+    return OutputError(message, hint=hint)
+
+
+def _remedy(error: OSError | OutputError) -> str:
+    """What lets the journal be written again."""
+    cause = error if isinstance(error, OSError) else error.__cause__
+    number = cause.errno if isinstance(cause, OSError) else None
+    return _REMEDIES.get(number or 0, "check the path and its disk")
 
 
 def _sync_folder(folder: Path) -> None:

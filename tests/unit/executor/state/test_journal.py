@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import os
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, cast
@@ -174,9 +175,9 @@ def test_a_run_cannot_be_opened_again_on_a_full_disk(tmp_path: Path, monkeypatch
     before = path.read_bytes()
 
     def full(*_: Any, **__: Any) -> Any:
-        raise OutputError(f"{path}: cannot write: No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("kafkabal.executor.state.journal.replacing", full)
+    monkeypatch.setattr("kafkabal.atomic_files.os.fsync", full)
     with pytest.raises(OutputError) as refused:
         Journal(path, keep_bytes=len(before))
     assert (refused.value.hint or "").startswith("free disk space, cancel the run, or work on it from another host")
@@ -330,9 +331,9 @@ def test_former_writer_does_no_harm(tmp_path: Path) -> None:
 
 
 def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
-    """A folder that cannot be written is one clear line, before anything is changed."""
+    """A file in place of the folder is named in one clear line, before anything is changed."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot write the journal"):
+    with pytest.raises(OutputError, match="file is not a folder"):
         Journal.create(tmp_path / "file" / "j.jsonl", _record())
 
 
@@ -400,3 +401,39 @@ def test_disk_that_is_full_when_a_run_begins(tmp_path: Path, monkeypatch: pytest
         Journal.create(tmp_path / "run.jsonl", _record())
     assert "No space left on device" in refused.value.message
     assert refused.value.hint == "nothing was started; free disk space, then try again"
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "free disk space"),
+        (errno.EDQUOT, "free disk space"),
+        (errno.EFBIG, "raise the limit of file sizes (ulimit -f)"),
+        (errno.EACCES, "make it writable for this user"),
+        (errno.EROFS, "make its file system writable"),
+        (errno.EIO, "check the path and its disk"),
+    ],
+)
+def test_the_hint_fits_the_error_of_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
+) -> None:
+    """Nobody is told to free space on a disk that is read-only, at the start of a run, during it or at its resume."""
+    path = tmp_path / "run.jsonl"
+    journal = Journal.create(path, _record())
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("kafkabal.executor.state.journal.os.fsync", fail)
+    with pytest.raises(OutputError) as during:
+        journal.append(_entered(0))
+    with pytest.raises(OutputError) as at_resume:
+        Journal(path, keep_bytes=path.stat().st_size)
+    monkeypatch.setattr(Path, "open", fail)
+    with pytest.raises(OutputError) as at_start:
+        Journal.create(tmp_path / "other.jsonl", _record())
+    journal.close()
+    assert during.value.hint == f"{remedy}, then run 'kafkabal rebalance resume'"
+    assert (at_resume.value.hint or "").startswith(f"{remedy}, cancel the run, or work on it from another host")
+    assert at_start.value.hint == f"nothing was started; {remedy}, then try again"
+    assert all(os.strerror(number) in error.value.message for error in (during, at_resume, at_start))
