@@ -30,13 +30,16 @@ from kafkabal.wording import counted_noun
 _DOING = {Goal.APPLY: "moving", Goal.ROLL_BACK: "rolling back", Goal.CANCEL: "cancelling"}
 _PHASES = {
     Phase.ELECTING: "electing preferred leaders",
-    Phase.CANCELLING: "waiting for reassignments in flight",
+    Phase.CANCELLING: "waiting until no reassignment is in flight",
     Phase.RESTORING: "restoring throttles",
 }
 _CLEANING_UP = frozenset({Phase.CANCELLING, Phase.RESTORING})
 _SHORTEST_PREDICTED_S = 5.0
 """A run takes some seconds besides its copies: a shorter prediction would be wrong."""
-_STOPPING = "stopping gracefully; press Ctrl-C again to abort and leave reassignments and throttles in place"
+_ABORTING = {
+    StopReason.INTERRUPT: "press Ctrl-C again to abort and leave reassignments and throttles in place",
+    StopReason.TERMINATE: "a second SIGTERM aborts and leaves reassignments and throttles in place",
+}
 
 
 class ProgressMessages:
@@ -95,8 +98,8 @@ class ProgressMessages:
                 self._say(f"{event.holder}; waiting up to {format_duration(event.wait_s)}")
             case StopRequested(reason=StopReason.CANCELLED):
                 self._say("cancelled by another command; cancelling reassignments in flight")
-            case StopRequested():
-                self._say(_STOPPING)
+            case StopRequested() if event.reason in _ABORTING:
+                self._say(f"stopping gracefully; {_ABORTING[event.reason]}")
             case Warned():
                 self._warn(event.message)
 

@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from kafkabal.executor import Event, Goal, Phase, PhaseEntered, Started, ThrottleChanged, Trouble
+from kafkabal.executor import (
+    Event,
+    Goal,
+    Phase,
+    PhaseEntered,
+    Started,
+    StopReason,
+    StopRequested,
+    ThrottleChanged,
+    Trouble,
+)
 from kafkabal.executor.run_events import Submitted
 from kafkabal.executor.state.journal_records import EffectKind
 from kafkabal.reporting.runs.progress_messages import ProgressMessages
@@ -59,7 +69,7 @@ def test_a_run_that_has_sent_requests_reports_its_cleanup() -> None:
     sent = Submitted(effect=1, kind=EffectKind.REASSIGN, items=2, failed=0)
     said = _said(_started(), sent, *_phases(Phase.CANCELLING, Phase.RESTORING, Phase.PAUSED))
     assert said[1:] == [
-        "waiting for reassignments in flight",
+        "waiting until no reassignment is in flight",
         "restoring throttles",
         "paused; continue with 'kafkabal rebalance resume'",
     ]
@@ -90,3 +100,15 @@ def test_a_wait_of_many_attempts_is_one_line() -> None:
     waits = [("gone", 0.0), ("gone", 1.0), ("gone", 3.0), ("refused", 7.0), ("refused", 0.0)]
     said = _said(*(Trouble(error=error, since_s=s, next_try_s=1.0, give_up_s=300.0) for error, s in waits))
     assert said == [f"{error}; retrying for up to 5 min" for error in ("gone", "refused", "refused")]
+
+
+@pytest.mark.parametrize(
+    ("reason", "line"),
+    [
+        (StopReason.INTERRUPT, "press Ctrl-C again to abort and leave reassignments and throttles in place"),
+        (StopReason.TERMINATE, "a second SIGTERM aborts and leaves reassignments and throttles in place"),
+    ],
+)
+def test_a_stop_names_the_signal_that_aborts(reason: StopReason, line: str) -> None:
+    """A service that was terminated has no terminal to press Ctrl-C in."""
+    assert _said(StopRequested(reason=reason)) == [f"stopping gracefully; {line}"]
