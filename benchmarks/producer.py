@@ -6,11 +6,15 @@ medians of the ratios of elapsed time and of the process's processor time. The b
 which responds faster than any real broker and so hides nothing; with ``--sandbox`` they are three real ones, with a new
 topic of twelve partitions for each run.
 
+With ``--bursts``, each producer has a process of its own and sends five times as much, with a pause after each: the
+first time its memory comes from the system, later it is that of former records, as in any program that runs for long.
+
 With ``--in-turn 250000``, confluent-kafka's producer is compared with itself: one sends so many bytes to each partition
 in turn, by ``produce_batch``. That is what slots of this length cost in librdkafka, whoever chooses partitions.
 
     python -m benchmarks.producer --pairs 9
     python -m benchmarks.producer --pairs 5 --sandbox
+    python -m benchmarks.producer --pairs 9 --bursts
 """
 
 from __future__ import annotations
@@ -19,8 +23,10 @@ import argparse
 import itertools
 import statistics
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import get_context
 from time import perf_counter, process_time, sleep, thread_time
 from typing import Any, NamedTuple
 
@@ -38,6 +44,7 @@ TARGET = 0.95
 RECORDS = {100: 400_000, 1_000: 200_000, 10_000: 30_000}
 SETTINGS = {"linger.ms": 5, "enable.idempotence": True, "queue.buffering.max.messages": 1_000_000, "log_level": 2}
 AT_ONCE = 1000
+BURSTS = 5
 BROKERS = 3
 PARTITIONS = 12
 """Partitions of a topic on real brokers."""
@@ -194,6 +201,28 @@ def in_a_sandbox() -> Iterator[Brokers]:
         yield Brokers(sandbox.bootstrap_servers, new_topic)
 
 
+def costs_of_bursts(policy: str | None, way: str, size: int, records: int) -> list[Cost]:
+    """Costs of bursts of one producer; confluent-kafka's without a policy."""
+    with inside_librdkafka() as brokers:
+        settings: dict[str, ClientSetting] = {"bootstrap.servers": brokers.servers, **SETTINGS}
+        producer = Producer({**settings, "kafkabal.policy": policy}) if policy else Client(settings)
+        return [cost(producer, brokers.topic(), way, bytes(size), records) for _ in range(BURSTS)]
+
+
+def compare_bursts(pairs: int, policy: str) -> None:
+    """Print two lines per size and way, of first bursts and of later ones."""
+    for (size, records), way in itertools.product(RECORDS.items(), WAYS):
+        costs: dict[str | None, list[list[Cost]]] = {None: [], policy: []}
+        for number in range(pairs):
+            for which in ((None, policy), (policy, None))[number % 2]:
+                with ProcessPoolExecutor(1, get_context("spawn")) as process:
+                    costs[which].append(process.submit(costs_of_bursts, which, way, size, records).result())
+        both = list(zip(costs[None], costs[policy], strict=True))
+        show([(bare[0], ours[0]) for bare, ours in both], f"{size:6} B  {way:14} first", records)
+        later = [pair for bare, ours in both for pair in zip(bare[1:], ours[1:], strict=True)]
+        show(later, f"{size:6} B  {way:14} later", records)
+
+
 def main() -> None:
     """Print one line per size and way."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -202,7 +231,11 @@ def main() -> None:
     options.add_argument("--sandbox", action="store_true", help="real brokers")
     options.add_argument("--bytes", type=int, help="values per run, in all; by default 40, 200 and 300 MB")
     options.add_argument("--in-turn", type=int, metavar="BYTES", help="confluent-kafka's producer in place of ours")
+    options.add_argument("--bursts", action="store_true", help="several from one producer per process")
     given = options.parse_args()
+    if given.bursts:
+        compare_bursts(given.pairs, given.policy)
+        return
     with in_a_sandbox() if given.sandbox else inside_librdkafka() as brokers:
         settings: dict[str, ClientSetting] = {"bootstrap.servers": brokers.servers, **SETTINGS}
         routed: dict[str, ClientSetting] = {**settings, "kafkabal.policy": given.policy}
