@@ -205,7 +205,7 @@ def costs_of_bursts(policy: str | None, way: str, size: int, records: int) -> li
     """Costs of bursts of one producer; confluent-kafka's without a policy."""
     with inside_librdkafka() as brokers:
         settings: dict[str, ClientSetting] = {"bootstrap.servers": brokers.servers, **SETTINGS}
-        producer = Producer({**settings, "kafkabal.policy": policy}) if policy else Client(settings)
+        producer: Client = Producer({**settings, "kafkabal.policy": policy}) if policy else Client(settings)
         return [cost(producer, brokers.topic(), way, bytes(size), records) for _ in range(BURSTS)]
 
 
@@ -234,6 +234,8 @@ def main() -> None:
     options.add_argument("--bursts", action="store_true", help="several from one producer per process")
     given = options.parse_args()
     if given.bursts:
+        if given.sandbox or given.bytes or given.in_turn:
+            options.error("--bursts takes only --pairs and --policy")
         compare_bursts(given.pairs, given.policy)
         return
     with in_a_sandbox() if given.sandbox else inside_librdkafka() as brokers:

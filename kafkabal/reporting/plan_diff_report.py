@@ -41,20 +41,8 @@ def plan_diff_report(first: Plan, second: Plan, shown_rows: int | None = FIRST_M
                         key="partition", title="", kind=ValueKind.NUMBER, values=[name.partition for name in differing]
                     ),
                     Column(key="name", title="partition", values=[str(name) for name in differing], for_people=True),
-                    Column(
-                        key="first",
-                        title="first",
-                        values=[_words(one) for one, _ in pairs],
-                        for_people=True,
-                        wraps=True,
-                    ),
-                    Column(
-                        key="second",
-                        title="second",
-                        values=[_words(two) for _, two in pairs],
-                        for_people=True,
-                        wraps=True,
-                    ),
+                    _words_column("first", [one for one, _ in pairs]),
+                    _words_column("second", [two for _, two in pairs]),
                     Column(key="first_replicas", title="", values=[_replicas(one) for one, _ in pairs]),
                     Column(key="second_replicas", title="", values=[_replicas(two) for _, two in pairs]),
                     _bytes_column("first", [one for one, _ in pairs]),
@@ -93,12 +81,13 @@ def _shown_bytes(change: PartitionChange | None) -> int | None:
     return _bytes(change) if is_known else None
 
 
-def _words(change: PartitionChange | None) -> str:
-    return "stays" if change is None else change_in_words(change)
-
-
 def _replicas(change: PartitionChange | None) -> list[int] | None:
     return None if change is None else list(change.replicas)
+
+
+def _words_column(which: str, changes: list[PartitionChange | None]) -> Column:
+    words = ["stays" if c is None else change_in_words(c) for c in changes]
+    return Column(key=which, title=which, values=words, for_people=True, wraps=True)
 
 
 def _bytes_column(which: str, changes: list[PartitionChange | None]) -> Column:
