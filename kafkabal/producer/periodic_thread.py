@@ -58,6 +58,10 @@ class PeriodicThread:
         self._next_s = monotonic()
         self.revise()
 
+    def refresh_within(self, wait_s: float) -> None:
+        """Begin the next refresh after ``wait_s`` seconds at the latest; called by a refresh."""
+        self._next_s = min(self._next_s, monotonic() + wait_s)
+
     def revise(self) -> None:
         """Revise now; does not shift the next refresh."""
         if self._asked.empty():

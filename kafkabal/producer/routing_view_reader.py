@@ -110,6 +110,12 @@ class ViewReader:
         at_s, state = self._latest
         self._latest = at_s, self._with_measurements(state)
 
+    def has(self, topic: str) -> bool:
+        """Whether the last reading found this topic."""
+        assert self._latest is not None
+        _, state = self._latest
+        return state.topics.index_of(topic) >= 0
+
     def view(self, topic: str, scores: Iterable[WeightedScore]) -> RoutingView:
         """A topic as of the last reading.
 

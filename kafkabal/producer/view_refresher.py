@@ -6,7 +6,9 @@ No record waits for it. If the cluster cannot be read, records are routed by the
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from confluent_kafka import KafkaException
@@ -30,6 +32,12 @@ missed part of a burst: four producers that sent 10 MB each at once ended at 1.0
 runs, because the last to start saw on some brokers only what the first had just sent."""
 _METADATA_S: Final = 5.0
 """As long as a refresh: whatever is unknown by then, the next refresh asks for."""
+_UNTIL_CREATED_S: Final = (0.05, 0.1, 0.2, 0.4)
+"""Pauses before a new topic counts as unknown: brokers learn of topics one after the other. Of forty topics whose
+records came without waiting for their creation, brokers did not know 33 at the first reading (2026-11)."""
+_SOONEST_S: Final = 0.25
+"""Until the next refresh after one that leaves a topic without a view or a partition without a leader: that is usually
+over within a second. The wait doubles each time, up to the usual interval."""
 
 
 class ViewRefresher:
@@ -55,6 +63,8 @@ class ViewRefresher:
         Called by the refresh thread after each reading, with the errors of topics that got no new view.
     failed
         Called by the refresh thread with the error of a reading; records are routed by the last view meanwhile.
+    sleep
+        Waits between readings.
     """
 
     def __init__(
@@ -69,6 +79,7 @@ class ViewRefresher:
         clock: Callable[[], float],
         refreshed: Callable[[Mapping[str, Exception]], None] = lambda _: None,
         failed: Callable[[Exception], None],
+        sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._open_cluster = open_cluster
         self._client: Callable[[], Any] = lambda: None
@@ -79,6 +90,11 @@ class ViewRefresher:
         self._clock = clock
         self._refreshed = refreshed
         self._failed = failed
+        self._sleep = sleep
+        self._again_s = _SOONEST_S
+        self._lacks_leaders = False
+        self._awaited_topics: set[str] = set()
+        """Topics that count as unknown at once if they are."""
         self._views: ViewReader | None = None
         self._thread: PeriodicThread | None = None
         self.measured = LatencyTable(max_age_s=REFRESHES_TO_FORGET * refresh_s, clock=clock)
@@ -140,6 +156,7 @@ class ViewRefresher:
             self._views = ViewReader(cluster, latency=self._latency, prometheus=self._prometheus, clock=self._clock)
         routers = tuple(self._routers())
         self._read(self._views, routers)
+        self._read_until_created(self._views, routers)
         growing = [router for router in routers if router.view is None and self._preview_if_small(self._views, router)]
         if growing:
             self._read(self._views, routers)
@@ -149,6 +166,27 @@ class ViewRefresher:
         for router in routers:
             router.begin_reading()
         views.read(self._scores)
+
+    def _read_until_created(self, views: ViewReader, routers: Iterable[TopicRouter]) -> None:
+        """Read again while brokers do not know the topic of a new router, which is perhaps being created: otherwise the
+        client's own partitioner would take its records until the next refresh."""
+        new = {router.topic for router in routers if router.view is None} - self._awaited_topics
+        for pause_s in _UNTIL_CREATED_S:
+            unknown = [topic for topic in new if not views.has(topic)]
+            if not unknown:
+                break
+            self._ask_for(unknown)
+            self._sleep(pause_s)
+            self._read(views, routers)
+        self._awaited_topics |= new
+
+    def _ask_for(self, topics: Iterable[str]) -> None:
+        """Ask for topics as the client does for their first records: brokers then create them, if they are set to."""
+        client = self._client()
+        # the client may be closed meanwhile
+        with suppress(KafkaException, RuntimeError):
+            for topic in topics if client is not None else ():
+                client.list_topics(topic, _METADATA_S)
 
     def _preview_if_small(self, views: ViewReader, router: TopicRouter) -> bool:
         """Preview a small topic, which may look unbalanced only because records arrived during the reading; False if it
@@ -163,7 +201,14 @@ class ViewRefresher:
         return True
 
     def _refresh_in_thread(self) -> None:
-        self._refreshed(self._refresh())
+        faults = self._refresh()
+        self._refreshed(faults)
+        self._refresh_soon_if_needed(bool(faults) or self._lacks_leaders)
+
+    def _refresh_soon_if_needed(self, is_needed: bool) -> None:
+        if is_needed and self._thread is not None:
+            self._thread.refresh_within(self._again_s)
+        self._again_s = min(2 * self._again_s, self._refresh_s) if is_needed else _SOONEST_S
 
     def _revise(self) -> None:
         """Route by the current latencies: a slow broker fills the client's queue long before the next reading."""
@@ -177,9 +222,11 @@ class ViewRefresher:
         client = self._client()
         waiting = 0 if client is None else len(client)
         faults: dict[str, Exception] = {}
+        self._lacks_leaders = False
         for router in routers:
             try:
                 view = views.view(router.topic, self._scores)
+                self._lacks_leaders |= bool((view.leader < 0).any())
                 if _is_new_to_client(router, view.n_partitions):
                     _fetch_new_partitions(client, router.topic, view.n_partitions)
                 router.show(view, waiting)

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from threading import Event
 from typing import ClassVar
 
 import pytest
 
 from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.errors import OperationError
-from kafkabal.model.cluster_state import I32
+from kafkabal.model import (
+    I32,
+    BrokerRow,
+    ClusterState,
+    HeaderRow,
+    LogDirRow,
+    PartitionRow,
+    TopicRow,
+    build_cluster,
+)
 from kafkabal.producer.topic_router import TopicRouter
 from kafkabal.producer.view_refresher import ViewRefresher
 from kafkabal.routing.policy_protocol import About, Context, PolicyBase, RecordBatch
@@ -123,3 +134,106 @@ def test_a_topic_that_may_be_growing_is_read_twice_before_it_is_routed(partition
     refresher.refresh()
 
     assert (at_first, len(policy.settled)) == (views, views + 1)
+
+
+class Changing:
+    """A cluster that shows these states one after the other, and the last one from then on."""
+
+    def __init__(self, *states: ClusterState) -> None:
+        self._states = list(states)
+
+    def read(self, request: ReadRequest) -> Reading:
+        """The next state."""
+        return Reading(self._states.pop(0) if len(self._states) > 1 else self._states[0])
+
+
+class AskedClient:
+    """A client that has sent all its records, and notes for which topics it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __len__(self) -> int:
+        return 0
+
+    def list_topics(self, topic: str, _timeout_s: float) -> None:
+        """Ask brokers for a topic."""
+        self.asked.append(topic)
+
+
+def cluster_with(*topics: TopicRow) -> ClusterState:
+    """A cluster of two brokers."""
+    log_dirs = [LogDirRow(path="/data", total_bytes=10**12, usable_bytes=10**12)]
+    return build_cluster(
+        HeaderRow(kafkabal_snapshot=1, cluster_id="c", taken_at=""),
+        [BrokerRow(broker=b, log_dirs=log_dirs) for b in (1, 2)],
+        topics,
+    )
+
+
+def topic_led_by(*leaders: int) -> TopicRow:
+    """A topic with these leaders, -1 for none."""
+    rows = [PartitionRow(partition=p, leader=b, replicas=[max(b, 1)]) for p, b in enumerate(leaders)]
+    return TopicRow(topic=TOPIC, partitions=rows)
+
+
+def refreshed_in_thread(
+    reader: Changing, refreshes: int, sleep: Callable[[float], None] = lambda _: None
+) -> tuple[Asking, AskedClient]:
+    """A topic's policy and its client, after so many refreshes of a thread that refreshes hourly."""
+    policy, client, done = Asking(), AskedClient(), Event()
+    router = TopicRouter(TOPIC, policy, lambda _: None)
+    left = list(range(refreshes))
+
+    def note_refresh(_faults: object) -> None:
+        left.pop()
+        if not left:
+            done.set()
+
+    refresher = ViewRefresher(
+        lambda: reader,
+        lambda: (router,),
+        (),
+        refresh_s=3600,
+        clock=lambda: 0.0,
+        refreshed=note_refresh,
+        failed=lambda _: None,
+        sleep=sleep,
+    )
+    refresher.start(lambda: client)
+    refresher.wake()
+    assert done.wait(20)
+    refresher.close()
+    return policy, client
+
+
+def test_a_new_topic_that_brokers_do_not_know_yet_is_read_again_at_once() -> None:
+    """A topic that is being created has a view after the refresh that its first record asked for."""
+    pauses: list[float] = []
+    created = cluster_with(topic_led_by(1, 2))
+    reader = Changing(cluster_with(), cluster_with(), created)
+
+    policy, client = refreshed_in_thread(reader, 1, pauses.append)
+
+    assert client.asked == [TOPIC, TOPIC]
+    assert len(pauses) == 2
+    assert len(policy.settled) == 1
+
+
+def test_a_topic_that_does_not_exist_is_asked_for_a_few_times_only() -> None:
+    """The refresh ends, and with it the wait of a record, if no broker learns of the topic; later ones do not wait."""
+    pauses: list[float] = []
+
+    policy, client = refreshed_in_thread(Changing(cluster_with()), 2, pauses.append)
+
+    assert len(client.asked) == len(pauses) == 4
+    assert policy.settled == []
+
+
+def test_partitions_without_leaders_are_soon_looked_at_again() -> None:
+    """An hourly refresh is repeated within a second if a partition had no leader, and ends with that."""
+    reader = Changing(cluster_with(topic_led_by(1, -1)), cluster_with(topic_led_by(1, 2)))
+
+    policy, _ = refreshed_in_thread(reader, 2)
+
+    assert len(policy.settled) == 2
