@@ -9,6 +9,9 @@ topic of twelve partitions for each run.
 With ``--bursts``, each producer has a process of its own and sends five times as much, with a pause after each: the
 first time its memory comes from the system, later it is that of former records, as in any program that runs for long.
 
+With ``--idempotent``, both are idempotent producers. Those of librdkafka wait for the response of each partition, and
+their threads use the whole processor meanwhile.
+
 With ``--in-turn 250000``, confluent-kafka's producer is compared with itself: one sends so many bytes to each partition
 in turn, by ``produce_batch``. That is what slots of this length cost in librdkafka, whoever chooses partitions.
 
@@ -42,7 +45,8 @@ from kafkabal.sandbox import SandboxSpec, up
 TARGET = 0.95
 """Target: fraction of the default producer's throughput."""
 RECORDS = {100: 400_000, 1_000: 200_000, 10_000: 30_000}
-SETTINGS = {"linger.ms": 5, "enable.idempotence": True, "queue.buffering.max.messages": 1_000_000, "log_level": 2}
+SETTINGS: Mapping[str, ClientSetting] = {"queue.buffering.max.messages": 1_000_000, "log_level": 2}
+"""librdkafka's defaults, with room for all records of a short run."""
 AT_ONCE = 1000
 BURSTS = 5
 BROKERS = 3
@@ -180,7 +184,7 @@ def inside_librdkafka() -> Iterator[Brokers]:
     while not (found := owner.list_topics("benchmark", timeout=10)).topics["benchmark"].partitions:
         owner.poll(0.1)
     servers = ",".join(f"{b.host}:{b.port}" for b in found.brokers.values())
-    cluster = Metadata(Client({"bootstrap.servers": servers}), "benchmark")
+    cluster = Metadata(Client({"bootstrap.servers": servers, "log_level": 2}), "benchmark")
     drop_in_producer.open_cluster = lambda *_: cluster
     yield Brokers(servers, lambda: "benchmark")
 
@@ -201,22 +205,24 @@ def in_a_sandbox() -> Iterator[Brokers]:
         yield Brokers(sandbox.bootstrap_servers, new_topic)
 
 
-def costs_of_bursts(policy: str | None, way: str, size: int, records: int) -> list[Cost]:
+def costs_of_bursts(
+    policy: str | None, way: str, size: int, records: int, given: Mapping[str, ClientSetting] = SETTINGS
+) -> list[Cost]:
     """Costs of bursts of one producer; confluent-kafka's without a policy."""
     with inside_librdkafka() as brokers:
-        settings: dict[str, ClientSetting] = {"bootstrap.servers": brokers.servers, **SETTINGS}
+        settings: dict[str, ClientSetting] = {"bootstrap.servers": brokers.servers, **given}
         producer: Client = Producer({**settings, "kafkabal.policy": policy}) if policy else Client(settings)
         return [cost(producer, brokers.topic(), way, bytes(size), records) for _ in range(BURSTS)]
 
 
-def compare_bursts(pairs: int, policy: str) -> None:
+def compare_bursts(pairs: int, policy: str, given: Mapping[str, ClientSetting]) -> None:
     """Print two lines per size and way, of first bursts and of later ones."""
     for (size, records), way in itertools.product(RECORDS.items(), WAYS):
         costs: dict[str | None, list[list[Cost]]] = {None: [], policy: []}
         for number in range(pairs):
             for which in ((None, policy), (policy, None))[number % 2]:
                 with ProcessPoolExecutor(1, get_context("spawn")) as process:
-                    costs[which].append(process.submit(costs_of_bursts, which, way, size, records).result())
+                    costs[which].append(process.submit(costs_of_bursts, which, way, size, records, given).result())
         both = list(zip(costs[None], costs[policy], strict=True))
         show([(bare[0], ours[0]) for bare, ours in both], f"{size:6} B  {way:14} first", records)
         later = [pair for bare, ours in both for pair in zip(bare[1:], ours[1:], strict=True)]
@@ -232,14 +238,16 @@ def main() -> None:
     options.add_argument("--bytes", type=int, help="values per run, in all; by default 40, 200 and 300 MB")
     options.add_argument("--in-turn", type=int, metavar="BYTES", help="confluent-kafka's producer in place of ours")
     options.add_argument("--bursts", action="store_true", help="several from one producer per process")
+    options.add_argument("--idempotent", action="store_true", help="set enable.idempotence for both")
     given = options.parse_args()
+    client: dict[str, ClientSetting] = {**SETTINGS, "enable.idempotence": given.idempotent}
     if given.bursts:
         if given.sandbox or given.bytes or given.in_turn:
-            options.error("--bursts takes only --pairs and --policy")
-        compare_bursts(given.pairs, given.policy)
+            options.error("--bursts takes only --pairs, --policy and --idempotent")
+        compare_bursts(given.pairs, given.policy, client)
         return
     with in_a_sandbox() if given.sandbox else inside_librdkafka() as brokers:
-        settings: dict[str, ClientSetting] = {"bootstrap.servers": brokers.servers, **SETTINGS}
+        settings: dict[str, ClientSetting] = {"bootstrap.servers": brokers.servers, **client}
         routed: dict[str, ClientSetting] = {**settings, "kafkabal.policy": given.policy}
 
         def routed_producer() -> Client:

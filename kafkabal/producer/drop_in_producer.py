@@ -8,7 +8,7 @@ and whatever needs the cluster runs in a thread of its own.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -380,23 +380,33 @@ class _PluggedProducer(Producer):
         self, topic: str, messages: list[dict[str, Any]], to: int, report: Report | None, ends: I64 | None
     ) -> int:
         router = self._router(topic, to)
-        queued = 0
-        for part in [messages] if router is None else _parts(router, messages, ends):
+        may_run = ends is not None
+        if ends is None and router is not None and (sizes := value_sizes(messages)) is not None:
+            ends = np.cumsum(sizes)
+        if router is None or ends is None or not len(ends):
             with in_batch():
-                queued += Client.produce_batch(self, topic, part, to, on_delivery=report)
+                return int(Client.produce_batch(self, topic, messages, to, on_delivery=report))
+        assert isinstance(router, PluginRouter)
+        queued = 0
+        for first, end, run_bytes in router.parts(ends, may_run=may_run):
+            part = messages if end - first == len(messages) else messages[first:end]
+            queued += self._produce_slots(router, part, run_bytes, report)
         return queued
 
-
-def _parts(router: SlotRouter, messages: list[dict[str, Any]], ends: I64 | None) -> Iterator[list[dict[str, Any]]]:
-    """A batch in parts for which slots are planned; the whole batch if it is invalid, and refused."""
-    assert isinstance(router, PluginRouter)
-    if ends is None and (sizes := value_sizes(messages)) is not None:
-        ends = np.cumsum(sizes)
-    if ends is None or not len(ends):
-        yield messages
-        return
-    for first, end in router.parts(ends):
-        yield messages if end - first == len(messages) else messages[first:end]
+    def _produce_slots(
+        self, router: PluginRouter, part: list[dict[str, Any]], run_bytes: int, report: Report | None
+    ) -> int:
+        """Queue records for which slots are planned; to the current one's partition if their bytes are given."""
+        topic = router.topic
+        if run_bytes:
+            with router.lane.run(run_bytes) as partition:
+                queued: int = Client.produce_batch(self, topic, part, partition, on_delivery=report)
+            if queued or not _is_partition_gone(KafkaException(part[0].get("_error"))):
+                return queued
+            for message in part:
+                del message["_error"]
+        with in_batch():
+            return int(Client.produce_batch(self, topic, part, UNROUTED, on_delivery=report))
 
 
 if TYPE_CHECKING:

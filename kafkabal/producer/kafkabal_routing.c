@@ -8,7 +8,8 @@
  * on_send, hence by the thread that called produce(), which holds no lock of librdkafka there. produce_batch() holds
  * the topic's read lock: slots for its records are planned before it is called. A thread that waited there for Python's
  * lock would wait forever: librdkafka's main thread awaits the topic's lock every second while it holds the client's,
- * and a thread that has Python's lock awaits that in produce().
+ * and a thread that has Python's lock awaits that in produce(). Where many of its records fall into one slot, they are
+ * sent as a run with that partition, for which librdkafka looks up the partition and the time once and not per record.
  *
  * The Python side is routing_plugin.py. Nothing here needs a header: librdkafka's functions are passed in, because
  * the copy inside confluent-kafka's wheel cannot be linked against, and its types are opaque or declared below.
@@ -146,6 +147,13 @@ static __thread struct {
 } current;
 /* Whether this thread is in produce_batch(). */
 static __thread int32_t is_in_batch;
+/* What this thread sends to one partition by produce_batch(). */
+static __thread struct {
+    const struct producer *producer; /* NULL if it does not */
+    struct lane *lane;
+    int64_t left_bytes;
+    int32_t partition;
+} run;
 /* The producer of the client that this thread is creating. */
 static __thread struct producer *opening;
 
@@ -168,6 +176,9 @@ static struct lane *find_lane(struct producer *producer, const char *topic) {
     while (lane && strcmp(lane->topic, topic) != 0) lane = lane->next;
     return lane;
 }
+
+/* Of a record without a key and headers. */
+static int64_t size_of_value(const struct message *message) { return message->len ? (int64_t)message->len : 1; }
 
 static int64_t size_of(const struct message *message) {
     int64_t size = (int64_t)message->len + (int64_t)message->key_len;
@@ -288,7 +299,10 @@ static int on_send(void *rk, struct message *message, void *opaque) {
     current.partition = UNASSIGNED;
     if (!is_ours(producer, message)) return 0;
     if (message->partition != UNASSIGNED) {
-        count_explicit(producer, message);
+        if (run.producer == producer && run.partition == message->partition)
+            run.left_bytes -= size_of_value(message);
+        else
+            count_explicit(producer, message);
         return 0;
     }
     const char *topic = kafka.topic_name(message->rkt);
@@ -510,6 +524,40 @@ EXPORT int32_t kafkabal_sum_values(void *records, void *value_name, void *callba
 }
 
 EXPORT void kafkabal_set_in_batch(int32_t begins) { is_in_batch = begins; }
+
+/* Bytes left of the current slot; 0 or less if there is none. */
+EXPORT int64_t kafkabal_slot_left_bytes(struct producer *producer, struct lane *lane) {
+    leave_used_up_slot(producer, lane);
+    return has_slot(lane) ? __atomic_load_n(&lane->left_bytes, __ATOMIC_RELAXED) : 0;
+}
+
+/* Takes bytes of the current slot for records that this thread sends next, by produce_batch() to the partition that is
+ * returned; UNASSIGNED if there is no slot. */
+EXPORT int32_t kafkabal_begin_run(struct producer *producer, struct lane *lane, int64_t bytes) {
+    is_in_batch = 1;
+    if (!has_slot(lane)) return UNASSIGNED;
+    __atomic_fetch_sub(&lane->left_bytes, bytes, __ATOMIC_RELAXED);
+    run.producer = producer;
+    run.lane = lane;
+    run.left_bytes = bytes;
+    run.partition = lane->slots[lane->slot].partition;
+    return run.partition;
+}
+
+/* Gives back the bytes of records that librdkafka did not take. */
+EXPORT void kafkabal_end_run(struct producer *producer) {
+    is_in_batch = 0;
+    if (run.producer != producer) return;
+    run.producer = NULL;
+    struct lane *lane = run.lane;
+    if (has_slot(lane) && lane->slots[lane->slot].partition == run.partition) {
+        __atomic_fetch_add(&lane->left_bytes, run.left_bytes, __ATOMIC_RELAXED);
+    } else { /* another thread has left the slot meanwhile */
+        pthread_mutex_lock(&producer->lock);
+        if (run.partition < lane->partitions) lane->routed_bytes[run.partition] -= run.left_bytes;
+        pthread_mutex_unlock(&producer->lock);
+    }
+}
 
 /* Bytes until Python is to be asked again. */
 EXPORT int64_t kafkabal_left_bytes(struct producer *producer, struct lane *lane) {

@@ -20,6 +20,9 @@ from kafkabal.producer.routing_plugin import Lane
 from kafkabal.producer.slot_router import UNROUTED_BYTES, SlotRouter
 from kafkabal.routing import Policy, RoutingView, SlotPolicy
 
+# records of one slot that are sent by a call of their own: it costs 3 us, and saves 0.07 us per record (2026-11)
+_LEAST_RUN = 64
+
 
 class PluginRouter(SlotRouter):
     """The routing of one topic of one producer inside librdkafka; any thread may use it.
@@ -77,21 +80,25 @@ class PluginRouter(SlotRouter):
                 self.lane.plan(slots)
                 self._switches += len(slots)
 
-    def parts(self, ends: I64) -> Iterator[tuple[int, int]]:
-        """First and end of the records that may be sent before slots are planned again, which happens before each
-        part.
+    def parts(self, ends: I64, *, may_run: bool) -> Iterator[tuple[int, int, int]]:
+        """First and end of records that are to be sent at once, and their bytes if all fall into the current slot, else
+        0; slots are planned before a part if there are none left.
 
         Parameters
         ----------
         ends
             int64, shape (n_records,): bytes of the batch up to and with each record.
+        may_run
+            Whether all records are values without keys, so that they may be sent to a given partition.
         """
-        count, first, sent_bytes = len(ends), 0, 0
-        while first < count:
+        first, sent_bytes = 0, 0
+        while first < len(ends):
             room_bytes = self._room_bytes(int(ends[first]) - sent_bytes, int(ends[-1]) - sent_bytes)
-            # a record of which only a part fits belongs to the last slot, too
-            end = min(count, int(np.searchsorted(ends, sent_bytes + room_bytes)) + 1) if room_bytes > 0 else count
-            yield first, end
+            end = _end_within(ends, sent_bytes, self.lane.slot_left_bytes())
+            run_bytes = int(ends[end - 1]) - sent_bytes
+            if not may_run or end - first < _LEAST_RUN:
+                end, run_bytes = _end_within(ends, sent_bytes, room_bytes) if room_bytes > 0 else len(ends), 0
+            yield first, end, run_bytes
             first, sent_bytes = end, int(ends[end - 1])
 
     def _room_bytes(self, size_bytes: int, batch_bytes: int) -> int:
@@ -129,3 +136,8 @@ class PluginRouter(SlotRouter):
         _, settled = self.lane.routed_and_settled_bytes(len(self._sent))
         found: list[int] = settled.tolist()
         return found
+
+
+def _end_within(ends: I64, sent_bytes: int, n_bytes: int) -> int:
+    """End of the records that begin within so many bytes; one of which only a part fits is the last."""
+    return min(len(ends), int(np.searchsorted(ends, sent_bytes + n_bytes)) + 1)

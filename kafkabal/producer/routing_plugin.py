@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from ctypes import POINTER, Structure, c_char_p, c_int32, c_int64, c_size_t, c_void_p, py_object
 from functools import cache
 from itertools import chain
@@ -168,6 +168,18 @@ class RoutingPlugin:
         """See :meth:`Lane.left_bytes`."""
         return int(self._plugin.kafkabal_left_bytes(self._producer, at))
 
+    def slot_left_bytes(self, at: Any) -> int:
+        """See :meth:`Lane.slot_left_bytes`."""
+        return int(self._plugin.kafkabal_slot_left_bytes(self._producer, at))
+
+    @contextmanager
+    def run(self, at: Any, n_bytes: int) -> Iterator[int]:
+        """See :meth:`Lane.run`."""
+        try:
+            yield self._plugin.kafkabal_begin_run(self._producer, at, n_bytes)
+        finally:
+            self._plugin.kafkabal_end_run(self._producer)
+
     def counts(self, at: Any, n_partitions: int) -> tuple[I64, I64]:
         """See :meth:`Lane.routed_and_settled_bytes`."""
         counts = np.zeros((2, n_partitions), np.int64)
@@ -214,6 +226,15 @@ class Lane:
     def left_bytes(self) -> int:
         """Bytes of the next records until slots are to be planned; 0 or less if that is now."""
         return self._plugin.left_bytes(self._at)
+
+    def slot_left_bytes(self) -> int:
+        """Bytes that the current slot has left; 0 or less if there is none."""
+        return self._plugin.slot_left_bytes(self._at)
+
+    def run(self, n_bytes: int) -> AbstractContextManager[int]:
+        """Takes so many bytes of the current slot: in this block, the thread sends values of this length by one
+        ``produce_batch`` to the partition that is given; -1 if there is no slot any more, and it plans none."""
+        return self._plugin.run(self._at, n_bytes)
 
     def leave_unrouted(self, n_bytes: int) -> None:
         """Let librdkafka choose the partitions of the next records, of this many bytes, and ask again after them."""
@@ -302,6 +323,12 @@ def _loaded() -> tuple[Any, Any] | None:
     plugin.kafkabal_set_in_batch.restype = None
     plugin.kafkabal_left_bytes.argtypes = (c_void_p, _LaneAt)
     plugin.kafkabal_left_bytes.restype = c_int64
+    plugin.kafkabal_slot_left_bytes.argtypes = (c_void_p, _LaneAt)
+    plugin.kafkabal_slot_left_bytes.restype = c_int64
+    plugin.kafkabal_begin_run.argtypes = (c_void_p, _LaneAt, c_int64)
+    plugin.kafkabal_begin_run.restype = c_int32
+    plugin.kafkabal_end_run.argtypes = (c_void_p,)
+    plugin.kafkabal_end_run.restype = None
     plugin.kafkabal_plan.argtypes = (_LaneAt, _PartitionsAndBytes, c_int32)
     plugin.kafkabal_plan.restype = None
     plugin.kafkabal_counts.argtypes = (c_void_p, _LaneAt, c_void_p, c_void_p, c_int32)

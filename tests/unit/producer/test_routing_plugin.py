@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from threading import Thread
 from time import sleep
 from typing import Any
@@ -16,10 +17,10 @@ from confluent_kafka import KafkaException
 from confluent_kafka import Producer as Client
 
 from kafkabal.errors import UnreachableError
-from kafkabal.producer import drop_in_producer
+from kafkabal.producer import drop_in_producer, plugin_router
 from kafkabal.producer.drop_in_producer import Producer
 from kafkabal.producer.plugin_router import PluginRouter
-from kafkabal.producer.routing_plugin import LIBRARY, is_available, value_ends
+from kafkabal.producer.routing_plugin import LIBRARY, Lane, is_available, value_ends
 from tests.unit.producer.conftest import MockCluster
 
 TOPIC = "images"
@@ -240,7 +241,7 @@ def test_what_a_signal_handler_raises_is_never_lost(producer: Producer) -> None:
 _TWO_THREADS = """
 import sys, threading, time
 from confluent_kafka import Producer as Client
-from kafkabal.producer import drop_in_producer
+from kafkabal.producer import drop_in_producer, plugin_router
 from kafkabal.producer.plugin_router import PluginRouter
 from kafkabal.routing.policies.score import ScoreWeighted
 from tests.unit.producer.conftest import TOPIC, MockCluster
@@ -303,3 +304,107 @@ def test_values_of_plain_records_are_measured(records: list[Any], ends: list[int
     """The running sum of their lengths is known; anything else is left to Python, and leaves no error behind."""
     found = value_ends(records)
     assert (None if found is None else found.tolist()) == ends
+
+
+@pytest.fixture(params=[1, 64, 10**9], ids=["always runs", "long runs", "no runs"])
+def least_run(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Records of a slot from which on they are sent with its partition."""
+    least: int = request.param
+    monkeypatch.setattr(plugin_router, "_LEAST_RUN", least)
+    return least
+
+
+@pytest.mark.usefixtures("least_run")
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_every_byte_of_batches_is_counted_once(brokers: MockCluster, producer: Producer, n_threads: int) -> None:
+    """As for single records: bytes and not characters, on the partition where they arrive; of many threads, librdkafka
+    routes some records itself while another thread plans slots."""
+    values: list[Any] = [bytes(number % 900) if number % 7 else "é" * 400 for number in range(1000)]
+
+    def send() -> None:
+        for _ in range(6 // n_threads):
+            assert producer.produce_batch(TOPIC, [{"value": value} for value in values]) == 1000
+
+    threads = [Thread(target=send) for _ in range(n_threads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert producer.flush() == 0
+
+    of_partition: Counter[int] = Counter()
+    for message in brokers.messages(6000):
+        of_partition[message.partition()] += max(1, len(message.value()))
+    routed, settled = counts(producer, len(brokers.leaders))
+    assert routed == settled
+    arrived = [of_partition[p] for p in brokers.leaders]
+    if n_threads == 1:
+        assert routed == arrived
+    assert all(own <= all_of_them for own, all_of_them in zip(routed, arrived, strict=True))
+
+
+def test_long_slots_of_a_batch_are_sent_as_runs(
+    brokers: MockCluster, producer: Producer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With their partition, and not record by record, as soon as slots hold many records."""
+    runs: Counter[bool] = Counter()
+    real = Lane.run
+
+    def counted(lane: Lane, n_bytes: int) -> AbstractContextManager[int]:
+        runs[n_bytes >= 64 * 1000] += 1
+        return real(lane, n_bytes)
+
+    monkeypatch.setattr(Lane, "run", counted)
+    for _ in range(40):
+        producer.produce_batch(TOPIC, [{"value": bytes(1000)}] * 1000)
+        producer.flush()
+    assert set(runs) == {True}
+    assert runs[True] >= 40
+
+
+@pytest.mark.usefixtures("least_run")
+def test_bytes_of_records_that_are_refused_are_given_back(brokers: MockCluster) -> None:
+    """A full queue takes a part of a batch; the rest counts neither as sent nor as in flight."""
+    config = {**brokers.client, "queue.buffering.max.messages": 700, "linger.ms": 60_000, "kafkabal.seed": 1}
+    with Producer({**config, "kafkabal.refresh.ms": 3_600_000}) as producer:
+        batch = [{"value": bytes(100)} for _ in range(1000)]
+        assert producer.produce_batch(TOPIC, batch) == 700
+        assert sum("_error" in message for message in batch) == 300
+        assert sum(counts(producer, len(brokers.leaders))[0]) == 700 * 100
+        producer.flush()
+        routed, settled = counts(producer, len(brokers.leaders))
+        assert routed == settled
+        assert sum(routed) == 700 * 100
+
+
+@pytest.mark.usefixtures("least_run")
+def test_records_with_keys_in_a_batch_keep_their_partitions(brokers: MockCluster, producer: Producer) -> None:
+    """Whatever slot the records beside them fall into."""
+    batch = [{"value": b"%d" % n, "key": b"k%d" % n} if n % 2 else {"value": bytes(100)} for n in range(1000)]
+    producer.produce_batch(TOPIC, batch)
+    producer.flush()
+    bare = Client(brokers.client)
+    bare.produce_batch(TOPIC, [dict(message) for message in batch if "key" in message])
+    bare.flush()
+
+    found: dict[bytes, set[int]] = {}
+    for message in brokers.messages(1500):
+        if message.key() is not None:
+            found.setdefault(message.key(), set()).add(message.partition())
+    assert len(found) == 500
+    assert all(len(partitions) == 1 for partitions in found.values())
+
+
+@pytest.mark.usefixtures("least_run")
+def test_a_batch_whose_partition_is_gone_is_sent_to_others(brokers: MockCluster) -> None:
+    """A topic re-created with fewer partitions takes every record of a batch, and none keeps an error."""
+    known = len(brokers.leaders)
+    brokers.leaders |= {known: 1, known + 1: 2}
+    with Producer(brokers.client) as producer:
+        producer.produce(TOPIC, b"x", partition=0)  # so that the client knows the partitions
+        producer.flush()
+        batch = [{"value": bytes(1000)} for _ in range(3000)]
+        assert producer.produce_batch(TOPIC, batch) == 3000
+        assert producer.flush() == 0
+    assert not any("_error" in message for message in batch)
+    assert {message.partition() for message in brokers.messages(3001)} <= set(range(known))
