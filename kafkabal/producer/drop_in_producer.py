@@ -383,14 +383,14 @@ class _PluggedProducer(Producer):
         may_run = ends is not None
         if ends is None and router is not None and (sizes := value_sizes(messages)) is not None:
             ends = np.cumsum(sizes)
-        if router is None or ends is None or not len(ends):
+        if not isinstance(router, PluginRouter) or ends is None or not len(ends) or router.is_entered:
             with in_batch():
                 return int(Client.produce_batch(self, topic, messages, to, on_delivery=report))
-        assert isinstance(router, PluginRouter)
         queued = 0
-        for first, end, run_bytes in router.parts(ends, may_run=may_run):
-            part = messages if end - first == len(messages) else messages[first:end]
-            queued += self._produce_slots(router, part, run_bytes, report)
+        with router.batch_lock:
+            for first, end, run_bytes in router.parts(ends, may_run=may_run):
+                part = messages if end - first == len(messages) else messages[first:end]
+                queued += self._produce_slots(router, part, run_bytes, report)
         return queued
 
     def _produce_slots(

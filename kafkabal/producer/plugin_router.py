@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from threading import RLock
 
 import numpy as np
 
@@ -62,6 +63,14 @@ class PluginRouter(SlotRouter):
         self.needs_known_partitions = True
         self._plan = policy.plan_slots
         self.lane = lane
+        self.batch_lock = RLock()
+        """Held by a thread that sends a batch: another one would use up slots that were planned for it, and librdkafka
+        would route the rest of the batch."""
+
+    @property
+    def is_entered(self) -> bool:
+        """Whether this thread is planning slots or sending a batch already, as in a signal's handler."""
+        return is_reentered(self.batch_lock) or is_reentered(self._lock)
 
     def plan_slots(self, size_bytes: int, batch_bytes: int = 0) -> None:
         """Plan the next slots, for a record of this size and others that are sent with it, unless another thread has
