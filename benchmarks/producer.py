@@ -193,7 +193,8 @@ def inside_librdkafka() -> Iterator[Brokers]:
 def in_a_sandbox() -> Iterator[Brokers]:
     """Three real brokers."""
     with up(SandboxSpec(brokers=BROKERS), "bench-producer") as sandbox:
-        admin, numbers = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers}), itertools.count()
+        admin = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers, "log_level": 2})
+        numbers = itertools.count()
 
         def new_topic() -> str:
             name = f"benchmark-{next(numbers)}"
