@@ -35,6 +35,8 @@ _METADATA_S: Final = 5.0
 _UNTIL_CREATED_S: Final = (0.05, 0.1, 0.2, 0.4)
 """Pauses before a new topic counts as unknown: brokers learn of topics one after the other. Of forty topics whose
 records came without waiting for their creation, brokers did not know 33 at the first reading (2026-11)."""
+_ASKING_S: Final = 0.5
+"""Long enough: the cluster is read again anyway. A client that is closed meanwhile waits for the answer."""
 _SOONEST_S: Final = 0.25
 """Until the next refresh after one that leaves a topic without a view or a partition without a leader: that is usually
 over within a second. The wait doubles each time, up to the usual interval."""
@@ -186,7 +188,7 @@ class ViewRefresher:
         # the client may be closed meanwhile
         with suppress(KafkaException, RuntimeError):
             for topic in topics if client is not None else ():
-                client.list_topics(topic, _METADATA_S)
+                client.list_topics(topic, _ASKING_S)
 
     def _preview_if_small(self, views: ViewReader, router: TopicRouter) -> bool:
         """Preview a small topic, which may look unbalanced only because records arrived during the reading; False if it
