@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from kafkabal.clusters import ClusterLock, ResourceKind
+from kafkabal.executor.journal_paths import rollback_plan_path
 from kafkabal.executor.new_run_record import new_run_record
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment
@@ -104,7 +105,7 @@ def _begin(
             write_plan(_rollback_plan(record), rollback_file)
         journal = undo.enter_context(closing(Journal.create(path, record)))
         if rollback_file is None:
-            write_plan(_rollback_plan(record), path.with_suffix(".rollback.json"))
+            write_plan(_rollback_plan(record), rollback_plan_path(path))
         at = record.started_at
         rates = earlier.state.rates if earlier is not None and (inherited or carried) else set()
         begun = RunState(at=at, phase=Phase.RECORDED, batches=0, later_originals=list(inherited), rates=set(rates))

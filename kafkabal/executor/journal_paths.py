@@ -14,3 +14,8 @@ def journal_folder(state_dir: Path, cluster_id: str) -> Path:
     if _PLAIN_ID.fullmatch(cluster_id):
         return state_dir / cluster_id
     return state_dir / hashlib.sha256(cluster_id.encode(errors="surrogatepass")).hexdigest()
+
+
+def rollback_plan_path(journal: Path) -> Path:
+    """Where a run writes its rollback plan, unless it was given another place."""
+    return journal.with_suffix(".rollback.json")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kafkabal.clusters import Capability, Cluster, ResourceKind
 from kafkabal.errors import InputFileError, MissingCapabilityError, NotAuthorizedError, UsageError
+from kafkabal.executor.journal_paths import rollback_plan_path
 from kafkabal.executor.observe.stuck_moves import can_any_end
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.state.cluster_record import ClusterRecord, DamagedRunRecordError
@@ -17,7 +18,7 @@ from kafkabal.executor.state.run_states import MOVE_PENDING, RATES_PENDING, Goal
 from kafkabal.plan import Plan
 
 _HOW_TO_DO_WITHOUT = (
-    "move the file elsewhere: a run that is recorded on the cluster can be resumed without it; "
+    "a run that is recorded on the cluster can be resumed without its journal; "
     "'kafkabal rebalance repair' lists what another one has left"
 )
 
@@ -120,7 +121,7 @@ def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> 
         If the cluster's record is damaged, and no journal is given.
     """
     cluster_id = environment.cluster.cluster_id()
-    local = read_journal(journal) if journal is not None else latest_journal(environment.folder(cluster_id))
+    local = _given_journal(journal) if journal is not None else latest_journal(environment.folder(cluster_id))
     if local is not None and local.record.cluster_id != cluster_id:
         raise UsageError(
             f"{local.path}: journal of another cluster: {local.record.cluster_id}, not {cluster_id}",
@@ -168,13 +169,24 @@ def find_run_by_id(environment: RunEnvironment, run_id: str | None, journal: Pat
         )
     if run_id is not None:
         path = environment.journal_path(environment.cluster.cluster_id(), run_id)
-        older = find_run(environment, path) if path.is_file() else None
+        older = _older_run(environment, path) if path.is_file() else None
         if older is not None and older.state.has_begun:
             return older
     raise UsageError(
         "no run found on this cluster" if run_id is None else f"unknown run: {run_id}",
         hint="give its journal with --journal; 'kafkabal rebalance history' lists the runs",
     )
+
+
+def _older_run(environment: RunEnvironment, path: Path) -> FoundRun | None:
+    """A run of this host that is not the latest: only its journal and its rollback plan know it."""
+    try:
+        return find_run(environment, path)
+    except InputFileError as error:
+        plan = rollback_plan_path(path)
+        known = str(plan) if plan.is_file() else "the file that --rollback-file wrote"
+        error.hint = f"apply its rollback plan with 'kafkabal rebalance apply': {known}"
+        raise
 
 
 def open_cluster_record(cluster: Cluster, avoid: Collection[int] = ()) -> ClusterRecord | None:
@@ -233,7 +245,7 @@ def _is_later(cluster: Cluster, local: JournalContent, record: RunRecord) -> boo
 def _journal_of(environment: RunEnvironment, record: RunRecord) -> JournalContent | None:
     """The journal of a recorded run, if this host has it and began the run."""
     path = environment.journal_path(record.cluster_id, record.run_id)
-    content = read_journal(path) if path.is_file() and _has_first_line(path) else None
+    content = _own_journal(path) if path.is_file() and _has_first_line(path) else None
     return content if content is not None and content.state.has_begun else None
 
 
@@ -241,14 +253,28 @@ def latest_journal(folder: Path) -> JournalContent | None:
     """Content of the journal of the latest run that has begun; run ids sort by time."""
     for path in sorted(folder.glob("*.jsonl"), reverse=True):
         if path.is_file() and _has_first_line(path):
-            try:
-                content = read_journal(path)
-            except InputFileError as error:
-                error.hint = error.hint or _HOW_TO_DO_WITHOUT
-                raise
+            content = _own_journal(path)
             if content.state.has_begun:
                 return content
     return None
+
+
+def _own_journal(path: Path) -> JournalContent:
+    """A journal in the state folder of this host."""
+    try:
+        return read_journal(path)
+    except InputFileError as error:
+        error.hint = error.hint or f"move the file elsewhere: {_HOW_TO_DO_WITHOUT}"
+        raise
+
+
+def _given_journal(path: Path | str) -> JournalContent:
+    """A journal that the user named."""
+    try:
+        return read_journal(path)
+    except InputFileError as error:
+        error.hint = error.hint or f"leave out --journal: {_HOW_TO_DO_WITHOUT}"
+        raise
 
 
 def _has_first_line(path: Path) -> bool:

@@ -27,7 +27,7 @@ from kafkabal.executor.state.run_states import Phase, RunState
 from kafkabal.input_files import ROWS, STDIN, InputFile, open_input
 from kafkabal.json_decoders import json_decoder
 
-_NO_RECORD = "invalid journal record"
+_DAMAGED = "the journal is damaged: this line cannot be read"
 
 
 class _Version(msgspec.Struct):
@@ -97,9 +97,10 @@ class _Fold:
             if file.line == 1:
                 _check_version(file, line)
             try:
-                record = file.decode(decoder, line, _NO_RECORD)
+                record = file.decode(decoder, line, _DAMAGED)
             except InputFileError as error:
-                torn = error  # a crash may have cut off the last line, and only the last
+                torn = file.error(_DAMAGED)  # a crash may have cut off the last line, and only the last
+                torn.__cause__ = error
                 continue
             if not line.endswith(b"\n"):
                 break
@@ -187,7 +188,7 @@ class _Fold:
 
 def _check_version(file: InputFile, first_line: bytes) -> None:
     try:
-        version = file.decode(json_decoder(_Version), first_line, _NO_RECORD).kafkabal_journal
+        version = file.decode(json_decoder(_Version), first_line, _DAMAGED).kafkabal_journal
     except InputFileError:
         version = None
     if version is None:

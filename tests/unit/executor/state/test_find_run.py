@@ -86,6 +86,24 @@ def test_a_damaged_journal_says_how_to_do_without_it(scene: Any) -> None:
         latest_journal(damaged.parent)
     assert refused.value.hint is not None
     assert refused.value.hint.startswith("move the file elsewhere")
+    with pytest.raises(InputFileError, match=str(damaged)) as refused:
+        find_run(scene.environment(), damaged)
+    assert refused.value.hint is not None
+    assert refused.value.hint.startswith("leave out --journal")
+
+
+def test_a_damaged_journal_of_an_older_run_names_the_rollback_plan(scene: Any) -> None:
+    """Only the journal knows an older run, so the hint names the plan beside it, which rolls it back too."""
+    older = _there_and_back(scene, "one")
+    journal = scene.journal()
+    _apply(scene, "one")
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join([lines[0], b"\x00\n", *lines[2:]]))
+    for plan in (str(journal.with_suffix(".rollback.json")), "the file that --rollback-file wrote"):
+        with pytest.raises(InputFileError, match="line 2: the journal is damaged: this line cannot be read") as refused:
+            find_run_by_id(scene.environment(host="one"), older)
+        assert refused.value.hint == f"apply its rollback plan with 'kafkabal rebalance apply': {plan}"
+        journal.with_suffix(".rollback.json").unlink(missing_ok=True)
 
 
 def test_run_of_another_host(scene: Any) -> None:

@@ -370,24 +370,35 @@ def test_run_that_the_cluster_records() -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "message"),
+    ("damage", "line"),
     [
-        (lambda text: text.replace(b'"record":"run"', b'"record":"rate"', 1), "line 1"),
-        (lambda text: text.replace(b'"run_id":"', b'"run_id":"../', 1), "run_id"),
-        (lambda text: text.replace(b'"log_dirs":["any"]', b'"log_dirs":[]', 1), "line 2.*0 log_dirs for 1 replica"),
-        (lambda text: text.replace(b'"poll_s":1.0', b'"poll_s":-1.0', 1), "poll_s"),
-        (lambda text: text.replace(b'"topic":"t"', b'"topic":"\xff"', 1), "line 2: invalid journal record: not"),
+        (lambda text: text.replace(b'"run_id":"', b'"run_id":"../', 1), 1),
+        (lambda text: text.replace(b'"poll_s":1.0', b'"poll_s":-1.0', 1), 1),
+        (lambda text: text.replace(b'"log_dirs":["any"]', b'"log_dirs":[]', 1), 2),
+        (lambda text: text.replace(b'"topic":"t"', b'"topic":"\xff"', 1), 2),
+        (lambda text: text.replace(b'"record":"planned"', b'"record":"planted"', 1), 2),
+        (lambda text: text.replace(b'"topic":"t"', b"\x00" * 11, 1), 2),
     ],
 )
-def test_damaged_records(tmp_path: Path, damage: Any, message: str) -> None:
-    """A wrong first line, ids that lead to other folders, lists that do not match, meaningless numbers."""
+def test_damaged_records(tmp_path: Path, damage: Any, line: int) -> None:
+    """Ids that lead to other folders, meaningless numbers, damaged text: the file and the line, in words of ours."""
     path = tmp_path / "j.jsonl"
     Journal.create(path, _record()).close()
     damaged = damage(path.read_bytes())
     assert damaged != path.read_bytes()
     path.write_bytes(damaged)
-    with pytest.raises(InputFileError, match=message):
+    with pytest.raises(InputFileError) as refused:
         read_journal(path)
+    assert str(refused.value) == f"{path}, line {line}: the journal is damaged: this line cannot be read"
+
+
+def test_file_that_is_no_journal(tmp_path: Path) -> None:
+    """A first line that is another record, or none at all, is told from a damaged journal."""
+    path = tmp_path / "j.jsonl"
+    for text in (b'{"record":"rate","at":"","value":"5"}\n', b"\x00\xff\n", b"{}\n"):
+        path.write_bytes(text)
+        with pytest.raises(InputFileError, match="line 1: not a kafkabal journal: no header in the first line"):
+            read_journal(path)
 
 
 def test_disk_that_is_full_when_a_run_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
