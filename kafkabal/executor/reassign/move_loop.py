@@ -266,6 +266,8 @@ class MoveLoop:
         for task in self._running:
             if task.waits_in_place and not task.is_given_up:
                 self._wait_in_place(task, seen.responding)
+        for task in self._unseen:
+            self._wait_for_log_dirs(task, seen.brokers)
 
     def _wait_in_place(self, task: PartitionTask, responding: frozenset[int]) -> None:
         """Report what a complete or leaderless copy waits for; if cancelled now, it would have to be copied again."""
@@ -274,6 +276,14 @@ class MoveLoop:
             self._postpone(task, _has_no_leader(task, responding))
         else:
             self._postpone(task, _is_dead(dead) if dead else _is_not_in_sync(task), brokers=dead)
+
+    def _wait_for_log_dirs(self, task: PartitionTask, live: frozenset[int]) -> None:
+        """Report that a log dir is unknown because its broker is dead; a live broker reports it within a second."""
+        dead = frozenset(task.unseen_on) - live
+        if dead:
+            self._postpone(task, f"log dir unknown: {_is_dead(dead)}", brokers=dead)
+        else:
+            task.release()
 
     def _postpone_lost(self, task: PartitionTask, broker: int) -> None:
         """Wait if the log dir in which a copy was lost is offline; try a few times if another dir will do."""

@@ -271,9 +271,25 @@ def test_one_replica_at_a_time_with_a_dead_broker(scene: Any) -> None:
     assert _run(scene, limits=limits).outcome is RunOutcome.COMPLETE
 
 
-def test_broker_that_did_not_report_its_log_dir(scene: Any) -> None:
-    """It is named if it is unknown whether a copy between its log dirs has completed."""
+def test_log_dir_of_a_dead_broker(scene: Any) -> None:
+    """Whether a copy between its log dirs has completed is unknown because the broker is dead; said while it waits."""
     _at(scene, 1.0, scene.memory.kafka.kill, 2)
+    reason = "log dir unknown: broker 2 is dead"
+    assert _run(scene).problems["b-0"] == reason
+    assert PartitionPostponed(partition="b-0", reason=reason) in scene.recorder.events
+
+
+def test_log_dir_that_a_live_broker_did_not_report(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that has come back is no longer dead, even if it never reports the replica."""
+    kafka, reported = scene.memory.kafka, scene.memory.replica_logs
+
+    def without(*arguments: Any, **options: Any) -> Any:
+        logs, faults = reported(*arguments, **options)
+        return {replica: log for replica, log in logs.items() if (replica.topic, replica.broker) != ("b", 2)}, faults
+
+    _at(scene, 1.0, kafka.kill, 2)
+    _at(scene, 2.0, lambda: monkeypatch.setattr(scene.memory, "replica_logs", without))
+    _at(scene, 60.0, kafka.start, 2)
     assert _run(scene).problems["b-0"] == "broker 2 did not report its log dir"
 
 
@@ -342,7 +358,11 @@ def test_broker_that_delays_an_observation(scene: Any) -> None:
     assert _run(scene).outcome is RunOutcome.COMPLETE
     assert not any(4 in replicas for replicas in asked)
     postponed = {(e.partition, e.reason) for e in scene.recorder.of(PartitionPostponed)}
-    assert postponed == {("a-1", "broker 4 is dead"), ("a-2", "broker 4 is dead")}
+    assert postponed == {
+        ("a-0", "log dir unknown: broker 4 is dead"),
+        ("a-1", "broker 4 is dead"),
+        ("a-2", "broker 4 is dead"),
+    }
     scene.assert_as_planned()
 
 
