@@ -154,6 +154,7 @@ class _Run:
         self._goal = goal
         self._problems: dict[TopicPartition, str] = {}
         self._placed: set[TopicPartition] = set()
+        self._deleted: set[TopicPartition] = set()
         self._lagging_since_s: dict[TopicPartition, float] = {}
         self._loop: MoveLoop | None = None
         self._earlier_bytes = 0
@@ -230,6 +231,7 @@ class _Run:
 
     def _collect(self, loop: MoveLoop) -> None:
         self._count_placed({t.name for t in loop.tasks if t.stage is Stage.PLACED})
+        self._deleted = {t.name for t in loop.tasks if t.stage is Stage.GONE}
         self._problems |= {t.name: t.problem for t in loop.tasks if _is_undone(t)}
         self._lagging_since_s = {t.name: t.lagging_since_s for t in loop.tasks if t.lagging_since_s is not None}
 
@@ -351,6 +353,7 @@ class _Run:
             outcome=outcome,
             stop_reason=context.stop.reason,
             done=len(self._placed),
+            deleted=len(self._deleted - self._placed),
             total=len(context.record.partitions),
             copied_bytes=self._copied_bytes,
             elapsed_s=context.elapsed_s,

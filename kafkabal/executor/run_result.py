@@ -20,6 +20,8 @@ class RunResult:
     """Why the run stopped early, if it did."""
     done: int
     """Partitions in place."""
+    deleted: int
+    """Partitions that were deleted with their topics before they were in place."""
     total: int
     copied_bytes: int
     elapsed_s: float

@@ -76,6 +76,7 @@ REPORTS = {
             outcome=RunOutcome.PARTIAL,
             stop_reason=None,
             done=1,
+            deleted=0,
             total=2,
             copied_bytes=3 * 2**30,
             elapsed_s=75.0,

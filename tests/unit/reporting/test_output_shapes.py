@@ -36,6 +36,7 @@ RESULT = RunResult(
     outcome=RunOutcome.PARTIAL,
     stop_reason=StopReason.MAX_RUNTIME,
     done=1,
+    deleted=0,
     total=2,
     copied_bytes=3,
     elapsed_s=4.5,

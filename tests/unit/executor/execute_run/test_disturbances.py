@@ -328,6 +328,8 @@ def test_topic_deleted(scene: Any) -> None:
     result = _run(scene)
     assert result.outcome is RunOutcome.COMPLETE
     assert {e.partition for e in scene.recorder.of(PartitionFailed)} >= {"a-0"}
+    assert result.done + result.deleted == result.total
+    assert result.deleted == sum(p.topic == "a" for p in scene.plan.partitions)
     assert not scene.memory.kafka.parts.moving
     assert scene.configs_now() == {k: v for k, v in scene.configs.items() if k != "topic a"}
 

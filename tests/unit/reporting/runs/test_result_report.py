@@ -16,6 +16,7 @@ STOPPED = RunResult(
     outcome=RunOutcome.STOPPED,
     stop_reason=None,
     done=0,
+    deleted=0,
     total=20,
     copied_bytes=0,
     elapsed_s=1.0,
@@ -42,3 +43,9 @@ def test_a_long_list_of_throttles_is_cut() -> None:
     """A thousand moves in flight do not make a line of a thousand names."""
     left = replace(STOPPED, pending=[f"the throttle of t-{n}, still in flight" for n in range(1000)])
     assert summary(left).endswith("the throttle of t-4, still in flight and 995 more")
+
+
+def test_partitions_that_were_deleted() -> None:
+    """Partitions that are neither moved nor a problem are accounted for."""
+    ended = replace(STOPPED, outcome=RunOutcome.COMPLETE, done=16, deleted=4)
+    assert summary(ended) == "run r: 16 of 20 partitions moved, 4 deleted with their topics, 0 B in 1 s"
