@@ -12,6 +12,7 @@ from kafkabal.executor.reassign.cordon_brokers import read_cordons
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Warned
 from kafkabal.executor.run_options import RunOptions
+from kafkabal.executor.safety.preflight import HOW_TO_GO_ON_AFTER_DRIFT
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.throttle.run_throttles import granted_on, read_originals
 from kafkabal.model import ClusterState, TopicPartition, move_bytes
@@ -85,7 +86,7 @@ def _without_drifted(
         of = counted_noun(len(plan.partitions), "planned partition")
         raise DriftError(
             f"{len(drifts)} of {of} changed since planning: {first_of(drifts, separator='; ')}",
-            hint="make a new plan, or skip them with --skip-drifted",
+            hint=HOW_TO_GO_ON_AFTER_DRIFT,
         )
     drifted = {d.partition for d in drifts}
     return tuple(c for c in plan.partitions if c.name not in drifted)

@@ -26,6 +26,8 @@ from kafkabal.plan import ANY_DIR, Action, Drift, PartitionChange, Plan, find_dr
 from kafkabal.units import format_rate, format_stated_rate
 from kafkabal.wording import brokers_by_id, counted_noun, first_of
 
+HOW_TO_GO_ON_AFTER_DRIFT = "make a new plan, or skip them with --skip-drifted"
+_DRIFT = "drift"
 _TRUSTED_RATE_BYTES_PER_S = 10**6
 """Kafka's quota counts whole fetch responses, of up to 1 MB per partition: with less than one such response a second,
 the rate is a matter of chance."""
@@ -115,11 +117,18 @@ def enforce(checks: Iterable[PreflightCheck], allowed: Collection[Overridable] =
     """
     bad = [c for c in checks if c.stops(allowed)]
     if bad:
-        can_allow = all(c.verdict is CheckVerdict.OVERRIDABLE for c in bad)
-        hint = "to override: " + " ".join(f"--allow {c.name}" for c in bad) if can_allow else None
-        if hint and any(c.name == Overridable.OTHER_REASSIGNMENTS for c in bad):
-            hint = f"wait for them, or take them over with 'kafkabal rebalance adopt'; {hint}"
-        raise UnsafeError("not safe to start: " + "; ".join(c.message for c in bad), hint=hint)
+        raise UnsafeError("not safe to start: " + "; ".join(c.message for c in bad), hint=_way_out(bad))
+
+
+def _way_out(bad: Sequence[PreflightCheck]) -> str | None:
+    if [c.name for c in bad] == [_DRIFT]:
+        return HOW_TO_GO_ON_AFTER_DRIFT
+    if not all(c.verdict is CheckVerdict.OVERRIDABLE for c in bad):
+        return None
+    override = "to override: " + " ".join(f"--allow {c.name}" for c in bad)
+    if any(c.name == Overridable.OTHER_REASSIGNMENTS for c in bad):
+        return f"wait for them, or take them over with 'kafkabal rebalance adopt'; {override}"
+    return override
 
 
 def _cluster_id(plan: Plan, state: ClusterState) -> PreflightCheck:
@@ -175,10 +184,10 @@ def _unfinished(found: FoundRun | None, carried: Collection[RunPartition]) -> Pr
 
 def _drift(drifts: Sequence[Drift], *, skip_drifted: bool) -> PreflightCheck:
     if not drifts:
-        return PreflightCheck("drift", CheckVerdict.OK, "no partition has changed since planning")
+        return PreflightCheck(_DRIFT, CheckVerdict.OK, "no partition has changed since planning")
     verdict = CheckVerdict.WARNING if skip_drifted else CheckVerdict.REFUSED
     return PreflightCheck(
-        "drift",
+        _DRIFT,
         verdict,
         f"{counted_noun(len(drifts), 'planned partition')} changed since planning: {first_of(drifts, separator='; ')}",
     )

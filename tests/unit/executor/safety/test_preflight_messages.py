@@ -409,6 +409,11 @@ def _check(name: str, verdict: CheckVerdict) -> PreflightCheck:
                 "to override: --allow other-reassignments"
             ),
         ),
+        (
+            [_check("drift", REFUSED), _check("throttle", WARNING)],
+            "not safe to start: drift is wrong",
+            "make a new plan, or skip them with --skip-drifted",
+        ),
         # an option that does not help is not advised
         (
             [_check("other-reassignments", OVERRIDABLE), _check("drift", REFUSED)],
