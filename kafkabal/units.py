@@ -34,6 +34,8 @@ _QUANTITY: Final = re.compile(r"\s*(?P<number>\d{1,19}(?:\.\d+)?|\.\d+)\s*(?P<un
 _DURATION_PART: Final = re.compile(r"(?P<number>\d{1,9}(?:\.\d+)?)(?P<unit>ms|min|[smhdw])", re.ASCII)
 _PERCENT: Final = re.compile(r"\s*(?P<number>\d{1,9}(?:\.\d*)?|\.\d+)\s*(?P<percent>%?)\s*", re.ASCII)
 _MOST_BYTES: Final = 2**63 - 1
+LONGEST_DURATION_S: Final = 1e9
+"""31 years; clocks and sockets refuse to wait for much longer."""
 _MOST_BROKER: Final = 2**31 - 1
 _MOST_DIGITS: Final = 19
 """Digits of 2^63 - 1; a longer number is refused without converting it."""
@@ -137,7 +139,10 @@ def parse_duration(text: str) -> float:
     falling = all(later < earlier for earlier, later in pairwise(units))
     if not parts or not falling or "".join(part[0] for part in parts) != compact:
         raise UsageError(f"invalid duration: {text!r}", hint=_DURATION_HINT)
-    return sum(float(part["number"]) * _SECONDS[part["unit"]] for part in parts)
+    duration_s = sum(float(part["number"]) * _SECONDS[part["unit"]] for part in parts)
+    if duration_s > LONGEST_DURATION_S:
+        raise UsageError(f"duration too long: {text[:_SHOWN]!r}", hint=_DURATION_HINT)
+    return duration_s
 
 
 def parse_positive_duration(text: str) -> float:

@@ -7,10 +7,13 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-# bounded, because a journal may contain anything
-_Rate: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**60)]
-_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**31)]
-_Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=10**9)]
+from kafkabal.units import LONGEST_DURATION_S
+
+# bounded, because a journal may contain anything; whatever the command line accepts has to be within these bounds, or a
+# run could not be read back
+_Rate: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+_Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+_Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=LONGEST_DURATION_S)]
 
 
 class OnInterrupt(StrEnum):

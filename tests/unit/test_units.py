@@ -103,6 +103,13 @@ def test_invalid_durations_are_refused(text: str) -> None:
         units.parse_duration(text)
 
 
+def test_durations_of_more_than_31_years_are_refused() -> None:
+    """Nobody waits for so long, and the clock of the system could not."""
+    assert units.parse_duration("11574d") == 999_993_600.0
+    with pytest.raises(UsageError, match="duration too long: '11575d'"):
+        units.parse_duration("11575d")
+
+
 @pytest.mark.parametrize(
     ("text", "share"),
     [("10%", 0.10), ("0.10", 0.10), ("9 %", 0.09), ("0", 0.0), ("0%", 0.0), ("1.0", 1.0), ("100%", 1.0), ("150%", 1.5)],

@@ -198,12 +198,16 @@ class CompactedTopicStore:
             before = self._read_to
             for batch in self._fetch(leader, self._read_to, deadline):
                 for record in batch:
-                    self._take(bytes(record.key).decode(), record.value)
+                    self._take(bytes(record.key or b""), record.value)
                 self._read_to = batch.next_offset
             if self._read_to == before and deadline.is_over:
                 raise UnreachableError(f"cannot read topic {self._topic} to its end in time")
 
-    def _take(self, key: str, value: bytes | None) -> None:
+    def _take(self, raw_key: bytes, value: bytes | None) -> None:
+        try:
+            key = raw_key.decode()
+        except UnicodeDecodeError:
+            return  # not a record of ours: whoever may write to the topic must not keep every command from reading it
         if value is None:
             self._found.pop(key, None)
         else:

@@ -14,8 +14,8 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from typing import NamedTuple
+from contextlib import contextmanager, suppress
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -33,13 +33,16 @@ _HEAD = "head"
 _STATE = "state"
 _MOST_SUMMARIES = 500
 """Summaries of earlier runs that the cluster keeps: more than a year of one run a day."""
+_RUN_FORMAT = 1
 _PART_BYTES = 256 * 1024
 """A quarter of the 1 MB that a broker accepts by default, since a topic may allow less; smaller parts need more
 requests."""
 
+_T = TypeVar("_T")
+
 
 class _Head(msgspec.Struct, frozen=True, kw_only=True):
-    run_format: int = 1
+    run_format: int = _RUN_FORMAT
     run_id: str
     parts: int
     sha256: str
@@ -57,6 +60,13 @@ class _Latest(NamedTuple):
 
 class DamagedRunRecordError(OperationError):
     """Parts of the run record are missing or damaged."""
+
+    def __init__(self, run_id: str, what: str) -> None:
+        super().__init__(
+            f"the run record of {run_id} on the cluster is {what}",
+            hint="run 'kafkabal rebalance resume --journal FILE' where its journal is; if there is none, "
+            "'kafkabal rebalance repair --remove', then delete topic __kafkabal",
+        )
 
 
 class ClusterRecord:
@@ -121,8 +131,9 @@ class ClusterRecord:
         """Keep a summary of the replaced run, and drop the oldest summaries beyond the limit."""
         latest = _latest(before)
         if latest is not None and latest.packed is not None and latest.head.run_id != run_id:
-            known = _unpacked(before, latest.packed)
-            self._put(f"{_HISTORY}/{known[0].run_id}", msgspec.json.encode(summary_of(*known)))
+            with suppress(DamagedRunRecordError):
+                known = _unpacked(before, latest.head.run_id, latest.packed)
+                self._put(f"{_HISTORY}/{known[0].run_id}", msgspec.json.encode(summary_of(*known)))
         earlier = sorted(key for key in before if key.startswith(f"{_HISTORY}/"))
         for key in earlier[: max(0, len(earlier) - _MOST_SUMMARIES)]:
             self._put(key, None)
@@ -130,9 +141,8 @@ class ClusterRecord:
     def earlier_runs(self) -> tuple[RunSummary, ...]:
         """Runs that later ones have replaced, sorted by id, which is the order of time."""
         records = self._store.get_all()
-        found = [records[key] for key in sorted(records) if key.startswith(f"{_HISTORY}/")]
-        decoder = json_decoder(RunSummary)
-        return tuple(decoder.decode(packed) for packed in found)
+        found = [key for key in sorted(records) if key.startswith(f"{_HISTORY}/")]
+        return tuple(_decoded(RunSummary, records[key], key.split("/")[1]) for key in found)
 
     def was_replaced(self, run_id: str) -> bool:
         """Whether a later run has replaced this one."""
@@ -177,27 +187,34 @@ class ClusterRecord:
         ------
         DamagedRunRecordError
             If parts of it are missing or damaged.
+        OperationError
+            If a later version of kafkabal wrote it.
         """
         records = self._store.get_all()
+        for key in _head_keys(records):
+            _check_head(records[key], key)
         latest = _latest(records)
         if latest is None:
             return None
         if latest.packed is None:
-            raise DamagedRunRecordError(
-                f"the run record of {latest.head.run_id} on the cluster is incomplete",
-                hint="run 'kafkabal rebalance resume --journal FILE' where its journal is; if there is none, "
-                "'kafkabal rebalance repair --remove', then delete topic __kafkabal",
-            )
-        return _unpacked(records, latest.packed)
+            raise DamagedRunRecordError(latest.head.run_id, "incomplete")
+        return _unpacked(records, latest.head.run_id, latest.packed)
 
 
 def _nothing() -> None:
     """Confirm nothing before a write."""
 
 
-def _unpacked(records: Mapping[str, bytes], packed: bytes) -> tuple[RunRecord, RunState]:
+def _decoded(kind: type[_T], text: bytes, run_id: str) -> _T:
+    try:
+        return json_decoder(kind).decode(text)
+    except msgspec.DecodeError as error:
+        raise DamagedRunRecordError(run_id, "damaged") from error
+
+
+def _unpacked(records: Mapping[str, bytes], run_id: str, packed: bytes) -> tuple[RunRecord, RunState]:
     """A run whose parts are there, with its latest state."""
-    record = json_decoder(RunRecord).decode(zlib.decompress(packed))
+    record = _decoded(RunRecord, zlib.decompress(packed), run_id)  # its hash was checked
     states = _states(records, record.run_id).values()
     return record, max(states, key=lambda state: (state.openings, state.at), default=RunState())
 
@@ -215,8 +232,7 @@ def is_state_key(key: str) -> bool:
 def _states(records: Mapping[str, bytes], run_id: str) -> dict[str, RunState]:
     """The state that each opening of a run has recorded last, by key."""
     keys = [key for key in records if key.startswith(f"{_RUN}/{run_id}/") and is_state_key(key)]
-    decoder = json_decoder(RunState)
-    return {key: decoder.decode(records[key]) for key in keys}
+    return {key: _decoded(RunState, records[key], run_id) for key in keys}
 
 
 def _state_key(run_id: str, state: RunState) -> str:
@@ -252,6 +268,23 @@ def _latest(records: Mapping[str, bytes]) -> _Latest | None:
 
 
 def _heads(records: Mapping[str, bytes]) -> list[_Head]:
-    keys = [key for key in records if key == _RUN or (_is_of_run(key) and key.split("/")[2:] == [_HEAD])]
-    decoder = json_decoder(_Head)
-    return [decoder.decode(records[key]) for key in keys]
+    """The heads that can be decoded."""
+    heads = []
+    for key in _head_keys(records):
+        with suppress(msgspec.DecodeError):
+            heads.append(json_decoder(_Head).decode(records[key]))
+    return heads
+
+
+def _head_keys(records: Mapping[str, bytes]) -> list[str]:
+    return [key for key in records if key == _RUN or (_is_of_run(key) and key.split("/")[2:] == [_HEAD])]
+
+
+def _check_head(text: bytes, key: str) -> None:
+    """Refuse a head that cannot be read: an older run would count, although a later one may have changed something."""
+    head = _decoded(_Head, text, "an earlier version" if key == _RUN else key.split("/")[1])
+    if head.run_format > _RUN_FORMAT:
+        raise OperationError(
+            f"run {head.run_id} was recorded on the cluster by a later version of kafkabal",
+            hint="use that version on every host that changes this cluster",
+        )

@@ -120,6 +120,24 @@ def test_the_last_value_of_a_key_counts(store: CompactedTopicStore) -> None:
     assert store.get_all() == {"a": b"x" * 2_000_000, "c": b""}
 
 
+class _OfOthers(str):
+    """A key that is not UTF-8 text."""
+
+    __slots__ = ()
+
+    def encode(self, *_: Any) -> bytes:
+        """The bytes that are written."""
+        return b"\xff\x00"
+
+
+def test_records_of_others_are_ignored(store: CompactedTopicStore) -> None:
+    """A key that is none of ours does not keep the rest from being read."""
+    store.put("a", b"1")
+    store.put(_OfOthers("other"), b"2")
+    store.put("b", b"3")
+    assert store.get_all() == {"a": b"1", "b": b"3"}
+
+
 def test_what_was_read_is_not_read_again(store: CompactedTopicStore, log: Log, cluster: Any) -> None:
     """A second read fetches only new records; a topic that was created again is read from its beginning."""
     store.put("a", b"1")

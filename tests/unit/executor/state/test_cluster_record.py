@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import zlib
 from typing import Any
 
 import msgspec
@@ -11,7 +13,7 @@ from msgspec.structs import replace
 from kafkabal.errors import BusyError, OperationError
 from kafkabal.executor.run_options import RunOptions, Throttle
 from kafkabal.executor.state import cluster_record
-from kafkabal.executor.state.cluster_record import ClusterRecord
+from kafkabal.executor.state.cluster_record import ClusterRecord, DamagedRunRecordError
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 from kafkabal.plan import Placement
@@ -183,6 +185,39 @@ def test_damage_is_reported(store: _Store) -> None:
     del store.kept["run/a/0"]
     record.begin(_run("b"), RunState(at="2"))
     assert record.earlier_runs() == ()
+
+
+@pytest.mark.parametrize("key", ["run/a/head", "run/a/state", "run/a/0"])
+@pytest.mark.parametrize("text", [b"", b"\xff\x00", b"[]", b'{"options":{"throttle":{"bytes_per_s":0}},"goal":"x"}'])
+def test_records_that_cannot_be_decoded(store: _Store, key: str, text: bytes) -> None:
+    """Whoever wrote them: the run counts as damaged, for the next run too, which replaces it."""
+    record = ClusterRecord(store)
+    record.begin(_run("a"), RunState(at="1"))
+    if key == "run/a/0":
+        packed = zlib.compress(text)
+        head = msgspec.json.decode(store.kept["run/a/head"]) | {"sha256": hashlib.sha256(packed).hexdigest()}
+        store.kept |= {key: packed, "run/a/head": msgspec.json.encode(head)}
+    else:
+        store.kept[key] = text
+    with pytest.raises(DamagedRunRecordError, match="the run record of a on the cluster is damaged"):
+        record.load()
+    record.begin(_run("b"), RunState(at="2"))
+    assert record.load() == (_run("b"), RunState(at="2"))
+    assert [k for k in store.kept if k.startswith("run/a/")] == []
+    store.kept["history/a"] = text
+    with pytest.raises(DamagedRunRecordError, match="the run record of a on the cluster is damaged"):
+        record.earlier_runs()
+
+
+def test_a_run_of_a_later_version(store: _Store) -> None:
+    """It is not guessed at, nor taken for damaged, which would allow a run to begin over it."""
+    record = ClusterRecord(store)
+    record.begin(_run("a"), RunState(at="1"))
+    head = msgspec.json.decode(store.kept["run/a/head"]) | {"run_format": 2}
+    store.kept["run/a/head"] = msgspec.json.encode(head)
+    with pytest.raises(OperationError, match="run a was recorded on the cluster by a later version") as refused:
+        record.load()
+    assert not isinstance(refused.value, DamagedRunRecordError)
 
 
 def test_earlier_runs(store: _Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ import pytest
 from kafkabal.clusters import ResourceKind
 from kafkabal.clusters.simulated.cluster import MemoryRecordStore
 from kafkabal.errors import InputFileError, OutputError
-from kafkabal.executor.run_options import RunOptions, Throttle
+from kafkabal.executor.run_options import RunLimits, RunOptions, Throttle
 from kafkabal.executor.safety.cluster_lock import LockLostError
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.journal import Journal
@@ -34,6 +34,7 @@ from kafkabal.executor.state.read_journal import read_journal
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 from kafkabal.plan.plan import Placement
+from kafkabal.units import parse_duration, parse_throttle, parse_whole_number
 
 
 def _record(partitions: int = 2) -> RunRecord:
@@ -390,6 +391,22 @@ def test_damaged_records(tmp_path: Path, damage: Any, line: int) -> None:
     with pytest.raises(InputFileError) as refused:
         read_journal(path)
     assert str(refused.value) == f"{path}, line {line}: the journal is damaged: this line cannot be read"
+
+
+def test_the_largest_options_of_the_command_line(tmp_path: Path) -> None:
+    """Whatever the command line accepts is read back: otherwise no command could go on after such a run."""
+    rate, count = parse_throttle(f"{2**63 - 1}"), parse_whole_number(f"{2**63 - 1}")
+    largest = RunOptions(
+        throttle=Throttle(bytes_per_s=rate, log_dir_bytes_per_s=rate),
+        limits=RunLimits(moves_in_per_broker=count, moves_out_per_broker=count),
+        max_runtime_s=parse_duration("11574d"),
+    )
+    record = msgspec.structs.replace(_record(), options=largest)
+    Journal.create(tmp_path / "j.jsonl", record).close()
+    assert read_journal(tmp_path / "j.jsonl").record.options == largest
+    on_cluster = ClusterRecord(MemoryRecordStore({}))
+    on_cluster.begin(record, RunState())
+    assert on_cluster.load() == (record, RunState())
 
 
 def test_file_that_is_no_journal(tmp_path: Path) -> None:
