@@ -28,6 +28,7 @@ from kafkabal.wording import brokers_by_id, counted_noun, first_of
 
 HOW_TO_GO_ON_AFTER_DRIFT = "make a new plan, or skip them with --skip-drifted"
 _DRIFT = "drift"
+_NO_THROTTLE = "no throttle: copies may take all the bandwidth that clients need"
 _TRUSTED_RATE_BYTES_PER_S = 10**6
 """Kafka's quota counts whole fetch responses, of up to 1 MB per partition: with less than one such response a second,
 the rate is a matter of chance."""
@@ -328,13 +329,7 @@ def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[
     if rate is None and Capability.CONFIGS not in has:
         return PreflightCheck(Overridable.THROTTLE, CheckVerdict.OK, "throttles not supported by this cluster")
     if rate is None:
-        return PreflightCheck(Overridable.THROTTLE, CheckVerdict.WARNING, "no throttle")
-    if rate < _TRUSTED_RATE_BYTES_PER_S:
-        return PreflightCheck(
-            Overridable.THROTTLE,
-            CheckVerdict.WARNING,
-            f"throttle below 1 MB/s, which Kafka enforces inaccurately: {format_stated_rate(rate)}",
-        )
+        return PreflightCheck(Overridable.THROTTLE, CheckVerdict.WARNING, _NO_THROTTLE)
     incoming = incoming_bytes_per_s(state, moves_of_plan(plan.partitions))
     worst = max(incoming.values(), default=0.0)
     if worst >= rate:
@@ -343,6 +338,12 @@ def _rates(plan: Plan, state: ClusterState, options: RunOptions, has: frozenset[
             f"throttle below the write rate of partitions that move from or to broker {broker}: {format_rate(worst)}"
         )
         return PreflightCheck(Overridable.THROTTLE, CheckVerdict.OVERRIDABLE, message)
+    if rate < _TRUSTED_RATE_BYTES_PER_S:
+        return PreflightCheck(
+            Overridable.THROTTLE,
+            CheckVerdict.WARNING,
+            f"throttle below 1 MB/s, which Kafka enforces inaccurately: {format_stated_rate(rate)}",
+        )
     message = f"{format_stated_rate(rate)} per broker in each direction"
     return PreflightCheck(Overridable.THROTTLE, CheckVerdict.OK, message)
 

@@ -345,25 +345,20 @@ def test_room_on_disks(checks: _Checks, changes: Sequence[PartitionChange], gb: 
     assert checks(rows, changes, broker_rows=volumes, options=options)["disks"] == expected
 
 
+_TOO_LOW = "throttle below the write rate of partitions that move from or to broker 1: 7.63 MiB/s"
 _BELOW = "throttle below 1 MB/s, which Kafka enforces inaccurately: "
 
 
 @pytest.mark.parametrize(
     ("rate", "without", "expected"),
     [
-        (None, (), (WARNING, "no throttle")),
+        (None, (), (WARNING, "no throttle: copies may take all the bandwidth that clients need")),
         (None, [Capability.CONFIGS], (OK, "throttles not supported by this cluster")),
-        (10**6 - 1, (), (WARNING, _BELOW + "977 KiB/s")),
+        (10**6 - 1, [Capability.CONFIGS], (WARNING, _BELOW + "977 KiB/s")),
+        (10**6 - 1, (), (OVERRIDABLE, _TOO_LOW)),
         (10**6, [Capability.CONFIGS], (OK, "1 MB/s per broker in each direction")),
         # broker 1 sends 3 MB/s twice and 2 MB/s once
-        (
-            8 * 10**6,
-            (),
-            (
-                OVERRIDABLE,
-                "throttle below the write rate of partitions that move from or to broker 1: 7.63 MiB/s",
-            ),
-        ),
+        (8 * 10**6, (), (OVERRIDABLE, _TOO_LOW)),
         (8 * 10**6 + 1, (), (OK, "7.63 MiB/s per broker in each direction")),
     ],
 )
