@@ -11,7 +11,7 @@ from kafkabal.units import LONGEST_DURATION_S
 
 # bounded, because a journal may contain anything; whatever the command line accepts has to be within these bounds, or a
 # run could not be read back
-_Rate: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
+Rate: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=2**63 - 1)]
 _Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=LONGEST_DURATION_S)]
 
@@ -30,13 +30,13 @@ class OnInterrupt(StrEnum):
 class Throttle(msgspec.Struct, frozen=True, kw_only=True):
     """How fast copies may run; None sets no throttle of ours."""
 
-    bytes_per_s: _Rate | None = None
+    bytes_per_s: Rate | None = None
     """Between brokers, for each broker in each direction."""
     is_auto: bool = False
     """Start at ``bytes_per_s``, and adapt the rate to the load of the cluster."""
     behind: tuple[str, ...] = ()
     """Consumer groups that were already behind before the run: an automatic rate is not lowered for them."""
-    log_dir_bytes_per_s: _Rate | None = None
+    log_dir_bytes_per_s: Rate | None = None
     """Between log dirs, for each broker."""
     is_log_dir_auto: bool = False
     """Whether an automatic throttle adapts the rate between log dirs, too: it was not given."""

@@ -20,7 +20,7 @@ from kafkabal.clusters import Clock
 from kafkabal.errors import NoResponseError, NotAuthorizedError, OperationError, UsageError
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import RunListener, Trouble
-from kafkabal.executor.run_options import Throttle
+from kafkabal.executor.run_options import Rate, Throttle
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.find_run import FoundRun, find_run, open_cluster_record
 from kafkabal.json_decoders import json_decoder
@@ -46,11 +46,11 @@ _MAY_BE_STORED = (
 class ThrottleChange(msgspec.Struct, frozen=True, kw_only=True):
     """A requested throttle; None leaves a value unchanged."""
 
-    bytes_per_s: int | None = None
+    bytes_per_s: Rate | None = None
     """Between brokers."""
     is_auto: bool = False
     """Adapt the throttle to the load of the cluster, starting at the current rate."""
-    log_dir_bytes_per_s: int | None = None
+    log_dir_bytes_per_s: Rate | None = None
     """Between log dirs."""
 
     @property

@@ -158,8 +158,10 @@ def test_a_request_on_this_host_only(tmp_path: Path) -> None:
     assert requests.current() is None
     requests.put(_FASTER)
     assert requests.current() == _FASTER
-    (tmp_path / "run.throttle").write_text("{")
-    assert requests.current() is None
+    # a rate that the journal could not read back would make the run unreadable
+    for rates in ("{", '{"bytes_per_s":0}', f'{{"log_dir_bytes_per_s":{2**63}}}'):
+        (tmp_path / "run.throttle").write_text(f'{{"asked_at":"1","requested":{rates}}}')
+        assert requests.current() is None
 
 
 def test_a_request_is_read_again_once_the_interval_is_over(store: _Store, tmp_path: Path) -> None:
