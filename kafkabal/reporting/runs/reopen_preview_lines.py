@@ -42,7 +42,9 @@ def _extent(preview: ReopenPreview) -> str:
 
 
 def _change(move: PreviewedMove) -> str:
-    """Brokers before and after; the log dirs if the brokers stay."""
-    if move.found != move.target or not move.log_dirs:
+    """Brokers before and after; the log dirs if the brokers stay; a cancel if it only has to stay where it is."""
+    if move.found == move.target and not move.log_dirs:
+        return "cancels its reassignment"
+    if move.found != move.target:
         return f"{replica_list(move.found)} to {replica_list(move.target)}"
     return ", ".join(printable(f"to {path} on broker {broker}") for broker, path in sorted(move.log_dirs.items()))

@@ -36,6 +36,11 @@ _FOUND = FoundRun(
             "  t-0: 1,2 to 3,2, 7.00 MiB",
         ),
         (
+            PreviewedMove("t-0", (2, 3), (2, 3), 0, {}, 0),
+            "0 B between brokers",
+            "  t-0: cancels its reassignment, 0 B",
+        ),
+        (
             PreviewedMove("t-0", (2, 3), (2, 3), 0, {2: "/d1"}, 5 * _MIB),
             "0 B between brokers, 5.00 MiB between log dirs",
             "  t-0: to /d1 on broker 2, 5.00 MiB",
@@ -43,7 +48,7 @@ _FOUND = FoundRun(
     ],
 )
 def test_moves_between_brokers_and_log_dirs_are_shown(move: PreviewedMove, extent: str, line: str) -> None:
-    """Bytes of both are in the sum, and a partition that changes its log dir alone names that dir."""
+    """Bytes of both are in the sum; a log dir is named where it alone changes, and a cancel where nothing moves."""
     first, second = preview_lines(_FOUND, Goal.APPLY, ReopenPreview((move,), ()))
     assert first == f"run r of 2026-01-01T00:00:00Z moves 1 of 0 partitions, {extent}"
     assert second == line
