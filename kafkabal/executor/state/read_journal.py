@@ -104,11 +104,19 @@ class _Fold:
                 continue
             if not line.endswith(b"\n"):
                 break
+            if self._is_of_another_run(record):
+                raise file.error("the journal is damaged: this line is of another run")
             self._take(record)
             valid_bytes += len(line)
         if self.header is None:
             raise torn or _no_journal(file)
         return self._content(self.header, valid_bytes)
+
+    def _is_of_another_run(self, record: Record) -> bool:
+        """Whether two journals are in one file: the partitions of both would be moved as those of one run."""
+        if isinstance(record, Header):
+            return self.header is not None
+        return isinstance(record, RunPartition) and self.is_started
 
     def _take(self, record: Record) -> None:
         self.state.at = getattr(record, "at", self.state.at)

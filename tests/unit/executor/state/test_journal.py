@@ -393,6 +393,19 @@ def test_damaged_records(tmp_path: Path, damage: Any, line: int) -> None:
     assert str(refused.value) == f"{path}, line {line}: the journal is damaged: this line cannot be read"
 
 
+def test_two_journals_in_one_file(tmp_path: Path) -> None:
+    """Partitions of two runs are not taken for those of one, whether the second header is there or not."""
+    path = tmp_path / "j.jsonl"
+    journal = Journal.create(path, _record())
+    journal.append(Entered(at="", goal=Goal.APPLY, phase=Phase.MOVING))
+    journal.close()
+    whole = path.read_bytes()
+    for second, line in ((whole, 5), (whole.split(b"\n", 1)[1], 5)):
+        path.write_bytes(whole + second)
+        with pytest.raises(InputFileError, match=f"line {line}: the journal is damaged: this line is of another run"):
+            read_journal(path)
+
+
 def test_the_largest_options_of_the_command_line(tmp_path: Path) -> None:
     """Whatever the command line accepts is read back: otherwise no command could go on after such a run."""
     rate, count = parse_throttle(f"{2**63 - 1}"), parse_whole_number(f"{2**63 - 1}")
