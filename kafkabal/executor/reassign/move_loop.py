@@ -15,7 +15,7 @@ from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.failed_destinations import FailedDestinations
 from kafkabal.executor.observe.observation import Observation, Stage, observe, observe_again
 from kafkabal.executor.reassign.choose_next_moves import ConcurrentMoves, choose_batch, start_order
-from kafkabal.executor.reassign.partition_task import PartitionTask
+from kafkabal.executor.reassign.partition_task import LONGEST_LAG_S, PartitionTask
 from kafkabal.executor.reassign.start_moves import endangers_isr, start_moves
 from kafkabal.executor.reassign.target_placement import TargetPlacement
 from kafkabal.executor.reassign.throttle_changes import ThrottleChanges
@@ -117,7 +117,9 @@ class MoveLoop:
             context.clock.sleep(self._timeouts.poll_s)
 
     def take_last(self, seen: Observation) -> None:
-        """Count what has ended since the loop was stopped."""
+        """Count what has ended since the loop was stopped, which cancels what was in flight."""
+        for task in self.tasks:
+            task.is_cancelling = True
         self._take(seen, self.tasks)
 
     def _is_stopped(self, *, finish_only: bool) -> bool:
@@ -161,6 +163,8 @@ class MoveLoop:
             self._meter = CopyProgress(self.tasks)
             self._meter.restart_stall(self._now())
         for task in watched:
+            if task.was_cancelled and not task.is_given_up:
+                self._postpone_cancelled(task)
             if task.is_over and task not in was_over:
                 self._end(task)
 
@@ -295,8 +299,18 @@ class MoveLoop:
         if task.attempts >= self._timeouts.attempts:
             self._give_up([task], task.problem)
 
+    def _postpone_cancelled(self, task: PartitionTask) -> None:
+        """Try again after another tool has cancelled a move; not forever, since it may cancel whatever it finds."""
+        # metadata that lags shows the same for a move that has just ended
+        self._postpone(task, "its reassignment was cancelled by another tool", pause_s=LONGEST_LAG_S)
+        task.attempts += 1
+        if task.attempts >= self._timeouts.attempts:
+            self._give_up([task], task.problem)
+
     def _cancel(self, tasks: Sequence[PartitionTask]) -> None:
         """Cancel reassignments; the next observation shows their state."""
+        for task in tasks:
+            task.is_cancelling = True
         self._context.effects.cancel([t.name for t in tasks if not t.cancel_is_unclean])
 
     def _postpone(

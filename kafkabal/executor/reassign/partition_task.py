@@ -62,6 +62,10 @@ class PartitionTask:
     problem: str = ""
     """Why it waits, or why it failed."""
     is_given_up: bool = False
+    is_cancelling: bool = False
+    """Whether this run has asked Kafka to cancel its reassignment."""
+    was_cancelled: bool = False
+    """Whether the last observation shows that another tool has cancelled its reassignment."""
     lagging_since_s: float | None = None
     """Since when metadata has shown a reassignment that the controller does not list."""
 
@@ -128,6 +132,7 @@ class PartitionTask:
 
     def take(self, seen: Observation, now_s: float) -> None:
         """Update the task from an observation."""
+        arriving = self.arriving if self.stage is Stage.MOVING and not self.is_cancelling else ()
         self.unseen_on = seen.unseen(self.target)
         stage = seen.stage(self.target)
         if stage is Stage.UNSEEN and self.stage is Stage.PLACED and seen.responding.isdisjoint(self.unseen_on):
@@ -136,6 +141,8 @@ class PartitionTask:
         status = seen.status.get(self.name)
         if status is not None:
             self.current, self.leader, self.isr = status.replicas, status.leader, status.isr
+        # a step that has ended leaves what it added
+        self.was_cancelled = self.stage is Stage.WAITING and bool(arriving) and not set(arriving) & set(self.current)
         running = seen.reassignments.get(self.name)
         self.arriving = running.adding if running else ()
         # from the current replicas: after a step, a cancel or a manual move, other brokers get a copy than at first
@@ -176,6 +183,7 @@ class PartitionTask:
         start nor be given up if they died again, and its run would never end.
         """
         self.postpone("")
+        self.is_cancelling = False
 
     def is_ready(self, responding: frozenset[int], now_s: float) -> bool:
         """Whether everything that it waits for is there."""

@@ -322,6 +322,46 @@ def test_source_leader_dies(scene: Any) -> None:
     scene.assert_as_planned()
 
 
+def _cancel_as_another_tool(scene: Any, name: str) -> None:
+    """Cancel the reassignment of a partition if it is in flight."""
+    topic, _, number = name.rpartition("-")
+    partition = TopicPartition(topic, int(number))
+    if partition in scene.memory.reassignments():
+        scene.memory.alter_reassignments({partition: None})
+
+
+_CANCELLED = "its reassignment was cancelled by another tool"
+
+
+def test_move_cancelled_by_another_tool(scene: Any) -> None:
+    """It is reported, and started again after a pause that metadata which lags does not survive."""
+    _at(scene, 2.5, _cancel_as_another_tool, scene, "a-0")
+    starts: list[float] = []
+
+    def note(call: Any) -> None:
+        if call.method == "alter_reassignments" and call.arguments[0].get(TopicPartition("a", 0)):
+            starts.append(scene.memory.kafka.clock.monotonic())
+
+    scene.faulty.before.append(note)
+    assert _run(scene).outcome is RunOutcome.COMPLETE
+    assert [e for e in scene.recorder.of(PartitionPostponed) if e.reason == _CANCELLED] == [
+        PartitionPostponed(partition="a-0", reason=_CANCELLED)
+    ]
+    assert len(starts) == 2
+    assert starts[1] - starts[0] >= 10.0
+    scene.assert_as_planned()
+
+
+def test_a_tool_that_cancels_a_move_each_time(scene: Any) -> None:
+    """The run gives up, cleans up and ends; its own cancels are not taken for those of another tool."""
+    for second in range(1, 600):
+        _at(scene, float(second), _cancel_as_another_tool, scene, "a-0")
+    result = _run(scene)
+    assert (result.outcome, result.problems) == (RunOutcome.PARTIAL, {"a-0": _CANCELLED})
+    assert {e.partition for e in scene.recorder.of(PartitionPostponed) if e.reason == _CANCELLED} == {"a-0"}
+    assert scene.configs_now() == scene.configs
+
+
 def test_topic_deleted(scene: Any) -> None:
     """A topic deleted meanwhile is dropped and reported; it is not a failure."""
     _at(scene, 5.0, scene.memory.kafka.delete_topic, "a")
