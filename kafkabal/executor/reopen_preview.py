@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kafkabal.executor.observe.observation import Stage, observe
-from kafkabal.executor.reassign.target_placement import targets_of_run
+from kafkabal.executor.observe.observation import Observation, Stage, observe
+from kafkabal.executor.reassign.target_placement import TargetPlacement, targets_of_run
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.executor.state.run_states import Goal
 
+_IN_FLIGHT = frozenset({Stage.MOVING, Stage.WRONG_TARGET, Stage.COPYING})
+
 
 @dataclass(frozen=True, slots=True)
 class PreviewedMove:
-    """One partition that would be moved."""
+    """One partition that would be moved, or whose reassignment would only be cancelled."""
 
     name: str
     found: tuple[int, ...]
@@ -53,24 +55,37 @@ def preview_reopen(environment: RunEnvironment, found: FoundRun, goal: Goal) -> 
     seen = observe(environment.cluster, targets)
     moves, skipped = [], []
     for target in targets:
-        stage, status = seen.stage(target), seen.status.get(target.name)
-        if stage in (Stage.FOREIGN, Stage.LAGGING):
+        stage = seen.stage(target)
+        if goal is Goal.CANCEL:
+            moves += [_cancelled(target, seen)] if stage in _IN_FLIGHT else []
+        elif stage in (Stage.FOREIGN, Stage.LAGGING):
             skipped.append(str(target.name))
-        elif status is not None and stage not in (Stage.PLACED, Stage.UNSEEN, Stage.GONE):
-            # replicas that a reassignment is adding are listed before they have a copy
-            running = seen.reassignments.get(target.name)
-            whole = [b for b in status.replicas if running is None or b not in running.adding]
-            missing = target.copy_bytes * len([b for b in target.replicas if b not in whole])
-            arrived = sum(seen.arrived_bytes(target).values()) if running is not None else 0
-            dirs = {broker: path for broker, path in seen.misplaced(target).items() if broker in whole}
-            moves.append(
-                PreviewedMove(
-                    name=str(target.name),
-                    found=tuple(whole),
-                    target=target.replicas,
-                    copy_bytes=max(missing - arrived, 0),
-                    log_dirs=dirs,
-                    log_dir_bytes=target.copy_bytes * len(dirs),
-                )
-            )
+        elif stage not in (Stage.PLACED, Stage.UNSEEN, Stage.GONE):
+            moves.append(_move(target, seen))
     return ReopenPreview(tuple(moves), tuple(skipped))
+
+
+def _move(target: TargetPlacement, seen: Observation) -> PreviewedMove:
+    whole = _complete_replicas(target, seen)
+    missing = target.copy_bytes * len([b for b in target.replicas if b not in whole])
+    arrived = sum(seen.arrived_bytes(target).values()) if target.name in seen.reassignments else 0
+    dirs = {broker: path for broker, path in seen.misplaced(target).items() if broker in whole}
+    return PreviewedMove(
+        name=str(target.name),
+        found=whole,
+        target=target.replicas,
+        copy_bytes=max(missing - arrived, 0),
+        log_dirs=dirs,
+        log_dir_bytes=target.copy_bytes * len(dirs),
+    )
+
+
+def _cancelled(target: TargetPlacement, seen: Observation) -> PreviewedMove:
+    whole = _complete_replicas(target, seen)
+    return PreviewedMove(str(target.name), whole, whole, 0, {}, 0)
+
+
+def _complete_replicas(target: TargetPlacement, seen: Observation) -> tuple[int, ...]:
+    """The current replicas without those that a reassignment is adding, which are listed before they have a copy."""
+    running = seen.reassignments.get(target.name)
+    return tuple(b for b in seen.status[target.name].replicas if running is None or b not in running.adding)

@@ -11,7 +11,7 @@ from kafkabal.wording import counted_noun, first_of, replica_list
 
 _SHOWN = 5
 """As many as a message lists: they stay visible above the prompt that follows."""
-_DOES = {Goal.APPLY: "moves", Goal.ROLL_BACK: "moves back", Goal.CANCEL: "cancels"}
+_DOES = {Goal.APPLY: "moves", Goal.ROLL_BACK: "moves back", Goal.CANCEL: "cancels the moves of"}
 
 
 def preview_lines(found: FoundRun, goal: Goal, preview: ReopenPreview) -> Iterator[str]:
@@ -19,7 +19,7 @@ def preview_lines(found: FoundRun, goal: Goal, preview: ReopenPreview) -> Iterat
     moves = preview.moves
     yield preview_headline(found, goal, preview)
     for move in moves[:_SHOWN]:
-        yield f"  {move.name}: {_change(move)}, {format_bytes(move.copy_bytes + move.log_dir_bytes)}"
+        yield f"  {move.name}: {_change(move)}"
     if len(moves) > _SHOWN:
         yield f"  and {len(moves) - _SHOWN} more"
     if preview.skipped:
@@ -28,9 +28,10 @@ def preview_lines(found: FoundRun, goal: Goal, preview: ReopenPreview) -> Iterat
 
 def preview_headline(found: FoundRun, goal: Goal, preview: ReopenPreview) -> str:
     """How many partitions and bytes the run would move."""
+    extent = "" if goal is Goal.CANCEL else f", {_extent(preview)}"
     return (
         f"run {found.record.run_id} of {format_moment(found.record.started_at)} {_DOES[goal]} {len(preview.moves)} of "
-        f"{counted_noun(len(found.record.partitions), 'partition')}, {_extent(preview)}"
+        f"{counted_noun(len(found.record.partitions), 'partition')}{extent}"
     )
 
 
@@ -45,6 +46,8 @@ def _change(move: PreviewedMove) -> str:
     """Brokers before and after; the log dirs if the brokers stay; a cancel if it only has to stay where it is."""
     if move.found == move.target and not move.log_dirs:
         return "cancels its reassignment"
+    size = format_bytes(move.copy_bytes + move.log_dir_bytes)
     if move.found != move.target:
-        return f"{replica_list(move.found)} to {replica_list(move.target)}"
-    return ", ".join(printable(f"to {path} on broker {broker}") for broker, path in sorted(move.log_dirs.items()))
+        return f"{replica_list(move.found)} to {replica_list(move.target)}, {size}"
+    dirs = [printable(f"to {path} on broker {broker}") for broker, path in sorted(move.log_dirs.items())]
+    return ", ".join([*dirs, size])

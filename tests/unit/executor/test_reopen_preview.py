@@ -8,7 +8,7 @@ import pytest
 
 from kafkabal.clusters import ReplicaOn
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
-from kafkabal.executor.reopen_preview import PreviewedMove, preview_reopen
+from kafkabal.executor.reopen_preview import PreviewedMove, ReopenPreview, preview_reopen
 from kafkabal.executor.run_options import RunLimits, RunOptions
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.executor.state.run_record import RunPartition
@@ -63,6 +63,18 @@ def test_a_reassignment_in_flight(scene: Any) -> None:
     assert 0 < arrived < 200
     (move,) = preview_reopen(scene.environment(memory), _found(_PLANNED), Goal.APPLY).moves
     assert (move.found, move.target, move.copy_bytes) == ((3, 1, 2), (4, 5, 3), 200 - arrived)
+
+
+def test_a_cancel(scene: Any) -> None:
+    """Only what is in flight for the run is cancelled; the rest stays, and nothing is moved."""
+    memory = _cluster(1, 2, 3)
+    assert preview_reopen(scene.environment(memory), _found(_PLANNED), Goal.CANCEL) == ReopenPreview((), ())
+    memory.kafka.bandwidth_bytes_per_s = 2.0
+    assert not memory.alter_reassignments({_T0: (4, 5, 3)})
+    (move,) = preview_reopen(scene.environment(memory), _found(_PLANNED), Goal.CANCEL).moves
+    assert (move.found, move.target, move.copy_bytes) == ((3, 1, 2), (3, 1, 2), 0)
+    assert not memory.alter_reassignments({_T0: (6, 2, 3)})
+    assert preview_reopen(scene.environment(memory), _found(_PLANNED), Goal.CANCEL).moves == ()
 
 
 def test_partitions_that_are_skipped(scene: Any) -> None:

@@ -38,7 +38,7 @@ _FOUND = FoundRun(
         (
             PreviewedMove("t-0", (2, 3), (2, 3), 0, {}, 0),
             "0 B between brokers",
-            "  t-0: cancels its reassignment, 0 B",
+            "  t-0: cancels its reassignment",
         ),
         (
             PreviewedMove("t-0", (2, 3), (2, 3), 0, {2: "/d1"}, 5 * _MIB),
@@ -52,3 +52,12 @@ def test_moves_between_brokers_and_log_dirs_are_shown(move: PreviewedMove, exten
     first, second = preview_lines(_FOUND, Goal.APPLY, ReopenPreview((move,), ()))
     assert first == f"run r of 2026-01-01T00:00:00Z moves 1 of 0 partitions, {extent}"
     assert second == line
+
+
+def test_a_cancel_moves_nothing() -> None:
+    """Only what is in flight is counted, and no bytes."""
+    move = PreviewedMove("t-0", (1, 2), (1, 2), 0, {}, 0)
+    assert list(preview_lines(_FOUND, Goal.CANCEL, ReopenPreview((move,), ()))) == [
+        "run r of 2026-01-01T00:00:00Z cancels the moves of 1 of 0 partitions",
+        "  t-0: cancels its reassignment",
+    ]
