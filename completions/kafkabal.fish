@@ -299,7 +299,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal' -a policies -d 'List routing po
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a snapshot -d 'Import snapshots from the output of Kafka\'s own tools.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a help -d 'Show the help of a command, or a page of the documentation.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -a sandbox -d 'Run a real Apache Kafka cluster on this machine.'
-complete -c kafkabal -n '__kafkabal_at kafkabal' -a demo -d 'Inspect and rebalance an unbalanced cluster in a sandbox (about 90 seconds).'
+complete -c kafkabal -n '__kafkabal_at kafkabal' -a demo -d 'Inspect and rebalance an unbalanced cluster in a sandbox (usually under a minute).'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -l version -d 'Show the version.'
 complete -c kafkabal -n '__kafkabal_at kafkabal' -s h -l help -d 'Show this message and exit.'
 

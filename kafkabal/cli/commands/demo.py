@@ -40,7 +40,7 @@ def demo(
         bool, typer.Option("--keep", help="Leave the cluster running and suggest commands to try.")
     ] = False,
 ) -> ExitCode:
-    """Inspect and rebalance an unbalanced cluster in a sandbox (about 90 seconds).
+    """Inspect and rebalance an unbalanced cluster in a sandbox (usually under a minute).
 
     Starts a real Apache Kafka cluster of six brokers in three racks on this machine, places a topic unevenly, fills it,
     and runs the commands that you would run. The exit code is 1 if the cluster is not unbalanced at the start or not

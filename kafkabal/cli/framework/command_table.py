@@ -274,7 +274,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
         section="Try out",
     ),
     "demo": Row(
-        "Inspect and rebalance an unbalanced cluster in a sandbox (about 90 seconds).",
+        "Inspect and rebalance an unbalanced cluster in a sandbox (usually under a minute).",
         "kafkabal.cli.commands.demo:demo",
         section="Try out",
     ),
