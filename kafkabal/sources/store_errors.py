@@ -11,6 +11,7 @@ from kafkabal.errors import described
 
 _MISSING: Final = "no such file or folder"
 _NOT_FOUND: Final = 404
+_NO_RANGES: Final = "the server sends no ranges of files, which files above 5 MB need"
 
 
 @contextmanager
@@ -49,6 +50,8 @@ def _os_error(error: BaseException) -> OSError:
         return OSError(errno.EIO, " ".join(f"the server responded {status} {text}".split()))
     if isinstance(error, OSError) and error.strerror is not None:
         return OSError(error.errno or errno.EIO, error.strerror)
+    if isinstance(error, ValueError) and "range requests" in str(error):  # fsspec's text is advice for programmers
+        return OSError(errno.EIO, _NO_RANGES)
     return OSError(errno.EIO, "timed out" if isinstance(error, TimeoutError) else described(error))
 
 

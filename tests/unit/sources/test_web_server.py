@@ -250,7 +250,7 @@ def test_a_large_file_comes_in_ranges(site: Site, fields: dict[str, str]) -> Non
     site.files["/a.jsonl"] = LARGE
     assert b"\n".join(rows(f"{site.url}/a.jsonl", **fields)) + b"\n" == LARGE
     site.has_ranges = False
-    with pytest.raises(InputFileError, match=r"cannot read: .*support range requests"):
+    with pytest.raises(InputFileError, match="cannot read: the server sends no ranges of files"):
         rows(f"{site.url}/a.jsonl", **fields)
     site.announces_no_ranges = True
     assert b"\n".join(rows(f"{site.url}/a.jsonl", **fields)) + b"\n" == LARGE
