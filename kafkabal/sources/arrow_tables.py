@@ -75,7 +75,7 @@ def _rows(what: str, opened: Any, file: IO[bytes], size_bytes: int, wanted: Want
         if is_read_error(error):
             raise
         reason = str(error).partition("\n")[0]
-        raise BadRowError(number + 1, f"is not {what}: {reason}") from error
+        raise BadRowError(number + 1, f"is not {what}, or damaged: {reason}") from error
 
 
 def _cut(batches: Iterable[Any], columns: list[str] | None) -> Iterator[Any]:

@@ -249,7 +249,7 @@ def test_progress_of_standard_input_counts_bytes_read(tmp_path: Path, name: str)
         ("a.csv", b"a,b,c,b,a\n1,2,3,4,5\n", {}, "duplicate columns: 'a', 'b'"),
         ("a.csv", b"a,b,b\n1,2,3\n", {"value_field": "a"}, "duplicate columns: 'b'"),
         ("a.csv", b"a\n\xff\n", {}, "is not CSV"),
-        ("a.parquet", b"no parquet at all", {}, "is not Parquet"),
+        ("a.parquet", b"no parquet at all", {}, "is not Parquet, or damaged: "),
     ],
 )
 def test_bad_rows_are_named(tmp_path: Path, name: str, content: bytes, fields: dict[str, str], message: str) -> None:
@@ -637,6 +637,6 @@ def test_a_damaged_arrow_file_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(ends, wrong_ends))
     source = RowSource(path)
     (part,) = source.listing().parts
-    with pytest.raises(InputFileError, match="row 1: is not Arrow") as refused:
+    with pytest.raises(InputFileError, match="row 1: is not Arrow, or damaged: ") as refused:
         records_of(source, part)
     assert "\n" not in refused.value.message
