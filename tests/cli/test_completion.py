@@ -249,6 +249,16 @@ def test_names_that_mean_something_to_a_shell_are_not_offered(run_cli: Callable[
     assert "$" not in run_cli("completion", "candidates", "topics", *words).out
 
 
+def test_names_that_would_be_options_are_not_offered(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Kafka allows topics that begin with a dash; typed as it is, such a name is an unknown option."""
+    text = (SNAPSHOTS / "even.jsonl").read_text()
+    (tmp_path / "dash.jsonl").write_text(text.replace('"images"', '"-images"'))
+    words = ["--snapshot", str(tmp_path / "dash.jsonl")]
+    run_cli("inspect", *words)
+
+    assert "-images" not in run_cli("completion", "candidates", "topics", *words).out
+
+
 @pytest.mark.parametrize(
     ("shell", "path"),
     [

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from kafkabal.config import Settings
 
-# other characters could be special to a shell: such names must be typed
-_SAFE: Final = re.compile(r"[\w.:/@+-]+")
+# other characters could be special to a shell, and a first '-' makes an option: such names must be typed
+_SAFE: Final = re.compile(r"[\w.:/@+][\w.:/@+-]*")
 DEFAULT_SANDBOX: Final = "default"
 _FLAGS: Final = {
     "-b": "bootstrap_servers",
