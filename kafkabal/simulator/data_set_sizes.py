@@ -98,6 +98,8 @@ def row_records(path: Path, key_field: str | None) -> tuple[ListedSizes, ListedK
     """
     try:
         source = RowSource(path, key_field=key_field)
+    except InputFileError:
+        raise
     except UsageError as error:  # its hint names options of produce
         if error.hint is None:
             raise

@@ -432,7 +432,7 @@ def _format_of(file: LocalFile | RemoteFile | None) -> RowFormat:
     if found is None:
         _check_readable(file)
         if str(file).lower().endswith(PACKED_SUFFIXES):
-            raise UsageError(f"{file}: is compressed", hint=UNPACK_HINT)
+            raise InputFileError(str(file), "is compressed", hint=UNPACK_HINT)
         known = ", ".join(f.value for f in RowFormat)
         raise UsageError(
             f"{file}: unknown file format",

@@ -31,11 +31,9 @@ _PACKED: Final = (b"\x1f\x8b\x08", b"BZh91AY&SY", b"\xfd7zXZ\0", b"\x28\xb5\x2f\
 """How files of gzip, bzip2, xz and zstd begin."""
 PACKED_SUFFIXES: Final = (".gz", ".bz2", ".xz", ".zst")
 """How their names end."""
-UNPACK_HINT: Final = "decompress it to standard input, for example: zcat FILE.gz | kafkabal produce TOPIC -"
+UNPACK_HINT: Final = "decompress it, for example: zcat FILE.gz > FILE"
 
-_CONVERT_HINT: Final = (
-    "convert it on standard input, for example: iconv -f UTF-16 -t UTF-8 FILE | kafkabal produce TOPIC -"
-)
+_CONVERT_HINT: Final = "convert it, for example: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE"
 
 
 def text_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -98,6 +99,12 @@ def test_hints_name_no_options_of_another_command(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="unknown file format") as caught:
         row_records(tmp_path / "data", None)
     assert (caught.value.hint or "").startswith("give a file whose name ends with its format")
+    for name, content in (("a.jsonl.gz", b""), ("b.jsonl", gzip.compress(b"{}")), ("c.jsonl", "{}".encode("utf-16"))):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(InputFileError, match=r"is compressed|is in UTF-16") as refused:
+            row_records(tmp_path / name, None)
+        assert (refused.value.hint or "").startswith(("decompress it", "convert it")), name
+        assert "produce" not in (refused.value.hint or ""), name
 
 
 def test_long_keys_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
