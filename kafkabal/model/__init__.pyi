@@ -33,10 +33,12 @@ from .eligibility import did_not_report as did_not_report
 from .eligibility import dir_room_bytes as dir_room_bytes
 from .eligibility import first_open_dirs as first_open_dirs
 from .eligibility import lasting_factor as lasting_factor
+from .eligibility import most_load_of_dirs as most_load_of_dirs
 from .eligibility import named_brokers as named_brokers
 from .eligibility import room_for_replicas as room_for_replicas
 from .eligibility import takes_replicas as takes_replicas
 from .eligibility import volume_headroom_bytes as volume_headroom_bytes
+from .eligibility import volume_limit_bytes as volume_limit_bytes
 from .eligibility import volume_room_bytes as volume_room_bytes
 from .eligibility import with_choosable_log_dir as with_choosable_log_dir
 from .kafka_configs import CLEANUP_POLICY as CLEANUP_POLICY

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from kafkabal.errors import OptionError
-from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState, LogDirState
+from kafkabal.model.cluster_state import F64, I32, I64, Bools, ClusterState, LogDirs, LogDirState
 from kafkabal.model.replica_sizes import replica_bytes
 from kafkabal.model.volumes import bytes_on_volume, used_bytes
 
@@ -127,9 +127,7 @@ def room_for_replicas(state: ClusterState, limit: float) -> F64:
     May be less than a broker holds now, if its log dirs are too full; replicas in cordoned dirs may stay. Infinite if
     the size of a volume is unknown.
     """
-    dirs = state.log_dirs
-    others = np.maximum(used_bytes(dirs, state.replicas) - bytes_on_volume(dirs, state.replicas), 0)
-    below = np.maximum(dirs.total_bytes * min(limit, 1 - LEAST_FREE_FRACTION) - others, 0.0)
+    dirs, below = state.log_dirs, _below_limit(state, limit)
     room = np.zeros(len(state.brokers))
     rows = first_open_dirs(state)
     np.add.at(room, dirs.broker[rows], below[rows])
@@ -139,6 +137,38 @@ def room_for_replicas(state: ClusterState, limit: float) -> F64:
     room[dirs.broker[dirs.total_bytes < 0]] = np.inf
     room[np.bincount(dirs.broker, minlength=len(room)) == 0] = np.inf
     return room
+
+
+def volume_limit_bytes(state: ClusterState, limit: float) -> F64:
+    """float64, shape (n_dirs,): most replica bytes that fit below the limit on the volume of each dir, besides the
+    files of other programs; infinite if the size of the volume is unknown."""
+    return np.where(state.log_dirs.total_bytes < 0, np.inf, _below_limit(state, limit))
+
+
+def most_load_of_dirs(dirs: LogDirs, load: F64, volume_limit: F64) -> F64:
+    """float64, shape (n_dirs,): most load that each dir may have.
+
+    A dir that accepts no replicas keeps at most what it holds. The others on a volume get equal parts of what it may
+    hold besides.
+
+    Parameters
+    ----------
+    load
+        float64, shape (n_dirs,): load of each dir.
+    volume_limit
+        float64, shape (n_dirs,): most load of the volume of each dir, in bytes :func:`volume_limit_bytes`.
+    """
+    is_open = dirs.state == LogDirState.ONLINE
+    n = int(dirs.volume.max(initial=-1)) + 1
+    closed = np.bincount(dirs.volume[~is_open], load[~is_open], n)[dirs.volume]
+    sharing = np.maximum(np.bincount(dirs.volume[is_open], minlength=n), 1)[dirs.volume]
+    return np.where(is_open, np.maximum(volume_limit - closed, 0.0) / sharing, load)
+
+
+def _below_limit(state: ClusterState, limit: float) -> F64:
+    dirs = state.log_dirs
+    others = np.maximum(used_bytes(dirs, state.replicas) - bytes_on_volume(dirs, state.replicas), 0)
+    return np.asarray(np.maximum(dirs.total_bytes * min(limit, 1 - LEAST_FREE_FRACTION) - others, 0.0))
 
 
 def _bytes_that_may_stay(state: ClusterState, closed: I64, below: F64) -> F64:

@@ -32,6 +32,7 @@ from kafkabal.model import (
     room_for_replicas,
     takes_replicas,
     volume_headroom_bytes,
+    volume_limit_bytes,
 )
 from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_scope import ignored_partitions, in_scope, kept_replicas, movable_partitions
@@ -216,6 +217,7 @@ def _rules(state: ClusterState, options: PlanOptions, counted: Bools, excluded: 
         leaves=~counted,
         rack=_racks(state),
         room_bytes=room_for_replicas(state, options.log_dir_limit),
+        volume_limit_bytes=volume_limit_bytes(state, options.log_dir_limit),
     )
 
 

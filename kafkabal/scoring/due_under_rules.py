@@ -22,6 +22,7 @@ from kafkabal.model import (
     rack_numbers,
     room_for_replicas,
     takes_replicas,
+    volume_limit_bytes,
 )
 from kafkabal.scoring.fair_utilisation import HolderColumns, fair_utilisation
 from kafkabal.scoring.score_parts import Parts
@@ -50,6 +51,8 @@ class Rules:
     """shape (n_brokers,): brokers of one rack have equal numbers."""
     room_bytes: F64
     """shape (n_brokers,): most replica bytes that the broker's log dirs may hold; infinite if unknown."""
+    volume_limit_bytes: F64
+    """shape (n_dirs,): most replica bytes that the volume of each log dir may hold; infinite if unknown."""
 
 
 def rules_of(state: ClusterState, drained: Bools | None = None) -> Rules:
@@ -73,6 +76,7 @@ def rules_of(state: ClusterState, drained: Bools | None = None) -> Rules:
         leaves=leaves,
         rack=rack_numbers(state),
         room_bytes=room_for_replicas(state, DEFAULT_LOG_DIR_LIMIT),
+        volume_limit_bytes=volume_limit_bytes(state, DEFAULT_LOG_DIR_LIMIT),
     )
 
 
@@ -184,7 +188,7 @@ def without(partitions: Bools, parts: Parts, state: ClusterState) -> Parts:
     )
 
 
-def due_within_groups(capacity: F64, counted: Bools, group: I32, load: F64, fixed: F64) -> F64:
+def due_within_groups(capacity: F64, counted: Bools, group: I32, load: F64, fixed: F64, most: F64) -> F64:
     """What holders are due of the load of their own group, in proportion, such as the log dirs of each broker.
 
     Parameters
@@ -193,21 +197,26 @@ def due_within_groups(capacity: F64, counted: Bools, group: I32, load: F64, fixe
         float64, shape (n_holders,): load of each holder.
     fixed
         float64, shape (n_holders,): the part of it that cannot move; the rest may go to any holder of the group.
+    most
+        float64, shape (n_holders,): most load that each holder may have.
 
     Returns
     -------
     float64, shape (n_holders,)
-        The capacity itself, except for groups in which a holder's fixed load exceeds the mean.
+        The capacity itself, except for groups in which a holder's fixed load exceeds the mean, or the mean exceeds what
+        it may have.
     """
     in_group, of_capacity = (np.bincount(group[counted], column[counted]) for column in (load, capacity))
-    keeps_more = np.zeros(len(capacity), np.bool_)
+    is_bound = np.zeros(len(capacity), np.bool_)
     own = group[counted]
-    keeps_more[counted] = fixed[counted] * of_capacity[own] > in_group[own] * capacity[counted]
+    mean = in_group[own] * capacity[counted]
+    keeps_more = fixed[counted] * of_capacity[own] > mean
+    is_bound[counted] = keeps_more | (most[counted] * of_capacity[own] < mean)
     due = capacity
-    for g in np.unique(group[keeps_more]).tolist():
+    for g in np.unique(group[is_bound]).tolist():
         rows = np.flatnonzero(counted & (group == g))
-        alone, unlimited = np.arange(len(rows), dtype=np.int32), np.full(len(rows), np.inf)
-        holders = HolderColumns(rack=alone, capacity=capacity[rows], fixed=fixed[rows], most=unlimited)
+        alone, placeable = np.arange(len(rows), dtype=np.int32), np.maximum(most - fixed, 0.0)[rows]
+        holders = HolderColumns(rack=alone, capacity=capacity[rows], fixed=fixed[rows], most=placeable)
         may_move = max(0.0, float((load[rows] - fixed[rows]).sum()))
         due = _due(due, rows, fair_utilisation(holders, {1: may_move}))
     return due

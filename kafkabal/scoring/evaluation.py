@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kafkabal.model import F64, I32, Bools, ClusterState, LogDirState, reports_no_log_dir
+from kafkabal.model import (
+    F64,
+    I32,
+    Bools,
+    ClusterState,
+    LogDirState,
+    most_load_of_dirs,
+    reports_no_log_dir,
+    with_choosable_log_dir,
+)
 from kafkabal.scoring.bands import Band, CountBand, DiskBand
 from kafkabal.scoring.due_under_rules import (
     PlaceableLoads,
@@ -23,6 +32,8 @@ from kafkabal.scoring.shares import fair_shares, shares_by_group
 
 DISK_NAME = "disk"
 """The score that the free space of the log dirs limits."""
+LOG_DIR_NAME = "log-dir"
+"""The score that the free space of each log dir limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -134,11 +145,19 @@ def _is_bound(score: Score) -> bool:
 
 def _due(score: Score, parts: Parts, load: F64, state: ClusterState, counted: Bools, rules: Rules) -> F64:
     if score.grain is Grain.LOG_DIR and parts.holder_group is not None:
-        fixed = _load(score, state, without(rules.movable, parts, state))
-        return due_within_groups(parts.capacity, counted, parts.holder_group, load, fixed)
+        may_change_dir = rules.movable & with_choosable_log_dir(state)
+        fixed = _load(score, state, without(may_change_dir, parts, state))
+        most = _most_in_log_dirs(score, load, state, rules)
+        return due_within_groups(parts.capacity, counted, parts.holder_group, load, fixed, most)
     if not _is_bound(score) or parts.group is not None:
         return parts.capacity
     return _placeable(score, parts, load, state, counted, rules).due()
+
+
+def _most_in_log_dirs(score: Score, load: F64, state: ClusterState, rules: Rules) -> F64:
+    """float64, shape (n_dirs,): most load that each log dir may have; the size of its volume limits only bytes."""
+    limit = rules.volume_limit_bytes if score.name == LOG_DIR_NAME else np.full(len(load), np.inf)
+    return most_load_of_dirs(state.log_dirs, load, limit)
 
 
 def holder_load(score: Score, state: ClusterState) -> F64:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafkabal.errors import ConfigError
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.model.eligibility import room_for_replicas, takes_replicas
+from kafkabal.model.eligibility import room_for_replicas, takes_replicas, volume_limit_bytes
 from kafkabal.model.rack_rule import rack_numbers
 from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.scoring.evaluation import Evaluation, evaluate, holder_load
@@ -45,6 +45,8 @@ class Naive:
         of_broker = (takes_replicas(cluster, dead), rack_numbers(cluster), room_for_replicas(cluster, 0.85))
         ids = cluster.brokers.id.tolist()
         self.takes, self.rack, self.room = (dict(zip(ids, c.tolist(), strict=True)) for c in of_broker)
+        dirs, limit = holder_names(cluster, "log-dir"), volume_limit_bytes(cluster, 0.85).tolist()
+        self.on_volume = dict(zip(dirs, zip(cluster.log_dirs.volume.tolist(), limit, strict=True), strict=True))
 
     def is_live(self, broker: int) -> bool:
         """Whether a broker is registered."""
@@ -97,17 +99,41 @@ class Naive:
     def _due_in_broker(
         self, capacity: Mapping[Holder, float], members: list[Holder], group: Any
     ) -> dict[Holder, float]:
-        """Internal topics stay in their log dirs; the rest is filled up around them to one level, by bisection."""
+        """Internal topics stay in their log dirs; the rest is filled up around them to one level, by bisection.
+
+        No dir is filled beyond what it may hold, unless not everything fits then.
+        """
         stays = self._loads(t for t in self.rows.topics if t.internal)
+        most = {h: max(self._most_in_dir(h), stays.get((group, h), 0.0)) for h in members}
         whole, total = sum(capacity[h] for h in members), sum(self.load.get((group, h), 0) for h in members)
         if not total:
             return {h: capacity[h] for h in members}
+        if sum(most.values()) < total * (1 - ROUNDING):
+            most = dict.fromkeys(members, math.inf)
         low, high = 0.0, total / min(capacity[h] for h in members)
+
+        def filled(level: float) -> dict[Holder, float]:
+            return {h: min(most[h], max(stays.get((group, h), 0.0), level * capacity[h])) for h in members}
+
         for _ in range(200):
             level = (low + high) / 2
-            filled = sum(max(stays.get((group, h), 0.0), level * capacity[h]) for h in members)
-            low, high = (level, high) if filled < total else (low, level)
-        return {h: max(stays.get((group, h), 0.0), high * capacity[h]) * whole / total for h in members}
+            low, high = (level, high) if sum(filled(level).values()) < total else (low, level)
+        return {h: due * whole / total for h, due in filled(high).items()}
+
+    def _most_in_dir(self, holder: Holder) -> float:
+        """Bytes that a dir may hold: what it has if it takes nothing, or its part of the volume."""
+        of_dir = {
+            (b, i): (d.state, self.load.get((b, (b, i)), 0.0))
+            for b, row in self.brokers.items()
+            for i, d in enumerate(row.log_dirs or ())
+        }
+        state, load = of_dir[holder]
+        if state != "online":
+            return load
+        volume, limit = self.on_volume[holder]
+        sharing = [of_dir[h] for h, (v, _) in self.on_volume.items() if v == volume]
+        closed = sum(held for s, held in sharing if s != "online")
+        return max(limit - closed, 0.0) / sum(s == "online" for s, _ in sharing)
 
     def is_judged(self, group: Any) -> bool:
         """Whether a topic may move, if topics are the groups."""

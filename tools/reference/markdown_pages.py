@@ -49,9 +49,13 @@ The rules are:
 
 * Replicas are on distinct brokers, in as many racks as the replication factor and the racks allow.
 * Dead and drained brokers hold nothing.
-* Brokers that take nothing (excluded, cordoned, or without a report of their log dirs) hold at most what they have.
+* Brokers that take nothing (excluded, cordoned, or without a report of their log dirs) hold at most what they have, and
+  so do cordoned log dirs.
 * Topics that may not move stay; internal ones may move only with `--include-internal`.
 * Log dirs stay below their limit, other programs included.
+
+That a replica cannot be divided is not one of these rules. Five equal replicas on two brokers, or on two log dirs, are
+at 1.20x and 0.80x, and `inspect --check` reports them until there are more partitions or `--tolerance` is wider.
 
 Replicas, leaders and rates are judged in the same way, topics by their own replication factor, log dirs within their
 broker, and `latency` and `prometheus` by the mean.

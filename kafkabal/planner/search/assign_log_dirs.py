@@ -31,6 +31,7 @@ from kafkabal.model import (
     LogDirState,
     freeze,
     has_offline_dir,
+    most_load_of_dirs,
     volume_headroom_bytes,
     with_choosable_log_dir,
 )
@@ -204,11 +205,13 @@ def balance_log_dirs(assignment: LogDirAssignment) -> None:
 def _due(assignment: LogDirAssignment) -> F64:
     """float64, shape (n_dirs,): proportional to what dirs are due of the bytes of their broker."""
     problem = assignment.solution.problem
-    p, k = np.nonzero((assignment.dir >= 0) & ~problem.rules.movable[:, None])
+    stays = ~(problem.rules.movable & assignment.is_choosable)
+    p, k = np.nonzero((assignment.dir >= 0) & stays[:, None])
     bytes_ = assignment.solution.load(p, k, assignment.solution.placement[p, k]).astype(np.float64)
     fixed = np.bincount(assignment.dir[p, k], bytes_, len(assignment.load)).astype(np.float64)
-    load, of_broker = assignment.load.astype(np.float64), problem.state.log_dirs.broker
-    return due_within_groups(assignment.capacity, assignment.counts, of_broker, load, fixed)
+    load, dirs = assignment.load.astype(np.float64), problem.state.log_dirs
+    most = most_load_of_dirs(dirs, load, problem.rules.volume_limit_bytes)
+    return due_within_groups(assignment.capacity, assignment.counts, dirs.broker, load, fixed, most)
 
 
 def _balance_broker(assignment: LogDirAssignment, broker: int, due: F64, p: I64, k: I64) -> None:
