@@ -243,21 +243,26 @@ class KafkaClient:
 
     def _known_links(self) -> list[ReconnectingConnection]:
         """Connections to known brokers: working and open ones first."""
-        links = [self._link(node.address) for node in self._nodes.by_id.values()]
-        return sorted(links, key=lambda link: (link.failures, not link.is_open))
+        return self._links_to(node.address for node in self._nodes.by_id.values())
+
+    def _links_to(self, addresses: Iterable[Address]) -> list[ReconnectingConnection]:
+        return sorted(map(self._link, addresses), key=lambda link: (link.failures, not link.is_open))
 
     def _first_responding(self) -> ReconnectingConnection:
         known = self._known_links()
         return known[0] if known and not known[0].failures else self._first_seed(self.deadline())
 
     def _first_seed(self, deadline: Deadline) -> ReconnectingConnection:
-        """The first bootstrap server that accepts a connection."""
-        links = [self._link(address) for address in self._seeds]
+        """The first bootstrap server that accepts a connection.
+
+        One that has responded before comes first: those before it in the list may hang, and cost a head start each.
+        """
+        links = self._links_to(self._seeds)
         limit = deadline.at_most(self.settings.connect_timeout_s)
         found = run_first([partial(_connected, link, limit) for link in links], limit, _HEAD_START_S)
         if isinstance(found, ReconnectingConnection):
             return found
-        raise _of_all(self._seeds, found)
+        raise _of_all([link.address for link in links], found)
 
     def _controller_link(self, *, is_needed: bool) -> ReconnectingConnection:
         nodes = self.nodes()

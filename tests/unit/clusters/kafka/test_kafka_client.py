@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -70,6 +71,19 @@ def test_a_bootstrap_server_that_hangs_does_not_matter(
     cluster.brokers[1].answers["ApiVersions"] = lambda request: silence
     make_client(cluster.settings(1, 2)).nodes()
     assert cluster.brokers[2].asked("Metadata")
+
+
+def test_a_bootstrap_server_that_hangs_delays_only_the_first_question(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], silence: object
+) -> None:
+    """Later ones go to the server that has responded, without a head start for the one before it in the list."""
+    cluster = fake_cluster(2)
+    cluster.brokers[1].answers["ApiVersions"] = lambda request: silence
+    client = make_client(cluster.settings(1, 2))
+    assert client.supports(_describe())
+    begin_s = time.monotonic()
+    assert all(client.supports(_describe()) for _ in range(20))
+    assert time.monotonic() - begin_s < 2
 
 
 def test_a_bootstrap_server_that_hangs_once_it_is_connected_does_not_matter(
