@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kafkabal.config.client_properties import check_addresses, is_host_name, read_connection
 from kafkabal.config.connection_settings import ClusterAddress, SnapshotAddress, ZookeeperAddress
 from kafkabal.config.settings import Settings
@@ -32,6 +34,10 @@ def cluster_address(settings: Settings) -> ClusterAddress:
         bootstrap_servers=settings.bootstrap_servers,
         bootstrap_controllers=settings.bootstrap_controllers,
     )
+    if settings.broker_timeout_s is not None:
+        # connecting is the first request: a server that accepts and never responds takes no longer than any other
+        within_s = min(connection.connect_timeout_s, settings.broker_timeout_s)
+        connection = replace(connection, connect_timeout_s=within_s)
     if settings.zookeeper is not None:
         for server in settings.zookeeper.partition("/")[0].split(","):
             if not is_host_name(server.rpartition(":")[0] or server):

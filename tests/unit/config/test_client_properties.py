@@ -291,6 +291,19 @@ def test_settings_name_one_cluster(settings: Settings, address: object) -> None:
     assert cluster_address(settings) == address
 
 
+@pytest.mark.parametrize(("broker_timeout_s", "connect_s"), [(3.0, 3.0), (None, 7.0), (60.0, 7.0)])
+def test_the_timeout_of_requests_limits_connecting_too(
+    write: Any, broker_timeout_s: float | None, connect_s: float
+) -> None:
+    """A server that accepts a connection and never responds delays a command no longer than any other broker."""
+    path = write("socket.connection.setup.timeout.ms=7000")
+    found = cluster_address(
+        Settings(bootstrap_servers=("a:1",), command_config=path, broker_timeout_s=broker_timeout_s)
+    )
+    assert isinstance(found, ConnectionSettings)
+    assert found.connect_timeout_s == connect_s
+
+
 def test_addresses_on_the_command_line_come_before_those_of_the_file(write: Any) -> None:
     """The file may serve several clusters; without any address no cluster is given."""
     path = write("bootstrap.servers=file:1")
