@@ -56,6 +56,7 @@ from .topic_specs import topic_spec as topic_spec
 from .topics_file import read_topics as read_topics
 from .yaml_document import YamlNode as YamlNode
 from .yaml_document import parse_yaml as parse_yaml
+from .yaml_document import read_filled_yaml as read_filled_yaml
 from .yaml_document import read_yaml as read_yaml
 from .yaml_fields import Schema as Schema
 from .yaml_fields import number as number

@@ -68,6 +68,20 @@ def read_yaml(path: Path) -> YamlNode:
     return parse_yaml(read_text(path), str(path))
 
 
+def read_filled_yaml(path: Path) -> YamlNode:
+    """Like :func:`read_yaml`, but refuse a document without entries, which would stand for nothing but defaults.
+
+    Raises
+    ------
+    InputFileError
+        If it is empty, or for a reason of :func:`read_yaml`.
+    """
+    root = read_yaml(path)
+    if not root.content:
+        raise InputFileError(path, "the file is empty")
+    return root
+
+
 def parse_yaml(text: str, name: str) -> YamlNode:
     """Parse YAML text with one document; ``name`` stands for the file in errors.
 

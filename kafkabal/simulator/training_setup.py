@@ -16,7 +16,7 @@ from kafkabal.config import (
     positive_size,
     positive_whole,
     read_fields,
-    read_yaml,
+    read_filled_yaml,
     value_parsers,
 )
 from kafkabal.errors import UsageError
@@ -92,7 +92,7 @@ def _read_training(
     profiles, job = dict(PROFILES), dict[str, Any]()
     rates: value_parsers.PerBroker[float] = {}
     if path is not None:
-        entries = value_parsers.check_keys(read_yaml(path), ("profiles", "job", "read_rate"), "a training file")
+        entries = value_parsers.check_keys(read_filled_yaml(path), ("profiles", "job", "read_rate"), "a training file")
         if "profiles" in entries:
             own = value_parsers.mapping(entries["profiles"])
             profiles |= {name: _profile(node) for name, node in own.items()}

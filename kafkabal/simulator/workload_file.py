@@ -38,7 +38,7 @@ from kafkabal.config import (
     positive,
     positive_rate,
     read_fields,
-    read_yaml,
+    read_filled_yaml,
     value_parsers,
     within,
     word,
@@ -120,7 +120,7 @@ def load_workload(name: str) -> WorkloadFile:
         text = (files(__package__) / "workloads" / f"{name}.yaml").read_text(encoding="utf-8")
         return read_workload(parse_yaml(text, f"workload {name}"), name)
     if name.endswith(_ENDINGS) or os.sep in name:
-        return read_workload(read_yaml(expand_home(Path(name))), Path(name).stem)
+        return read_workload(read_filled_yaml(expand_home(Path(name))), Path(name).stem)
     raise UsageError(f"unknown workload: {name!r}", hint=f"{choice_hint(name, workload_names())}, or a .yaml file")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from kafkabal.config.yaml_document import parse_yaml
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.producer.record_names import RECORD_HEADER
 from kafkabal.simulator.data_set_sizes import folder_sizes, manifest_sizes
+from kafkabal.simulator.training_setup import load_trainings
 from kafkabal.simulator.workload import (
     ArrivalProcess,
     BrokerEvent,
@@ -232,6 +234,16 @@ def test_data_sets_without_data_are_refused(tmp_path: Path) -> None:
         (tmp_path / "w.yaml").write_text(text)
         with pytest.raises(InputFileError, match=message):
             load_workload(str(tmp_path / "w.yaml"))
+
+
+@pytest.mark.parametrize("text", ["", "# records: 1000\n", "{}\n", "~\n"])
+def test_a_file_without_entries_is_refused(tmp_path: Path, text: str) -> None:
+    """Whoever names a file does not ask for the defaults."""
+    path = tmp_path / "w.yaml"
+    path.write_text(text)
+    for read in (lambda: load_workload(str(path)), lambda: load_trainings(["nfs"], path)):
+        with pytest.raises(InputFileError, match=re.escape(f"{path}: the file is empty")):
+            read()
 
 
 def test_synthetic_cluster_is_laid_out_as_asked() -> None:
