@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 from kafka.protocol.admin import (
     AlterPartitionReassignmentsRequest,
@@ -117,7 +117,8 @@ class KafkaCluster(ClosingContext):
         NotAuthorizedError
             If the principal may not describe the cluster, or topics that brokers hold.
         """
-        reassignments = self.reassignments if Capability.REASSIGN in self.capabilities else dict
+        may_list = Capability.REASSIGN in self.capabilities
+        reassignments = partial(list_reassignments, self._client, request.deadline_s) if may_list else dict
         # needs numpy, which is imported while connections are being opened
         from kafkabal.clusters.kafka.read_state import KafkaReader
 

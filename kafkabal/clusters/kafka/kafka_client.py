@@ -73,6 +73,10 @@ class KafkaClient:
         """A deadline from now; by default after the request timeout of the settings."""
         return Deadline(self.settings.request_timeout_s if seconds is None else seconds, self.clock)
 
+    def deadline_of_brokers(self, seconds: float) -> Deadline:
+        """A deadline for a request that other brokers are asked if one hangs, each of which may take so long."""
+        return self.deadline(min((_KNOWN_TRIED + 1) * seconds, self.settings.request_timeout_s))
+
     @property
     def broker_timeout_ms(self) -> int:
         """How long a broker may wait for others before it responds: a little less than we wait for it."""

@@ -32,10 +32,17 @@ _PARTITIONS_A_REQUEST = 1000
 """The controller writes a record for each, and rejects more than 10,000 in one request."""
 
 
-def list_reassignments(client: KafkaClient) -> dict[TopicPartition, Reassignment]:
-    """All reassignments in flight."""
+def list_reassignments(client: KafkaClient, broker_s: float | None = None) -> dict[TopicPartition, Reassignment]:
+    """All reassignments in flight.
+
+    Parameters
+    ----------
+    broker_s
+        Seconds that each broker may take which is asked for the controller's answer; None for the settings' default.
+    """
     request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=client.broker_timeout_ms)
-    response = client.call_controller(request, lambda a: (a.error_code,), may_repeat=True)
+    deadline = None if broker_s is None else client.deadline_of_brokers(broker_s)
+    response = client.call_controller(request, lambda a: (a.error_code,), deadline, may_repeat=True)
     check(response.error_code, "list reassignments", response.error_message, permission="Describe on the cluster")
     return {
         TopicPartition(topic.name, p.partition_index): Reassignment(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
@@ -181,6 +182,18 @@ def test_reassignments_in_progress_are_marked(cluster: Any, kafka: KafkaCluster)
     replicas = kafka.read(_QUICK).state.replicas
     assert replicas.adding.tolist() == [False, True, False, False]
     assert replicas.removing.tolist() == [True, False, False, False]
+
+
+def test_a_controller_that_hangs_is_given_up_by_the_timeout_of_the_reading(cluster: Any, silence: object) -> None:
+    """Each broker that could ask the controller gets the time of one request, not a third of the client's."""
+    cluster.answer("ListPartitionReassignments", lambda request: silence)
+    begin_s = time.monotonic()
+    with (
+        KafkaCluster(cluster.settings(request_timeout_s=30.0)) as kafka,
+        pytest.raises(UnreachableError, match=r"no controller responded within 0\.6 s"),
+    ):
+        kafka.read(ReadRequest(deadline_s=0.2))
+    assert time.monotonic() - begin_s < 5
 
 
 def test_partitions_without_replicas_are_left_out(cluster: Any, kafka: KafkaCluster) -> None:
