@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -26,8 +26,10 @@ def read_topics(path: Path) -> tuple[TopicSpec, ...]:
         line.
     """
     root = read_yaml(path)
-    listed = value_parsers.check_keys(root, ("topics",), "a file of topics").get("topics", root)
-    if not isinstance(listed.content, tuple):
+    is_mapping = isinstance(root.content, Mapping)
+    entries = value_parsers.check_keys(root, ("topics",), "a file of topics") if is_mapping else {}
+    listed = entries.get("topics", root)
+    if listed is root or not isinstance(listed.content, tuple):
         raise listed.error("expected a list of topics, as in  topics: [{name: a, partitions: 3}]")
     if not listed.content:
         raise listed.error("the list of topics is empty")

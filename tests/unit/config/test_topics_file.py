@@ -42,7 +42,8 @@ def test_a_file_of_topics_is_read_in_its_order(tmp_path: Path) -> None:
     [
         ("", 1, "expected a list of topics"),
         ("topics: {a: 1}", 1, "expected a list of topics"),
-        ("- name: a", 1, "expected a mapping"),
+        ("- name: a", 1, "expected a list of topics"),
+        ("topics", 1, "expected a list of topics"),
         ("topic: []", 1, "unknown key in a file of topics: 'topic'"),
         ("topics: []", 1, "the list of topics is empty"),
         ("topics:\n- name: a\n  partitions: 1000000000", 2, "partitions: 1,000,000,000 exceeds the limit of 100,000"),
