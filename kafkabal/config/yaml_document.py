@@ -133,7 +133,7 @@ class _Builder:
         next(self._events)  # end of the document
         after = next(self._events)
         if not isinstance(after, StreamEndEvent):
-            raise self._place(after).error("invalid YAML: but found another document")
+            raise self._place(after).error("invalid YAML: more than one document")
         return root
 
     def _build(self, event: Event) -> _Built:

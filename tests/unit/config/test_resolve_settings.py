@@ -177,7 +177,7 @@ def test_keys_options_and_variables_agree() -> None:
         ("tolerance: 5%\ntolerance: 6%\n", 2, "duplicate key: 'tolerance'"),
         ("a: [1\nb: 2\n", 2, "invalid YAML"),
         ("a: b: c\n", 1, "invalid YAML"),
-        ("x: 1\n---\ny: 2\n", 2, "invalid YAML: but found another document"),
+        ("x: 1\n---\ny: 2\n", 2, "invalid YAML: more than one document"),
         ("tolerance: \x01\n", 1, "invalid YAML"),
         ("tolerence: 5%\n", 1, "unknown key in a profile: 'tolerence'"),
         ("\nprofiles:\n  p:\n    capcity: 1\n", 4, "unknown key in profile 'p': 'capcity'"),
