@@ -174,7 +174,7 @@ def parse_whole_number(text: str, low: int = 0, high: int = _MOST_BYTES) -> int:
     if not _WHOLE.fullmatch(compact):
         raise UsageError(f"not a whole number: {text[:_SHOWN]!r}")
     digits = compact.lstrip("+-").lstrip("0") or "0"
-    if len(digits) > _MOST_DIGITS:
+    if len(digits) > _MOST_DIGITS or int(digits) > _MOST_BYTES:
         rest = "..." if len(digits) > _SHOWN else ""
         raise UsageError(f"number too large: {digits[:_SHOWN]}{rest}")
     is_negative = compact.startswith("-")

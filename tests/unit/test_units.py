@@ -264,6 +264,12 @@ def test_a_truncated_number_is_marked(digits: int, shown: str) -> None:
     assert caught.value.message == f"number too large: {shown}"
 
 
+def test_the_least_number_of_more_than_63_bits_is_called_too_large() -> None:
+    """It has as many digits as the largest allowed one, and is not said to be below the lower limit."""
+    with pytest.raises(UsageError, match=f"number too large: {2**63}"):
+        units.parse_whole_number(str(2**63))
+
+
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
