@@ -22,6 +22,7 @@ _SLOW_S: Final = 1.0
 """Connecting and one response take milliseconds; after a second something is wrong with DNS or routes."""
 _CLOCK_TOLERANCE_S: Final = 5.0
 """Run times are compared across hosts; the lock's lease is 30 s."""
+_BROKERS_ASKED: Final = 3
 _FOR_WHAT: Final = {
     Capability.LOG_DIRS: "sizes of replicas",
     Capability.VOLUME_BYTES: "sizes of volumes; give them as 'capacity' in the profile",
@@ -44,6 +45,7 @@ def check_kafka(
     deadline_s
         How long each broker may take to respond.
     """
+    settings = _with_timeout(settings, deadline_s)
     servers = list(_check_servers(settings, clock))
     yield from servers
     if all(check.status is CheckStatus.FAILED for check in servers):
@@ -56,6 +58,14 @@ def check_kafka(
         yield from _guarded(_CLUSTER, "clock", lambda: [_check_clock(cluster, clock)])
         yield from _guarded(_CLUSTER, "lock", lambda: [_check_lock(cluster)])
         yield from check_permissions(cluster, purposes)
+
+
+def _with_timeout(settings: ConnectionSettings, deadline_s: float) -> ConnectionSettings:
+    """The settings for checks, which change nothing: if the controller hangs, the next one may tell more than waiting.
+
+    A request may be put to three brokers in turn, each of which gets its time.
+    """
+    return replace(settings, request_timeout_s=min(settings.request_timeout_s, _BROKERS_ASKED * deadline_s))
 
 
 def check_back_end(open_it: Callable[[], Cluster], deadline_s: float) -> Iterator[CheckResult]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kafkabal.clusters.kafka.broker_reachability import BrokerReachability
-from kafkabal.doctor.cluster_checks import _check_versions
+from kafkabal.config import ConnectionSettings
+from kafkabal.doctor.cluster_checks import _check_versions, _with_timeout
 from kafkabal.errors import UnreachableError
 
 
@@ -28,3 +29,10 @@ def _broker(release: str) -> BrokerReachability:
 def test_versions_are_stated_of_brokers_that_responded(releases: list[str], detail: str) -> None:
     """During a rolling upgrade, the broker that does not respond may be the one with another version."""
     assert _check_versions([_broker(release) for release in releases]).detail == detail
+
+
+@pytest.mark.parametrize(("deadline_s", "request_s"), [(3.0, 9.0), (10.0, 30.0), (60.0, 30.0)])
+def test_no_check_waits_longer_than_the_brokers_may_take(deadline_s: float, request_s: float) -> None:
+    """With a controller that hangs, each of several checks would else wait for the whole request timeout."""
+    settings = ConnectionSettings(bootstrap_servers=("b:9092",), request_timeout_s=30.0)
+    assert _with_timeout(settings, deadline_s).request_timeout_s == request_s
