@@ -85,8 +85,8 @@ def test_disks_that_other_programs_fill_are_named(run_cli: Callable[..., Any], t
 
 
 def test_moves_are_no_more_than_the_replicas_on_the_disk(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Beside 910 GB of other programs, a log dir with 40 GB of replicas gives up the 20 GB above its share of them;
-    its broker as a whole is below the limit, and the only copies can be led from nowhere else."""
+    """Beside 910 GB of other programs, which alone exceed the limit, a log dir is due nothing and gives up its 40 GB of
+    replicas; its broker as a whole is below the limit, and the only copies can be led from nowhere else."""
     disks = [(1000, 50), (1000, 990), (1000, 1000), (1000, 1000)]
     dirs = [LogDirRow(path=f"/d{d}", total_bytes=t * GB, usable_bytes=u * GB) for d, (t, u) in enumerate(disks)]
     rows = [BrokerRow(broker=1, log_dirs=dirs[:2]), BrokerRow(broker=2, log_dirs=dirs[2:])]
@@ -96,7 +96,7 @@ def test_moves_are_no_more_than_the_replicas_on_the_disk(run_cli: Callable[..., 
     advised = run_cli("advise", "--snapshot", str(shared), "-o", "json")
 
     found = json.loads(advised.out)
-    assert [(row["way"], row["moved_bytes"]) for row in found["relief"]] == [("retention", 0), ("log-dirs", 20 * GB)]
+    assert [(row["way"], row["moved_bytes"]) for row in found["relief"]] == [("retention", 0), ("log-dirs", 40 * GB)]
     assert "other programs alone exceed 85% of /d0 of broker 1, which moving data cannot change" in found["notes"]
 
 
