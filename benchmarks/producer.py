@@ -2,12 +2,13 @@
 
 Three ways of sending, each with both: one call per record, one call per record with a delivery callback, and one call
 per thousand records. Pairs of runs are interleaved, so that a noisy machine affects both alike; the results are the
-medians of the ratios of elapsed time and of the process's processor time. The brokers are librdkafka's mock cluster,
-which responds faster than any real broker and so hides nothing; with ``--sandbox`` they are three real ones, with a new
-topic of twelve partitions for each run.
+medians of the ratios of elapsed time and of the process's processor time. Each producer has a process of its own:
+otherwise one may reuse the memory of another one, while the next gets its own from the system.
 
-With ``--bursts``, each producer has a process of its own and sends five times as much, with a pause after each: the
-first time its memory comes from the system, later it is that of former records, as in any program that runs for long.
+The brokers are librdkafka's mock cluster, which responds faster than any real broker and so hides nothing. There, a
+producer sends five bursts with a pause after each: the first time its memory comes from the system, later it is that of
+former records, as in any program that runs for long. With ``--bytes`` it sends one burst of this length. With
+``--sandbox``, brokers are three real ones, and each producer sends one burst to a new topic of twelve partitions.
 
 With ``--idempotent``, both are idempotent producers. Those of librdkafka wait for the response of each partition, and
 their threads use the whole processor meanwhile.
@@ -16,8 +17,8 @@ With ``--in-turn 250000``, confluent-kafka's producer is compared with itself: o
 in turn, by ``produce_batch``. That is what slots of this length cost in librdkafka, whoever chooses partitions.
 
     python -m benchmarks.producer --pairs 9
-    python -m benchmarks.producer --pairs 5 --sandbox
-    python -m benchmarks.producer --pairs 9 --bursts
+    python -m benchmarks.producer --pairs 5 --bytes 1000000000
+    python -m benchmarks.producer --pairs 9 --sandbox
 """
 
 from __future__ import annotations
@@ -25,10 +26,10 @@ from __future__ import annotations
 import argparse
 import itertools
 import statistics
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from time import perf_counter, process_time, sleep, thread_time
 from typing import Any, NamedTuple
@@ -50,6 +51,7 @@ SETTINGS: Mapping[str, ClientSetting] = {"queue.buffering.max.messages": 1_000_0
 AT_ONCE = 1000
 BURSTS = 5
 BROKERS = 3
+MOCK_TOPIC = "benchmark"
 PARTITIONS = 12
 """Partitions of a topic on real brokers."""
 
@@ -168,25 +170,16 @@ def cost(producer: Client, topic: str, way: str, value: bytes, records: int) -> 
     return Cost(perf_counter() - wall_s, process_time() - cpu_s, own_s)
 
 
-@dataclass(frozen=True)
-class Brokers:
-    """The brokers to produce to."""
-
-    servers: str
-    topic: Callable[[], str]
-    """The topic of the next run."""
-
-
 @contextmanager
-def inside_librdkafka() -> Iterator[Brokers]:
-    """Three mock brokers in this process, and one topic, of which only the metadata is read."""
+def inside_librdkafka() -> Iterator[str]:
+    """Addresses of three mock brokers in this process, with one topic; of these, producers read only the metadata."""
     owner = Client({"test.mock.num.brokers": BROKERS, "log_level": 2})
-    while not (found := owner.list_topics("benchmark", timeout=10)).topics["benchmark"].partitions:
+    while not (found := owner.list_topics(MOCK_TOPIC, timeout=10)).topics[MOCK_TOPIC].partitions:
         owner.poll(0.1)
     servers = ",".join(f"{b.host}:{b.port}" for b in found.brokers.values())
-    cluster = Metadata(Client({"bootstrap.servers": servers, "log_level": 2}), "benchmark")
+    cluster = Metadata(Client({"bootstrap.servers": servers, "log_level": 2}), MOCK_TOPIC)
     drop_in_producer.open_cluster = lambda *_: cluster
-    yield Brokers(servers, lambda: "benchmark")
+    yield servers
 
 
 @contextmanager
@@ -206,70 +199,89 @@ def in_a_sandbox() -> Iterator[Brokers]:
         yield Brokers(sandbox.bootstrap_servers, new_topic)
 
 
-def costs_of_bursts(
-    policy: str | None, way: str, size: int, records: int, given: Mapping[str, ClientSetting] = SETTINGS
-) -> list[Cost]:
-    """Costs of bursts of one producer; confluent-kafka's without a policy."""
-    with inside_librdkafka() as brokers:
-        settings: dict[str, ClientSetting] = {"bootstrap.servers": brokers.servers, **given}
-        producer: Client = Producer({**settings, "kafkabal.policy": policy}) if policy else Client(settings)
-        return [cost(producer, brokers.topic(), way, bytes(size), records) for _ in range(BURSTS)]
+@dataclass(frozen=True)
+class Brokers:
+    """Real brokers to produce to."""
+
+    servers: str
+    new_topic: Callable[[], str]
 
 
-def compare_bursts(pairs: int, policy: str, given: Mapping[str, ClientSetting]) -> None:
-    """Print two lines per size and way, of first bursts and of later ones."""
-    for (size, records), way in itertools.product(RECORDS.items(), WAYS):
-        costs: dict[str | None, list[list[Cost]]] = {None: [], policy: []}
-        for number in range(pairs):
-            for which in ((None, policy), (policy, None))[number % 2]:
-                with ProcessPoolExecutor(1, get_context("spawn")) as process:
-                    costs[which].append(process.submit(costs_of_bursts, which, way, size, records, given).result())
-        both = list(zip(costs[None], costs[policy], strict=True))
-        show([(bare[0], ours[0]) for bare, ours in both], f"{size:6} B  {way:14} first", records)
-        later = [pair for bare, ours in both for pair in zip(bare[1:], ours[1:], strict=True)]
-        show(later, f"{size:6} B  {way:14} later", records)
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What one process does."""
+
+    way: str
+    size: int
+    records: int
+    bursts: int
+    settings: Mapping[str, ClientSetting]
+    policy: str | None = None
+    """None for confluent-kafka's producer."""
+    in_turn_bytes: int | None = None
+    """For confluent-kafka's producer: bytes to each partition in turn."""
+    servers: str | None = None
+    """None for mock brokers."""
+    topic: str = MOCK_TOPIC
+
+    def costs(self) -> list[Cost]:
+        """Costs of the bursts."""
+        with inside_librdkafka() if self.servers is None else nullcontext(self.servers) as servers:
+            producer = self._producer({"bootstrap.servers": servers, **self.settings})
+            return [cost(producer, self.topic, self.way, bytes(self.size), self.records) for _ in range(self.bursts)]
+
+    def _producer(self, settings: dict[str, ClientSetting]) -> Client:
+        if self.in_turn_bytes is not None:
+            return InTurn(settings, self.in_turn_bytes)
+        return Producer({**settings, "kafkabal.policy": self.policy}) if self.policy else Client(settings)
+
+
+def costs_in_a_process(run: Run) -> list[Cost]:
+    """Costs of a run in a process of its own."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return process.submit(run.costs).result()
+
+
+def compare(pairs: int, bare: Run, ours: Run, topic: Callable[[], str]) -> None:
+    """Print a line for first bursts, and one for later ones if there are some."""
+    costs: tuple[list[list[Cost]], list[list[Cost]]] = ([], [])
+    for number in range(pairs):
+        # each is first in every second pair: what the first one sent is written to disk during the second run
+        for which in ((0, 1), (1, 0))[number % 2]:
+            costs[which].append(costs_in_a_process(replace((bare, ours)[which], topic=topic())))
+    both = list(zip(*costs, strict=True))
+    what = f"{bare.size:6} B  {bare.way:14}"
+    show([(first[0], second[0]) for first, second in both], f"{what} first", bare.records)
+    later = [pair for first, second in both for pair in zip(first[1:], second[1:], strict=True)]
+    if later:
+        show(later, f"{what} later", bare.records)
 
 
 def main() -> None:
-    """Print one line per size and way."""
+    """Print the results of each size and way."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--pairs", type=int, default=9)
     options.add_argument("--policy", default="score")
     options.add_argument("--sandbox", action="store_true", help="real brokers")
-    options.add_argument("--bytes", type=int, help="values per run, in all; by default 40, 200 and 300 MB")
+    options.add_argument("--bytes", type=int, help="values of the only burst; by default 40, 200 and 300 MB in each")
     options.add_argument("--in-turn", type=int, metavar="BYTES", help="confluent-kafka's producer in place of ours")
-    options.add_argument("--bursts", action="store_true", help="several from one producer per process")
     options.add_argument("--idempotent", action="store_true", help="set enable.idempotence for both")
     given = options.parse_args()
-    client: dict[str, ClientSetting] = {**SETTINGS, "enable.idempotence": given.idempotent}
-    if given.bursts:
-        if given.sandbox or given.bytes or given.in_turn:
-            options.error("--bursts takes only --pairs, --policy and --idempotent")
-        compare_bursts(given.pairs, given.policy, client)
-        return
-    with in_a_sandbox() if given.sandbox else inside_librdkafka() as brokers:
-        settings: dict[str, ClientSetting] = {"bootstrap.servers": brokers.servers, **client}
-        routed: dict[str, ClientSetting] = {**settings, "kafkabal.policy": given.policy}
-
-        def routed_producer() -> Client:
-            return InTurn(settings, given.in_turn) if given.in_turn else Producer(routed)
-
+    with in_a_sandbox() if given.sandbox else nullcontext() as brokers:
         for (size, usual), way in itertools.product(RECORDS.items(), ["produce_batch"] if given.in_turn else WAYS):
-            records = given.bytes // size if given.bytes else usual
-            pairs = []
-            for number in range(given.pairs):
-                producers = (lambda: Client(settings), routed_producer)
-                # each is first in every second pair: what the first one sent is written to disk during the second run
-                turn = number % 2
-                of_pair = [
-                    cost(make(), brokers.topic(), way, bytes(size), records)
-                    for make in (producers[turn], producers[1 - turn])
-                ]
-                pairs.append((of_pair[turn], of_pair[1 - turn]))
-            show(pairs, f"{size:6} B  {way:14}", records)
+            bare = Run(
+                way=way,
+                size=size,
+                records=given.bytes // size if given.bytes else usual,
+                bursts=1 if given.bytes or brokers else BURSTS,
+                settings={**SETTINGS, "enable.idempotence": given.idempotent},
+                servers=brokers.servers if brokers else None,
+            )
+            ours = replace(bare, policy=given.policy, in_turn_bytes=given.in_turn)
+            compare(given.pairs, bare, ours, brokers.new_topic if brokers else lambda: MOCK_TOPIC)
 
 
-def show(pairs: list[tuple[Cost, Cost]], what: str, records: int) -> None:
+def show(pairs: Sequence[tuple[Cost, Cost]], what: str, records: int) -> None:
     """Print one line."""
     wall = sorted(bare.wall_s / ours.wall_s for bare, ours in pairs)
     cpu = statistics.median(bare.cpu_s / ours.cpu_s for bare, ours in pairs)

@@ -33,8 +33,8 @@ runs, because the last to start saw on some brokers only what the first had just
 _METADATA_S: Final = 5.0
 """As long as a refresh: whatever is unknown by then, the next refresh asks for."""
 _UNTIL_CREATED_S: Final = (0.05, 0.1, 0.2, 0.4)
-"""Pauses before a new topic counts as unknown: brokers learn of topics one after the other. Of forty topics whose
-records came without waiting for their creation, brokers did not know 33 at the first reading (2026-11)."""
+"""Pauses before a new topic or partition counts as unknown: brokers learn of them one after the other. Of forty topics
+whose records came without waiting for their creation, brokers did not know 33 at the first reading (2026-11)."""
 _ASKING_S: Final = 0.5
 """Long enough: the cluster is read again anyway. A client that is closed meanwhile waits for the answer."""
 _SOONEST_S: Final = 0.25
@@ -230,7 +230,7 @@ class ViewRefresher:
                 view = views.view(router.topic, self._scores)
                 self._lacks_leaders |= bool((view.leader < 0).any())
                 if _is_new_to_client(router, view.n_partitions):
-                    _fetch_new_partitions(client, router.topic, view.n_partitions)
+                    _fetch_new_partitions(client, router.topic, view.n_partitions, self._sleep)
                 router.show(view, waiting)
             except Exception as error:  # noqa: BLE001 - the other topics are shown theirs
                 faults[router.topic] = error
@@ -251,7 +251,7 @@ def _is_new_to_client(router: TopicRouter, n_partitions: int) -> bool:
     return n_partitions > router.view.n_partitions
 
 
-def _fetch_new_partitions(client: Any, topic: str, n_partitions: int) -> None:
+def _fetch_new_partitions(client: Any, topic: str, n_partitions: int, sleep: Callable[[float], None]) -> None:
     """Make the client fetch metadata of added partitions: it cannot send to partitions that it does not know.
 
     Raises
@@ -262,8 +262,10 @@ def _fetch_new_partitions(client: Any, topic: str, n_partitions: int) -> None:
     if client is None:
         return
     try:
-        found = client.list_topics(topic, _METADATA_S).topics[topic]
+        for pause_s in (*_UNTIL_CREATED_S, 0.0):
+            if len(client.list_topics(topic, _METADATA_S).topics[topic].partitions) >= n_partitions:
+                return
+            sleep(pause_s)
     except KafkaException as error:
         raise error_of(error.args[0], topic) from error
-    if len(found.partitions) < n_partitions:
-        raise OperationError(f"topic {topic}: not all brokers know all of its partitions yet ({n_partitions})")
+    raise OperationError(f"topic {topic}: not all brokers know all of its partitions yet ({n_partitions})")

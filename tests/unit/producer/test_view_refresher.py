@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from threading import Event
-from typing import ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
@@ -156,7 +157,7 @@ class AskedClient:
     def __len__(self) -> int:
         return 0
 
-    def list_topics(self, topic: str, _timeout_s: float) -> None:
+    def list_topics(self, topic: str, _timeout_s: float) -> Any:
         """Ask brokers for a topic."""
         self.asked.append(topic)
 
@@ -237,3 +238,33 @@ def test_partitions_without_leaders_are_soon_looked_at_again() -> None:
     policy, _ = refreshed_in_thread(reader, 2)
 
     assert len(policy.settled) == 2
+
+
+def test_a_client_that_does_not_know_new_partitions_yet_is_asked_again() -> None:
+    """The broker that it asks may learn of them after the one that was read."""
+    pauses: list[float] = []
+    known = [1, 1, 2]
+
+    class Slow(AskedClient):
+        def list_topics(self, topic: str, _timeout_s: float) -> Any:
+            self.asked.append(topic)
+            return SimpleNamespace(topics={topic: SimpleNamespace(partitions=range(known.pop(0)))})
+
+    client, policy = Slow(), Asking()
+    router = TopicRouter(TOPIC, policy, lambda _: None)
+    router.needs_known_partitions = True
+    refresher = ViewRefresher(
+        lambda: Changing(cluster_with(topic_led_by(1, 2))),
+        lambda: (router,),
+        (),
+        refresh_s=3600,
+        clock=lambda: 0.0,
+        failed=lambda _: None,
+        sleep=pauses.append,
+    )
+    refresher.start(lambda: client)
+    refresher.refresh()
+    refresher.close()
+
+    assert len(policy.settled) == 1
+    assert len(pauses) == 2
