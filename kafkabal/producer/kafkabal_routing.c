@@ -134,6 +134,7 @@ struct producer {
     partitioner_fn *by_key;
     int64_t sticky_us;
     int32_t routes_keys;
+    int32_t has_headers; /* whether any record had some: to look for them costs a hundredth of a record of 1 kB */
     OWN_CACHE_LINE pthread_mutex_t lock;
     int32_t owners; /* Python, and librdkafka's client */
 };
@@ -177,13 +178,16 @@ static struct lane *find_lane(struct producer *producer, const char *topic) {
     return lane;
 }
 
-/* Of a record without a key and headers. */
-static int64_t size_of_value(const struct message *message) { return message->len ? (int64_t)message->len : 1; }
+static int64_t size_without_headers(const struct message *message) {
+    int64_t size = (int64_t)message->len + (int64_t)message->key_len;
+    return size > 0 ? size : 1;
+}
 
-static int64_t size_of(const struct message *message) {
+static int64_t size_of(struct producer *producer, const struct message *message) {
     int64_t size = (int64_t)message->len + (int64_t)message->key_len;
     void *headers;
     if (kafka.message_headers(message, &headers) == 0) {
+        if (!producer->has_headers) __atomic_store_n(&producer->has_headers, 1, __ATOMIC_RELEASE);
         const char *name;
         const void *value;
         size_t value_bytes;
@@ -254,7 +258,7 @@ static void count_explicit(struct producer *producer, const struct message *mess
     if (!lane) return;
     pthread_mutex_lock(&producer->lock);
     if (message->partition >= 0 && message->partition < lane->partitions)
-        lane->explicit_bytes[message->partition] += size_of(message);
+        lane->explicit_bytes[message->partition] += size_of(producer, message);
     pthread_mutex_unlock(&producer->lock);
 }
 
@@ -300,13 +304,13 @@ static int on_send(void *rk, struct message *message, void *opaque) {
     if (!is_ours(producer, message)) return 0;
     if (message->partition != UNASSIGNED) {
         if (run.producer == producer && run.partition == message->partition)
-            run.left_bytes -= size_of_value(message);
+            run.left_bytes -= size_without_headers(message);
         else
             count_explicit(producer, message);
         return 0;
     }
     const char *topic = kafka.topic_name(message->rkt);
-    int64_t size = size_of(message);
+    int64_t size = size_of(producer, message);
     struct lane *lane = find_lane(producer, topic);
     /* the last slot of a batch takes what is left of it if other threads have used up the others */
     if (lane && !(is_in_batch && is_last_slot(lane))) leave_used_up_slot(producer, lane);
@@ -342,7 +346,8 @@ static int on_acknowledgement(void *rk, struct message *message, void *opaque) {
         int32_t partition = message->partition;
         if (message->rkt) {
             lane = find_lane(producer, kafka.topic_name(message->rkt));
-            size = size_of(message);
+            size = __atomic_load_n(&producer->has_headers, __ATOMIC_ACQUIRE) ? size_of(producer, message)
+                                                                             : size_without_headers(message);
         } else { /* a record that produce_batch() was refused, as its caller's own struct */
             lane = current.lane;
             size = current.size_bytes;
