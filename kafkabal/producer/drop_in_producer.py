@@ -404,7 +404,7 @@ class _PluggedProducer(Producer):
             if queued or not _is_partition_gone(KafkaException(part[0].get("_error"))):
                 return queued
             for message in part:
-                del message["_error"]
+                message.pop("_error", None)  # a list may hold one record twice
         with in_batch():
             return int(Client.produce_batch(self, topic, part, UNROUTED, on_delivery=report))
 
