@@ -12,7 +12,13 @@ from unittest.mock import Mock
 
 import pytest
 
-from kafkabal.cli.commands.produce import _expect_complete, _interrupted, _producer_settings, own_files_below
+from kafkabal.cli.commands.produce import (
+    _count_sent,
+    _expect_complete,
+    _interrupted,
+    _producer_settings,
+    own_files_below,
+)
 from kafkabal.cli.framework.cluster_access import await_broker
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import command_settings
@@ -20,7 +26,7 @@ from kafkabal.cli.framework.open_transfer_textfile import open_textfile
 from kafkabal.cli.framework.selected_scores import profile_watcher
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.config import Settings
-from kafkabal.errors import PartialFailureError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import InputFileError, PartialFailureError, RefusedByClusterError, UnreachableError
 from kafkabal.producer import SendOutcome
 from kafkabal.producer.profile_watcher import ProfileWatcher
 from kafkabal.sources import FolderSource
@@ -331,6 +337,14 @@ def test_an_interrupted_run_reports_the_records_it_sent_itself() -> None:
         "interrupted: 7 records sent to topic images",
         "run the same command again to continue",
     )
+
+
+def test_a_bad_row_is_reported_with_what_was_sent_before() -> None:
+    """What came before it is in the topic, unless it is the first thing that was read."""
+    for sent, message in ((0, "rows.jsonl, line 7: bad"), (6, "rows.jsonl, line 7: bad; 6 records sent before")):
+        error = InputFileError("rows.jsonl", "bad", line=7)
+        _count_sent(error, sent)
+        assert error.message == message
 
 
 @pytest.mark.parametrize(("id_or_error", "label"), [(["mKsX"], "mKsX"), (UnreachableError("b1:9092: down"), "b1:9092")])

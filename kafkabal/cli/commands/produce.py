@@ -122,6 +122,9 @@ def _produce(
             except KeyboardInterrupt as signal:
                 is_remembered = order.manifest_path is not None
                 raise _interrupted(display.sent, order.topic, signal, is_remembered=is_remembered) from signal
+            except InputFileError as error:
+                _count_sent(error, display.sent)
+                raise
         from kafkabal.reporting.produce_report import production_report
 
         written.update(delivery.outcome.sent, sum(delivery.outcome.bytes_by_partition.values()))
@@ -351,6 +354,12 @@ def _brokers(settings: Settings) -> "KafkaCluster":
 
 def _scores(settings: Settings) -> "tuple[WeightedScore, ...]":
     return unchecked_scores(settings, default=DEFAULT_ROUTED_SCORES)
+
+
+def _count_sent(error: InputFileError, sent: int) -> None:
+    """Say what was sent before a file turned out to be bad, or changed."""
+    if sent:
+        error.message += f"; {counted_noun(sent, 'record')} sent before"
 
 
 def _interrupted(sent: int, topic: str, signal: KeyboardInterrupt, *, is_remembered: bool) -> InterruptedRunError:
