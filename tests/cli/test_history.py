@@ -52,7 +52,7 @@ def test_every_run_is_reported_on_any_host(simulation: Simulation, tmp_path: Pat
     assert simulation.run("rebalance", "history", "--last", "2d").out.startswith("1 run began in the last 2 d\n")
     assert simulation.run("rebalance", "history", "--last", "1h").out == "no runs began in the last 1 h\n"
     # older than any date
-    assert len(_runs(simulation, "--last", "999999999w")) == len(here)
+    assert len(_runs(simulation, "--last", "1600w")) == len(here)
 
     shutil.rmtree(tmp_path / "state")
     there = _runs(simulation)
