@@ -103,11 +103,11 @@ class PluginRouter(SlotRouter):
         first, sent_bytes = 0, 0
         while first < len(ends):
             room_bytes = self._room_bytes(int(ends[first]) - sent_bytes, int(ends[-1]) - sent_bytes)
-            end = _end_within(ends, sent_bytes, self.lane.slot_left_bytes())
-            run_bytes = int(ends[end - 1]) - sent_bytes
-            if not may_run or end - first < _LEAST_RUN:
-                end, run_bytes = _end_within(ends, sent_bytes, room_bytes) if room_bytes > 0 else len(ends), 0
-            yield first, end, run_bytes
+            end = _end_within(ends, sent_bytes, self.lane.slot_left_bytes()) if may_run else first
+            is_run = end - first >= _LEAST_RUN
+            if not is_run:
+                end = _end_within(ends, sent_bytes, room_bytes) if room_bytes > 0 else len(ends)
+            yield first, end, int(ends[end - 1]) - sent_bytes if is_run else 0
             first, sent_bytes = end, int(ends[end - 1])
 
     def _room_bytes(self, size_bytes: int, batch_bytes: int) -> int:

@@ -232,8 +232,9 @@ class Lane:
         return self._plugin.slot_left_bytes(self._at)
 
     def run(self, n_bytes: int) -> AbstractContextManager[int]:
-        """Takes so many bytes of the current slot: in this block, the thread sends values of this length by one
-        ``produce_batch`` to the partition that is given; -1 if there is no slot any more, and it plans none."""
+        """Take bytes of the current slot for values of this length, which the thread sends in this block, by one
+        ``produce_batch``, to the partition that it gets. That is -1 if another thread has used up the slot meanwhile:
+        librdkafka then chooses."""
         return self._plugin.run(self._at, n_bytes)
 
     def leave_unrouted(self, n_bytes: int) -> None:

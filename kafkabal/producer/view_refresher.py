@@ -230,7 +230,9 @@ class ViewRefresher:
                 view = views.view(router.topic, self._scores)
                 self._lacks_leaders |= bool((view.leader < 0).any())
                 if _is_new_to_client(router, view.n_partitions):
-                    _fetch_new_partitions(client, router.topic, view.n_partitions, self._sleep)
+                    # a topic that is routed goes on by its view: nothing waits, since revisions come here, too
+                    pauses_s = _UNTIL_CREATED_S if router.view is None else ()
+                    _fetch_new_partitions(client, router.topic, view.n_partitions, pauses_s, self._sleep)
                 router.show(view, waiting)
             except Exception as error:  # noqa: BLE001 - the other topics are shown theirs
                 faults[router.topic] = error
@@ -251,8 +253,15 @@ def _is_new_to_client(router: TopicRouter, n_partitions: int) -> bool:
     return n_partitions > router.view.n_partitions
 
 
-def _fetch_new_partitions(client: Any, topic: str, n_partitions: int, sleep: Callable[[float], None]) -> None:
+def _fetch_new_partitions(
+    client: Any, topic: str, n_partitions: int, pauses_s: Iterable[float], sleep: Callable[[float], None]
+) -> None:
     """Make the client fetch metadata of added partitions: it cannot send to partitions that it does not know.
+
+    Parameters
+    ----------
+    pauses_s
+        Before it is asked again.
 
     Raises
     ------
@@ -262,7 +271,7 @@ def _fetch_new_partitions(client: Any, topic: str, n_partitions: int, sleep: Cal
     if client is None:
         return
     try:
-        for pause_s in (*_UNTIL_CREATED_S, 0.0):
+        for pause_s in (*pauses_s, 0.0):
             if len(client.list_topics(topic, _METADATA_S).topics[topic].partitions) >= n_partitions:
                 return
             sleep(pause_s)

@@ -121,7 +121,10 @@ def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> 
         If the cluster's record is damaged, and no journal is given.
     """
     cluster_id = environment.cluster.cluster_id()
-    local = _given_journal(journal) if journal is not None else latest_journal(environment.folder(cluster_id))
+    if journal is not None:
+        local: JournalContent | None = _read_journal(journal, "leave out --journal")
+    else:
+        local = latest_journal(environment.folder(cluster_id))
     if local is not None and local.record.cluster_id != cluster_id:
         raise UsageError(
             f"{local.path}: journal of another cluster: {local.record.cluster_id}, not {cluster_id}",
@@ -261,19 +264,15 @@ def latest_journal(folder: Path) -> JournalContent | None:
 
 def _own_journal(path: Path) -> JournalContent:
     """A journal in the state folder of this host."""
+    return _read_journal(path, "move the file elsewhere")
+
+
+def _read_journal(path: Path | str, way_out: str) -> JournalContent:
+    """A journal; ``way_out`` says what to do if it is damaged."""
     try:
         return read_journal(path)
     except InputFileError as error:
-        error.hint = error.hint or f"move the file elsewhere: {_HOW_TO_DO_WITHOUT}"
-        raise
-
-
-def _given_journal(path: Path | str) -> JournalContent:
-    """A journal that the user named."""
-    try:
-        return read_journal(path)
-    except InputFileError as error:
-        error.hint = error.hint or f"leave out --journal: {_HOW_TO_DO_WITHOUT}"
+        error.hint = error.hint or f"{way_out}: {_HOW_TO_DO_WITHOUT}"
         raise
 
 

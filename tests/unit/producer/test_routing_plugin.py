@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from threading import Thread
 from time import sleep
@@ -51,6 +51,15 @@ def counts(producer: Producer, n_partitions: int) -> tuple[list[int], list[int]]
     return routed.tolist(), settled.tolist()
 
 
+def call_in_threads(function: Callable[[], None], n_threads: int) -> None:
+    """Call it in so many threads at the same time."""
+    threads = [Thread(target=function) for _ in range(n_threads)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 def test_it_is_used_by_default(producer: Producer) -> None:
     """The methods of a producer that routes by slots are the client's own."""
     assert type(producer).produce is Client.produce
@@ -71,11 +80,7 @@ def test_every_byte_is_counted_once_by_any_number_of_threads(brokers: MockCluste
         for number in range(2000):
             producer.produce(TOPIC, bytes(number % 300), headers=[("h", b"12345")] if number % 3 else None)
 
-    threads = [Thread(target=send) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    call_in_threads(send, 4)
     assert producer.flush() == 0
 
     of_partition: Counter[int] = Counter()
@@ -325,11 +330,7 @@ def test_every_byte_of_batches_is_counted_once(brokers: MockCluster, producer: P
         for _ in range(6 // n_threads):
             assert producer.produce_batch(TOPIC, [{"value": value} for value in values]) == 1000
 
-    threads = [Thread(target=send) for _ in range(n_threads)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    call_in_threads(send, n_threads)
     assert producer.flush() == 0
 
     of_partition: Counter[int] = Counter()
