@@ -294,15 +294,16 @@ class MoveLoop:
         # read again, since a log dir may have gone offline together with the copy
         self._disks = None
         reason = self._disks_now().loss(broker, task.target.log_dirs.get(broker))
-        self._postpone(task, reason, pause_s=self._timeouts.room_s)
-        task.attempts += 1
-        if task.attempts >= self._timeouts.attempts:
-            self._give_up([task], task.problem)
+        self._try_again(task, reason, pause_s=self._timeouts.room_s)
 
     def _postpone_cancelled(self, task: PartitionTask) -> None:
         """Try again after another tool has cancelled a move; not forever, since it may cancel whatever it finds."""
         # metadata that lags shows the same for a move that has just ended
-        self._postpone(task, "its reassignment was cancelled by another tool", pause_s=LONGEST_LAG_S)
+        self._try_again(task, "its reassignment was cancelled by another tool", pause_s=LONGEST_LAG_S)
+
+    def _try_again(self, task: PartitionTask, reason: str, *, pause_s: float) -> None:
+        """Start the move again after a pause, or give it up after some attempts."""
+        self._postpone(task, reason, pause_s=pause_s)
         task.attempts += 1
         if task.attempts >= self._timeouts.attempts:
             self._give_up([task], task.problem)

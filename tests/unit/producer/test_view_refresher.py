@@ -11,21 +11,13 @@ import pytest
 
 from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.errors import OperationError
-from kafkabal.model import (
-    I32,
-    BrokerRow,
-    ClusterState,
-    HeaderRow,
-    LogDirRow,
-    PartitionRow,
-    TopicRow,
-    build_cluster,
-)
+from kafkabal.model import I32, ClusterState, TopicRow
 from kafkabal.producer.topic_router import TopicRouter
 from kafkabal.producer.view_refresher import ViewRefresher
 from kafkabal.routing.policy_protocol import About, Context, PolicyBase, RecordBatch
 from kafkabal.routing.routing_view import RoutingView
 from kafkabal.simulator.workload_cluster import TOPIC, WorkloadCluster, build_workload_cluster
+from kafkabal.testing import cluster_builders
 
 
 class Asking(PolicyBase):
@@ -164,17 +156,12 @@ class AskedClient:
 
 def cluster_with(*topics: TopicRow) -> ClusterState:
     """A cluster of two brokers."""
-    log_dirs = [LogDirRow(path="/data", total_bytes=10**12, usable_bytes=10**12)]
-    return build_cluster(
-        HeaderRow(kafkabal_snapshot=1, cluster_id="c", taken_at=""),
-        [BrokerRow(broker=b, log_dirs=log_dirs) for b in (1, 2)],
-        topics,
-    )
+    return cluster_builders.cluster(cluster_builders.brokers(2), topics)
 
 
 def topic_led_by(*leaders: int) -> TopicRow:
-    """A topic with these leaders, -1 for none."""
-    rows = [PartitionRow(partition=p, leader=b, replicas=[max(b, 1)]) for p, b in enumerate(leaders)]
+    """An empty topic with these leaders, -1 for none."""
+    rows = [cluster_builders.partition(p, [max(b, 1)], 0, leader=b) for p, b in enumerate(leaders)]
     return TopicRow(topic=TOPIC, partitions=rows)
 
 
