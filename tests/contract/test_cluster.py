@@ -136,7 +136,7 @@ def test_a_reassignment_reaches_its_target(subject: Any) -> None:
     assert subject.cluster.alter_reassignments({name: (3, 2)}) == {}
     subject.until(lambda: subject.cluster.partition_status([name.topic])[name].replicas == (3, 2))
     subject.until(lambda: name not in subject.cluster.reassignments())
-    assert set(subject.cluster.partition_status([name.topic])[name].isr) == {2, 3}
+    subject.until(lambda: set(subject.cluster.partition_status([name.topic])[name].isr) == {2, 3})
 
 
 def test_reassignments_fail_one_by_one(subject: Any) -> None:

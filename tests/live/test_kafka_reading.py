@@ -181,15 +181,20 @@ def test_a_reassignment_in_flight_is_shown_and_can_be_cancelled(cluster: KafkaCl
         assert cluster.alter_reassignments({name: (2, 3)}) == {}
         assert cluster.reassignments()[name].adding == (3,)
         assert cluster.reassignments()[name].removing == (1,)
-        state = cluster.read(ReadRequest()).state
-        ids = state.brokers.id[state.replicas.broker]
-        assert ids[state.replicas.adding].tolist() == [3]
-        assert ids[state.replicas.removing].tolist() == [1]
+        # the controller knows of it before the broker that answers with the metadata
+        assert _eventually(lambda: _adding_and_removing(cluster) == ([3], [1]))
         assert cluster.alter_reassignments({name: None}) == {}
         assert _eventually(lambda: name not in cluster.reassignments())
-        assert set(cluster.partition_status([topic])[name].replicas) == {1, 2}
+        assert _eventually(lambda: set(cluster.partition_status([topic])[name].replicas) == {1, 2})
     finally:
         cluster.alter_configs([ConfigChange(change.resource, change.key, None) for change in changes])
+
+
+def _adding_and_removing(cluster: KafkaCluster) -> tuple[list[int], list[int]]:
+    """Brokers whose replicas are being added, and being removed."""
+    state = cluster.read(ReadRequest()).state
+    ids = state.brokers.id[state.replicas.broker]
+    return ids[state.replicas.adding].tolist(), ids[state.replicas.removing].tolist()
 
 
 def _throttle(topic: str) -> list[ConfigChange]:
