@@ -10,7 +10,7 @@ from kafkabal.model import ClusterState
 from kafkabal.watch.broker_health import BrokerHealth, BrokerSample
 from kafkabal.watch.state_findings import StateFindings, find
 from kafkabal.watch.watch_options import WatchOptions
-from kafkabal.wording import counted_noun
+from kafkabal.wording import counted_noun, first_brokers
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +28,11 @@ class WatchSummary:
     def problems(self) -> tuple[str, ...]:
         """One line each; empty if nothing is wrong."""
         out_of_sync = self.findings.out_of_sync
+        silent = [b for b in sorted(self.findings.without_dirs) if self.health.get(b) is BrokerHealth.WELL]
         return (
             *(f"broker {b} {health}" for b, health in sorted(self.health.items()) if health != BrokerHealth.WELL),
             *(f"log dir {path} of broker {b} offline" for b, path in sorted(self.findings.offline_dirs)),
+            *((f"{first_brokers(silent)} did not report log dirs",) if silent else ()),
             *((f"{counted_noun(out_of_sync, 'partition')} out of sync",) if out_of_sync else ()),
             *((f"imbalanced by {', '.join(self.findings.imbalanced)}",) if self.findings.imbalanced else ()),
         )

@@ -58,6 +58,17 @@ def test_a_dead_broker_is_a_finding(run_cli: Callable[..., Any], snapshot: Calla
     assert {row["broker"]: row["health"] for row in document["brokers"]} == {1: "well", 2: "well", 3: "dead"}
 
 
+def test_unknown_log_dirs_are_a_finding(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Brokers that respond but do not say what they hold: they may be full or offline for all that is known."""
+    silent = [replace(broker, log_dirs=[]) for broker in brokers(3)]
+    parts = [replace(partition(n, (n + 1, (n + 1) % 3 + 1)), log_dirs=[None, None]) for n in range(3)]
+    write_snapshot(cluster(silent, [TopicRow(topic="t", partitions=parts)]), tmp_path / "c.jsonl")
+    found = run_cli("watch", "--once", "--snapshot", str(tmp_path / "c.jsonl"))
+
+    assert found.code == ExitCode.FINDINGS
+    assert found.out.splitlines()[0] == "brokers 1, 2, 3 did not report log dirs"
+
+
 @pytest.mark.parametrize(
     ("words", "why"),
     [
