@@ -11,7 +11,7 @@ import numpy as np
 
 from kafkabal.config import BATCH_BYTES, LINGER_MS, Range
 from kafkabal.model import F64, I32, I64, Bools
-from kafkabal.routing.byte_stride import SLOT_PART, ByteStride
+from kafkabal.routing.byte_stride import SLOT_PART, SLOT_PART_AT_SPEED, ByteStride
 from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.policy_protocol import About, Context, Input, Pick, PolicyBase, RecordBatch, Slot
 from kafkabal.routing.random_stream import RandomStream
@@ -50,10 +50,11 @@ _STICKY_LINGER_S = 0.01
 # benchmarks/routing_constants.py end 0.1 % more balanced and five as much less; 30,000 records of 10 kB into four empty
 # partitions take 5,000 slots in place of 3,000, at 8 us each (2026-11)
 _SLOTS_IN_HORIZON = 4
-# bytes of slots that are planned at once, and more at high rates: what is sent in 10 ms, or in 2 ms if brokers are
-# watched meanwhile. To plan takes 30 to 150 us, since the code of records fills the processor's caches: the 2,300 slots
-# of 200 MB of 1 kB took 10 ms with 260 calls, 6 ms with 57 (2026-11)
+# bytes of slots that are planned at once, and more at high rates: what is sent in 20 ms, or in 2 ms if brokers are
+# watched meanwhile. To plan takes 100 to 250 us, since the code of records fills the processor's caches: the 850 slots
+# of 200 MB of 1 kB took 8 ms with 45 calls, 6 ms with 30 (2026-11)
 _LEAST_PLANNED_BYTES = 262_144
+_PLANNED_S = 0.02
 # fraction of a horizon after which weights are recomputed: usually, and with nothing to make up for. With 1/4 for the
 # first, 13 of 144 imbalanced workloads of benchmarks/routing_constants.py end up to 2.6 % less balanced, none more; 1
 # gives the same as 1/2, except up to 0.2 % less in two. 1/4 and 4 for the second change 0.1 % at most (2026-11)
@@ -157,7 +158,7 @@ class ScoreWeighted(PolicyBase):
         self._balanced_weights: F64 = self._weights
         # computed once, because every slot of a nearly empty topic asks for them
         self._distance_to_balanced = inf
-        self._stored_per_led = 1.0
+        self._longest_round = 0.0
         self._most_at_once = 0.0
         self._balances_bytes = self._scores_bytes = self._holds_back = False
         self._fair: FairWeights | None = None
@@ -207,7 +208,7 @@ class ScoreWeighted(PolicyBase):
         self._fair, self._held_bytes = fair, _held_bytes(view)
         self._compute_weights(fair, _CLOSE_ENOUGH)
         self._queued_bytes = self._bytes_queued_per_partition(view)
-        self._stored_per_led = _stored_per_led(view) if self._scores_bytes else 1.0
+        self._longest_round = _LONGEST_ROUND * _leaders_per_partition(view) if self._scores_bytes else 0.0
         self._set_slots(view)
         nothing = np.zeros(view.n_partitions)
         self._balanced_weights = fair.weights(
@@ -251,7 +252,7 @@ class ScoreWeighted(PolicyBase):
         """As many as last time by the time that those took, but at most twice as many."""
         now_s = self.context.clock()
         elapsed_s, self._planned_s = now_s - self._planned_s, now_s
-        wanted_s = _LEAST_CHECKED_S if self._holds_back else _STICKY_LINGER_S
+        wanted_s = _LEAST_CHECKED_S if self._holds_back else _PLANNED_S
         times = min(2.0, wanted_s / elapsed_s) if elapsed_s > 0 else 2.0
         return max(_LEAST_PLANNED_BYTES, int(times * self._planned_bytes))
 
@@ -285,15 +286,24 @@ class ScoreWeighted(PolicyBase):
             self._set_slots(self._fair.view)
 
     def _set_slots(self, view: RoutingView) -> None:
-        part = _SLOT_PART_IN_LINGERS if self._whole_lingers_bytes else SLOT_PART
         in_linger_bytes = self._mean_bytes_per_s * self._linger_s
         slot_bytes = self._slot_bytes(view)
         # with followers, partitions of one leader fill different brokers: six of 200 kB ended 30 % off what slots give
         stay_bytes = 0 if _copies(view) > 1 else int(min(slot_bytes, max(self._batch_bytes, self._turn_bytes(view))))
-        max_part = part if self._balances_bytes else inf
+        slot_part = self._slot_part()
+        # followers are balanced only after a round of all partitions
+        stored_per_led = max(1.0, min(_copies(view), self._longest_round / slot_part))
         self._stride.set_slot_bytes(
-            slot_bytes, max_part, in_linger_bytes, stay_bytes=stay_bytes, stored_per_led=self._stored_per_led
+            slot_bytes, slot_part, in_linger_bytes, stay_bytes=stay_bytes, stored_per_led=stored_per_led
         )
+
+    def _slot_part(self) -> float:
+        """Slot length over the bytes of each broker, at most."""
+        if not self._balances_bytes:
+            return inf
+        if self._whole_lingers_bytes:
+            return _SLOT_PART_IN_LINGERS
+        return SLOT_PART_AT_SPEED if self._bytes_per_s else SLOT_PART
 
     def _slot_bytes(self, view: RoutingView) -> int:
         """Length by the recent rate and by what is queued, or some batches if bytes stay as balanced with them."""
@@ -481,11 +491,8 @@ class ScoreWeighted(PolicyBase):
         return max(self._horizon * (self._held_bytes + own_bytes), 2 * self._grown_bytes, self._least_horizon_bytes)
 
 
-def _stored_per_led(view: RoutingView) -> float:
-    """Bytes that a broker stores for each that it leads, if slots may be longer by that: followers are balanced only
-    after a round of all partitions."""
-    n_leaders = len(np.unique(view.leader[view.leader >= 0]))
-    return max(1.0, min(_copies(view), _LONGEST_ROUND / SLOT_PART * n_leaders / view.n_partitions))
+def _leaders_per_partition(view: RoutingView) -> float:
+    return len(np.unique(view.leader[view.leader >= 0])) / view.n_partitions
 
 
 def _distance(weights: F64, others: F64) -> float:

@@ -50,7 +50,7 @@ def test_short_slots_share_one_report_of_settled_bytes() -> None:
 
     assert len(reports) <= sum(sent) / BATCH_BYTES + view.n_partitions
     assert len(reports) < switches / 4
-    assert all(ours - theirs <= BATCH_BYTES + 2500 for ours, theirs in zip(sent, reported, strict=True)), (
+    assert all(ours - theirs <= BATCH_BYTES + 7_000 for ours, theirs in zip(sent, reported, strict=True)), (
         "a batch and a slot"
     )
     for _, report in reports:

@@ -354,12 +354,12 @@ def test_slots_last_as_long_as_the_clients_own(record_bytes: int, per_s: int, sl
     assert slot_bytes / record_bytes == pytest.approx(slot_records, abs=1)
 
 
-@pytest.mark.parametrize(("scores", "planned_s"), [("disk", 0.01), ("latency", 0.002)])
+@pytest.mark.parametrize(("scores", "planned_s"), [("disk", 0.02), ("latency", 0.002)])
 def test_slots_are_planned_for_some_milliseconds(
     scores: str, planned_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At any rate for as long as librdkafka's own partitioner stays with a partition, or until brokers are looked at,
-    and at least for some batches."""
+    """At any rate for twice as long as librdkafka's own partitioner stays with a partition, or until brokers are looked
+    at, and at least for some batches."""
     monkeypatch.setattr(ByteStride, "plan_slots", lambda _, _size, _overruns, ahead_bytes: [(0, ahead_bytes)])
     cluster = build_workload_cluster(WorkloadCluster(brokers=4))
     now_s = [0.0]
@@ -485,14 +485,15 @@ def test_a_partition_is_kept_for_whole_linger_times(view_over: Callable[..., Rou
     """Where time closes batches, records wait less for others if partitions change when a batch is closed."""
     view = view_over(brokers=4, partitions=8)
     workload = Workload(
-        records=24_000,
-        bytes_per_s=5e6,
+        records=8_000,
+        bytes_per_s=3e6,
         process=ArrivalProcess.STEADY,
         metrics_interval_s=0.5,
         transport=Transport(batch_bytes=10**6, linger_s=0.005),
     )
     aligned, by_bytes = (
-        simulate(view, load_policy(name), workload, SimulationOptions()) for name in ("score", "score:linger-ms=0")
+        simulate(view, load_policy(name), workload, SimulationOptions())
+        for name in ("score", "score:linger-ms=0,batch-size=2000")
     )
 
     assert aligned.latency is not None

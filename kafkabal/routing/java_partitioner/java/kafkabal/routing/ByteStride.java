@@ -23,6 +23,7 @@ final class ByteStride {
     private double[] brokerWeights = {1.0};
     private double[] booked = {0.0};
     private double[] brokerBooked = {0.0};
+    private double unbookedBytes;
     private double[] turn = {0.0};
     private double halfBytes;
     private PriorityQueue<Place> brokers = new PriorityQueue<>();
@@ -42,7 +43,7 @@ final class ByteStride {
         awaited = new Weights(newWeights, brokerOf);
     }
 
-    /** Use slots of about this length, shorter while they would exceed this fraction of what each broker got. */
+    /** Use slots of about this length; one ends earlier if its broker gets ahead by half this fraction of what it got. */
     void setSlotBytes(long slotBytes, double part) {
         usualSlotBytes = slotBytes;
         mostPart = part;
@@ -73,7 +74,7 @@ final class ByteStride {
         }
         broker = brokers.remove().index;
         partition = partitions[broker].remove().index;
-        slotEndBytes = slotBytes(nextBytes);
+        slotEndBytes = slotBytes(broker, nextBytes);
         leftBytes = slotEndBytes;
     }
 
@@ -124,11 +125,14 @@ final class ByteStride {
         brokerWeights = new double[nBrokers];
         booked = ahead;
         brokerBooked = new double[nBrokers];
+        double allAhead = 0;
         for (int p = 0; p < n; p++) {
             brokerWeights[rows[p]] += weights[p];
             brokerBooked[rows[p]] += ahead[p];
+            allAhead += ahead[p];
         }
-        halfBytes = slotBytes(nextBytes) / 2.0;
+        unbookedBytes = totalBytes - allAhead;
+        halfBytes = usualSlotBytes(nextBytes) / 2.0;
         turn = new double[n];
         for (int p = 0; p < n; p++) {
             double place = (double) p / n - start;
@@ -152,14 +156,31 @@ final class ByteStride {
         }
     }
 
-    /** Whole records of mean length: a slot of one and a quarter records would give two to every fourth slot. */
-    private long slotBytes(int nextBytes) {
-        long mean = countedRecords == 0 ? 0 : countedBytes / countedRecords;
-        long meanBytes = mean == 0 ? nextBytes : mean;
+    /** A slot of a broker with an even weight, from half of it behind to half of it ahead. */
+    private long usualSlotBytes(int nextBytes) {
         double slot = usualSlotBytes;
         if (mostPart < Double.POSITIVE_INFINITY) {
-            slot = Math.min(slot, totalBytes * mostPart / brokerWeights.length);
+            slot = Math.min(slot, (double) totalBytes / brokerWeights.length * mostPart);
         }
+        return wholeRecords(slot, nextBytes);
+    }
+
+    /** The slot that this broker may have now: while it gets n bytes, its share of all bytes grows by weight * n. */
+    private long slotBytes(int ofBroker, int nextBytes) {
+        double slot = usualSlotBytes;
+        double weight = brokerWeights[ofBroker];
+        if (mostPart < Double.POSITIVE_INFINITY && weight < 1) {
+            double ahead = brokerBooked[ofBroker] - weight * (totalBytes - unbookedBytes);
+            double most = mostPart / 2 * weight * totalBytes;
+            slot = Math.min(slot, (most - ahead) / (1 - weight));
+        }
+        return wholeRecords(slot, nextBytes);
+    }
+
+    /** Whole records of mean length: a slot of one and a quarter records would give two to every fourth slot. */
+    private long wholeRecords(double slot, int nextBytes) {
+        long mean = countedRecords == 0 ? 0 : countedBytes / countedRecords;
+        long meanBytes = mean == 0 ? nextBytes : mean;
         // half to even, as Python rounds
         return Math.max(1, (long) Math.rint(slot / meanBytes)) * meanBytes;
     }
