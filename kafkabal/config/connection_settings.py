@@ -106,6 +106,9 @@ class ConnectionSettings:
     """``request.timeout.ms``: how long one request may take."""
     connect_timeout_s: float = DEFAULT_CONNECT_TIMEOUT_S
     """``socket.connection.setup.timeout.ms``: how long it may take to set up a connection, authentication included."""
+    broker_timeout_s: float | None = None
+    """``--broker-timeout``: how long a broker may take to respond. None: as long as the request may take, or a third of
+    it if other brokers can be asked instead."""
     bootstrap_controllers: tuple[str, ...] = ()
     """``host:port`` of KRaft controllers, through which the configs of a dead broker can still be changed."""
 

@@ -37,7 +37,7 @@ def cluster_address(settings: Settings) -> ClusterAddress:
     if settings.broker_timeout_s is not None:
         # connecting is the first request: a server that accepts and never responds takes no longer than any other
         within_s = min(connection.connect_timeout_s, settings.broker_timeout_s)
-        connection = replace(connection, connect_timeout_s=within_s)
+        connection = replace(connection, connect_timeout_s=within_s, broker_timeout_s=settings.broker_timeout_s)
     if settings.zookeeper is not None:
         for server in settings.zookeeper.partition("/")[0].split(","):
             if not is_host_name(server.rpartition(":")[0] or server):

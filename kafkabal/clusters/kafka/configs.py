@@ -9,7 +9,6 @@ from typing import Any
 from kafka.protocol.admin import DescribeConfigsRequest, IncrementalAlterConfigsRequest, ListConfigResourcesRequest
 
 from kafkabal.chunks import chunked
-from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.cluster_protocol import Fault
 from kafkabal.clusters.config_items import (
     ConfigChange,
@@ -58,8 +57,8 @@ def describe_configs(
     found: dict[ConfigResource, dict[str, ConfigValue]] = {}
     faults: dict[ConfigResource, Fault] = {}
 
-    def ask(group: Sequence[ConfigResource], deadline: Deadline) -> Any:
-        return _ask_one_group(client, group, _describe_request(group, keys), deadline)
+    def ask(group: Sequence[ConfigResource]) -> Any:
+        return _ask_one_group(client, group, _describe_request(group, keys))
 
     for group, response in _ask_owners(client, resources, ask):
         if isinstance(response, KafkabalError):
@@ -85,8 +84,8 @@ def alter_configs(client: KafkaClient, changes: Sequence[ConfigChange]) -> dict[
         by_resource.setdefault(change.resource, []).append(change)
     faults: dict[ConfigResource, Fault] = {}
 
-    def ask(group: Sequence[ConfigResource], deadline: Deadline) -> Any:
-        return _put_change(client, group, _alter_request({r: by_resource[r] for r in group}), deadline)
+    def ask(group: Sequence[ConfigResource]) -> Any:
+        return _put_change(client, group, _alter_request({r: by_resource[r] for r in group}))
 
     for group, response in _ask_owners(client, by_resource, ask):
         if isinstance(response, KafkabalError):
@@ -133,7 +132,7 @@ def _refused(results: Mapping[ConfigResource, Any]) -> dict[ConfigResource, Faul
 def _ask_owners(
     client: KafkaClient,
     resources: Iterable[ConfigResource],
-    ask: Callable[[Sequence[ConfigResource], Deadline], Any],
+    ask: Callable[[Sequence[ConfigResource]], Any],
 ) -> Iterable[tuple[Sequence[ConfigResource], Any]]:
     """Ask each broker for its own configs, and any broker for the rest in chunks, in parallel; yields responses or
     errors."""
@@ -141,21 +140,20 @@ def _ask_owners(
     brokers = [(resource,) for resource in ordered if resource.kind is ResourceKind.BROKER]
     others = [resource for resource in ordered if resource.kind is not ResourceKind.BROKER]
     groups = [*brokers, *map(tuple, chunked(others, _RESOURCES_A_REQUEST))]
-    deadline = client.deadline()
-    return run_all({group: partial(ask, group, deadline) for group in groups}, deadline).items()
+    return run_all({group: partial(ask, group) for group in groups}, client.deadline_of_brokers()).items()
 
 
-def _ask_one_group(client: KafkaClient, group: Sequence[ConfigResource], request: Any, deadline: Deadline) -> Any:
+def _ask_one_group(client: KafkaClient, group: Sequence[ConfigResource], request: Any) -> Any:
     if group[0].kind is ResourceKind.BROKER:
-        return client.call_broker(int(group[0].name), request, deadline)
-    return client.call_any(request, deadline)
+        return client.call_broker(int(group[0].name), request)
+    return client.call_any(request)
 
 
-def _put_change(client: KafkaClient, group: Sequence[ConfigResource], request: Any, deadline: Deadline) -> Any:
+def _put_change(client: KafkaClient, group: Sequence[ConfigResource], request: Any) -> Any:
     if group[0].kind is not ResourceKind.BROKER:
-        return client.call_controller(request, _codes, deadline)
+        return client.call_controller(request, _codes)
     try:
-        return client.call_broker(int(group[0].name), request, deadline)
+        return client.call_broker(int(group[0].name), request)
     except NoResponseError:
         raise
     except UnreachableError:

@@ -36,6 +36,7 @@ effect of the request is then unknown."""
 _KNOWN_TRIED = 2
 """Number of known brokers to try before returning to the bootstrap servers: one may have just died, two at once
 hardly."""
+_BROKERS_TRIED = _KNOWN_TRIED + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +74,23 @@ class KafkaClient:
         """A deadline from now; by default after the request timeout of the settings."""
         return Deadline(self.settings.request_timeout_s if seconds is None else seconds, self.clock)
 
-    def deadline_of_brokers(self, seconds: float) -> Deadline:
-        """A deadline for a request that other brokers are asked if one hangs, each of which may take so long."""
-        return self.deadline(min((_KNOWN_TRIED + 1) * seconds, self.settings.request_timeout_s))
+    def deadline_of_broker(self) -> Deadline:
+        """A deadline for a request that only one broker can be sent."""
+        return self.deadline(self._of_broker_s)
+
+    def deadline_of_brokers(self) -> Deadline:
+        """A deadline for a request that other brokers are asked if one hangs."""
+        return self.deadline(min(_BROKERS_TRIED * self._of_broker_s, self.settings.request_timeout_s))
 
     @property
     def broker_timeout_ms(self) -> int:
         """How long a broker may wait for others before it responds: a little less than we wait for it."""
-        return int(self.settings.request_timeout_s * _FRACTION_FOR_A_BROKER * 1000)
+        return int(self._of_broker_s * _FRACTION_FOR_A_BROKER * 1000)
+
+    @property
+    def _of_broker_s(self) -> float:
+        given_s, request_s = self.settings.broker_timeout_s, self.settings.request_timeout_s
+        return request_s if given_s is None else min(given_s, request_s)
 
     def close(self) -> None:
         """Close all connections."""
@@ -123,7 +133,7 @@ class KafkaClient:
         UnreachableError
             If no broker responds in time.
         """
-        deadline = deadline or self.deadline()
+        deadline = deadline or self.deadline_of_brokers()
         for link in self._known_links()[:_KNOWN_TRIED]:
             try:
                 return link.call(request, _share(deadline))
@@ -148,7 +158,7 @@ class KafkaClient:
         NoResponseError
             If the response does not come; the request may have taken effect.
         """
-        deadline = deadline or self.deadline()
+        deadline = deadline or self.deadline_of_broker()
         node = self.nodes().by_id.get(broker)
         if node is None:
             self.metadata((), deadline)
@@ -173,7 +183,7 @@ class KafkaClient:
         self, brokers: Iterable[int], task: Callable[[int, Deadline], _V], seconds: float | None = None
     ) -> dict[int, _V | KafkabalError]:
         """Run a task for all brokers in parallel; no task delays the result beyond the deadline."""
-        deadline = self.deadline(seconds)
+        deadline = self.deadline_of_broker() if seconds is None else self.deadline(seconds)
         return run_all({broker: partial(task, broker, deadline) for broker in brokers}, deadline)
 
     def call_controller(
@@ -190,6 +200,8 @@ class KafkaClient:
         ----------
         codes
             The error codes in a response.
+        deadline
+            If given, the first broker may take all of it.
         may_repeat
             The request changes nothing, so that it can be repeated at another broker if no response comes.
 
@@ -200,22 +212,23 @@ class KafkaClient:
         NoResponseError
             If the response does not come; the request may have taken effect.
         """
-        deadline = deadline or self.deadline()
+        is_shared = may_repeat and deadline is None
+        deadline = deadline or (self.deadline_of_brokers() if may_repeat else self.deadline_of_broker())
         first: UnreachableError | None = None
         is_needed = False  # whether the controller itself is needed: brokers of a KRaft cluster forward requests to it
         for pause_s in pauses():
             try:
-                limit = _share(deadline) if may_repeat else deadline
+                limit = _share(deadline) if is_shared else deadline
                 response = self._controller_link(is_needed=is_needed).call(request, limit)
                 if NOT_CONTROLLER not in codes(response) or deadline.remaining_s < pause_s:
                     return response
                 is_needed = True
             except UnreachableError as error:
-                if isinstance(error, NoResponseError) and not may_repeat:
-                    raise
                 if deadline.remaining_s < pause_s:
                     # the last attempt has only the rest of the time: what it says of it would mislead
-                    raise error if first is None else _of_all_attempts(error, first, deadline) from error
+                    raise _of_all_attempts(error, first or error, deadline) from error
+                if isinstance(error, NoResponseError) and not may_repeat:
+                    raise
                 first = first or error
                 is_needed = False
             self.clock.sleep(pause_s)
@@ -232,7 +245,7 @@ class KafkaClient:
         """
         for address in self._controllers:
             try:
-                response = self._link(address).call(request, self.deadline())
+                response = self._link(address).call(request, self.deadline_of_broker())
             except NoResponseError:
                 raise
             except UnreachableError:
@@ -284,13 +297,14 @@ class KafkaClient:
 
 
 def _of_all_attempts(last: UnreachableError, first: UnreachableError, deadline: Deadline) -> UnreachableError:
-    """One error if the controller could not be reached several times."""
+    """The error of a request to the controller, with the broker that was asked first: brokers of a KRaft cluster
+    forward it, and the one that was asked need not be what hangs."""
     return type(last)(f"no controller responded within {deadline}: {first.message}", hint=last.hint)
 
 
 def _share(deadline: Deadline) -> Deadline:
     """The time that one broker may take if others may still have to be tried."""
-    return deadline.at_most(deadline.remaining_s / (_KNOWN_TRIED + 1))
+    return deadline.at_most(deadline.remaining_s / _BROKERS_TRIED)
 
 
 def _connected(link: ReconnectingConnection, deadline: Deadline) -> ReconnectingConnection:

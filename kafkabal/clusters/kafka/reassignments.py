@@ -38,10 +38,10 @@ def list_reassignments(client: KafkaClient, broker_s: float | None = None) -> di
     Parameters
     ----------
     broker_s
-        Seconds that each broker may take which is asked for the controller's answer; None for the settings' default.
+        Seconds that the controller may take; None: as long as any request, at several brokers in turn.
     """
     request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=client.broker_timeout_ms)
-    deadline = None if broker_s is None else client.deadline_of_brokers(broker_s)
+    deadline = None if broker_s is None else client.deadline(min(broker_s, client.settings.request_timeout_s))
     response = client.call_controller(request, lambda a: (a.error_code,), deadline, may_repeat=True)
     check(response.error_code, "list reassignments", response.error_message, permission="Describe on the cluster")
     return {

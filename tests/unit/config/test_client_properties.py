@@ -301,7 +301,7 @@ def test_the_timeout_of_requests_limits_connecting_too(
         Settings(bootstrap_servers=("a:1",), command_config=path, broker_timeout_s=broker_timeout_s)
     )
     assert isinstance(found, ConnectionSettings)
-    assert found.connect_timeout_s == connect_s
+    assert (found.connect_timeout_s, found.broker_timeout_s) == (connect_s, broker_timeout_s)
 
 
 def test_addresses_on_the_command_line_come_before_those_of_the_file(write: Any) -> None:

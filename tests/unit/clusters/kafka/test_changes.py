@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -237,6 +238,33 @@ def test_configs_are_read_from_each_broker(cluster: Any, kafka: KafkaCluster) ->
         "d": ConfigValue("w", ConfigSource.BUILT_IN),
         "inherited": ConfigValue("i", ConfigSource.STATIC),
     }
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda kafka: kafka.alter_reassignments({_A: (2, 1)}),
+        lambda kafka: kafka.elect_preferred_leaders([_A]),
+        lambda kafka: kafka.create_topics([NewTopic(name="t", assignment=((1,),))]),
+        lambda kafka: kafka.alter_configs([ConfigChange(_TOPIC_A, "k", "v")])[_TOPIC_A],
+        lambda kafka: kafka.alter_configs([ConfigChange(_BROKER_1, "k", "v")])[_BROKER_1],
+    ],
+    ids=["reassign", "elect", "create", "topic-config", "broker-config"],
+)
+def test_no_change_waits_longer_than_a_broker_may_take(
+    cluster: Any, silence: object, change: Callable[[KafkaCluster], object]
+) -> None:
+    """The timeout per broker holds for requests to the controller, too; the request's own is far longer."""
+    for kind in ("AlterPartitionReassignments", "ElectLeaders", "CreateTopics", "IncrementalAlterConfigs"):
+        cluster.answer(kind, lambda request: silence)
+    begin_s = time.monotonic()
+    with KafkaCluster(cluster.settings(request_timeout_s=30.0, broker_timeout_s=0.3)) as kafka:
+        try:
+            fault = str(change(kafka))
+        except NoResponseError as error:
+            fault = error.message
+    assert "did not respond within 0.3 s" in fault
+    assert time.monotonic() - begin_s < 3
 
 
 def _alter_configs(request: Any) -> Any:

@@ -245,6 +245,34 @@ def test_the_whole_time_is_named_if_no_controller_responds(
     assert len(cluster.asked("ElectLeaders")) > 1
 
 
+def test_a_controller_that_hangs_is_named_with_the_broker_that_was_asked(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], silence: object
+) -> None:
+    """A change is given up after the time of one broker; the one that forwards it need not be what hangs."""
+    cluster = fake_cluster(2)
+    cluster.answer("ElectLeaders", lambda request: silence)
+    begin_s = time.monotonic()
+    with pytest.raises(NoResponseError, match=r"^no controller responded within 0\.3 s: 127\.0\.0\.1:\d+ did not"):
+        _elect(make_client(cluster.settings(request_timeout_s=30.0, broker_timeout_s=0.3)))
+    assert time.monotonic() - begin_s < 3
+    assert len(cluster.asked("ElectLeaders")) == 1
+
+
+def test_each_broker_gets_its_time_if_any_can_answer(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], silence: object
+) -> None:
+    """Three are asked in turn, whatever the timeout of the request allows beyond that."""
+    cluster = fake_cluster(2)
+    client = make_client(cluster.settings(request_timeout_s=30.0, broker_timeout_s=0.3))
+    client.nodes()
+    cluster.answer("DescribeLogDirs", lambda request: silence)
+    begin_s = time.monotonic()
+    with pytest.raises(NoResponseError):
+        client.call_any(_describe())
+    assert time.monotonic() - begin_s < 3
+    assert len(cluster.asked("DescribeLogDirs")) > 1
+
+
 def test_a_read_without_a_response_goes_to_another_broker(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], hang_up: object
 ) -> None:

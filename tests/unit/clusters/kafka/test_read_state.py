@@ -185,12 +185,12 @@ def test_reassignments_in_progress_are_marked(cluster: Any, kafka: KafkaCluster)
 
 
 def test_a_controller_that_hangs_is_given_up_by_the_timeout_of_the_reading(cluster: Any, silence: object) -> None:
-    """Each broker that could ask the controller gets the time of one request, not a third of the client's."""
+    """It gets the time that a broker gets, however many brokers could be asked for it."""
     cluster.answer("ListPartitionReassignments", lambda request: silence)
     begin_s = time.monotonic()
     with (
         KafkaCluster(cluster.settings(request_timeout_s=30.0)) as kafka,
-        pytest.raises(UnreachableError, match=r"no controller responded within 0\.6 s"),
+        pytest.raises(UnreachableError, match=r"no controller responded within 0\.2 s"),
     ):
         kafka.read(ReadRequest(deadline_s=0.2))
     assert time.monotonic() - begin_s < 5

@@ -50,6 +50,8 @@ class _CountingClient:
     def deadline(self) -> Any:
         return Deadline(60.0, self.clock)
 
+    deadline_of_brokers = deadline
+
     def call_controller(self, request: Any, *_: Any, **__: Any) -> Any:
         return self._count(request)
 
