@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
-from kafkabal.clusters import Capability, Clock, Cluster, ReadRequest
+from kafkabal.clusters import Capability, Clock, Cluster, Deadline, ReadRequest, run_all
 from kafkabal.clusters.kafka import BrokerReachability, KafkaCluster
 from kafkabal.config import ConnectionSettings
 from kafkabal.doctor.check_result import CheckResult, CheckStatus, failed
@@ -65,7 +66,8 @@ def _with_timeout(settings: ConnectionSettings, deadline_s: float) -> Connection
 
     A request may be put to three brokers in turn, each of which gets its time.
     """
-    return replace(settings, request_timeout_s=min(settings.request_timeout_s, _BROKERS_ASKED * deadline_s))
+    request_s = min(settings.request_timeout_s, _BROKERS_ASKED * deadline_s)
+    return replace(settings, request_timeout_s=request_s, broker_timeout_s=deadline_s)
 
 
 def check_back_end(open_it: Callable[[], Cluster], deadline_s: float) -> Iterator[CheckResult]:
@@ -95,18 +97,18 @@ def check_cluster(cluster: Cluster, deadline_s: float) -> Iterator[CheckResult]:
 
 def _check_servers(settings: ConnectionSettings, clock: Clock) -> Iterator[CheckResult]:
     """Check each bootstrap server: a command does not notice that some do not respond while one does."""
-    ids: dict[str, str] = {}
-    for server in settings.bootstrap_servers:
+    tasks = {server: partial(_ask_server, server, settings, clock) for server in settings.bootstrap_servers}
+    ids: set[str] = set()
+    # at the same time, so that those that do not respond cost the time of one
+    for server, outcome in run_all(tasks, Deadline(settings.request_timeout_s, clock)).items():
         what = f"bootstrap server {server}"
-        begin_s = clock.monotonic()
-        try:
-            with KafkaCluster(replace(settings, bootstrap_servers=(server,)), clock) as cluster:
-                ids[server] = cluster.cluster_id()
-        except KafkabalError as error:
-            yield failed(_NETWORK, what, error)
-        else:
-            yield _responded(what, clock.monotonic() - begin_s, f"cluster {ids[server]}")
-    if len(set(ids.values())) > 1:
+        if isinstance(outcome, KafkabalError):
+            yield failed(_NETWORK, what, outcome)
+            continue
+        cluster_id, elapsed_s = outcome
+        ids.add(cluster_id)
+        yield _responded(what, elapsed_s, f"cluster {cluster_id}")
+    if len(ids) > 1:
         yield CheckResult(
             area=_NETWORK,
             what="bootstrap servers",
@@ -114,6 +116,13 @@ def _check_servers(settings: ConnectionSettings, clock: Clock) -> Iterator[Check
             detail="they belong to different clusters",
             hint="name the servers of one cluster with --bootstrap-server",
         )
+
+
+def _ask_server(server: str, settings: ConnectionSettings, clock: Clock) -> tuple[str, float]:
+    """The id of its cluster, and the seconds until it responded."""
+    begin_s = clock.monotonic()
+    with KafkaCluster(replace(settings, bootstrap_servers=(server,)), clock) as cluster:
+        return cluster.cluster_id(), clock.monotonic() - begin_s
 
 
 def _check_brokers(cluster: KafkaCluster, deadline_s: float) -> Iterator[CheckResult]:

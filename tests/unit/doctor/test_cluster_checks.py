@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import socket
+import time
+from contextlib import ExitStack
+
 import pytest
 
+from kafkabal.clusters import SystemClock
 from kafkabal.clusters.kafka.broker_reachability import BrokerReachability
 from kafkabal.config import ConnectionSettings
-from kafkabal.doctor.cluster_checks import _check_versions, _with_timeout
+from kafkabal.doctor.cluster_checks import _check_servers, _check_versions, _with_timeout
 from kafkabal.errors import UnreachableError
 
 
@@ -34,5 +39,19 @@ def test_versions_are_stated_of_brokers_that_responded(releases: list[str], deta
 @pytest.mark.parametrize(("deadline_s", "request_s"), [(3.0, 9.0), (10.0, 30.0), (60.0, 30.0)])
 def test_no_check_waits_longer_than_the_brokers_may_take(deadline_s: float, request_s: float) -> None:
     """With a controller that hangs, each of several checks would else wait for the whole request timeout."""
-    settings = ConnectionSettings(bootstrap_servers=("b:9092",), request_timeout_s=30.0)
-    assert _with_timeout(settings, deadline_s).request_timeout_s == request_s
+    settings = _with_timeout(ConnectionSettings(bootstrap_servers=("b:9092",), request_timeout_s=30.0), deadline_s)
+    assert (settings.request_timeout_s, settings.broker_timeout_s) == (request_s, deadline_s)
+
+
+def test_bootstrap_servers_that_hang_cost_the_time_of_one() -> None:
+    """They are asked at the same time, and reported in the order in which they were given."""
+    with ExitStack() as stack:
+        hanging = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(8)]
+        servers = tuple(f"127.0.0.1:{server.getsockname()[1]}" for server in hanging)
+        settings = ConnectionSettings(bootstrap_servers=servers, connect_timeout_s=0.5)
+        begin_s = time.monotonic()
+        checks = list(_check_servers(settings, SystemClock()))
+        elapsed_s = time.monotonic() - begin_s
+    assert [check.what for check in checks] == [f"bootstrap server {server}" for server in servers]
+    assert all("did not respond within 0.5 s" in check.detail for check in checks)
+    assert elapsed_s < 2.5
