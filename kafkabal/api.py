@@ -71,7 +71,7 @@ class ClusterConnection(ClosingContext):
         Raises
         ------
         UnreachableError
-            If no broker responds.
+            If no broker responds, or no controller that could report the reassignments in flight.
         """
         request = ReadRequest(deadline_s=self.broker_timeout_s)
         return with_profile_disks(self.cluster.read(request).state, self.settings)

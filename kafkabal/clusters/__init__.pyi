@@ -7,6 +7,7 @@ from .cluster_protocol import ClusterLock as ClusterLock
 from .cluster_protocol import ConsumerRacks as ConsumerRacks
 from .cluster_protocol import Fault as Fault
 from .cluster_protocol import FirstRecord as FirstRecord
+from .cluster_protocol import InFlight as InFlight
 from .cluster_protocol import NewTopic as NewTopic
 from .cluster_protocol import PartitionStatus as PartitionStatus
 from .cluster_protocol import Reading as Reading

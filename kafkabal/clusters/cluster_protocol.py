@@ -70,6 +70,17 @@ class Fault:
         return f"{self.name}: {self.message}" if self.message else self.name
 
 
+class InFlight(StrEnum):
+    """Whether to read which reassignments are in flight: only the controller knows, and it may not respond."""
+
+    REQUIRED = "required"
+    """Without them, the reading fails."""
+    IF_KNOWN = "if-known"
+    """Without them, the state says that they are unknown, and the reading why."""
+    OMITTED = "omitted"
+    """The controller is not asked."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadRequest:
     """What to read; sizes and placement are always read."""
@@ -80,8 +91,10 @@ class ReadRequest:
     """Start and end offsets."""
     group_offsets: bool = False
     """Committed offsets of consumer groups."""
+    in_flight: InFlight = InFlight.REQUIRED
+    """Reassignments in flight."""
     deadline_s: float = 10.0
-    """How long each broker may take to respond."""
+    """How long each broker, and the controller, may take to respond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +107,20 @@ class BrokerProblem:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A state, and the brokers missing from it."""
+    """A state, and what is missing from it."""
 
     state: ClusterState
     problems: tuple[BrokerProblem, ...] = ()
+    in_flight_problem: str = ""
+    """Why the reassignments in flight are unknown; empty if they are known, or were not to be read."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is missing and why, one line each."""
+        brokers = tuple(f"broker {problem.broker}: {problem.message}" for problem in self.problems)
+        if not self.in_flight_problem:
+            return brokers
+        return (*brokers, f"reassignments in flight are unknown: {self.in_flight_problem}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,7 +262,7 @@ class Cluster(Protocol):
         Raises
         ------
         UnreachableError
-            If no broker responds.
+            If no broker responds, or no controller whose response is required.
         NotAuthorizedError
             If the principal may not describe the cluster.
         """

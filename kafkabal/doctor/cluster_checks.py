@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from kafkabal.clusters import Capability, Clock, Cluster, Deadline, ReadRequest, run_all
+from kafkabal.clusters import Capability, Clock, Cluster, Deadline, InFlight, ReadRequest, run_all
 from kafkabal.clusters.kafka import BrokerReachability, KafkaCluster
 from kafkabal.config import ConnectionSettings
 from kafkabal.doctor.check_result import CheckResult, CheckStatus, failed
@@ -188,7 +188,7 @@ def _check_capabilities(cluster: Cluster) -> CheckResult:
 
 
 def _check_reading(cluster: Cluster, deadline_s: float) -> Iterator[CheckResult]:
-    reading = cluster.read(ReadRequest(deadline_s=deadline_s))
+    reading = cluster.read(ReadRequest(deadline_s=deadline_s, in_flight=InFlight.IF_KNOWN))
     for problem in reading.problems:
         yield CheckResult(
             area=_CLUSTER,
@@ -196,6 +196,14 @@ def _check_reading(cluster: Cluster, deadline_s: float) -> Iterator[CheckResult]
             status=CheckStatus.FAILED,
             detail=problem.message,
             hint="'kafkabal inspect' shows what is known without it",
+        )
+    if reading.in_flight_problem:
+        yield CheckResult(
+            area=_CLUSTER,
+            what="controller",
+            status=CheckStatus.FAILED,
+            detail=reading.in_flight_problem,
+            hint="check that the controllers run: without one, nothing can be moved, created, elected or configured",
         )
     state = reading.state
     dead = state.brokers.id[~state.brokers.is_live].tolist()
@@ -209,7 +217,7 @@ def _check_reading(cluster: Cluster, deadline_s: float) -> Iterator[CheckResult]
         )
     size = f"brokers: {state.brokers.id.size:,}, topics: {len(state.topics.name):,}, partitions: "
     size += f"{state.partitions.topic.size:,}"
-    if not reading.problems:
+    if not reading.warnings:
         yield CheckResult(area=_CLUSTER, what="read", status=CheckStatus.OK, detail=size)
 
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkabal.clusters import Clock, Cluster, ReadRequest, SystemClock
+from kafkabal.clusters import Clock, Cluster, InFlight, ReadRequest, SystemClock
 from kafkabal.executor.journal_paths import journal_folder
 from kafkabal.executor.run_events import NullListener, RunListener
 from kafkabal.executor.safety.lock_holder import LockHolder
@@ -70,6 +70,9 @@ class RunEnvironment:
     broker_timeout_s: float = 10.0
     """Timeout for each broker when the whole state is read."""
 
+    in_flight: InFlight = InFlight.REQUIRED
+    """Whether the state is read with the reassignments in flight; a run requires them, a dry run does not."""
+
     completed: Callable[[ClusterState], ClusterState] = _as_it_is
     """Adds what a configuration file says about disks and brokers do not report."""
 
@@ -86,7 +89,8 @@ class RunEnvironment:
 
     def read_state(self) -> ClusterState:
         """The state of the cluster, with disks as configured."""
-        return self.completed(self.cluster.read(ReadRequest(deadline_s=self.broker_timeout_s)).state)
+        request = ReadRequest(deadline_s=self.broker_timeout_s, in_flight=self.in_flight)
+        return self.completed(self.cluster.read(request).state)
 
     def time_limit_s(self, max_runtime_s: float | None) -> float:
         """When a run that continues now must end, by the clock; infinite if it has no limit."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from kafkabal.clusters import Cluster, ReadRequest
+from kafkabal.clusters import Cluster, InFlight, ReadRequest
 from kafkabal.errors import KafkabalError
 from kafkabal.history.history_files import HistoryFolder
 from kafkabal.history.history_point import point_of
@@ -76,6 +76,6 @@ class BackgroundRecorder:
 
     def _record(self) -> None:
         with self._connect() as cluster:
-            state = cluster.read(ReadRequest(offsets=True)).state
+            state = cluster.read(ReadRequest(offsets=True, in_flight=InFlight.OMITTED)).state
         if not self._ended.is_set():
             HistoryFolder(self._state_dir, state.cluster_id, self._warn).record(point_of(state, self._wall_clock()))

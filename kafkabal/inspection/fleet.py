@@ -36,7 +36,8 @@ class ClusterFigures:
     worst_score: str | None
     skew: float | None
     """Skew of that score."""
-    moving_partitions: int
+    moving_partitions: int | None
+    """None if unknown."""
     offline_partitions: int
     under_replicated_partitions: int
     verdict: Verdict
@@ -105,7 +106,7 @@ def cluster_figures(inspection: Inspection) -> ClusterFigures:
         fullest=None if fullest is None else float(fullness[fullest]),
         worst_score=None if worst is None else worst.score.name,
         skew=None if worst is None else float(worst.evaluation.skew),
-        moving_partitions=int(is_reassigned(state).sum()),
+        moving_partitions=int(is_reassigned(state).sum()) if state.reassignments_known else None,
         offline_partitions=int(partitions.offline.sum()),
         under_replicated_partitions=int(partitions.under_replicated.sum()),
         verdict=judge(inspection),

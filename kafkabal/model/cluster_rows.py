@@ -27,6 +27,7 @@ class HeaderRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cluster_id: _ClusterId
     taken_at: str
     source: str = "kafka"
+    reassignments_known: bool = True
 
 
 class LogDirRow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):

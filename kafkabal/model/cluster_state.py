@@ -211,6 +211,9 @@ class ClusterState:
     committed: CommittedOffsets = field(default_factory=CommittedOffsets)
     measured: Mapping[str, F64] = field(default_factory=dict)
     """Measurements of the brokers by clients or monitoring, by name: float64, shape (n_brokers,), NaN if unknown."""
+    reassignments_known: bool = True
+    """False: replicas that are being added or removed count as ordinary ones, since the controller did not report which
+    they are."""
 
     def replace(self, **changes: Any) -> ClusterState:
         """A copy with some tables replaced; the caller keeps the tables consistent."""

@@ -88,6 +88,7 @@ def build_cluster(
         replicas=replicas,
         futures=futures,
         committed=offsets,
+        reassignments_known=header.reassignments_known,
     )
 
 

@@ -34,6 +34,7 @@ def header_row(state: ClusterState) -> HeaderRow:
         cluster_id=state.cluster_id,
         taken_at=state.taken_at,
         source=state.source,
+        reassignments_known=state.reassignments_known,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kafkabal.clusters import ReadRequest
+from kafkabal.clusters import InFlight, ReadRequest
 from kafkabal.config import ClientSetting
 from kafkabal.producer.policy_for_librdkafka import check_key_order, client_policy
 from kafkabal.producer.progress_listener import DeliveryListener, DeliveryProgress
@@ -139,7 +139,7 @@ def produce_source(
                 clock=clock,
             )
             outcome = run.send(listing)
-    return ProduceResult(outcome, view_of(cluster.read(ReadRequest()).state, order.topic))
+    return ProduceResult(outcome, view_of(cluster.read(ReadRequest(in_flight=InFlight.OMITTED)).state, order.topic))
 
 
 def _check_key_order(order: ProduceOrder, facts: TopicFacts) -> None:

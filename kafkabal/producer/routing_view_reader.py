@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
-from kafkabal.clusters import Cluster, Reading, ReadRequest
+from kafkabal.clusters import Cluster, InFlight, Reading, ReadRequest
 from kafkabal.config import Settings, with_profile_disks
 from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState
 from kafkabal.producer.latency_noise import LatencyNoise
@@ -145,7 +145,9 @@ class ViewReader:
 
     def _read(self, at_s: float, needs: frozenset[Need]) -> ClusterState:
         sampled = Need.RATES in needs
-        state = self._read_until_log_dirs_known(ReadRequest(offsets=sampled, group_offsets=sampled), needs)
+        # a policy does not use them, and producers must not depend on a controller
+        request = ReadRequest(offsets=sampled, group_offsets=sampled, in_flight=InFlight.OMITTED)
+        state = self._read_until_log_dirs_known(request, needs)
         before, self._before = self._before, (at_s, state) if sampled else None
         if before is None or not sampled:
             return state

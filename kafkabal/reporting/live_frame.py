@@ -82,8 +82,7 @@ class LiveFrames:
     def _top_lines(self, reading: LiveReading, surface: OutputCapabilities) -> list[str]:
         head = _line("  ".join([self._name, *self._ages(reading)]), surface, "bold")
         # the events report it too, but scroll away
-        why = f"the cluster cannot be read: {reading.problem}"
-        problem = [_line(why, surface, STYLES[Tone.BAD])] if reading.problem else []
+        problem = [_line(reading.problem, surface, STYLES[Tone.BAD])] if reading.problem else []
         return [head, *problem, *draw([self._verdict], surface).splitlines()]
 
     def _ages(self, reading: LiveReading) -> list[str]:

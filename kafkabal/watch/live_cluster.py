@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from kafkabal.clusters import Clock, Cluster, ReadRequest
-from kafkabal.errors import KafkabalError
+from kafkabal.clusters import Clock, Cluster, InFlight, ReadRequest
+from kafkabal.errors import KafkabalError, UnreachableError
 from kafkabal.inspection import Inspection
 from kafkabal.model import ClusterState
 from kafkabal.watch.finding_changes import changes_between
@@ -62,7 +62,7 @@ class LiveReading:
     events: tuple[LiveEvent, ...] = ()
     """Newest last."""
     problem: str = ""
-    """Why the latest observation failed; the rest is then older."""
+    """Why the latest observation failed, or could not tell the moves in flight; what it concerns is then older."""
 
 
 class LiveCluster:
@@ -103,13 +103,13 @@ class LiveCluster:
     def observe(self) -> LiveReading:
         """Observe the cluster; if it does not respond, the reading names the problem next to what is known."""
         try:
-            self._ask_often()
+            self._ask_for_brokers()
+            problem = self._problem_of_moves()
             if self._is_time_to_read():
-                self._read()
+                self._read(knows_moves=not problem)
         except KafkabalError as error:
-            self._note_problem(error.message)
-        else:
-            self._note_problem("")
+            problem = f"the cluster cannot be read: {error.message}"
+        self._note_problem(problem)
         return LiveReading(
             at_s=self._now_s(),
             inspection=self._inspection,
@@ -120,7 +120,7 @@ class LiveCluster:
             problem=self._problem,
         )
 
-    def _ask_often(self) -> None:
+    def _ask_for_brokers(self) -> None:
         registered = self._cluster.broker_ids()
         if self._registered is not None and registered != self._registered:
             self._has_changed = True
@@ -129,7 +129,13 @@ class LiveCluster:
             for broker in sorted(registered - self._registered):
                 self._note(f"broker {broker} has registered", is_good=True)
         self._registered = registered
-        moves = self._meter.measure(self._clock.monotonic())
+
+    def _problem_of_moves(self) -> str:
+        """Measure the moves in flight; why that failed if the controller does not respond, but brokers do."""
+        try:
+            moves = self._meter.measure(self._clock.monotonic())
+        except UnreachableError as error:
+            return f"reassignments in flight are unknown: {error.message}"
         begun, ended = moves.partitions - self._moves.partitions, self._moves.partitions - moves.partitions
         if ended:
             self._note(f"{counted_noun(len(ended), 'reassignment')} ended, {len(moves.partitions)} in flight", None)
@@ -137,6 +143,7 @@ class LiveCluster:
             self._note(f"{counted_noun(len(begun), 'reassignment')} in flight", None)
         self._has_changed |= bool(ended) and not moves.partitions
         self._moves = moves
+        return ""
 
     def _is_time_to_read(self) -> bool:
         age_s = self._clock.monotonic() - self._read_s
@@ -144,9 +151,11 @@ class LiveCluster:
             return age_s >= _SOONEST_AGAIN_S * self._cost_s
         return age_s >= max(_STATE_EVERY_S, self._cost_s / _LARGEST_PART)
 
-    def _read(self) -> None:
+    def _read(self, *, knows_moves: bool) -> None:
         begin_s = self._processor_s()
-        inspection = self._inspect(self._cluster.read(self._request).state)
+        # a controller that has just not responded is not waited for again
+        request = replace(self._request, in_flight=InFlight.IF_KNOWN if knows_moves else InFlight.OMITTED)
+        inspection = self._inspect(self._cluster.read(request).state)
         found = findings_of(inspection).remembering(self._findings)
         for change in changes_between(self._findings, found, inspection.tolerance):
             self._note(change.message, _is_good(change.event))
@@ -158,8 +167,7 @@ class LiveCluster:
 
     def _note_problem(self, problem: str) -> None:
         if bool(problem) != bool(self._problem):
-            text = f"the cluster cannot be read: {problem}" if problem else "the cluster responds again"
-            self._note(text, is_good=not problem)
+            self._note(problem or "the cluster responds again", is_good=not problem)
         self._problem = problem
 
     def _note(self, message: str, is_good: bool | None) -> None:

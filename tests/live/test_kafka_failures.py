@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from kafkabal.clusters.cluster_protocol import NewTopic, Reading, ReadRequest, ReplicaOn
+from kafkabal.clusters.cluster_protocol import InFlight, NewTopic, Reading, ReadRequest, ReplicaOn
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ResourceKind
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.config.connection_settings import ConnectionSettings
+from kafkabal.errors import NoResponseError, UnreachableError
 from kafkabal.model.cluster_state import LogDirState
 from kafkabal.model.replica_sizes import is_estimated, replica_bytes
 from kafkabal.model.topic_partition import TopicPartition
@@ -76,6 +77,28 @@ def test_a_broker_that_hangs_costs_its_deadline_and_is_named(cluster: KafkaClust
     finally:
         sandbox.start(2)
     assert _eventually(lambda: len(_known(cluster.read(ReadRequest()))) == 12)
+
+
+def test_controllers_that_hang_hide_only_reassignments(cluster: KafkaCluster, sandbox: Sandbox) -> None:
+    """What brokers know is read within the deadline; a change ends after the time that one broker may take."""
+    controllers = [node.id for node in sandbox.record.nodes if node.id > 100]
+    sandbox.pause(*controllers)
+    try:
+        reading = cluster.read(ReadRequest(deadline_s=_DEADLINE_S, in_flight=InFlight.IF_KNOWN))
+        assert len(_known(reading)) == 12
+        assert (reading.problems, reading.state.reassignments_known) == ((), False)
+        with pytest.raises(UnreachableError, match=f"no controller responded within {_DEADLINE_S:g} s"):
+            cluster.read(_BRIEFLY)
+        servers = tuple(sandbox.bootstrap_servers.split(","))
+        with (
+            KafkaCluster(ConnectionSettings(bootstrap_servers=servers, broker_timeout_s=1.0)) as brief,
+            pytest.raises(NoResponseError, match="no controller responded within 1 s"),
+        ):
+            # a topic would be created once the controllers continue
+            brief.create_topics([NewTopic(name="never", assignment=((1,),))], validate_only=True)
+    finally:
+        sandbox.start(*controllers)
+    assert _eventually(lambda: cluster.reassignments() == {})
 
 
 def test_planning_while_a_broker_hangs(cluster: KafkaCluster, sandbox: Sandbox) -> None:

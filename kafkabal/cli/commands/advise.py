@@ -128,10 +128,12 @@ def _read(
 
     With ``after_s`` also a line that names the log dirs which are full by then.
     """
-    from kafkabal.clusters import ReadRequest
+    from kafkabal.clusters import InFlight, ReadRequest
 
     with open_cluster(settings, context) as cluster:
-        state = read_cluster(cluster, settings, context, ReadRequest(configs=True, offsets=True)).state
+        state = read_cluster(
+            cluster, settings, context, ReadRequest(configs=True, offsets=True, in_flight=InFlight.IF_KNOWN)
+        ).state
         now_s = read_at_s(state, context)
         growth = measured_growth(cluster, state, DEFAULT_OVER_S, now_s, context)
         if growth is None:

@@ -76,8 +76,8 @@ class FleetReader:
                 members.append(Member(name=name, problem=outcome.message))
                 continue
             reading, member, is_live = outcome
-            for problem in reading.problems:
-                self.context.warn(f"{name}: broker {problem.broker}: {problem.message}")
+            for warning in reading.warnings:
+                self.context.warn(f"{name}: {warning}")
             if is_live:
                 note_brokers(reading.state, self.context)
             members.append(member)

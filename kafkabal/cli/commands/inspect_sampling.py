@@ -28,13 +28,12 @@ def state_with_rates(
 
 def read_plainly(cluster: "Cluster", settings: Settings, request: "ReadRequest") -> "Reading":
     """One of several clusters, in a thread: nothing is shown or cached."""
-    from kafkabal.clusters import Reading
     from kafkabal.config import with_profile_disks
 
     if settings.broker_timeout_s is not None:
         request = replace(request, deadline_s=settings.broker_timeout_s)
     reading = cluster.read(request)
-    return Reading(with_profile_disks(reading.state, settings), reading.problems)
+    return replace(reading, state=with_profile_disks(reading.state, settings))
 
 
 def reading_with_rates(
@@ -46,10 +45,15 @@ def reading_with_rates(
     detailed: bool,
 ) -> "Reading":
     """The state; with ``sample_s``, read again after so many seconds, with the rates between."""
-    from kafkabal.clusters import Capability, Reading, ReadRequest
+    from kafkabal.clusters import Capability, InFlight, ReadRequest
 
     groups = sample_s is not None and Capability.GROUP_OFFSETS in cluster.capabilities
-    request = ReadRequest(configs=detailed, offsets=detailed or sample_s is not None, group_offsets=groups)
+    request = ReadRequest(
+        configs=detailed,
+        offsets=detailed or sample_s is not None,
+        group_offsets=groups,
+        in_flight=InFlight.IF_KNOWN,
+    )
     before, request = _first_reading(read, request, context)
     started_s = context.monotonic()
     if sample_s is None:
@@ -57,11 +61,12 @@ def reading_with_rates(
     from kafkabal.telemetry import with_rates
 
     context.sleep(sample_s)
+    if before.in_flight_problem:
+        request = replace(request, in_flight=InFlight.OMITTED)  # one warning and one wait are enough
     after = read(request)
     elapsed_s = context.monotonic() - started_s
-    return Reading(
-        with_rates(before.state, after.state, elapsed_s, group_offsets=request.group_offsets), after.problems
-    )
+    state = with_rates(before.state, after.state, elapsed_s, group_offsets=request.group_offsets)
+    return replace(after, state=state, in_flight_problem=after.in_flight_problem or before.in_flight_problem)
 
 
 def _first_reading(

@@ -175,24 +175,29 @@ def read_cluster(
 ) -> Reading:
     """Read the state, apply the profile's volumes and capacities, and cache the names for completion.
 
-    Brokers that could not be read cause a warning; the rest of the state is valid.
+    What could not be read causes a warning; the rest of the state is valid.
+
+    Parameters
+    ----------
+    request
+        What to read; None for what reports need, which do without reassignments in flight if no controller responds.
     """
     from kafkabal.cli.framework.completion.cached_names import cache_names
-    from kafkabal.clusters import Reading, ReadRequest
+    from kafkabal.clusters import InFlight, ReadRequest
 
-    request = request or ReadRequest()
+    request = request or ReadRequest(in_flight=InFlight.IF_KNOWN)
     if settings.broker_timeout_s is not None:
         request = replace(request, deadline_s=settings.broker_timeout_s)
     reading = cluster.read(request)
     # needs numpy, which is not loaded before the first request has been sent
     from kafkabal.config import with_profile_disks
 
-    for problem in reading.problems:
-        context.warn(f"broker {problem.broker}: {problem.message}")
+    for warning in reading.warnings:
+        context.warn(warning)
     cache_names(reading.state, settings, context.cache_dir)
     if not settings.snapshot:
         note_brokers(reading.state, context)
-    return Reading(with_profile_disks(reading.state, settings), reading.problems)
+    return replace(reading, state=with_profile_disks(reading.state, settings))
 
 
 def note_brokers(state: ClusterState, context: CommandContext) -> Sightings:

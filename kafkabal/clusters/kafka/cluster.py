@@ -113,7 +113,7 @@ class KafkaCluster(ClosingContext):
         Raises
         ------
         UnreachableError
-            If no broker responds.
+            If no broker responds, or no controller whose response is required.
         NotAuthorizedError
             If the principal may not describe the cluster, or topics that brokers hold.
         """

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -153,7 +153,8 @@ class RangeFetcher:
         clock: Clock | None = None,
     ) -> None:
         self._clock = clock or SystemClock()
-        self._client = KafkaClient(settings, self._clock)
+        # how long a fetch takes depends on its size: the timeout of a broker is for requests about the cluster
+        self._client = KafkaClient(replace(settings, broker_timeout_s=None), self._clock)
         self._topic = topic
         self._topic_id = topic_id
         self._rack = rack

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from kafkabal.clusters.clock import Deadline
-from kafkabal.clusters.cluster_protocol import BrokerProblem, Reading, ReadRequest, Reassignment
+from kafkabal.clusters.cluster_protocol import BrokerProblem, InFlight, Reading, ReadRequest, Reassignment
 from kafkabal.clusters.config_items import ConfigResource, ConfigSource, ResourceKind
 from kafkabal.clusters.kafka.configs import describe_configs
 from kafkabal.clusters.kafka.error_mapping import TOPIC_AUTHORIZATION_FAILED, not_authorized
@@ -19,7 +19,13 @@ from kafkabal.clusters.kafka.leader_and_group_offsets import group_offsets, lead
 from kafkabal.clusters.kafka.log_dirs import describe_log_dirs
 from kafkabal.clusters.kafka.metadata import topics_refused
 from kafkabal.clusters.kafka.responses_to_rows import BrokerResponses, assemble
-from kafkabal.errors import KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import (
+    KafkabalError,
+    NotAuthorizedError,
+    RefusedByClusterError,
+    TemporaryRefusalError,
+    UnreachableError,
+)
 from kafkabal.gc_pause import cycle_collection_paused
 from kafkabal.model import TopicPartition
 from kafkabal.wording import counted_noun
@@ -49,6 +55,7 @@ class KafkaReader:
         self._request = request
         self._list_reassignments = list_reassignments
         self._problems: dict[int, str] = {}
+        self._in_flight_problem = ""
         self._responses = BrokerResponses(source=source, taken_at=client.clock.utc_now())
 
     def read(self) -> Reading:
@@ -57,7 +64,7 @@ class KafkaReader:
         Raises
         ------
         UnreachableError
-            If no broker reports its log dirs.
+            If no broker reports its log dirs, or no controller responds and the reassignments in flight are required.
         NotAuthorizedError
             If the principal may not describe the cluster, or a topic that brokers hold.
         """
@@ -72,7 +79,7 @@ class KafkaReader:
         responses.logs = self._ask_each(responses.nodes.by_id, lambda b, d: describe_log_dirs(self._client, b, d))
         self._check_any_broker_responded()
         self._check_topics()
-        responses.reassignments = self._list_reassignments()
+        responses.reassignments = self._reassignments()
         if self._request.configs:
             responses.configs = self._topic_configs()
         if self._request.offsets:
@@ -81,7 +88,7 @@ class KafkaReader:
             found = self._ask_each(responses.logs, lambda b, d: group_offsets(self._client, b, d))
             responses.groups = {group: offsets for groups in found.values() for group, offsets in groups.items()}
         problems = tuple(BrokerProblem(broker, message) for broker, message in sorted(self._problems.items()))
-        return Reading(assemble(responses), problems)
+        return Reading(assemble(responses), problems, self._in_flight_problem)
 
     def _ask_each(self, brokers: Iterable[int], task: Callable[[int, Deadline], _V]) -> dict[int, _V]:
         """The result of each broker; one that fails is recorded as a problem, and not asked again."""
@@ -116,6 +123,18 @@ class KafkaReader:
             refused = [topic.name for topic in response.topics if topic.error_code == TOPIC_AUTHORIZATION_FAILED]
             if refused:
                 raise topics_refused(refused)
+
+    def _reassignments(self) -> Mapping[TopicPartition, Reassignment] | None:
+        """Those in flight; None if they are unknown."""
+        if self._request.in_flight is InFlight.OMITTED:
+            return None
+        try:
+            return self._list_reassignments()
+        except (UnreachableError, TemporaryRefusalError) as error:
+            if self._request.in_flight is InFlight.REQUIRED:
+                raise
+            self._in_flight_problem = error.message
+            return None
 
     def _topic_configs(self) -> dict[str, dict[str, str]]:
         """Configs set on the topics themselves."""

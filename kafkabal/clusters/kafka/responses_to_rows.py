@@ -45,7 +45,8 @@ class BrokerResponses:
     """Topics of kafka-python's ``MetadataResponse``."""
     logs: Mapping[int, BrokerLogs] = field(default_factory=dict)
     """By broker, without those that did not respond."""
-    reassignments: Mapping[TopicPartition, Reassignment] = field(default_factory=dict)
+    reassignments: Mapping[TopicPartition, Reassignment] | None = field(default_factory=dict)
+    """None if unknown."""
     configs: Mapping[str, dict[str, str]] | None = None
     """By topic; None if not requested."""
     start_offsets: dict[TopicPartition, int] = field(default_factory=dict)
@@ -63,6 +64,7 @@ def assemble(responses: BrokerResponses) -> ClusterState:
         cluster_id=responses.nodes.cluster_id,
         taken_at=responses.taken_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
         source=responses.source,
+        reassignments_known=responses.reassignments is not None,
     )
     return build_cluster(header, _broker_rows(responses), _TopicRows(responses), committed=_committed(responses))
 
@@ -85,6 +87,7 @@ class _TopicRows:
 
     def __init__(self, responses: BrokerResponses) -> None:
         self._responses = responses
+        self._reassignments = responses.reassignments or {}
         self._copying = {broker for broker, logs in responses.logs.items() if logs.future}
         self._remote_bytes_of = _reported_remote_bytes(responses.logs.values())
 
@@ -103,7 +106,7 @@ class _TopicRows:
         name = TopicPartition(topic, p.partition_index)
         replicas: list[int] = p.replica_nodes
         found = [self._found(topic, p, broker) for broker in replicas]
-        moving = self._responses.reassignments.get(name, _NOTHING_MOVES)
+        moving = self._reassignments.get(name, _NOTHING_MOVES)
         return PartitionRow(
             partition=p.partition_index,
             leader=p.leader_id,

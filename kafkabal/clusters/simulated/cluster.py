@@ -14,6 +14,7 @@ from kafkabal.clusters.cluster_protocol import (
     BrokerProblem,
     Capability,
     Fault,
+    InFlight,
     NewTopic,
     PartitionStatus,
     Reading,
@@ -29,7 +30,7 @@ from kafkabal.clusters.simulated import configs, controller, memory_lock, simula
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.memory_lock import MemoryLock
 from kafkabal.clusters.simulated.simulated_kafka import SimulatedKafka
-from kafkabal.errors import MissingCapabilityError, UnreachableError
+from kafkabal.errors import MissingCapabilityError, NoResponseError, UnreachableError
 from kafkabal.model import (
     SNAPSHOT_VERSION,
     ClusterState,
@@ -138,18 +139,34 @@ class InMemoryCluster(ClosingContext):
         if no_response:
             self.kafka.clock.sleep(request.deadline_s)
             parts = self.kafka.catch_up()
+        in_flight_problem = self._in_flight_problem(request)
+        knows_reassignments = request.in_flight is not InFlight.OMITTED and not in_flight_problem
         header = HeaderRow(
             kafkabal_snapshot=SNAPSHOT_VERSION,
             cluster_id=parts.cluster_id,
             taken_at=self.kafka.clock.utc_now().isoformat(),
             source="memory",
+            reassignments_known=knows_reassignments,
         )
         state = build_cluster(
             header,
             simulated_kafka_to_rows.broker_rows(self.kafka),
-            simulated_kafka_to_rows.topic_rows(self.kafka, configs=request.configs),
+            simulated_kafka_to_rows.topic_rows(
+                self.kafka, configs=request.configs, knows_reassignments=knows_reassignments
+            ),
         )
-        return Reading(state, tuple(BrokerProblem(b.id, f"broker {b.id} did not respond") for b in no_response))
+        problems = tuple(BrokerProblem(b.id, f"broker {b.id} did not respond") for b in no_response)
+        return Reading(state, problems, in_flight_problem)
+
+    def _in_flight_problem(self, request: ReadRequest) -> str:
+        """Why the reassignments in flight are unknown, if the request asks for them."""
+        if self.kafka.parts.controller_responds or request.in_flight is InFlight.OMITTED:
+            return ""
+        self.kafka.clock.sleep(request.deadline_s)
+        message = f"no controller responded within {request.deadline_s:g} s"
+        if request.in_flight is InFlight.REQUIRED:
+            raise NoResponseError(message)
+        return message
 
     def cluster_id(self) -> str:
         """The id of the cluster."""
@@ -230,6 +247,9 @@ class InMemoryCluster(ClosingContext):
 
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
         """All reassignments in flight."""
+        if not self.kafka.parts.controller_responds:
+            self.kafka.clock.sleep(self._request_timeout_s)
+            raise NoResponseError(f"no controller responded within {self._request_timeout_s:g} s")
         return {
             name: Reassignment(replicas=tuple(p.replicas), adding=tuple(p.adding), removing=tuple(p.removing))
             for name, p in sorted(self.kafka.catch_up().moving.items())

@@ -129,6 +129,8 @@ class ClusterParts:
     """Cluster-wide dynamic defaults of brokers."""
     quorum_voters: frozenset[int] | None = None
     """Nodes that vote for the controller."""
+    controller_responds: bool = True
+    """False: no reassignments are listed."""
     records: dict[str, bytes] = field(default_factory=dict)
     locks: dict[str, SimulatedLock] = field(default_factory=dict)
     """By purpose."""

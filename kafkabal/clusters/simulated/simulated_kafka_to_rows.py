@@ -34,12 +34,15 @@ def broker_rows(kafka: SimulatedKafka) -> list[BrokerRow]:
     ]
 
 
-def topic_rows(kafka: SimulatedKafka, *, configs: bool) -> Iterator[TopicRow]:
-    """One row per topic."""
+def topic_rows(kafka: SimulatedKafka, *, configs: bool, knows_reassignments: bool) -> Iterator[TopicRow]:
+    """One row per topic; ``knows_reassignments``: with the replicas that are being added and removed."""
     for topic in kafka.parts.topics.values():
         yield TopicRow(
             topic=topic.name,
-            partitions=[_partition_row(kafka.parts, p) for p in topic.partitions.values()],
+            partitions=[
+                _partition_row(kafka.parts, p, knows_reassignments=knows_reassignments)
+                for p in topic.partitions.values()
+            ],
             configs=dict(topic.configs) if configs else None,
             internal=topic.internal,
             topic_id=topic.topic_id,
@@ -79,7 +82,7 @@ def _dir_row(kafka: SimulatedKafka, broker: SimulatedBroker, log_dir: SimulatedL
     )
 
 
-def _partition_row(parts: ClusterParts, partition: SimulatedPartition) -> PartitionRow:
+def _partition_row(parts: ClusterParts, partition: SimulatedPartition, *, knows_reassignments: bool) -> PartitionRow:
     seen = [_seen(parts, partition, broker) for broker in partition.replicas]
     start_offset, end_offset = _offsets(partition)
     return PartitionRow(
@@ -89,8 +92,8 @@ def _partition_row(parts: ClusterParts, partition: SimulatedPartition) -> Partit
         isr=list(partition.isr),
         sizes=[s[0] for s in seen],
         log_dirs=[s[1] for s in seen],
-        adding=list(partition.adding),
-        removing=list(partition.removing),
+        adding=list(partition.adding) if knows_reassignments else [],
+        removing=list(partition.removing) if knows_reassignments else [],
         start_offset=start_offset,
         end_offset=end_offset,
         remote_bytes=partition.remote_bytes,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafkabal.clusters import Capability, Clock, Cluster, ReadRequest
+from kafkabal.clusters import Capability, Clock, Cluster, InFlight, ReadRequest
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.executor.state.run_states import Goal
@@ -64,15 +64,18 @@ class ClusterLoad:
         return float((taken + given)[involved].max(initial=0.0))
 
 
-def take_sample(cluster: Cluster, clock: Clock, broker_timeout_s: float = 10.0) -> LoadSample:
+def take_sample(
+    cluster: Cluster, clock: Clock, broker_timeout_s: float = 10.0, in_flight: InFlight = InFlight.REQUIRED
+) -> LoadSample:
     """Read the whole cluster with its offsets, and committed offsets of groups if possible and permitted."""
+    request = ReadRequest(offsets=True, deadline_s=broker_timeout_s, in_flight=in_flight)
     if Capability.GROUP_OFFSETS in cluster.capabilities:
         try:
-            state = cluster.read(ReadRequest(offsets=True, group_offsets=True, deadline_s=broker_timeout_s)).state
+            state = cluster.read(replace(request, group_offsets=True)).state
             return LoadSample(state, has_groups=True, at_s=clock.monotonic())
         except NotAuthorizedError:
             pass  # everything else can be read without groups
-    state = cluster.read(ReadRequest(offsets=True, deadline_s=broker_timeout_s)).state
+    state = cluster.read(request).state
     return LoadSample(state, has_groups=False, at_s=clock.monotonic())
 
 
@@ -85,12 +88,18 @@ def load_between(before: LoadSample, after: LoadSample, leaders: Collection[int]
 
 
 def measure_load(
-    cluster: Cluster, clock: Clock, leaders: Collection[int], broker_timeout_s: float = 10.0
+    cluster: Cluster,
+    clock: Clock,
+    leaders: Collection[int],
+    broker_timeout_s: float = 10.0,
+    in_flight: InFlight = InFlight.REQUIRED,
 ) -> ClusterLoad:
     """Read the cluster twice, a few seconds apart."""
-    before = take_sample(cluster, clock, broker_timeout_s)
+    before = take_sample(cluster, clock, broker_timeout_s, in_flight)
     clock.sleep(SAMPLE_S)
-    return load_between(before, take_sample(cluster, clock, broker_timeout_s), leaders)
+    if not before.state.reassignments_known:
+        in_flight = InFlight.OMITTED  # the controller would be waited for once more
+    return load_between(before, take_sample(cluster, clock, broker_timeout_s, in_flight), leaders)
 
 
 def incoming_bytes_per_s(state: ClusterState, moves: Moves) -> dict[int, float]:

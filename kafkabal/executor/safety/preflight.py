@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from kafkabal.clusters import Capability
+from kafkabal.clusters import Capability, Cluster, InFlight
 from kafkabal.errors import UnsafeError
 from kafkabal.executor.observe.cluster_load import incoming_bytes_per_s, moves_of_plan
 from kafkabal.executor.observe.disk_room import DiskRoom
@@ -89,7 +89,9 @@ def preflight(
         _capabilities(plan, options, cluster.capabilities),
         _unfinished(unfinished, carried),
         _drift(drifts, skip_drifted=skip_drifted),
-        _in_flight(cluster.reassignments().keys() - {p.name for p in carried}, plan),
+        _in_flight(cluster, plan, {p.name for p in carried})
+        if state.reassignments_known or environment.in_flight is InFlight.REQUIRED
+        else _in_flight_unknown(environment.in_flight),
         _recently_dead(plan, state, recently_dead),
         _rule(Overridable.REPLICATION_FACTOR, "would get another replication factor", rows.other_factors()),
         _rule(Overridable.RACK_SPREAD, "would be spread over fewer racks", rows.fewer_racks()),
@@ -194,13 +196,20 @@ def _drift(drifts: Sequence[Drift], *, skip_drifted: bool) -> PreflightCheck:
     )
 
 
-def _in_flight(running: Collection[TopicPartition], plan: Plan) -> PreflightCheck:
+def _in_flight(cluster: Cluster, plan: Plan, carried: Collection[TopicPartition]) -> PreflightCheck:
     planned = {c.name for c in plan.partitions}
-    others = [str(name) for name in running if name not in planned]
+    others = [str(name) for name in cluster.reassignments() if name not in planned and name not in carried]
     if others:
         message = f"{counted_noun(len(others), 'other reassignment')} in flight: {first_of(sorted(others))}"
         return PreflightCheck(Overridable.OTHER_REASSIGNMENTS, CheckVerdict.OVERRIDABLE, message)
     return PreflightCheck(Overridable.OTHER_REASSIGNMENTS, CheckVerdict.OK, "no other reassignment in flight")
+
+
+def _in_flight_unknown(in_flight: InFlight) -> PreflightCheck:
+    """Of a dry run; it has been warned of already if they were left out on purpose."""
+    verdict = CheckVerdict.OK if in_flight is InFlight.OMITTED else CheckVerdict.WARNING
+    message = "reassignments in flight are unknown: the controller did not respond"
+    return PreflightCheck(Overridable.OTHER_REASSIGNMENTS, verdict, message)
 
 
 def _rule(check: Overridable, what: str, broken: Iterator[str]) -> PreflightCheck:

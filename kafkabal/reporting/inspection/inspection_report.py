@@ -264,8 +264,9 @@ def cluster_counts(inspection: Inspection) -> Iterator[Fact]:
         yield Fact(key=f"n_{key}", value=value, metric=Metric(f"kafkabal_{key}", help_text))
 
 
-def _moving(inspection: Inspection) -> int:
-    return int(is_reassigned(inspection.state).sum())
+def _moving(inspection: Inspection) -> int | None:
+    state = inspection.state
+    return int(is_reassigned(state).sum()) if state.reassignments_known else None
 
 
 def _notes_on_sizes(state: ClusterState) -> Iterator[str]:

@@ -10,9 +10,12 @@ import pytest
 
 from kafkabal.clusters import SystemClock
 from kafkabal.clusters.kafka.broker_reachability import BrokerReachability
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.config import ConnectionSettings
-from kafkabal.doctor.cluster_checks import _check_servers, _check_versions, _with_timeout
+from kafkabal.doctor.check_result import CheckStatus
+from kafkabal.doctor.cluster_checks import _check_servers, _check_versions, _with_timeout, check_cluster
 from kafkabal.errors import UnreachableError
+from kafkabal.testing.cluster_builders import brokers, cluster, topic
 
 
 def _broker(release: str) -> BrokerReachability:
@@ -41,6 +44,17 @@ def test_no_check_waits_longer_than_the_brokers_may_take(deadline_s: float, requ
     """With a controller that hangs, each of several checks would else wait for the whole request timeout."""
     settings = _with_timeout(ConnectionSettings(bootstrap_servers=("b:9092",), request_timeout_s=30.0), deadline_s)
     assert (settings.request_timeout_s, settings.broker_timeout_s) == (request_s, deadline_s)
+
+
+def test_a_controller_that_does_not_respond_is_a_finding() -> None:
+    """It is named beside what brokers report, which is still checked."""
+    memory = InMemoryCluster.of(cluster(brokers(2), [topic("t", [1, 2])]))
+    memory.kafka.kill(2)
+    memory.kafka.parts.controller_responds = False
+    capabilities, controller, dead = check_cluster(memory, 3.0)
+    assert (capabilities.status, dead.what) == (CheckStatus.OK, "dead brokers")
+    assert (controller.what, controller.status) == ("controller", CheckStatus.FAILED)
+    assert controller.detail == "no controller responded within 3 s"
 
 
 def test_bootstrap_servers_that_hang_cost_the_time_of_one() -> None:

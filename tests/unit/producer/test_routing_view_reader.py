@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
+from kafkabal.clusters.cluster_protocol import InFlight, Reading, ReadRequest
 from kafkabal.errors import UsageError
 from kafkabal.model.cluster_state import LogDirState
 from kafkabal.producer.routing_view_reader import ViewReader
@@ -39,11 +39,13 @@ class Reader:
 
     def __init__(self, *answers: Reading) -> None:
         self.reads = 0
+        self.requests: list[ReadRequest] = []
         self._answers = answers or (Reading(build_workload_cluster(WorkloadCluster(brokers=3))),)
 
     def read(self, request: ReadRequest) -> Reading:
         """The answers in turn, then the last one every time."""
         self.reads += 1
+        self.requests.append(request)
         return self._answers[min(self.reads, len(self._answers)) - 1]
 
 
@@ -55,6 +57,16 @@ class Latencies:
     def latencies_s(self) -> Mapping[int, float]:
         """See BrokerLatencies."""
         return self.figures
+
+
+@pytest.mark.parametrize("scores", [["disk"], ["leader-bytes-in"]])
+def test_a_view_needs_no_controller(scores: list[str]) -> None:
+    """Records are routed by what brokers report, while a cluster has no controller as well."""
+    reader = Reader()
+    ViewReader(reader, latency=Latencies(), prometheus=None, clock=lambda: 0.0, sleep=lambda _: None).read(
+        load_scores(scores)
+    )
+    assert {request.in_flight for request in reader.requests} == {InFlight.OMITTED}
 
 
 def test_the_same_view_has_the_latencies_of_now() -> None:

@@ -40,7 +40,7 @@ def test_a_frame_is_as_large_as_the_terminal(columns: int, lines: int, unicode: 
         inspection=inspection,
         moves=MovesInFlight(frozenset(TopicPartition(*m.replica[:2]) for m in moves), tuple(moves)),
         events=tuple(LiveEvent(float(n), f"event {n} \x1b[2J" + "x" * 200, None) for n in range(100)),
-        problem="no broker responds",
+        problem="the cluster cannot be read: no broker responds",
     )
     surface = OutputCapabilities(animated=True, unicode=unicode)
     frame = LiveFrames("c", Grouping.BROKER, surface).frame(reading, columns, lines)

@@ -86,7 +86,7 @@ def test_a_change_whose_reading_fails_is_read_at_the_next_observation(
     cluster.kafka.kill(3)
     with monkeypatch.context() as patched:
         patched.setattr(cluster, "read", lambda _: _raise())
-        assert next(shown).problem == "no broker responds"
+        assert next(shown).problem == "the cluster cannot be read: no broker responds"
 
     again = next(shown)
 
@@ -103,8 +103,26 @@ def test_a_cluster_that_does_not_respond_is_shown_with_what_is_known(cluster: Co
     blind = next(shown)
 
     assert blind.inspection is not None
-    assert blind.problem == "no broker responds"
-    assert [e.message for e in blind.events].count("the cluster cannot be read: no broker responds") == 1
+    assert blind.problem == "the cluster cannot be read: no broker responds"
+    assert [e.message for e in blind.events].count(blind.problem) == 1
+
+
+def test_a_controller_that_does_not_respond_hides_only_the_moves(cluster: Counting) -> None:
+    """Brokers, sizes and leaders are followed as usual, and the view says what it does not know."""
+    cluster.kafka.parts.controller_responds = False
+    shown = observations(cluster, 120.0)
+    next(shown)
+    without = next(shown)
+    cluster.kafka.parts.controller_responds = True
+    restored = list(shown)[-1]
+
+    assert without.inspection is not None
+    assert without.problem == "reassignments in flight are unknown: no controller responded within 5 s"
+    assert not without.inspection.state.reassignments_known
+    assert restored.inspection is not None
+    assert restored.inspection.state.reassignments_known
+    messages = [event.message for event in restored.events]
+    assert (messages.count(without.problem), messages[-1]) == (1, "the cluster responds again")
 
 
 def _raise() -> frozenset[int]:

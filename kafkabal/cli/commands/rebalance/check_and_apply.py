@@ -136,9 +136,9 @@ class ApplyCommand:
         moves = moves_of_plan(plan.partitions)
         load = command.measured_load(moves, within_brokers=bool(plan.log_dir_bytes))
         options = command.run_options(self.command_options, load, moves)
-        self._check(plan, options, load)
+        checked = self._check(plan, options, load)
         if begin.dry_run:
-            self._show_dry_run(plan, options)
+            self._show_dry_run(plan, options, self.as_far_as_known(checked).command.environment.read_state())
             return ExitCode.DONE
         if not command.confirm(f"apply {counted_noun(len(plan.partitions), 'change')}?", yes=begin.yes):
             return ExitCode.FAILED
@@ -201,7 +201,16 @@ class ApplyCommand:
     def _environment(self) -> RunEnvironment:
         return self.command.environment
 
-    def _check(self, plan: Plan, options: RunOptions, load: ClusterLoad | None) -> None:
+    def as_far_as_known(self, state: ClusterState) -> ApplyCommand:
+        """The same command for a cluster as it was just read: a controller that did not respond is not asked again."""
+        if state.reassignments_known:
+            return self
+        from kafkabal.clusters import InFlight
+
+        environment = replace(self._environment, in_flight=InFlight.OMITTED)
+        return replace(self, command=replace(self.command, environment=environment))
+
+    def _check(self, plan: Plan, options: RunOptions, load: ClusterLoad | None) -> ClusterState:
         from kafkabal.executor import CheckVerdict, enforce, find_run, preflight
 
         environment, context = self._environment, self.command.context
@@ -227,6 +236,7 @@ class ApplyCommand:
                 # a process that was suspended may see the run of another that has taken its lock since: that is busy
                 self.command.take_lock()
             raise
+        return state
 
     def _recently_dead(self, plan: Plan, state: ClusterState) -> frozenset[int]:
         from kafkabal.cli.commands.rebalance.dead_broker_grace import known_before, recently_dead
@@ -251,13 +261,13 @@ class ApplyCommand:
 
             self.command.show_json(dry_run_report(plan or Plan(partitions=()), DryRun()))
 
-    def _show_dry_run(self, plan: Plan, options: RunOptions) -> None:
+    def _show_dry_run(self, plan: Plan, options: RunOptions, state: ClusterState) -> None:
         from kafkabal.cli.commands.rebalance.dry_run import simulate_run
         from kafkabal.reporting.runs.dry_run_report import dry_run_report
         from kafkabal.units import format_duration
 
         context = self.command.context
-        dry_run = simulate_run(plan, self._environment.read_state(), options)
+        dry_run = simulate_run(plan, state, options)
         if self._in_json:
             self.command.show_json(dry_run_report(plan, dry_run))
         elif not context.quiet:

@@ -33,7 +33,7 @@ def check_of_drain(
     """Show whether brokers can be drained; exit 4 if they cannot."""
     from kafkabal.cli.commands.rebalance.dead_broker_grace import gone_brokers
     from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
-    from kafkabal.clusters import ReadRequest
+    from kafkabal.clusters import InFlight, ReadRequest
 
     if not brokers:
         raise UsageError("--check requires brokers to drain", hint="add --drain ID")
@@ -42,7 +42,8 @@ def check_of_drain(
     # millions of rows, none of them in a reference cycle
     with cycle_collection_paused():
         with open_cluster(settings, context) as cluster:
-            state = read_cluster(cluster, settings, context, ReadRequest(configs=True)).state
+            request = ReadRequest(configs=True, in_flight=InFlight.IF_KNOWN)
+            state = read_cluster(cluster, settings, context, request).state
             left = brokers - gone_brokers(cluster, state, settings, context, brokers)
         from kafkabal.executor import FIRST_LEAST_BYTES_PER_S
         from kafkabal.planner import check_drain
@@ -81,6 +82,7 @@ def finish_drain(
         If they still hold replicas that no option keeps there.
     """
     from kafkabal.cli.commands.rebalance.plan_command_options import plan_options
+    from kafkabal.clusters import ReadRequest
     from kafkabal.executor import prove_safe_to_stop
     from kafkabal.planner import make_plan
 
@@ -92,7 +94,7 @@ def finish_drain(
     at_first = _partitions_on(before, drained)
     # a budget is for the whole command: another plan within it would spend it once more
     for rounds_left in reversed(range(1 if is_limited else _MOST_ROUNDS + 1)):
-        state = read_cluster(cluster, settings, context).state
+        state = read_cluster(cluster, settings, context, ReadRequest()).state
         now = _partitions_on(state, drained)
         if not rounds_left or not now - at_first or (at_first and at_first <= now):
             break  # nothing has arrived there; or nothing was moved, for example because the answer was no

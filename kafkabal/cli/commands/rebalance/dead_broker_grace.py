@@ -81,12 +81,13 @@ def await_end_of_grace(
 
 def _when_responded(cluster: Cluster, settings: Settings, context: CommandContext, clock: Clock) -> ClusterState:
     """The cluster once every registered broker has responded, or not responded for so long that Kafka fences it."""
+    from kafkabal.clusters import ReadRequest
     from kafkabal.model import reports_no_log_dir
 
     # a plan made meanwhile would find nothing to repair, and exit with 0 although a broker is about to count as dead
     give_up_at_s, is_announced = clock.monotonic() + FENCED_AFTER_S, False
     while True:
-        state = read_cluster(cluster, settings, context).state
+        state = read_cluster(cluster, settings, context, ReadRequest()).state
         unreported = state.brokers.id[reports_no_log_dir(state)].tolist()
         if not unreported or settings.snapshot or clock.monotonic() >= give_up_at_s:
             return state

@@ -193,11 +193,11 @@ def _state(
     dirs that are full by then.
     """
     from kafkabal.cli.commands.rebalance.dead_broker_grace import gone_brokers
-    from kafkabal.clusters import ReadRequest
+    from kafkabal.clusters import InFlight, ReadRequest
 
     is_forecast = plan_for_s is not None
     with open_cluster(settings, context) as cluster:
-        request = ReadRequest(configs=is_forecast, offsets=is_forecast)
+        request = ReadRequest(configs=is_forecast, offsets=is_forecast, in_flight=InFlight.IF_KNOWN)
         read = read_cluster(cluster, settings, context, request).state
         present = measurements.completed(read, cluster, settings, context)
         later, full = (present, ()) if plan_for_s is None else _forecast(cluster, present, plan_for_s, context)

@@ -105,6 +105,7 @@ def rebalance(
         measured = measurements.completed(state, cluster, settings, context)
         plan = make_plan(measured, plan_options(settings, planning, gone))
         _show(plan, output, context, all_rows=all_rows)
+        applying = applying.as_far_as_known(state)
         code = applying.apply(plan)
         if drained and not begin.dry_run:
             finish_drain(applying, planning, state, gone)
@@ -129,7 +130,7 @@ def _read(
         return await_end_of_grace(command, drained, stay_s)
     cluster, settings, context = command.cluster, command.settings, command.context
     before = known_before(cluster, settings, context)
-    state = read_cluster(cluster, settings, context).state
+    state = read_cluster(cluster, settings, context).state  # of a dry run: a run requires the reassignments in flight
     return state, recently_dead(cluster, state, settings, context, drained=drained, before=before)
 
 

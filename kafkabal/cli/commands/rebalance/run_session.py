@@ -79,11 +79,12 @@ def open_run_session(
     wait_s
         How long the lock of the cluster is waited for.
     dry_run
-        Writes no textfile, which is about runs.
+        Writes no textfile, which is about runs, and does without a controller.
     """
     from dataclasses import replace
 
     from kafkabal.cli.commands.rebalance.run_command_options import RunFormat, RunOutput
+    from kafkabal.clusters import InFlight
     from kafkabal.executor import LockAcrossRuns, report_in_background
     from kafkabal.isolated_listeners import Reporters
 
@@ -108,7 +109,11 @@ def open_run_session(
             notifications = stack.enter_context(_notifications(output.notify, label, name, context))
             listeners.append(report_in_background(notifications))
         reporters = stack.enter_context(Reporters(listeners))
-        environment = replace(make_environment(opened, settings, context, reporters), lock_wait_s=wait_s or 0.0)
+        environment = replace(
+            make_environment(opened, settings, context, reporters),
+            lock_wait_s=wait_s or 0.0,
+            in_flight=InFlight.IF_KNOWN if dry_run else InFlight.REQUIRED,
+        )
         lock = LockAcrossRuns(environment)
         stack.callback(lock.release)
         session = RunSession(name, settings, context, output, environment, reporters, lock, textfile)
@@ -391,7 +396,9 @@ class RunSession:
             return None  # a given rate needs no measurement
         self.context.say(f"measuring broker load for {format_duration(SAMPLE_S)}")
         brokers = environment.cluster.broker_ids()
-        return measure_load(environment.cluster, environment.clock, brokers, environment.broker_timeout_s)
+        return measure_load(
+            environment.cluster, environment.clock, brokers, environment.broker_timeout_s, environment.in_flight
+        )
 
     def run_options(
         self, command_options: RunCommandOptions, load: ClusterLoad | None = None, moves: Moves | None = None

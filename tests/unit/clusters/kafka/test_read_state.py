@@ -18,11 +18,17 @@ from kafka.protocol.admin import (
 from kafka.protocol.consumer import ListOffsetsResponse, OffsetFetchResponse
 from kafka.protocol.metadata import MetadataResponse
 
-from kafkabal.clusters.cluster_protocol import FirstRecord, ReadRequest
+from kafkabal.clusters.cluster_protocol import FirstRecord, InFlight, ReadRequest
 from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.kafka.messages import DescribeShareGroupOffsetsResponse
 from kafkabal.clusters.simulated.fake_clock import FakeClock
-from kafkabal.errors import NotAuthorizedError, UnreachableError
+from kafkabal.errors import (
+    KafkabalError,
+    NotAuthorizedError,
+    RefusedByClusterError,
+    TemporaryRefusalError,
+    UnreachableError,
+)
 from kafkabal.model import TopicPartition
 from kafkabal.model.cluster_state import LogDirState
 from kafkabal.telemetry import bytes_per_record
@@ -194,6 +200,44 @@ def test_a_controller_that_hangs_is_given_up_by_the_timeout_of_the_reading(clust
     ):
         kafka.read(ReadRequest(deadline_s=0.2))
     assert time.monotonic() - begin_s < 5
+
+
+def test_reassignments_are_unknown_if_no_controller_responds(cluster: Any, silence: object) -> None:
+    """A reading that can do without them has everything else, says why, and does not pass them off as none."""
+    cluster.answer("ListPartitionReassignments", lambda request: silence)
+    with KafkaCluster(cluster.settings(request_timeout_s=30.0)) as kafka:
+        reading = kafka.read(ReadRequest(deadline_s=0.2, in_flight=InFlight.IF_KNOWN))
+    assert reading.state.replicas.size_bytes.tolist() == [100, 100, 200, 200]
+    assert not reading.state.reassignments_known
+    (warning,) = reading.warnings
+    assert warning.startswith("reassignments in flight are unknown: no controller responded within 0.2 s: 127.0.0.1:")
+
+
+@pytest.mark.parametrize(
+    ("code", "error"), [(41, TemporaryRefusalError), (31, NotAuthorizedError), (-1, RefusedByClusterError)]
+)
+@pytest.mark.parametrize("in_flight", [InFlight.REQUIRED, InFlight.IF_KNOWN])
+def test_only_a_missing_controller_is_tolerated(
+    cluster: Any, code: int, error: type[KafkabalError], in_flight: InFlight
+) -> None:
+    """While none is elected, brokers answer with an error; a refusal of the request stays an error of the reading."""
+    cluster.answer(
+        "ListPartitionReassignments", lambda request: ListPartitionReassignmentsResponse(error_code=code, topics=[])
+    )
+    request = ReadRequest(deadline_s=0.2, in_flight=in_flight)
+    with KafkaCluster(cluster.settings()) as kafka:
+        if error is TemporaryRefusalError and in_flight is InFlight.IF_KNOWN:
+            assert not kafka.read(request).state.reassignments_known
+        else:
+            with pytest.raises(error, match="cannot list reassignments"):
+                kafka.read(request)
+
+
+def test_a_reading_without_reassignments_does_not_ask_the_controller(cluster: Any, kafka: KafkaCluster) -> None:
+    """Producers read a cluster every few seconds, and go on without a controller."""
+    reading = kafka.read(ReadRequest(in_flight=InFlight.OMITTED))
+    assert (reading.warnings, reading.state.reassignments_known) == ((), False)
+    assert not cluster.asked("ListPartitionReassignments")
 
 
 def test_partitions_without_replicas_are_left_out(cluster: Any, kafka: KafkaCluster) -> None:

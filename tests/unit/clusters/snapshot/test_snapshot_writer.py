@@ -44,6 +44,19 @@ def test_a_name_that_ends_in_gz_packs_it(tmp_path: Path) -> None:
     assert read_snapshot(tmp_path / "a.gz").topics.name == ("t",)
 
 
+def test_unknown_reassignments_stay_unknown(tmp_path: Path) -> None:
+    """A snapshot of a cluster without a controller does not pass them off as none."""
+    write_snapshot(CLUSTER.replace(reassignments_known=False), tmp_path / "s.jsonl")
+    assert '"reassignments_known":false' in (tmp_path / "s.jsonl").read_text().splitlines()[0]
+    assert not read_snapshot(tmp_path / "s.jsonl").reassignments_known
+    assert read_snapshot(_written(tmp_path / "known.jsonl")).reassignments_known
+
+
+def _written(path: Path) -> Path:
+    write_snapshot(CLUSTER, path)
+    return path
+
+
 @pytest.mark.parametrize("name", ["s.jsonl", "s.jsonl.gz"])
 def test_a_full_disk_leaves_the_old_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The previous file is unchanged, and no partial file is left next to it."""

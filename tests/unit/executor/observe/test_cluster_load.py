@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kafkabal.clusters import Capability
+from kafkabal.clusters import Capability, InFlight
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.errors import UnreachableError
 from kafkabal.executor.observe import cluster_load
 from kafkabal.executor.observe.cluster_load import (
     SAMPLE_S,
@@ -111,6 +112,18 @@ def test_what_is_read(scene: Any, has_groups: bool) -> None:
     requests = [call.arguments[0] for call in scene.faulty.calls if call.method == "read"]
     assert [r.deadline_s for r in requests] == [3.0, 4.0, 4.0, 10.0]
     assert all(r.offsets and r.group_offsets == has_groups for r in requests)
+
+
+def test_a_controller_that_does_not_respond_is_waited_for_once(scene: Any) -> None:
+    """A dry run measures the load without it; a run fails."""
+    scene.memory.kafka.parts.controller_responds = False
+    clock = scene.memory.kafka.clock
+    began_s = clock.monotonic()
+    load = measure_load(scene.faulty, clock, [1], 4.0, InFlight.IF_KNOWN)
+    assert not load.state.reassignments_known
+    assert clock.monotonic() - began_s == 4.0 + SAMPLE_S
+    with pytest.raises(UnreachableError, match="no controller responded"):
+        measure_load(scene.faulty, clock, [1], 4.0)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kafkabal.clusters import Capability, ResourceKind
+from kafkabal.clusters import Capability, InFlight, ResourceKind
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import UnsafeError
 from kafkabal.executor.run_environment import RunEnvironment
@@ -70,15 +70,19 @@ class _Checks:
         unfinished: FoundRun | None = None,
         without: Collection[Capability] = (),
         in_flight: Sequence[int] = (),
+        read: InFlight = InFlight.REQUIRED,
+        is_known: bool = True,
         topic: str = "t",
         plan: Plan | None = None,
         **more: Any,
     ) -> dict[str, tuple[CheckVerdict, str]]:
-        state = _state(rows, broker_rows, topic)
+        state = _state(rows, broker_rows, topic).replace(reassignments_known=is_known)
         memory = InMemoryCluster.of(state)
         for number in in_flight:
             assert not memory.alter_reassignments({TopicPartition(topic, number): (4, 5)})
-        environment = RunEnvironment(cluster=InMemoryCluster(memory.kafka, without=without), state_dir=self._folder)
+        environment = RunEnvironment(
+            cluster=InMemoryCluster(memory.kafka, without=without), state_dir=self._folder, in_flight=read
+        )
         plan = plan or Plan(partitions=tuple(changes), cluster_id="simulated")
         checks = preflight(environment, plan, options or RunOptions(), unfinished, state=state, **more)
         return {check.name: (check.verdict, check.message) for check in checks}
@@ -206,6 +210,19 @@ def test_drift(checks: _Checks) -> None:
     message = f"7 planned partitions changed since planning: {moved} and 2 more"
     assert checks(rows, changes)["drift"] == (REFUSED, message)
     assert checks(rows, changes, skip_drifted=True)["drift"] == (WARNING, message)
+
+
+@pytest.mark.parametrize(
+    ("read", "verdict", "message"),
+    [
+        (InFlight.REQUIRED, OK, "no other reassignment in flight"),
+        (InFlight.IF_KNOWN, WARNING, "reassignments in flight are unknown: the controller did not respond"),
+        (InFlight.OMITTED, OK, "reassignments in flight are unknown: the controller did not respond"),
+    ],
+)
+def test_unknown_reassignments(checks: _Checks, read: InFlight, verdict: CheckVerdict, message: str) -> None:
+    """A run asks the controller whatever the state says; a dry run warns, unless it has already been warned."""
+    assert checks(read=read, is_known=False)["other-reassignments"] == (verdict, message)
 
 
 def test_other_reassignments(checks: _Checks) -> None:
