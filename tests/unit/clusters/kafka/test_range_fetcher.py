@@ -165,6 +165,14 @@ def test_a_dead_leader_is_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> No
     assert asked == [1, 2, 2]
 
 
+def test_a_fetch_may_take_longer_than_a_request_about_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Megabytes over a slow line take longer than ``broker_timeout`` of a profile, which is for small responses."""
+    given: list[ConnectionSettings] = []
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda settings, *_: given.append(settings))
+    RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",), broker_timeout_s=1.0), "t", "id")
+    assert [settings.broker_timeout_s for settings in given] == [None]
+
+
 def test_a_hanging_broker_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fetchers of one topic share where its partitions are: the first timeout makes all of them read from the next
     leader."""
