@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, islice
+from multiprocessing import resource_tracker
 from pathlib import Path
 from threading import BrokenBarrierError
 from typing import Any
@@ -147,16 +148,14 @@ def measure(request: MeasureRequest) -> Measurement:
         The error of the first reader that failed.
     """
     context = mp.get_context("spawn")
-    start = context.Barrier(request.readers)
-    results: Any = context.Queue()
-    processes = [
-        context.Process(target=_read, args=(request, reader, start, results), daemon=True)
-        for reader in range(request.readers)
-    ]
+    processes: list[Any] = []
     try:
         with _without_interrupts():
-            for process in processes:
-                process.start()
+            start, results = context.Barrier(request.readers), context.Queue()
+            for reader in range(request.readers):
+                process = context.Process(target=_read, args=(request, reader, start, results), daemon=True)
+                _start(process, reader)
+                processes.append(process)
         found = _collect(results, processes, request.seconds + 2 * _STARTING_S + _ENDING_S)
     finally:
         for process in processes:
@@ -180,14 +179,25 @@ def training_file(measured: Measurement) -> dict[str, Any]:
     return document
 
 
+def _start(process: Any, reader: int) -> None:
+    try:
+        process.start()
+    except OSError as error:
+        raise OperationError(
+            f"cannot start reader {reader}: {error.strerror or error}", hint="lower --readers, or raise 'ulimit -n'"
+        ) from error
+
+
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Processes started inside are never interrupted by Ctrl-C: they would print where they are, even while they still
-    import their modules, and this process ends them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    """Processes started inside are never interrupted by Ctrl-C or the end of the terminal: they would print where they
+    are, even while they still import their modules, and this process ends them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
     try:
+        # a process of Python's own, which ignores the other signals, and whose start unblocks them here
+        resource_tracker.ensure_running()
         # raises the KeyboardInterrupt of an earlier Ctrl-C when it has blocked the next
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM])
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import errno
+import multiprocessing as mp
+import os
 import queue
 import signal
+import subprocess
+import sys
 from itertools import count, islice
 from types import SimpleNamespace
 from typing import Any
@@ -61,13 +66,50 @@ def test_samples_are_read_for_as_long_as_asked() -> None:
     assert _batch_times(iter(range(10**6)), 3.0, lambda: float(next(clock))) == [1.0, 1.0, 1.0]
 
 
-def test_ctrl_c_does_not_reach_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signals_do_not_reach_readers(monkeypatch: pytest.MonkeyPatch) -> None:
     """They would print tracebacks while they import their modules; this process ends them, and stays interruptible."""
     monkeypatch.setattr("kafkabal.reader.measure_reading._read", _report_blocked_signals)
-    request: Any = SimpleNamespace(readers=2, seconds=1.0)
-    measured = measure(request)
-    assert [each.batch_s for each in measured.readers] == [[signal.SIGINT]] * 2
-    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, [])
+    measured = measure(_two_readers())
+    terminating = [signal.SIGHUP, signal.SIGINT, signal.SIGTERM]
+    assert [sorted(each.batch_s) for each in measured.readers] == [terminating] * 2
+    assert not signal.pthread_sigmask(signal.SIG_BLOCK, []) & set(terminating)
+
+
+def test_the_end_of_the_terminal_prints_no_traceback() -> None:
+    """SIGHUP to the process group spares Python's resource tracker, too, which would fail to unregister locks."""
+    script = (
+        "import os, signal\n"
+        "from kafkabal.reader import measure_reading as module\n"
+        "from tests.unit.reader.test_measure_reading import _report_blocked_signals, _two_readers\n"
+        "collect, module._read = module._collect, _report_blocked_signals\n"
+        "signal.signal(signal.SIGHUP, lambda *_: None)\n"
+        "module._collect = lambda *given: (os.killpg(0, signal.SIGHUP), collect(*given))[1]\n"
+        "module.measure(_two_readers())\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, start_new_session=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
+def test_a_reader_that_cannot_be_started_ends_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Too many open files are an error with a way out, and the readers that were started end."""
+    started: list[Any] = []
+    process_type = mp.get_context("spawn").Process
+    start = process_type.start
+
+    def one_starts(process: Any) -> None:
+        if started:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        started.append(process)
+        start(process)
+
+    monkeypatch.setattr(process_type, "start", one_starts)
+    with pytest.raises(OperationError, match="cannot start reader 1: Too many open files"):
+        measure(_two_readers())
+    assert [process.exitcode for process in started] == [-signal.SIGKILL]
+
+
+def _two_readers() -> Any:
+    return SimpleNamespace(readers=2, seconds=1.0)
 
 
 def _report_blocked_signals(_request: object, reader: int, _start: object, results: Any) -> None:
