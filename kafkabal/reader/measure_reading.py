@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import multiprocessing as mp
+import os
 import signal
 import time
 import warnings
@@ -13,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from multiprocessing import resource_tracker
 from pathlib import Path
-from threading import BrokenBarrierError
+from threading import BrokenBarrierError, Thread
 from typing import Any
 
 import numpy as np
@@ -241,6 +242,7 @@ def _read(request: MeasureRequest, reader: int, start: Any, results: Any) -> Non
     """Main function of a reader process."""
     # as in the parent process: warnings of libraries are not messages for users
     logging.getLogger().addHandler(logging.NullHandler())
+    Thread(target=_end_with_parent, daemon=True).start()
     try:
         results.put(_measure_reader(request, reader, start))
     except KafkabalError as error:
@@ -250,6 +252,15 @@ def _read(request: MeasureRequest, reader: int, start: Any, results: Any) -> Non
         start.abort()
     except BrokenBarrierError:
         return  # another reader failed and reports why, or has not started in time, which the parent process notices
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent is killed, which nobody else would do: it could not even report its result,
+    since its siblings keep the pipe open that nobody reads."""
+    parent = mp.parent_process()
+    if parent is not None:  # as in a process that was not started by this module
+        parent.join()
+        os._exit(1)
 
 
 def _measure_reader(request: MeasureRequest, reader: int, start: Any) -> ReaderResult:
