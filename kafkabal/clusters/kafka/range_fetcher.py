@@ -10,13 +10,13 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TypeVar
 from uuid import UUID
 
 from kafka.protocol.consumer import FetchRequest
 
 from kafkabal.chunks import chunked
-from kafkabal.clusters.clock import Clock, Deadline, SystemClock
+from kafkabal.clusters.clock import Clock, SystemClock
 from kafkabal.clusters.kafka.buffer_pool import BufferPool
 from kafkabal.clusters.kafka.error_mapping import OFFSET_NOT_AVAILABLE, OFFSET_OUT_OF_RANGE, check
 from kafkabal.clusters.kafka.fetch_response import NEWEST_VERSION, OLDEST_VERSION, PartitionResponse, fetch_response
@@ -36,6 +36,8 @@ from kafkabal.clusters.kafka.record_columns import RawRecord
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import DriftError, KafkabalError, NotAuthorizedError, UnreachableError
 from kafkabal.model import TopicPartition
+
+T = TypeVar("T")
 
 _READ_COMMITTED = 1
 _NO_SESSION, _FINAL_EPOCH = 0, -1
@@ -102,6 +104,37 @@ class ReplicaLocations:
     """When they were looked up, by the clock of the fetchers."""
 
 
+class _Silence:
+    """How long the brokers have sent no records, and whether that is too long.
+
+    An attempt counts no longer than a request may take: what exceeds that is time for which this process or the machine
+    was suspended, as by a scheduler, a debugger or a laptop's lid, and no response could arrive.
+    """
+
+    def __init__(self, clock: Clock, attempt_s: float) -> None:
+        self._clock = clock
+        self._attempt_s = attempt_s
+        self._lasted_s = 0.0
+
+    def attempt(self, ask: Callable[[], T]) -> T:
+        """The result of ``ask``, whose time counts."""
+        began_s = self._clock.monotonic()
+        try:
+            return ask()
+        finally:
+            self._lasted_s += min(self._clock.monotonic() - began_s, self._attempt_s)
+
+    def pause(self, seconds: float) -> None:
+        """Wait."""
+        self._clock.sleep(seconds)
+        self._lasted_s += seconds
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds until it is too long, never negative."""
+        return max(0.0, _TIMEOUT_S - self._lasted_s)
+
+
 class _FetchResponses:
     """Receives responses into reused memory."""
 
@@ -155,6 +188,7 @@ class RangeFetcher:
         self._clock = clock or SystemClock()
         # how long a fetch takes depends on its size: the timeout of a broker is for requests about the cluster
         self._client = KafkaClient(replace(settings, broker_timeout_s=None), self._clock)
+        self._request_timeout_s = settings.request_timeout_s
         self._topic = topic
         self._topic_id = topic_id
         self._rack = rack
@@ -190,11 +224,11 @@ class RangeFetcher:
         DriftError
             If the topic was deleted or created again, or retention has deleted part of the range.
         UnreachableError
-            If no replica responds before the deadline.
+            If no replica responds within a minute.
         """
         got = FetchedRange()
         at = begin
-        deadline = Deadline(_TIMEOUT_S, self._clock)
+        silence = self._silence()
         while at < end:
             kept = self._kept.take(partition, at, end)
             if kept is not None:
@@ -209,11 +243,11 @@ class RangeFetcher:
                 wanted += self._batch_bytes
             least = 0 if self._batch_bytes else _LEAST_BYTES
             throttled_s = got.throttled_s
-            found, after = self._once(partition, at, stop, max(least, wanted), got, deadline)
+            found, after = self._once(partition, at, stop, max(least, wanted), got, silence)
             got.records.extend(found)
             if after > at or got.throttled_s > throttled_s:
-                deadline = Deadline(_TIMEOUT_S, self._clock)
-            elif deadline.is_over:
+                silence = self._silence()
+            elif not silence.remaining_s:
                 raise UnreachableError(f"{self._topic}-{partition}: no data at offset {at}")
             at = min(after, stop)
         return got
@@ -226,8 +260,7 @@ class RangeFetcher:
         RefusedByClusterError
             If a batch is damaged.
         """
-        deadline = Deadline(_TIMEOUT_S, self._clock)
-        found, after = self._once(partition, begin, 2**63 - 1, max_bytes, FetchedRange(), deadline)
+        found, after = self._once(partition, begin, 2**63 - 1, max_bytes, FetchedRange(), self._silence())
         found.refuse_damaged(self._topic)
         return list(found), after
 
@@ -237,12 +270,12 @@ class RangeFetcher:
         Raises
         ------
         UnreachableError
-            If a leader does not respond before the deadline.
+            If a leader does not respond within a minute.
         DriftError
             If it is no longer the same topic.
         """
-        deadline = Deadline(_TIMEOUT_S, self._clock)
-        partitions = sorted(self._retried(self._locate, deadline))
+        silence = self._silence()
+        partitions = sorted(self._retried(self._locate, silence))
         found: dict[int, tuple[int, int]] = {}
 
         def ask() -> None:
@@ -250,7 +283,7 @@ class RangeFetcher:
                 for some in chunked(led, PARTITIONS_A_REQUEST):
                     found.update(self._ranges(leader, some))
 
-        self._retried(ask, deadline)
+        self._retried(ask, silence)
         return {p: found[p] for p in partitions}
 
     def local_starts(self) -> dict[int, int]:
@@ -261,7 +294,7 @@ class RangeFetcher:
         Raises
         ------
         UnreachableError
-            If a leader does not respond before the deadline.
+            If a leader does not respond within a minute.
         """
         found: dict[int, int] = {}
 
@@ -271,8 +304,11 @@ class RangeFetcher:
                 local = leader_offsets(self._client, leader, keys, self._client.deadline()).local_start
                 found.update({key.partition: offset for key, offset in local.items()})
 
-        self._retried(ask, Deadline(_TIMEOUT_S, self._clock))
+        self._retried(ask, self._silence())
         return found
+
+    def _silence(self) -> _Silence:
+        return _Silence(self._clock, self._request_timeout_s)
 
     def _by_leader(self, partitions: Sequence[int]) -> Mapping[int, list[int]]:
         led: dict[int, list[int]] = {}
@@ -297,7 +333,7 @@ class RangeFetcher:
         return offsets
 
     def _once(
-        self, partition: int, at: int, end: int, wanted: int, got: FetchedRange, deadline: Deadline
+        self, partition: int, at: int, end: int, wanted: int, got: FetchedRange, silence: _Silence
     ) -> tuple[LazyRecords, int]:
         def ask() -> PartitionResponse:
             replica = self._replica(partition)
@@ -309,7 +345,7 @@ class RangeFetcher:
             self._wait_for_quota(response, replica.broker, got)
             return self._checked(response, partition, at, replica)
 
-        response = self._retried(ask, deadline)
+        response = self._retried(ask, silence)
         reader = BatchReader(partition, response.aborted)
         found, after = self._read(reader, response.records, at, end)
         self._batch_bytes = max(self._batch_bytes, reader.largest_bytes)
@@ -400,20 +436,20 @@ class RangeFetcher:
         )
         return response
 
-    def _retried(self, ask: Any, deadline: Deadline) -> Any:
+    def _retried(self, ask: Callable[[], T], silence: _Silence) -> T:
         """The result of ``ask``, retried while brokers are down or leaders change."""
         for pause_s in pauses():
             try:
-                return ask()
+                return silence.attempt(ask)
             except (DriftError, NotAuthorizedError):
                 raise
             except KafkabalError as error:
-                if deadline.remaining_s < pause_s:
+                if silence.remaining_s < pause_s:
                     raise UnreachableError(
                         f"cannot read topic {self._topic}: {error.message}",
                         hint=error.hint or "check the brokers with 'kafkabal inspect'",
                     ) from error
-            self._clock.sleep(pause_s)
+            silence.pause(pause_s)
             self._located.replicas = {}
         raise AssertionError  # the pauses never end
 

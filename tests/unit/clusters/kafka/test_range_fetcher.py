@@ -13,7 +13,7 @@ from kafkabal.clusters.kafka.fetch_response import PartitionResponse
 from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.config import ConnectionSettings
-from kafkabal.errors import DriftError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import DriftError, NoResponseError, RefusedByClusterError, UnreachableError
 from tests.unit.clusters.kafka.pack_batch import pack_batch
 
 pytestmark = pytest.mark.usefixtures("records_are_found_by")
@@ -112,6 +112,33 @@ def test_a_quota_is_waited_for(throttle_s: float, monkeypatch: pytest.MonkeyPatc
         fetched = _fetcher(clock).fetch(0, 0, 1, 1)
     assert [record[0] for record in fetched.records] == [0]
     assert fetched.seconds_by_broker[1] == pytest.approx(clock.monotonic() - began_s)
+
+
+@pytest.mark.parametrize("outages", [1, 2])
+def test_time_for_which_the_process_was_suspended_is_no_silence(outages: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request that spans an hour's pause is sent again, while brokers that time out are given up after a minute."""
+    clock, asked_s = FakeClock(), []
+
+    def call_broker(*_: Any, **__: Any) -> PartitionResponse:
+        asked_s.append(clock.monotonic())
+        if len(asked_s) <= outages:
+            clock.sleep(3600.0 if len(asked_s) == 1 else 30.0)
+            raise NoResponseError("h:1 did not respond within 30 s")
+        return PartitionResponse(0, memoryview(pack_batch(0, [(1000, None, b"x", ())])))
+
+    def locate(fetcher: RangeFetcher) -> Any:
+        fetcher._located.replicas = {0: range_fetcher._Replica(1, 1)}
+        return fetcher._located.replicas
+
+    client = SimpleNamespace(call_broker=call_broker)
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
+    monkeypatch.setattr(RangeFetcher, "_locate", locate)
+    if outages == 1:
+        assert [record[0] for record in _fetcher(clock).fetch(0, 0, 1, 1).records] == [0]
+    else:
+        with pytest.raises(UnreachableError, match="cannot read topic t: h:1 did not respond"):
+            _fetcher(clock).fetch(0, 0, 1, 1)
+        assert len(asked_s) == 2
 
 
 def test_a_leader_is_not_asked_for_another_replica(broker: ThrottlingBroker, monkeypatch: pytest.MonkeyPatch) -> None:
