@@ -14,6 +14,7 @@ from math import gcd
 from pathlib import Path
 from typing import Any, Final
 
+from kafkabal.atomic_files import check_replaceable
 from kafkabal.config import ConnectionSettings, named_connection
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.input_files import exists
@@ -205,6 +206,8 @@ class TopicReader:
         if isinstance(state, str | Path):
             if exists(Path(state)):
                 self._load_state_file(Path(state))
+            else:  # a mistyped folder should not show when an epoch is over
+                check_replaceable(Path(state))
         elif state is not None:
             self.load_state_dict(state)
 

@@ -123,6 +123,12 @@ def test_threads_that_load_blocks_share_where_partitions_are(
     assert all(each is shared[0] for each in shared)
 
 
+def test_a_state_file_that_cannot_be_written_is_refused_at_once(read: Any, tmp_path: Path) -> None:
+    """Not by the first ``save``, when an epoch of training would be lost."""
+    with pytest.raises(OutputError, match=r"state\.json: cannot write: no such folder"):
+        read(state=tmp_path / "missing" / "state.json")
+
+
 def test_a_state_resumes_at_the_exact_sample(read: Any, tmp_path: Path) -> None:
     """What was taken before the state was saved, and what comes after, is complete; also through a file."""
     path = tmp_path / "state.json"
