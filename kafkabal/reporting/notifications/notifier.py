@@ -22,7 +22,7 @@ from enum import StrEnum
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from kafkabal.config import is_host_name
+from kafkabal.config import PORTS, is_host_name
 from kafkabal.errors import KafkabalError, UsageError
 from kafkabal.http_client import http_failure, open_http_client
 from kafkabal.printable import printable
@@ -99,7 +99,8 @@ def form_of(url: str) -> NotificationForm:
         parsed = URL(url)
     except InvalidURL as error:
         raise UsageError(f"invalid URL: {url[:200]} ({error})") from None
-    if parsed.scheme not in {"http", "https"} or not parsed.host or not is_host_name(parsed.host):
+    is_port = parsed.port is None or parsed.port in PORTS  # sockets would take another one modulo 65,536
+    if parsed.scheme not in {"http", "https"} or not parsed.host or not is_host_name(parsed.host) or not is_port:
         raise UsageError(f"invalid URL: {url[:200]}", hint="write it like https://host/path")
     if parsed.path.rstrip("/").endswith("/api/v2/alerts"):
         return NotificationForm.ALERTMANAGER

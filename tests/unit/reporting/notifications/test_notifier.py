@@ -78,7 +78,9 @@ def test_the_address_names_the_form(url: str, form: NotificationForm) -> None:
     assert form_of(url) is form
 
 
-@pytest.mark.parametrize("url", ["ftp://x", "x", "http://", "http://a b:x", "http://a..b/", f"http://{'a' * 64}/"])
+@pytest.mark.parametrize(
+    "url", ["ftp://x", "x", "http://", "http://a b:x", "http://a..b/", f"http://{'a' * 64}/", "http://a:65536/"]
+)
 def test_invalid_addresses_are_refused(url: str) -> None:
     """Before anything begins."""
     with pytest.raises(UsageError, match="invalid URL"):
