@@ -70,14 +70,26 @@ def _measurement() -> Measurement:
     return Measurement(results)
 
 
-def test_the_printed_command_simulates_that_topic(
-    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On the same cluster, too: without them it refuses a cluster of several topics, or reads another one."""
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading a topic has this result."""
     manifest = Manifest(cluster_id="c", topic="images", topic_id="i", partitions=())
     monkeypatch.setattr("kafkabal.cli.commands.read._topic_id", lambda *_: "i")
     monkeypatch.setattr("kafkabal.reader.pin", lambda *_, **__: manifest)
     monkeypatch.setattr("kafkabal.reader.measure", lambda _: _measurement())
+
+
+@pytest.mark.usefixtures("measured")
+def test_a_training_file_that_cannot_be_written_does_not_cost_the_measurement(run_cli: RunCli) -> None:
+    """It is shown before the file is written, as on a full disk."""
+    got = run_cli("read", "images", "--out", "/dev/full", "-b", "127.0.0.1:1")
+    assert got.code == 1
+    assert "191 MiB/s" in got.out
+
+
+@pytest.mark.usefixtures("measured")
+def test_the_printed_command_simulates_that_topic(run_cli: RunCli, tmp_path: Path) -> None:
+    """On the same cluster, too: without them it refuses a cluster of several topics, or reads another one."""
     out = tmp_path / "training.yaml"
     got = run_cli("read", "images", "--out", str(out), "-b", "127.0.0.1:1")
     options = f"--topic images --storage measured --training {out} --bootstrap-server 127.0.0.1:1"

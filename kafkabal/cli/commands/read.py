@@ -223,6 +223,8 @@ def _measure(
         )
     for fault in measured.cache_faults:
         context.warn(f"{fault}: no further blocks were cached")
+    # first: a file that cannot be written must not cost the measurement
+    show_report(measurement_report(topic, manifest, measured), output, context)
     if measuring.out is not None:
         import yaml
 
@@ -233,7 +235,6 @@ def _measure(
         given = f"--topic {quote(topic)} --storage measured --training {quote(str(measuring.out))}"
         use = f"kafkabal route-simulate {given} {cluster_options(settings, context)}".strip()
         context.say(f"wrote {measuring.out}, for '{use}'")
-    show_report(measurement_report(topic, manifest, measured), output, context)
 
 
 def _restore(
