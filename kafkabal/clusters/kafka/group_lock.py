@@ -163,7 +163,12 @@ class GroupLock:
         self._check_joined(self._join(self._client.deadline(self._session_s)))
 
     def _check_joined(self, code: int) -> None:
-        check(code, f"join the consumer group {self._group}", permission=f"Read on group {self._group}")
+        check(
+            code,
+            f"join the consumer group {self._group}",
+            "the coordinator did not complete the group in time" if code in _UNSETTLED else None,
+            permission=f"Read on group {self._group}",
+        )
 
     def _join(self, deadline: Deadline, on_delay: OnLockDelay = ignore_lock_delay) -> int:
         """Join until the group is complete; returns the error code."""
