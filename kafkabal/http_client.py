@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from kafkabal.config import PORTS
 from kafkabal.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,7 +22,8 @@ def open_http_client(timeout_s: float, transport: httpx.BaseTransport | None = N
     """Open a client; use it in a ``with`` block, or close it.
 
     A response raises an ``httpx.HTTPError`` if it exceeds 64 MiB, if its body takes longer than the timeout, or if it
-    is compressed. Otherwise a server that never ends its response would fill all memory.
+    is compressed. Otherwise a server that never ends its response would fill all memory. A request to a port that does
+    not exist raises an ``httpx.InvalidURL``.
 
     Parameters
     ----------
@@ -68,13 +70,22 @@ def open_http_client(timeout_s: float, transport: httpx.BaseTransport | None = N
             timeout=timeout_s,
             transport=transport,
             headers={"accept-encoding": _IDENTITY},
-            event_hooks={"response": [bound]},
+            event_hooks={"request": [_check_port], "response": [bound]},
         )
     except (OSError, ValueError, ImportError) as error:
         raise ConfigError(
             f"HTTP requests are impossible: {error}",
             hint="check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR",
         ) from error
+
+
+def _check_port(request: httpx.Request) -> None:
+    from httpx import InvalidURL
+
+    port = request.url.port
+    # sockets would take it modulo 65,536
+    if port is not None and port not in PORTS:
+        raise InvalidURL(f"port {port} is not from 1 to 65535")
 
 
 def without_credentials(url: str) -> str:
