@@ -51,8 +51,8 @@ _STICKY_LINGER_S = 0.01
 # partitions take 5,000 slots in place of 3,000, at 8 us each (2026-11)
 _SLOTS_IN_HORIZON = 4
 # bytes of slots that are planned at once, and more at high rates: what is sent in 20 ms, or in 2 ms if brokers are
-# watched meanwhile. To plan takes 100 to 250 us, since the code of records fills the processor's caches: the 850 slots
-# of 200 MB of 1 kB took 8 ms with 45 calls, 6 ms with 30 (2026-11)
+# watched meanwhile. To plan takes 100 to 250 us, since the code of records fills the processor's caches: the 1,400
+# slots of 200 MB of 1 kB took 9 ms with 44 calls, 6 ms with 36 (2026-11)
 _LEAST_PLANNED_BYTES = 262_144
 _PLANNED_S = 0.02
 # fraction of a horizon after which weights are recomputed: usually, and with nothing to make up for. With 1/4 for the
