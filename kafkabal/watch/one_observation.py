@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from kafkabal.clusters import Cluster, ReadRequest
+from kafkabal.clusters import Cluster, InFlight, ReadRequest
 from kafkabal.model import ClusterState
 from kafkabal.watch.broker_health import BrokerHealth, BrokerSample
 from kafkabal.watch.state_findings import StateFindings, find
@@ -23,6 +23,8 @@ class WatchSummary:
     """When the whole cluster was last read, in seconds since the epoch; None before."""
     responses_s: Mapping[int, float] = field(default_factory=dict)
     """Latest response time of each broker that responded, in seconds."""
+    controller_problem: str = ""
+    """Why the controller's part of the state is unknown; empty if it is known."""
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -30,6 +32,7 @@ class WatchSummary:
         out_of_sync = self.findings.out_of_sync
         silent = [b for b in sorted(self.findings.without_dirs) if self.health.get(b) is BrokerHealth.WELL]
         return (
+            *((self.controller_problem,) if self.controller_problem else ()),
             *(f"broker {b} {health}" for b, health in sorted(self.health.items()) if health != BrokerHealth.WELL),
             *(f"log dir {path} of broker {b} offline" for b, path in sorted(self.findings.offline_dirs)),
             *((f"{first_brokers(silent)} did not report log dirs",) if silent else ()),
@@ -49,12 +52,14 @@ def check_once(
         If the cluster cannot be read.
     """
     samples = [sample_brokers(cluster, options.broker_timeout_s) for _ in range(2)]
-    state = read_state(cluster, options.broker_timeout_s, completed)
+    reading = cluster.read(ReadRequest(deadline_s=options.broker_timeout_s, in_flight=InFlight.IF_KNOWN))
+    state = completed(reading.state)
     health = dict.fromkeys(state.brokers.id.tolist(), BrokerHealth.DEAD)
     for broker in samples[-1]:
         answered = any(each.get(broker) and each[broker].response_s is not None for each in samples)
         health[broker] = BrokerHealth.WELL if answered else BrokerHealth.UNREACHABLE
-    return WatchSummary(health, find(state, options.policy.outer_tolerance))
+    findings = find(state, options.policy.outer_tolerance)
+    return WatchSummary(health, findings, controller_problem=reading.in_flight_problem)
 
 
 def sample_brokers(cluster: Cluster, deadline_s: float) -> dict[int, BrokerSample]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kafkabal.errors import UnreachableError
 from tests.cli.simulated import Simulation, half_empty_cluster, simulate
 
 _WARNING = "kafkabal: warning: reassignments in flight are unknown: no controller responded within 3 s"
@@ -62,6 +63,25 @@ def test_other_reports_work_too(simulation: Simulation, words: tuple[str, ...]) 
     shown = simulation.run(*words, *_LIMIT)
     assert shown.code == 0
     assert shown.err.splitlines()[0] == _WARNING
+
+
+def test_one_check_of_a_watch_finds_it(simulation: Simulation) -> None:
+    """It is a problem like a broker that does not respond, and is named before the others."""
+    shown = simulation.run("watch", "--once", *_LIMIT, "-o", "json")
+    assert (shown.code, shown.err) == (3, "")
+    assert json.loads(shown.out)["problems"][0] == "no controller responded within 3 s"
+
+
+def test_one_check_of_a_watch_does_without_the_lock(simulation: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker that keeps the lock may be the one that does not respond."""
+
+    def out_of_reach(*_: object) -> None:
+        raise UnreachableError("broker 1 did not respond")
+
+    monkeypatch.setattr(type(simulation.memory), "lock", out_of_reach)
+    shown = simulation.run("watch", "--once", *_LIMIT)
+    assert shown.code == 3
+    assert shown.err == "kafkabal: warning: whether another watch runs is unknown: broker 1 did not respond\n"
 
 
 def test_a_dry_run_plans_with_one_warning(simulation: Simulation) -> None:

@@ -1,7 +1,7 @@
 """``kafkabal watch``: notice what fails or slows down, and heal what is allowed."""
 
 import os
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -85,16 +85,20 @@ def watch(
 def _observe_once(
     settings: Settings, context: CommandContext, output: WatchOutput, options: "WatchOptions"
 ) -> ExitCode:
-    from kafkabal.errors import MissingCapabilityError, NotAuthorizedError
+    from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, OperationError
     from kafkabal.watch import WatchLock
 
     with open_cluster(settings, context) as cluster, ExitStack() as at_end:
         if settings.snapshot is None:
             lock = WatchLock(cluster, context.sleep)
             at_end.callback(lock.release)
-            # a principal that may only read cannot take the lock, and need not
-            with suppress(MissingCapabilityError, NotAuthorizedError):
+            try:
                 lock.take()
+            except (MissingCapabilityError, NotAuthorizedError):
+                pass  # a principal that may only read cannot take the lock, and need not
+            except OperationError as error:
+                # the broker that keeps the lock may be what is wrong
+                context.warn(f"whether another watch runs is unknown: {error.message}")
         from kafkabal.watch import check_once
 
         summary = check_once(cluster, options, _completed(settings))
