@@ -134,6 +134,11 @@ class ByteStride:
         return self._counted_bytes // self._counted_records if self._counted_records else 0
 
     @property
+    def least_span_bytes(self) -> int:
+        """What is sent by weights before others are asked for, in slots of one record; 0 before any."""
+        return _LEAST_SLOTS * len(self._weights_and_booked[0]) * self.mean_record_bytes
+
+    @property
     def is_fine_grained(self) -> bool:
         """Whether a slot plus the largest overrun is small compared to what each broker has."""
         most_bytes = self._bytes_per_broker() * SLOT_PART

@@ -485,10 +485,15 @@ class ScoreWeighted(PolicyBase):
         return fair.even, self._floor * fair.even, fair.available
 
     def _bytes_ahead(self) -> float:
-        """Horizon in bytes of one replica; at least twice what arrives between two views, so that nothing
-        overshoots."""
+        """Horizon in bytes of one replica; at least twice what arrives between two views, and what is sent before
+        weights can change, so that nothing overshoots."""
         own_bytes = self._stride.total_bytes - self._seen_bytes
-        return max(self._horizon * (self._held_bytes + own_bytes), 2 * self._grown_bytes, self._least_horizon_bytes)
+        return max(
+            self._horizon * (self._held_bytes + own_bytes),
+            2 * self._grown_bytes,
+            self._least_horizon_bytes,
+            self._stride.least_span_bytes,
+        )
 
 
 def _leaders_per_partition(view: RoutingView) -> float:
