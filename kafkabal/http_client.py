@@ -82,10 +82,13 @@ def open_http_client(timeout_s: float, transport: httpx.BaseTransport | None = N
 def _check_port(request: httpx.Request) -> None:
     from httpx import InvalidURL
 
-    port = request.url.port
-    # sockets would take it modulo 65,536
-    if port is not None and port not in PORTS:
-        raise InvalidURL(f"port {port} is not from 1 to 65535")
+    if not has_possible_port(request.url):
+        raise InvalidURL(f"port {request.url.port} is not from 1 to 65535")
+
+
+def has_possible_port(url: httpx.URL) -> bool:
+    """Whether a server can be reached at the port; sockets would take another one modulo 65,536."""
+    return url.port is None or url.port in PORTS
 
 
 def without_credentials(url: str) -> str:

@@ -88,6 +88,7 @@ def _observe_once(
     from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, OperationError
     from kafkabal.watch import WatchLock
 
+    problem_of_lock = ""
     with open_cluster(settings, context) as cluster, ExitStack() as at_end:
         if settings.snapshot is None:
             lock = WatchLock(cluster, context.sleep)
@@ -97,11 +98,12 @@ def _observe_once(
             except (MissingCapabilityError, NotAuthorizedError):
                 pass  # a principal that may only read cannot take the lock, and need not
             except OperationError as error:
-                # the broker that keeps the lock may be what is wrong
-                context.warn(f"whether another watch runs is unknown: {error.message}")
+                problem_of_lock = error.message  # the broker that keeps the lock may be what is wrong
         from kafkabal.watch import check_once
 
         summary = check_once(cluster, options, _completed(settings))
+    if problem_of_lock:
+        context.warn(f"whether another watch runs is unknown: {problem_of_lock}")
     from kafkabal.reporting.watch_report import summary_report
 
     show_report(summary_report(summary), OutputOptions(output=Format(output.output)), context)

@@ -22,9 +22,9 @@ from enum import StrEnum
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from kafkabal.config import PORTS, is_host_name
+from kafkabal.config import is_host_name
 from kafkabal.errors import KafkabalError, UsageError
-from kafkabal.http_client import http_failure, open_http_client
+from kafkabal.http_client import has_possible_port, http_failure, open_http_client
 from kafkabal.printable import printable
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ def form_of(url: str) -> NotificationForm:
         parsed = URL(url)
     except InvalidURL as error:
         raise UsageError(f"invalid URL: {url[:200]} ({error})") from None
-    is_port = parsed.port is None or parsed.port in PORTS  # sockets would take another one modulo 65,536
-    if parsed.scheme not in {"http", "https"} or not parsed.host or not is_host_name(parsed.host) or not is_port:
+    is_host = bool(parsed.host) and is_host_name(parsed.host) and has_possible_port(parsed)
+    if parsed.scheme not in {"http", "https"} or not is_host:
         raise UsageError(f"invalid URL: {url[:200]}", hint="write it like https://host/path")
     if parsed.path.rstrip("/").endswith("/api/v2/alerts"):
         return NotificationForm.ALERTMANAGER
