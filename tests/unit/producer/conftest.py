@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
 
 TOPIC = "images"
+LIBRDKAFKA = ctypes.CDLL(cimpl.__file__)
+LIBRDKAFKA.rd_kafka_handle_mock_cluster.restype = ctypes.c_void_p
 
 
 @dataclass
@@ -57,12 +59,7 @@ class MockCluster:
 
     def delay(self, broker: int, by_ms: int) -> None:
         """Let a broker respond this much later from now on."""
-        librdkafka = ctypes.CDLL(cimpl.__file__)
-        librdkafka.rd_kafka_handle_mock_cluster.restype = ctypes.c_void_p
-        # the client's handle is the first thing in its object
-        client = ctypes.c_void_p.from_address(id(self.owner) + object.__basicsize__)
-        cluster = ctypes.c_void_p(librdkafka.rd_kafka_handle_mock_cluster(client))
-        assert librdkafka.rd_kafka_mock_broker_set_rtt(cluster, broker, by_ms) == 0
+        assert LIBRDKAFKA.rd_kafka_mock_broker_set_rtt(_handle(self.owner), broker, by_ms) == 0
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""
@@ -79,16 +76,29 @@ class MockCluster:
 
 @pytest.fixture
 def mock_cluster() -> Iterator[MockCluster]:
-    """A fresh cluster for each test."""
+    """A fresh cluster for each test: each broker leads one or two partitions, not random ones as the mock would."""
     owner = Producer({"test.mock.num.brokers": 3, "log_level": 2})
     owner.list_topics(TOPIC, timeout=10)
     while not (partitions := owner.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions):
         owner.poll(0.01)
+    for partition in partitions:
+        assert (
+            LIBRDKAFKA.rd_kafka_mock_partition_set_leader(_handle(owner), TOPIC.encode(), partition, partition % 3 + 1)
+            == 0
+        )
     metadata = owner.list_topics(TOPIC, timeout=10)
+    partitions = metadata.topics[TOPIC].partitions
     bootstrap = ",".join(f"{b.host}:{b.port}" for b in metadata.brokers.values())
     yield MockCluster(owner, bootstrap, {p: info.leader for p, info in sorted(partitions.items())})
     owner.purge()
     owner.flush(0)
+
+
+def _handle(owner: Producer) -> ctypes.c_void_p:
+    """The mock cluster of a client in librdkafka."""
+    # the client's handle is the first thing in its object
+    client = ctypes.c_void_p.from_address(id(owner) + object.__basicsize__)
+    return ctypes.c_void_p(LIBRDKAFKA.rd_kafka_handle_mock_cluster(client))
 
 
 def send(
