@@ -28,6 +28,10 @@ _PAUSE_S = 0.05
 """Between attempts to open a pipe that no program reads yet; each fails at once."""
 _LONGEST_PATH = 4095
 """Bytes: PATH_MAX of Linux without its closing NUL."""
+_NO_HARD_LINKS: Final = frozenset((errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS))
+"""What file systems without hard links answer: FAT and exFAT the first, CIFS and many on FUSE the next ones."""
+_CLAIM_S = 30.0
+"""How long another program may take to create the same file: on an object store, renaming it copies it."""
 
 
 def parse_path(text: str) -> Path:
@@ -93,6 +97,72 @@ def _fault_of_folder(folder: Path) -> str:
     if not folder.is_dir():
         return f"no such folder: {folder}"
     return "" if os.access(folder, os.W_OK | os.X_OK) else "permission denied"
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Create a file that appears whole, flushed to disk; of several programs that create it at once, one succeeds.
+
+    Raises
+    ------
+    FileExistsError
+        If it exists, or another program creates it meanwhile; it is whole by then.
+    OutputError
+        If it cannot be written, or a program that was stopped has left its claim to create it.
+    """
+    temporary = temporary_name(path)
+    try:
+        try:
+            with temporary.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            _name_new(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise OutputError(f"{path}: cannot write: {error.strerror or error}") from error
+
+
+def _name_new(temporary: Path, path: Path) -> None:
+    """Give a file its name; unlike a rename, this never replaces another file."""
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        with _claim(path):
+            if os.path.lexists(path):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
+            temporary.rename(path)
+
+
+@contextmanager
+def _claim(path: Path) -> Iterator[None]:
+    """Be the only program that may create a file, where nothing but exclusive creation tells programs apart.
+
+    The claim is a file of its own: the file itself would be empty, for others to read, until it is written.
+    """
+    claim = _hidden_name(path, "creating")
+    end_s = time.monotonic() + _CLAIM_S
+    while True:
+        try:
+            os.close(os.open(claim, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
+            break
+        except FileExistsError:
+            if os.path.lexists(path):
+                raise
+            if time.monotonic() >= end_s:
+                raise OutputError(
+                    f"{path}: cannot write: another program has claimed it for {_CLAIM_S:.0f} s, or was stopped",
+                    hint=f"remove {claim} unless that program still runs",
+                ) from None
+            time.sleep(_PAUSE_S)
+    try:
+        yield
+    finally:
+        claim.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -177,8 +247,12 @@ def _stdout() -> IO[bytes]:
 
 def temporary_name(target: Path) -> Path:
     """A unique hidden name in the same folder, cut to fit if the file's name is long."""
-    kept = os.fsdecode(os.fsencode(target.name)[: _LONGEST_NAME - 2 - _TOKEN_CHARACTERS])
-    return target.with_name(f".{kept}.{secrets.token_hex(_TOKEN_CHARACTERS // 2)}")
+    return _hidden_name(target, secrets.token_hex(_TOKEN_CHARACTERS // 2))
+
+
+def _hidden_name(target: Path, suffix: str) -> Path:
+    kept = os.fsdecode(os.fsencode(target.name)[: _LONGEST_NAME - 2 - len(suffix)])
+    return target.with_name(f".{kept}.{suffix}")
 
 
 @contextmanager

@@ -8,7 +8,6 @@ its number of records.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,8 +19,8 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from kafkabal.atomic_files import temporary_name
-from kafkabal.errors import InputFileError, OutputError
+from kafkabal.atomic_files import write_new
+from kafkabal.errors import InputFileError
 from kafkabal.input_files import decode_json, read_bytes
 from kafkabal.json_decoders import json_decoder
 from kafkabal.model import I32, I64
@@ -221,17 +220,10 @@ def publish_manifest(manifest: Manifest, path: Path) -> Manifest:
     InputFileError
         If the existing one cannot be read.
     """
-    temporary = temporary_name(path)
     try:
-        try:
-            temporary.write_bytes(msgspec.json.encode(manifest) + b"\n")
-            os.link(temporary, path)  # unlike a rename, this fails if the file exists
-        finally:
-            temporary.unlink(missing_ok=True)
+        write_new(path, msgspec.json.encode(manifest) + b"\n")
     except FileExistsError:
         return load_manifest(path)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot write: {error.strerror or error}") from error
     return manifest
 
 

@@ -1,14 +1,16 @@
 """Files are written completely or not at all."""
 
+import errno
 import os
 import stat
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from kafkabal import atomic_files
-from kafkabal.atomic_files import check_replaceable, replacing
+from kafkabal.atomic_files import check_replaceable, replacing, write_new
 from kafkabal.errors import ExitCode, OutputError
 
 
@@ -170,3 +172,64 @@ def test_the_check_leaves_writable_paths_unchanged(tmp_path: Path) -> None:
         assert check_replaceable(path) == path
     assert (tmp_path / "old").read_text() == "old"
     assert not (tmp_path / "new").exists()
+
+
+def _refuse_links(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def link(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "link", link)
+
+
+@pytest.mark.parametrize("number", [None, errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_one_of_many_writers_creates_a_file(
+    number: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without hard links, too, as on s3fs and CIFS: what the first one wrote stays, and is never seen in part."""
+    if number is not None:
+        _refuse_links(monkeypatch, number)
+    target, created, seen, begin = tmp_path / "f", [], [], threading.Barrier(9)
+
+    def write(content: bytes) -> None:
+        begin.wait()
+        try:
+            write_new(target, content)
+            created.append(content)
+        except FileExistsError:
+            seen.append(target.read_bytes())
+
+    def look() -> None:
+        begin.wait()
+        while not target.exists():
+            time.sleep(0)
+        seen.append(target.read_bytes())
+
+    contents = [bytes([digit]) * 1_000_000 for digit in range(8)]
+    threads = [threading.Thread(target=write, args=(content,)) for content in contents]
+    threads.append(threading.Thread(target=look))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(created) == 1
+    assert seen == [created[0]] * 8
+    assert [p.name for p in tmp_path.iterdir()] == ["f"]
+
+
+def test_a_claim_of_a_stopped_writer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only without hard links: the next writer waits for a while, then says what to remove, and writes nothing."""
+    _refuse_links(monkeypatch, errno.EOPNOTSUPP)
+    monkeypatch.setattr(atomic_files, "_CLAIM_S", 0.1)
+    (tmp_path / ".f.creating").touch()
+    with pytest.raises(OutputError, match="f: cannot write: another program has claimed it for 0 s") as caught:
+        write_new(tmp_path / "f", b"new")
+    assert caught.value.hint == f"remove {tmp_path / '.f.creating'} unless that program still runs"
+    assert [p.name for p in tmp_path.iterdir()] == [".f.creating"]
+
+
+def test_a_link_that_fails_for_another_reason_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk has nothing to do with hard links."""
+    _refuse_links(monkeypatch, errno.ENOSPC)
+    with pytest.raises(OutputError, match="f: cannot write: No space left on device"):
+        write_new(tmp_path / "f", b"new")
+    assert not list(tmp_path.iterdir())
