@@ -10,6 +10,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TypeVar
 from uuid import UUID
 
@@ -222,7 +223,8 @@ class RangeFetcher:
         Raises
         ------
         DriftError
-            If the topic was deleted or created again, or retention has deleted part of the range.
+            If the topic was deleted or created again, retention has deleted part of the range, or the log ends before
+            the range does.
         UnreachableError
             If no replica responds within a minute.
         """
@@ -249,6 +251,8 @@ class RangeFetcher:
                 silence = self._silence()
             elif not silence.remaining_s:
                 raise UnreachableError(f"{self._topic}-{partition}: no data at offset {at}")
+            else:  # a follower that lags, or the end of the log, where nothing comes however long one waits
+                self._retried(partial(self._refuse_end, partition, at), silence)
             at = min(after, stop)
         return got
 
@@ -422,10 +426,7 @@ class RangeFetcher:
                     hint="raise retention.ms of the topic, or pin it again to read what is left",
                 )
             if at > end:
-                raise DriftError(
-                    f"{self._topic}-{partition}: the log ends at offset {end}, before {at}",
-                    hint="the cluster has lost records, as after an unclean leader election",
-                )
+                raise self._beyond_end(partition, at, end)
         if response.error_code in (OFFSET_OUT_OF_RANGE, OFFSET_NOT_AVAILABLE):
             # a follower may lag slightly behind the end that its leader reported
             self._located.replicas[partition] = _Replica(replica.leader, replica.leader)
@@ -435,6 +436,19 @@ class RangeFetcher:
             permission=f"Read on topic {self._topic}",
         )
         return response
+
+    def _refuse_end(self, partition: int, at: int) -> None:
+        """Raise a DriftError if the log ends at an offset that is to be read."""
+        _, end = self._ranges(self._replica(partition).leader, [partition])[partition]
+        if end <= at:
+            raise self._beyond_end(partition, at, end)
+
+    def _beyond_end(self, partition: int, at: int, end: int) -> DriftError:
+        damaged = ", or the manifest is damaged" if self._is_pinned else ""
+        return DriftError(
+            f"{self._topic}-{partition}: offset {at} does not exist (the log ends at {end})",
+            hint=f"the cluster has lost records, as after an unclean leader election{damaged}",
+        )
 
     def _retried(self, ask: Callable[[], T], silence: _Silence) -> T:
         """The result of ``ask``, retried while brokers are down or leaders change."""
@@ -458,6 +472,11 @@ class RangeFetcher:
         if self._rack is not None and self._clock.monotonic() - self._located.since_s > _RACK_REFRESH_S:
             self._locate()
         known = self._located.replicas.get(partition) or self._locate().get(partition)
+        if known is None and self._is_pinned:  # a topic never loses partitions
+            raise DriftError(
+                f"topic {self._topic} has no partition {partition}, which the manifest lists",
+                hint="pin it again: remove the manifest and the state",
+            )
         if known is None:
             raise UnreachableError(f"no broker knows {self._topic}-{partition}")
         return known

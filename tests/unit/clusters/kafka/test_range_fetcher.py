@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kafka.protocol.consumer import FetchRequest
 
 from kafkabal.clusters.kafka import range_fetcher
 from kafkabal.clusters.kafka.fetch_response import PartitionResponse
@@ -331,3 +332,53 @@ def test_where_logs_on_disk_begin_is_asked_of_every_leader(is_supported: bool, m
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
     assert _fetcher().local_starts() == ({0: 40, 1: 40, 2: 40} if is_supported else {})
     assert set(asked) == {1, 2}
+
+
+@pytest.mark.parametrize("is_pinned", [True, False])
+def test_the_end_of_the_log_is_not_waited_for(is_pinned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A manifest that lists offsets which the log never reaches is refused at once, not after a minute of requests."""
+    clock, asked = FakeClock(), []
+
+    def call_broker(broker: int, request: Any, in_place: Any = None) -> Any:
+        partition = request.topics[0].partitions[0]
+        if isinstance(request, FetchRequest):
+            asked.append(partition.fetch_offset)
+            packed = b"" if partition.fetch_offset else pack_batch(0, [(1000, None, b"x", ())])
+            return PartitionResponse(0, memoryview(packed))
+        end = SimpleNamespace(error_code=0, offset=0 if partition.timestamp == -2 else 1, partition_index=0)
+        return SimpleNamespace(topics=[SimpleNamespace(partitions=[end])])
+
+    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1)
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
+    fetcher = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", clock=clock, is_pinned=is_pinned)
+    fetcher._located.replicas = {0: range_fetcher._Replica(1, 1)}
+    with pytest.raises(DriftError, match=r"^t-0: offset 1 does not exist \(the log ends at 1\)") as caught:
+        fetcher.fetch(0, 0, 5, 500)
+    assert ("the manifest is damaged" in str(caught.value.hint)) == is_pinned
+    assert asked == [0, 1]
+
+
+def test_a_follower_that_lags_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It sends nothing for a while, although its leader has the record."""
+    sent = iter([b"", b"", pack_batch(0, [(1000, None, b"x", ())])])
+
+    def call_broker(broker: int, request: Any, in_place: Any = None) -> Any:
+        if isinstance(request, FetchRequest):
+            return PartitionResponse(0, memoryview(next(sent)))
+        assert broker == 1, "only the leader knows the end"
+        end = SimpleNamespace(error_code=0, offset=1, partition_index=0)
+        return SimpleNamespace(topics=[SimpleNamespace(partitions=[end])])
+
+    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1)
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
+    fetcher = _fetcher()
+    fetcher._located.replicas = {0: range_fetcher._Replica(2, 1)}
+    assert [record[0] for record in fetcher.fetch(0, 0, 1, 1).records] == [0]
+
+
+def test_a_partition_that_only_the_manifest_lists_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A topic never loses partitions, so there is nothing to wait for."""
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: None)
+    monkeypatch.setattr(RangeFetcher, "_locate", lambda _: {0: range_fetcher._Replica(1, 1)})
+    with pytest.raises(DriftError, match="topic t has no partition 7, which the manifest lists"):
+        _fetcher().fetch(7, 0, 1, 1)
