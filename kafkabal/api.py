@@ -6,6 +6,7 @@ The functions return the same immutable objects that the commands work on. Every
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ import platformdirs
 from msgspec.structs import replace as replace_field
 
 from kafkabal.closing_context import ClosingContext
-from kafkabal.clusters import Clock, Cluster, ReadRequest, SystemClock
+from kafkabal.clusters import Clock, Cluster, InFlight, ReadRequest, SystemClock
 from kafkabal.clusters import connect as _open
 from kafkabal.config import (
     DEFAULT_CHECK_TOLERANCE,
@@ -66,15 +67,18 @@ class ClusterConnection(ClosingContext):
     def read(self) -> ClusterState:
         """Read the current state of the cluster, with the disk sizes that the profile states.
 
-        Brokers that do not respond are included without log dirs.
+        Brokers that do not respond are included without log dirs. If no controller responds, it is unknown which
+        reassignments are in flight (``reassignments_known`` of the state). Each is a warning.
 
         Raises
         ------
         UnreachableError
-            If no broker responds, or no controller that could report the reassignments in flight.
+            If no broker responds.
         """
-        request = ReadRequest(deadline_s=self.broker_timeout_s)
-        return with_profile_disks(self.cluster.read(request).state, self.settings)
+        reading = self.cluster.read(ReadRequest(deadline_s=self.broker_timeout_s, in_flight=InFlight.IF_KNOWN))
+        for missing in reading.warnings:
+            warnings.warn(missing, stacklevel=2)
+        return with_profile_disks(reading.state, self.settings)
 
     @property
     def broker_timeout_s(self) -> float:

@@ -85,6 +85,21 @@ def test_omitted_arguments_come_from_the_environment(
         assert len(cluster.read().brokers) == 6
 
 
+def test_a_cluster_is_read_without_its_controller(state: ClusterState) -> None:
+    """As reports do: which reassignments are in flight is unknown, which is a warning, and a dead broker is another."""
+    live = InMemoryCluster.of(state, FakeClock())
+    live.kafka.parts.controller_responds = False
+    live.kafka.parts.brokers[2].hung_since_s = 0.0
+    with pytest.warns(UserWarning, match="did not respond|are unknown") as warned:
+        found = ClusterConnection(live, Settings()).read()
+    assert [str(warning.message) for warning in warned] == [
+        "broker 2: broker 2 did not respond",
+        "reassignments in flight are unknown: no controller responded within 10 s",
+    ]
+    assert (len(found.brokers), found.reassignments_known) == (6, False)
+    assert {warning.filename for warning in warned} == {__file__}
+
+
 def test_a_run_on_a_snapshot_is_no_run_of_the_cluster(
     state: ClusterState, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
