@@ -1,5 +1,6 @@
 """``kafkabal telemetry``: invalid durations are refused before any broker is contacted."""
 
+import socket
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -78,6 +79,23 @@ def test_an_unreachable_cluster_is_reported_before_collecting(run_cli: Callable[
     """Posts are not collected for a minute only to be lost."""
     refused = run_cli("telemetry", command, "--listen", "0", "--for", "1ms", "-b", "127.0.0.1:1")
     assert (refused.code, "collecting" in refused.err) == (ExitCode.FAILED, False)
+
+
+@pytest.mark.parametrize("words", [["list"], ["show"], ["latency"], ["errors"], ["subscribe"], ["remove", "x"]])
+def test_brokers_that_hang_are_given_up(run_cli: Callable[..., Any], words: list[str]) -> None:
+    """After the time that the user gives, as in other commands that ask a cluster."""
+    with socket.create_server(("127.0.0.1", 0)) as server:  # accepts, and never responds
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        refused = run_cli("telemetry", *words, "-b", address, "--broker-timeout", "100ms")
+    assert (refused.code, refused.out) == (ExitCode.FAILED, "")
+    assert f"{address} did not respond within 0.1 s" in refused.err
+
+
+def test_a_timeout_has_no_effect_without_brokers(run_cli: Callable[..., Any]) -> None:
+    """Posted metrics are shown without any request to a cluster."""
+    refused = run_cli("telemetry", "show", "--listen", "0", "--for", "1ms", "--broker-timeout", "5s")
+    assert refused.code == ExitCode.USAGE
+    assert "--listen and --broker-timeout cannot be combined" in refused.err
 
 
 def test_an_unknown_latency_is_explained(run_cli: Callable[..., Any], tmp_path: Path) -> None:

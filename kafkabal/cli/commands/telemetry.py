@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kafkabal.config import ConnectionSettings
     from kafkabal.telemetry import HttpIntake, PushReceiver, TopicIntake
 
-_CLUSTER = ("bootstrap_servers", "command_config", "profile")
+_CLUSTER = ("bootstrap_servers", "command_config", "profile", "broker_timeout")
 _COLLECT_S = 15.0
 """Clients push every 10 s by default, so that each is seen once."""
 _BEFORE_S = 60.0
@@ -349,7 +349,7 @@ def show_metrics(
     collecting.check(context)
     table = ClientMetrics()
     if collecting.listen is not None:  # posted metrics are shown as they are: no cluster is contacted
-        refuse_beside("--listen", ("--bootstrap-server", "--command-config", "--profile"), context)
+        refuse_beside("--listen", ("--bootstrap-server", "--command-config", "--profile", "--broker-timeout"), context)
         with open_http_intake(collecting.listen, table) as receiver:
             _collect(collecting, context)
         payloads = _payloads(receiver, context)
