@@ -19,7 +19,7 @@ from kafkabal.reader.reader_shard import ReaderShard
 FORMAT: Final = 3
 """Formats 1 and 2 had the blocks of a lane in another order."""
 _MOST: Final = 2**46
-"""Limit of samples: those of 100,000 readers are less than 63 bits."""
+"""Limit of samples: sums of their numbers are less than 63 bits."""
 _STATE: Final = json_decoder(dict[str, Any])
 
 
@@ -87,8 +87,11 @@ class Checkpoint:
 
     @property
     def furthest(self) -> int:
-        """The number of the last sample that this reader has had of its own share."""
-        return max([self.taken, *(after for each in self.ranges or () for _, after in each)])
+        """How many samples an epoch must have, but for a reader's last one, for these numbers to occur."""
+        if self.ranges is None:
+            return self.readers * self.taken
+        # one that takes work from others may have had more than its own share
+        return max([self.taken, *(self.readers * after for each in self.ranges for _, after in each)])
 
     def check_within(self, samples: int) -> None:
         """Refuse numbers that cannot occur in an epoch of this many samples.

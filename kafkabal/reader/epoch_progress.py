@@ -27,6 +27,8 @@ Ranges: TypeAlias = "tuple[tuple[tuple[int, int], ...], ...]"
 
 MOST_READERS = 100_000
 """A file with more readers is damaged."""
+_MOST_IN_ROUNDS = 10 * MOST_READERS
+"""Limit of readers over all rounds: a run of equal ones is a few bytes in a file, and a number each in memory."""
 _MOST_APART = 2**32
 """Limit of samples by which readers are apart, times readers: each takes a byte, and in step they are not at all."""
 
@@ -81,9 +83,9 @@ class EpochProgress:
 
     @property
     def furthest(self) -> int:
-        """The largest sample number in it."""
-        numbers: list[int] = [n for each in self.rounds for t in each for n in _numbers(t)]
-        return max([self.position, *numbers])
+        """How many samples an epoch must have, but for a reader's last one, for these numbers to occur."""
+        rounds: list[int] = [len(each) * n for each in self.rounds for t in each for n in _numbers(t)]
+        return max([self.position, *rounds])
 
     def _with_round(self, taken: Taken | Ranges) -> EpochProgress:
         longer = replace(self, rounds=(*self.rounds, taken))
@@ -108,7 +110,8 @@ class EpochProgress:
             If ``state`` is not such a dict.
         """
         try:
-            if any(sum(n for n, _ in each) > MOST_READERS for each in state["rounds"]):
+            readers = [sum(n for n, _ in each) for each in state["rounds"]]
+            if max(readers, default=0) > MOST_READERS or sum(readers) > _MOST_IN_ROUNDS:
                 raise ValueError(f"more than {MOST_READERS} readers")
             rounds = tuple(tuple(_plain(t) for n, t in each for _ in range(n)) for each in state["rounds"])
             found = cls(state["epoch"], state["position"], rounds)

@@ -82,6 +82,15 @@ def test_damaged_states_are_not_combined(damaged: Mapping[str, Any]) -> None:
         combine_states([_checkpoint(0).as_dict(), {**_checkpoint(1).as_dict(), "taken": 10**12}])
 
 
+def test_numbers_of_many_readers_must_fit_into_the_epoch() -> None:
+    """Each is small, but gaps between all readers would fill memory; one that takes work from others may be ahead."""
+    with pytest.raises(UsageError, match="not a state of this data set: sample 1450000000 of 30000"):
+        _checkpoint(0, 50_000, 29_000).check_within(30_000)
+    replace(_checkpoint(0, 50, 29_000), ranges=((),) * 49 + (((0, 600),),)).check_within(30_000)
+    with pytest.raises(UsageError, match="not a state of this data set"):
+        replace(_checkpoint(0, 50, 29_000), ranges=((),) * 49 + (((0, 2700),),)).check_within(30_000)
+
+
 def test_states_that_do_not_belong_together_are_refused() -> None:
     """A missing one, one with another seed, or of another epoch."""
     one, other = _checkpoint(0), _checkpoint(1)

@@ -887,6 +887,8 @@ def test_states_of_readers_that_share_work_are_combined(read: Any, topic: Memory
         ("rounds", [[[10**15, 1]]]),
         ("rounds", [[[1, 10**15]]]),
         ("rounds", [[[1, [[0, 10**15]]]]]),
+        ("rounds", [[[50_000, 10], [50_000, 300]]]),
+        ("rounds", [[[50_000, 1], [50_000, 2]]] * 20_000),
         ("rounds", [[1]]),
         ("rounds", "x"),
         ("ranges", [[[0, 10**15]]]),
