@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Protocol
 
-from kafkabal.errors import described
+from kafkabal.errors import KafkabalError, described
 from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.metrics import ReaderMetrics, rack_fault, write_textfile
 from kafkabal.reader.reader_options import ReaderOptions
@@ -108,6 +108,7 @@ def _isolated(listener: Callable[[], None], name: str) -> Callable[[], None]:
         except Exception as error:  # noqa: BLE001 - a function of the user, or a full disk
             if not has_failed:
                 has_failed = True
-                warnings.warn(f"{name}: {described(error)}", stacklevel=2)
+                why = error.message if isinstance(error, KafkabalError) else described(error)
+                warnings.warn(f"{name}: {why}", stacklevel=2)
 
     return call

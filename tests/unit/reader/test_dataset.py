@@ -623,7 +623,7 @@ def test_metrics_end_no_training(read: Any, tmp_path: Path) -> None:
 
     with pytest.warns(UserWarning, match="on_metrics: ZeroDivisionError: no samples yet"):
         assert len(list(read(on_metrics=fail))) == 331
-    with pytest.warns(UserWarning, match="metrics_file: OutputError: .*: cannot write"):
+    with pytest.warns(UserWarning, match=r"^metrics_file: /.*: cannot write"):
         assert len(list(read(metrics_file=tmp_path / "missing" / "a.prom"))) == 331
 
 
