@@ -421,9 +421,10 @@ class RangeFetcher:
         if response.error_code == OFFSET_OUT_OF_RANGE and replica.leader == replica.broker:
             first, end = self._ranges(replica.broker, [partition])[partition]
             if at < first:
+                again = "pin it again" if self._is_pinned else "start again"
                 raise DriftError(
                     f"{self._topic}-{partition}: offset {at} was deleted by retention (the log begins at {first})",
-                    hint="raise retention.ms of the topic, or pin it again to read what is left",
+                    hint=f"raise retention.ms of the topic, or {again} to read what is left",
                 )
             if at > end:
                 raise self._beyond_end(partition, at, end)

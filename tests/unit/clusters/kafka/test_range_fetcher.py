@@ -382,3 +382,22 @@ def test_a_partition_that_only_the_manifest_lists_is_refused(monkeypatch: pytest
     monkeypatch.setattr(RangeFetcher, "_locate", lambda _: {0: range_fetcher._Replica(1, 1)})
     with pytest.raises(DriftError, match="topic t has no partition 7, which the manifest lists"):
         _fetcher().fetch(7, 0, 1, 1)
+
+
+@pytest.mark.parametrize(("is_pinned", "again"), [(True, "pin it again"), (False, "start again")])
+def test_records_that_were_deleted_are_named(is_pinned: bool, again: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever follows a topic has nothing to pin."""
+
+    def call_broker(broker: int, request: Any, in_place: Any = None) -> Any:
+        if isinstance(request, FetchRequest):
+            return PartitionResponse(1, memoryview(b""))
+        offset = SimpleNamespace(error_code=0, offset=900, partition_index=0)
+        return SimpleNamespace(topics=[SimpleNamespace(partitions=[offset])])
+
+    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1)
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
+    fetcher = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", is_pinned=is_pinned)
+    fetcher._located.replicas = {0: range_fetcher._Replica(1, 1)}
+    with pytest.raises(DriftError, match="t-0: offset 5 was deleted by retention") as caught:
+        fetcher.follow(0, 5, 100)
+    assert caught.value.hint == f"raise retention.ms of the topic, or {again} to read what is left"
