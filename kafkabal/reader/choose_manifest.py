@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.config import ConnectionSettings
@@ -65,10 +66,14 @@ def manifest_of(
     Raises
     ------
     UsageError
-        If the manifest is of another topic or was pinned with other options, or several ranks have no common file.
+        If the topic is not text, the manifest is of another topic or was pinned with other options, or several ranks
+        have no common file.
     OutputError
         If the file is missing and cannot be written.
     """
+    named: Any = topic
+    if not isinstance(named, str):  # None, from a variable that is not set, would ask for all topics
+        raise UsageError(f"topic: must be a name ({named!r:.40})")
     path = Path(given) if isinstance(given, str | Path) else None
     if isinstance(given, Manifest):
         found = given

@@ -28,7 +28,14 @@ from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.metrics import ReaderMetrics, call_periodically
 from kafkabal.reader.prefetch import DEFAULT_PREFETCH_BYTES
 from kafkabal.reader.progress_listeners import progress_listeners
-from kafkabal.reader.reader_options import LARGEST_NUMBER, ReaderOptions, bytes_of, choice_of, whole_number
+from kafkabal.reader.reader_options import (
+    LARGEST_NUMBER,
+    ReaderOptions,
+    bytes_of,
+    choice_of,
+    refuse_empty,
+    whole_number,
+)
 from kafkabal.reader.reader_shard import Balance, ReaderShard, Tail
 from kafkabal.reader.sample import Sample
 from kafkabal.reader.sample_iterator import SampleIterator, Supply
@@ -138,7 +145,9 @@ class TopicReader:
         num_workers = whole_number("num_workers", num_workers, most=MOST_READERS // world_size)
         self._rank, self._world_size, self._workers = rank, world_size, max(1, num_workers)
         self._has_workers = num_workers > 0
-        _check_group(group)
+        refuse_empty(
+            topic=topic, manifest=manifest, state=state, cache=cache, rack=rack, group=group, metrics_file=metrics_file
+        )
         _warn_of_other_ranks(world_size)
         _check_listener(on_metrics)
         chosen = _balance(balance, manifest)
@@ -568,11 +577,6 @@ class TopicReader:
     ) -> Generator[Sample, None, None]:
         options = self._options
         return decode_samples(samples, options.decode, options.on_error, self.manifest.topic, self.metrics, interrupted)
-
-
-def _check_group(group: str | None) -> None:
-    if group == "":
-        raise UsageError("group: must not be empty")  # librdkafka would abort the process
 
 
 def _check_listener(on_metrics: Callable[[ReaderMetrics], None] | None) -> None:

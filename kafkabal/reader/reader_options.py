@@ -61,6 +61,21 @@ def whole_number(name: str, given: Any, *, least: int = 0, most: int = LARGEST_N
     return found
 
 
+def refuse_empty(**given: Any) -> None:
+    """Refuse empty text, as that of a variable that is not set.
+
+    As a path it would be the current folder; as a group, librdkafka would abort the process.
+
+    Raises
+    ------
+    UsageError
+        If there is any.
+    """
+    for name, value in given.items():
+        if isinstance(value, str) and not value:
+            raise UsageError(f"{name}: must not be empty", hint="leave it out, or see whether a variable in it is set")
+
+
 def bytes_of(name: str, given: Any) -> int:
     """A size given as a number, such as ``1e9``, or as text, such as ``256MiB``.
 

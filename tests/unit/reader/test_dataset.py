@@ -61,8 +61,8 @@ def read(topic: MemoryTopic, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(BlockLoaderFactory, "loaders", lambda self: lambda: BrokerBlocks(self.manifest, topic))
 
     def make(**options: Any) -> TopicReader:
-        given = {"connection": CONNECTION, "manifest": manifest, "shuffle_seed": 1, **options}
-        return TopicReader("t", **given)
+        given = {"topic": "t", "connection": CONNECTION, "manifest": manifest, "shuffle_seed": 1, **options}
+        return TopicReader(**given)
 
     return make
 
@@ -403,6 +403,12 @@ def test_states_of_other_data_are_refused(read: Any) -> None:
         ({"prefetch": -1}, "prefetch: must be 0 or more"),
         ({"num_workers": -1}, "num_workers: must be 0 or more"),
         ({"group": ""}, "group: must not be empty"),
+        ({"cache": ""}, "cache: must not be empty"),
+        ({"manifest": ""}, "manifest: must not be empty"),
+        ({"state": ""}, "state: must not be empty"),
+        ({"metrics_file": ""}, "metrics_file: must not be empty"),
+        ({"topic": ""}, "topic: must not be empty"),
+        ({"topic": None}, r"topic: must be a name \(None\)"),
         ({"state": {"identity": "x"}}, "not a state of a reader: no kafkabal_reader"),
         ({"state": [{"identity": "x"}]}, "not a state of a reader: list"),
         ({"balance": "dynamic"}, "needs a manifest file"),
