@@ -17,10 +17,16 @@ def production_report(outcome: SendOutcome, view: RoutingView) -> Report:
     """The final report of ``produce``."""
     sent_bytes = sum(outcome.bytes_by_partition.values())
     there = f", {outcome.already_there:,} already in the topic" if outcome.already_there else ""
-    headline = f"{counted_noun(outcome.sent, 'record')} sent to topic {view.topic}, {format_bytes(sent_bytes)}{there}"
+    if outcome.sent or not outcome.is_complete:
+        sent = counted_noun(outcome.sent, "record")
+        headline = f"{sent} sent to topic {view.topic}, {format_bytes(sent_bytes)}{there}"
+    else:
+        headline = f"nothing to send to topic {view.topic}{there}"
     return Report(
         command="produce",
-        headline=headline if outcome.sent else f"nothing to send to topic {view.topic}{there}",
+        headline=headline
+        if outcome.sent or not outcome.is_complete
+        else f"nothing to send to topic {view.topic}{there}",
         facts=(
             Fact(key="topic", value=view.topic),
             Fact(key="records_sent", value=outcome.sent),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from kafkabal.model.cluster_rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.producer.unsent_records import SendOutcome
@@ -52,6 +54,14 @@ def test_nothing_to_send() -> None:
     report = production_report(SendOutcome(already_there=9), three_brokers())
     assert render(report, "table", PLAIN) == "nothing to send to topic t, 9 already in the topic\n"
     assert render(report, "csv", PLAIN) == "broker,sent_bytes,sent_share,used_bytes\n"
+
+
+@pytest.mark.parametrize(
+    "left", [SendOutcome(unfinished="a.csv, line 2"), SendOutcome(failures=[("f", "no")]), SendOutcome(changed=["f"])]
+)
+def test_what_could_not_be_sent_is_not_nothing(left: SendOutcome) -> None:
+    """A run that sent none of its records does not claim that there were none."""
+    assert production_report(left, three_brokers()).headline == "0 records sent to topic t, 0 B"
 
 
 def test_partitions_that_have_no_row_any_more_are_no_fault() -> None:
