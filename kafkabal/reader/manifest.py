@@ -38,6 +38,8 @@ _IDENTITY_DIGITS: Final = 16
 """64 bits: enough to distinguish the versions of one topic."""
 _MOST: Final = 10_000_000
 """Limit of blocks per partition: 80 TB in one partition."""
+_MOST_IN_ALL: Final = 4 * _MOST
+"""Limit of blocks of a topic: 320 TB, of which a reader needs 4 GB of memory for the places of its blocks."""
 _MOST_IN_BLOCK: Final = 2**24
 """Limit of records in a block: half a byte each."""
 
@@ -189,6 +191,8 @@ def _faults(manifest: Manifest) -> Iterator[str]:
         yield "a partition is listed twice"
     for p in manifest.partitions:
         yield from _faults_of(p)
+    if (blocks := sum(p.blocks for p in manifest.partitions)) > _MOST_IN_ALL:
+        yield f"{counted_noun(blocks, 'block')} in all"
     for block in manifest.files or ():
         if not (0 <= block.samples <= _MOST_IN_BLOCK and block.size_bytes >= 0):
             yield "files: samples of a block out of range"

@@ -936,6 +936,15 @@ def test_a_damaged_manifest_is_named(topic: MemoryTopic, tmp_path: Path, key: st
         load_manifest(tmp_path / "manifest")
 
 
+def test_more_blocks_than_fit_into_memory_are_refused(topic: MemoryTopic, tmp_path: Path) -> None:
+    """Each partition has as many as it may, but hundreds of them would take 30 GB."""
+    document = json.loads(msgspec.json.encode(topic.manifest()))
+    many = [{"partition": p, "begin": 0, "end": 10**7, "size_bytes": 1, "blocks": 10**7} for p in range(100)]
+    (tmp_path / "manifest").write_text(json.dumps({**document, "partitions": many}))
+    with pytest.raises(InputFileError, match="not a manifest of a reader: 1,000,000,000 blocks in all"):
+        load_manifest(tmp_path / "manifest")
+
+
 def test_more_lanes_than_readers_can_have_are_refused(topic: MemoryTopic, tmp_path: Path) -> None:
     """The order of an epoch of ten million lanes would take minutes."""
     (tmp_path / "manifest").write_bytes(msgspec.json.encode(msgspec.structs.replace(topic.manifest(), lanes=10**7)))
