@@ -15,6 +15,7 @@ calls. The file is replaced as a whole, under a kernel lock that ends with its p
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ _PORTION_S: Final = 0.25
 """Samples are reserved for this long: a lock costs 0.1 ms, and reserved samples cannot be taken over."""
 _LEAST_TAKEN: Final = 4
 """Fewer samples are not worth fetching a block again."""
+_MOST_PER_S: Final = 1e12
+"""No reader yields a sample per picosecond."""
 _PREDECESSOR_S: Final = 15.0
 """How long to wait for a process that was this reader: the workers of a data loader notice within 5 s that their parent
 was killed, and a restarted one may be there before."""
@@ -108,7 +111,7 @@ class SharedWorkLedger:
         self._path = folder / f"{name}.json"
         self._reader = reader
         self._readers = readers
-        self._count = count
+        self._counts = [count(shard) for shard in range(readers)]
         self._now_s = now_s
         self._began_s = now_s()
         self._reserved = 0
@@ -177,7 +180,7 @@ class SharedWorkLedger:
 
     def _new_ledger(self) -> _Ledger:
         run = secrets.token_hex(4)
-        return _Ledger(run, [_Segment(shard, 0, self._count(shard), shard) for shard in range(self._readers)])
+        return _Ledger(run, [_Segment(shard, 0, count, shard) for shard, count in enumerate(self._counts)])
 
     def _alive_path(self, reader: int) -> Path:
         """A file that a reader keeps locked as long as it lives."""
@@ -203,6 +206,8 @@ class SharedWorkLedger:
                     f"reader {self._reader} of {self._readers} is of an earlier run: {self._path}",
                     hint="start all ranks together, from the same state",
                 )
+            if self._run and not self._is_possible(ledger):  # one of an earlier run may be of another manifest
+                raise self._damaged()
             yield ledger
             temporary = self._path.with_suffix(".tmp")
             try:
@@ -219,7 +224,22 @@ class SharedWorkLedger:
         except OSError as error:
             raise InputFileError(self._path, f"cannot read: {error.strerror or error}") from error
         except (msgspec.DecodeError, RecursionError) as error:
-            raise InputFileError(self._path, "not a ledger of readers", hint="remove it and start all ranks") from error
+            raise self._damaged() from error
         if {each.shard for each in ledger.segments} != set(range(self._readers)):
             raise InputFileError(self._path, "not a ledger of so many readers", hint="remove it and start all ranks")
         return ledger
+
+    def _is_possible(self, ledger: _Ledger) -> bool:
+        """Whether readers of this epoch can have written it: with other numbers, samples would be lost or repeated."""
+        left: Counter[int] = Counter()
+        for segment in ledger.segments:
+            shard, is_owned = segment.shard, 0 <= segment.owner < self._readers
+            if not (is_owned and 0 <= segment.reserved <= segment.end <= self._counts[shard]):
+                return False
+            left[shard] += segment.end - segment.reserved
+        return all(left[shard] <= count for shard, count in enumerate(self._counts)) and all(
+            0 < rate < _MOST_PER_S for rate in ledger.rates.values()
+        )
+
+    def _damaged(self) -> InputFileError:
+        return InputFileError(self._path, "not a ledger of readers", hint="remove it and start all ranks")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import threading
 from collections.abc import Iterator
@@ -171,3 +172,25 @@ def test_a_broken_ledger_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "e.json").write_text(text)
     with pytest.raises(InputFileError, match="not a ledger"):
         _ledger(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rates": {"0": 0.0}},
+        {"rates": {"1": -5.0}},
+        {"segments": [[0, 0, 10**9, 0], [1, 0, 5, 1]]},
+        {"segments": [[0, -5, 5, 0], [1, 0, 5, 1]]},
+        {"segments": [[0, 5, 0, 0], [1, 0, 5, 1]]},
+        {"segments": [[0, 0, 5, 0], [1, 0, 5, 7]]},
+        {"segments": [[0, 0, 60, 0], [0, 0, 60, 0], [1, 0, 5, 1]]},
+    ],
+)
+def test_numbers_that_no_reader_writes_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    """They would lose or repeat samples, or divide by zero; those of an earlier run, of another manifest, do not."""
+    path = tmp_path / "e.json"
+    path.write_text(json.dumps({"run": "a", "segments": [[0, 0, 900, 0], [1, 0, 900, 1]], "joined": [0, 1]}))
+    ledger = _ledger(tmp_path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(InputFileError, match="not a ledger of readers"):
+        ledger.claim()
