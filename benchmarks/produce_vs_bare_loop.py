@@ -29,6 +29,7 @@ from kafkabal.producer.record_sender import RecordSender
 from kafkabal.routing import Context, load_policy
 from kafkabal.scoring import load_scores
 from kafkabal.sources import FolderSource, RowSource, Source
+from tests.mock_brokers import MockBrokers
 
 TOPIC = "benchmark"
 TARGET = 1.25
@@ -125,16 +126,9 @@ def timed(run: Callable[[], None]) -> tuple[float, float]:
     return perf_counter() - start, process_time() - start_cpu
 
 
-def brokers_inside_librdkafka() -> Producer:
-    """The client that owns the mock brokers; they live as long as it does."""
-    return Producer({"test.mock.num.brokers": 3, "log_level": 2})
-
-
-def settings_of(owner: Producer) -> dict[str, ClientSetting]:
-    """Settings of a producer for its brokers, once the topic exists."""
-    while not (found := owner.list_topics(TOPIC, timeout=10)).topics[TOPIC].partitions:
-        owner.poll(0.1)
-    return {"bootstrap.servers": ",".join(f"{b.host}:{b.port}" for b in found.brokers.values()), **SETTINGS}
+def settings_of(brokers: MockBrokers) -> dict[str, ClientSetting]:
+    """Settings of a producer for these brokers."""
+    return {"bootstrap.servers": brokers.bootstrap_servers, **SETTINGS}
 
 
 def write_rows(path: Path, n_bytes: int, n_rows: int) -> Path:
@@ -152,8 +146,8 @@ def main() -> None:
     options.add_argument("--pairs", type=int, default=5)
     options.add_argument("--policy", default="score")
     given = options.parse_args()
-    owner = brokers_inside_librdkafka()  # the mock brokers end with it
-    settings = settings_of(owner)
+    brokers = MockBrokers(TOPIC)
+    settings = settings_of(brokers)
     with tempfile.TemporaryDirectory() as temporary:
         state, folder = Path(temporary), Path(temporary) / "files"
         for number in range(FILES):

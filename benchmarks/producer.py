@@ -8,7 +8,10 @@ otherwise one may reuse the memory of another one, while the next gets its own f
 The brokers are librdkafka's mock cluster, which responds faster than any real broker and so hides nothing. There, a
 producer sends five bursts with a pause after each: the first time its memory comes from the system, later it is that of
 former records, as in any program that runs for long. With ``--bytes`` it sends one burst of this length. With
-``--sandbox``, brokers are three real ones, and each producer sends one burst to a new topic of twelve partitions.
+``--sandbox``, brokers are three real ones, and each producer sends one burst to a new topic.
+
+The topic has twelve partitions. It is empty, where slots have to be short to keep brokers even. With ``--held``, it
+holds this many bytes before, as topics in production do; real brokers have one topic then, for all runs.
 
 With ``--idempotent``, both are idempotent producers. Those of librdkafka wait for the response of each partition, and
 their threads use the whole processor meanwhile.
@@ -19,6 +22,7 @@ in turn, by ``produce_batch``. That is what slots of this length cost in librdka
     python -m benchmarks.producer --pairs 9
     python -m benchmarks.producer --pairs 5 --bytes 1000000000
     python -m benchmarks.producer --pairs 9 --sandbox
+    python -m benchmarks.producer --pairs 9 --sandbox --held 3000000000
 """
 
 from __future__ import annotations
@@ -42,6 +46,7 @@ from kafkabal.config import ClientSetting
 from kafkabal.model import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow, build_cluster
 from kafkabal.producer import Producer, drop_in_producer
 from kafkabal.sandbox import SandboxSpec, up
+from tests.mock_brokers import MockBrokers
 
 TARGET = 0.95
 """Target: fraction of the default producer's throughput."""
@@ -53,7 +58,6 @@ BURSTS = 5
 BROKERS = 3
 MOCK_TOPIC = "benchmark"
 PARTITIONS = 12
-"""Partitions of a topic on real brokers."""
 
 
 class Cost(NamedTuple):
@@ -72,13 +76,16 @@ class Metadata:
 
     client: Client
     topic: str
+    partition_bytes: int = 0
 
     def read(self, request: ReadRequest) -> Reading:  # noqa: ARG002
         """Leaders of the topic's partitions."""
         found = self.client.list_topics(self.topic, timeout=10)
         dirs = [LogDirRow(path="/d", total_bytes=10**12, usable_bytes=10**12)]
         rows = [
-            PartitionRow(partition=p, leader=info.leader, replicas=[info.leader], sizes=[0], log_dirs=[0])
+            PartitionRow(
+                partition=p, leader=info.leader, replicas=[info.leader], sizes=[self.partition_bytes], log_dirs=[0]
+            )
             for p, info in sorted(found.topics[self.topic].partitions.items())
         ]
         return Reading(
@@ -171,20 +178,18 @@ def cost(producer: Client, topic: str, way: str, value: bytes, records: int) -> 
 
 
 @contextmanager
-def inside_librdkafka() -> Iterator[str]:
-    """Addresses of three mock brokers in this process, with one topic; of these, producers read only the metadata."""
-    owner = Client({"test.mock.num.brokers": BROKERS, "log_level": 2})
-    while not (found := owner.list_topics(MOCK_TOPIC, timeout=10)).topics[MOCK_TOPIC].partitions:
-        owner.poll(0.1)
-    servers = ",".join(f"{b.host}:{b.port}" for b in found.brokers.values())
-    cluster = Metadata(Client({"bootstrap.servers": servers, "log_level": 2}), MOCK_TOPIC)
-    drop_in_producer.open_cluster = lambda *_: cluster
-    yield servers
+def inside_librdkafka(held_bytes: int) -> Iterator[str]:
+    """Addresses of mock brokers in this process, with one topic; of these, producers read only the metadata."""
+    brokers = MockBrokers(MOCK_TOPIC, partitions=PARTITIONS, brokers=BROKERS)
+    client = Client({"bootstrap.servers": brokers.bootstrap_servers, "log_level": 2})
+    metadata = Metadata(client, MOCK_TOPIC, held_bytes // PARTITIONS)
+    drop_in_producer.open_cluster = lambda *_: metadata
+    yield brokers.bootstrap_servers
 
 
 @contextmanager
-def in_a_sandbox() -> Iterator[Brokers]:
-    """Three real brokers."""
+def in_a_sandbox(held_bytes: int) -> Iterator[Brokers]:
+    """Three real brokers; the topic is a new one each time, or one that holds so many bytes."""
     with up(SandboxSpec(brokers=BROKERS), "bench-producer") as sandbox:
         admin = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers, "log_level": 2})
         numbers = itertools.count()
@@ -196,7 +201,25 @@ def in_a_sandbox() -> Iterator[Brokers]:
                 sleep(0.1)
             return name
 
-        yield Brokers(sandbox.bootstrap_servers, new_topic)
+        if not held_bytes:
+            yield Brokers(sandbox.bootstrap_servers, new_topic)
+            return
+        filled = new_topic()
+        fill(Client({"bootstrap.servers": sandbox.bootstrap_servers, **SETTINGS}), filled, held_bytes)
+        yield Brokers(sandbox.bootstrap_servers, lambda: filled)
+
+
+def fill(client: Client, topic: str, n_bytes: int) -> None:
+    """Send so many bytes, as many to each partition."""
+    value = bytes(100_000)
+    for number in range(n_bytes // len(value)):
+        while True:
+            try:
+                client.produce(topic, value, partition=number % PARTITIONS)
+                break
+            except BufferError:
+                client.poll(0.05)
+    client.flush()
 
 
 @dataclass(frozen=True)
@@ -222,11 +245,13 @@ class Run:
     """For confluent-kafka's producer: bytes to each partition in turn."""
     servers: str | None = None
     """None for mock brokers."""
+    held_bytes: int = 0
+    """What the topic of mock brokers holds before."""
     topic: str = MOCK_TOPIC
 
     def costs(self) -> list[Cost]:
         """Costs of the bursts."""
-        with inside_librdkafka() if self.servers is None else nullcontext(self.servers) as servers:
+        with inside_librdkafka(self.held_bytes) if self.servers is None else nullcontext(self.servers) as servers:
             producer = self._producer({"bootstrap.servers": servers, **self.settings})
             return [cost(producer, self.topic, self.way, bytes(self.size), self.records) for _ in range(self.bursts)]
 
@@ -264,10 +289,11 @@ def main() -> None:
     options.add_argument("--policy", default="score")
     options.add_argument("--sandbox", action="store_true", help="real brokers")
     options.add_argument("--bytes", type=int, help="values of the only burst; by default 40, 200 and 300 MB in each")
+    options.add_argument("--held", type=int, metavar="BYTES", default=0, help="bytes that the topic holds before")
     options.add_argument("--in-turn", type=int, metavar="BYTES", help="confluent-kafka's producer in place of ours")
     options.add_argument("--idempotent", action="store_true", help="set enable.idempotence for both")
     given = options.parse_args()
-    with in_a_sandbox() if given.sandbox else nullcontext() as brokers:
+    with in_a_sandbox(given.held) if given.sandbox else nullcontext() as brokers:
         for (size, usual), way in itertools.product(RECORDS.items(), ["produce_batch"] if given.in_turn else WAYS):
             bare = Run(
                 way=way,
@@ -276,6 +302,7 @@ def main() -> None:
                 bursts=1 if given.bytes or brokers else BURSTS,
                 settings={**SETTINGS, "enable.idempotence": given.idempotent},
                 servers=brokers.servers if brokers else None,
+                held_bytes=given.held,
             )
             ours = replace(bare, policy=given.policy, in_turn_bytes=given.in_turn)
             compare(given.pairs, bare, ours, brokers.new_topic if brokers else lambda: MOCK_TOPIC)

@@ -15,11 +15,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from time import perf_counter, sleep
 
-from benchmarks.produce_vs_bare_loop import FILE_BYTES, brokers_inside_librdkafka, routed, settings_of
+from benchmarks.produce_vs_bare_loop import FILE_BYTES, TOPIC, routed, settings_of
 from kafkabal.config import ClientSetting
 from kafkabal.sources import FolderSource
 from kafkabal.sources.file_store_protocol import OpenFile
 from kafkabal.sources.local_files import LocalFolder
+from tests.mock_brokers import MockBrokers
 
 WAIT_S = 0.005
 AIM = 20.0
@@ -61,8 +62,8 @@ def main() -> None:
     options.add_argument("--files", type=int, default=100_000)
     options.add_argument("--threads", type=int, default=64)
     given = options.parse_args()
-    owner = brokers_inside_librdkafka()  # the mock brokers end with it
-    settings = settings_of(owner)
+    brokers = MockBrokers(TOPIC)
+    settings = settings_of(brokers)
     with tempfile.TemporaryDirectory() as temporary:
         state, few = Path(temporary), write_files(Path(temporary) / "few", FEW)
         many = write_files(Path(temporary) / "many", given.files)

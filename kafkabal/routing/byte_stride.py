@@ -73,6 +73,7 @@ class ByteStride:
         self._max_slot_bytes = slot_bytes
         self._max_part = SLOT_PART
         self._stored_per_led = 1.0
+        self._spare_bytes = 0.0
         self._unit_bytes = 0.0
         self._start = start
         self._when_used_up = when_used_up
@@ -141,7 +142,7 @@ class ByteStride:
     @property
     def is_fine_grained(self) -> bool:
         """Whether a slot plus the largest overrun is small compared to what each broker has."""
-        most_bytes = self._bytes_per_broker() * SLOT_PART
+        most_bytes = self._bytes_per_broker() * SLOT_PART + self._spare_bytes_per_broker()
         are_slots_short = self._max_part <= SLOT_PART_AT_SPEED or self._max_slot_bytes <= most_bytes
         return are_slots_short and self._largest_excess_bytes <= most_bytes
 
@@ -174,6 +175,7 @@ class ByteStride:
         *,
         stay_bytes: int = 0,
         stored_per_led: float = 1.0,
+        spare_bytes: float = 0.0,
     ) -> None:
         """Use slots of about this length from the next one on. May be called by another thread.
 
@@ -190,8 +192,10 @@ class ByteStride:
             short slots would otherwise fill a batch of each partition at once, and brokers would get as many requests.
         stored_per_led
             What a broker gets for each byte of the partitions that it leads, 1 or more: its replicas of others count.
+        spare_bytes
+            Length that slots of all brokers together may have besides, by weight; 0 or more.
         """
-        self._stored_per_led = stored_per_led
+        self._stored_per_led, self._spare_bytes = stored_per_led, spare_bytes
         self._max_slot_bytes, self._max_part, self._unit_bytes = slot_bytes, max_part, unit_bytes
         self._stay_bytes = stay_bytes
 
@@ -375,11 +379,15 @@ class ByteStride:
         """What each broker got so far, in the mean."""
         return self._total_bytes * self._stored_per_led / len(self._broker_weights)
 
+    def _spare_bytes_per_broker(self) -> float:
+        return self._spare_bytes / len(self._broker_weights)
+
     def _usual_slot_bytes(self, next_bytes: int) -> int:
         """A slot of a broker with an even weight, from half of it behind to half of it ahead."""
         slot_bytes = float(self._max_slot_bytes)
         if self._max_part < inf:
-            slot_bytes = min(slot_bytes, self._bytes_per_broker() * self._max_part)
+            part_bytes = self._bytes_per_broker() * self._max_part
+            slot_bytes = min(slot_bytes, part_bytes + self._spare_bytes_per_broker())
         return self._whole_records(slot_bytes, next_bytes)
 
     def _slot_bytes(self, broker: int, next_bytes: int) -> int:
@@ -388,6 +396,7 @@ class ByteStride:
         if self._max_part < inf and weight < 1:
             ahead_bytes = self._broker_booked[broker] - weight * (self._total_bytes - self._unbooked_bytes)
             most_bytes = self._max_part / 2 * weight * self._total_bytes * self._stored_per_led
+            most_bytes += weight * self._spare_bytes / 2
             slot_bytes = min(slot_bytes, (most_bytes - ahead_bytes) / (1 - weight))
         return self._whole_records(slot_bytes, next_bytes)
 

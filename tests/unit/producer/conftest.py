@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
-import ctypes
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from confluent_kafka import Consumer, Producer, TopicPartition, cimpl
+from confluent_kafka import Consumer, TopicPartition
 
 from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.errors import KafkabalError
 from kafkabal.model.cluster_rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.producer.record_sender import RecordSender
+from tests.mock_brokers import MockBrokers
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
 TOPIC = "images"
-LIBRDKAFKA = ctypes.CDLL(cimpl.__file__)
-LIBRDKAFKA.rd_kafka_handle_mock_cluster.restype = ctypes.c_void_p
 
 
 @dataclass
 class MockCluster:
-    """Three brokers and a topic of four partitions; ``read`` gives what a real back end would."""
+    """Mock brokers and a topic; ``read`` gives what a real back end would."""
 
-    owner: Producer
-    bootstrap: str
-    leaders: dict[int, int]
+    mock: MockBrokers
+    leaders: dict[int, int] = field(init=False)
     reads: list[ReadRequest] = field(default_factory=list)
     fails_with: KafkabalError | None = None
+
+    def __post_init__(self) -> None:
+        self.leaders = self.mock.leaders
 
     @property
     def client(self) -> dict[str, str | int | float | bool]:
         """Client configuration for these brokers."""
-        return {"bootstrap.servers": self.bootstrap, "log_level": 2}
+        return {"bootstrap.servers": self.mock.bootstrap_servers, "log_level": 2}
 
     def read(self, request: ReadRequest) -> Reading:
         """Metadata, with sizes that do not change."""
@@ -57,10 +56,6 @@ class MockCluster:
             )
         )
 
-    def delay(self, broker: int, by_ms: int) -> None:
-        """Let a broker respond this much later from now on."""
-        assert LIBRDKAFKA.rd_kafka_mock_broker_set_rtt(_handle(self.owner), broker, by_ms) == 0
-
     def close(self) -> None:
         """Do nothing: there is nothing to close."""
 
@@ -75,30 +70,9 @@ class MockCluster:
 
 
 @pytest.fixture
-def mock_cluster() -> Iterator[MockCluster]:
-    """A fresh cluster for each test: each broker leads one or two partitions, not random ones as the mock would."""
-    owner = Producer({"test.mock.num.brokers": 3, "log_level": 2})
-    owner.list_topics(TOPIC, timeout=10)
-    while not (partitions := owner.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions):
-        owner.poll(0.01)
-    for partition in partitions:
-        assert (
-            LIBRDKAFKA.rd_kafka_mock_partition_set_leader(_handle(owner), TOPIC.encode(), partition, partition % 3 + 1)
-            == 0
-        )
-    metadata = owner.list_topics(TOPIC, timeout=10)
-    partitions = metadata.topics[TOPIC].partitions
-    bootstrap = ",".join(f"{b.host}:{b.port}" for b in metadata.brokers.values())
-    yield MockCluster(owner, bootstrap, {p: info.leader for p, info in sorted(partitions.items())})
-    owner.purge()
-    owner.flush(0)
-
-
-def _handle(owner: Producer) -> ctypes.c_void_p:
-    """The mock cluster of a client in librdkafka."""
-    # the client's handle is the first thing in its object
-    client = ctypes.c_void_p.from_address(id(owner) + object.__basicsize__)
-    return ctypes.c_void_p(LIBRDKAFKA.rd_kafka_handle_mock_cluster(client))
+def mock_cluster() -> MockCluster:
+    """A fresh cluster for each test; each broker leads one or two partitions."""
+    return MockCluster(MockBrokers(TOPIC))
 
 
 def send(

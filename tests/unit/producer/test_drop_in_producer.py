@@ -691,7 +691,7 @@ def test_an_asyncio_producer_asks_the_cluster(brokers: MockCluster) -> None:
     queued, partitions, cluster, given_up, left, (status,) = asyncio.run(asyncio.wait_for(ask(), 20))
     assert queued == (1, True)
     assert partitions == set(brokers.leaders)
-    assert cluster == brokers.owner.cluster_id(10)
+    assert cluster == Client(brokers.client).cluster_id(10)
     assert given_up.args[0].code() == KafkaError._PURGE_QUEUE
     assert left == (0, 0, True)
     assert status.topic == TOPIC
@@ -830,11 +830,11 @@ def test_a_profile_says_how_to_reach_the_cluster(
 
     monkeypatch.setattr(drop_in_producer, "open_cluster", open_cluster)
     live = tmp_path / "live.yaml"
-    live.write_text(f"bootstrap_servers: {mock_cluster.bootstrap}\n")
+    live.write_text(f"bootstrap_servers: {mock_cluster.mock.bootstrap_servers}\n")
     with Producer({"kafkabal.profile": str(live), "log_level": 2}) as producer:
         producer.produce(TOPIC, b"x")
         assert producer.flush() == 0
-    assert opened[0][0].bootstrap_servers == tuple(mock_cluster.bootstrap.split(","))
+    assert opened[0][0].bootstrap_servers == tuple(mock_cluster.mock.bootstrap_servers.split(","))
     snapshot = tmp_path / "snapshot.yaml"
     snapshot.write_text("snapshot: cluster.jsonl\n")
     with pytest.raises(ConfigError, match="needs live brokers"):

@@ -133,7 +133,7 @@ def test_records_from_before_the_first_view_may_settle_after_later_ones(brokers:
     with Producer({**brokers.client, "kafkabal.refresh.ms": 100, "kafkabal.first.view.ms": 0}) as producer:
         producer.produce(TOPIC, bytes(100), partition=0)  # librdkafka learns of the topic
         producer.flush()
-        brokers.delay(slow, 1000)
+        brokers.mock.delay(slow, 1000)
         for _ in range(40):
             producer.produce(TOPIC, bytes(100))
             sleep(0.011)  # librdkafka stays with a partition for 10 ms
@@ -174,7 +174,8 @@ def test_a_record_longer_than_its_slot_is_made_up_for(brokers: MockCluster, prod
             producer.flush()
     producer.flush()
     of_brokers = [n for n in producer.routing()[0].broker_bytes.values() if n]
-    assert max(of_brokers) < 1.01 * sum(of_brokers) / len(of_brokers)
+    # on a busy machine, records come so slowly that linger closes batches: slots end 1.25% ahead
+    assert max(of_brokers) < 1.015 * sum(of_brokers) / len(of_brokers)
 
 
 @pytest.mark.parametrize("partitioner", ["murmur2", "fnv1a_random", "consistent"])
@@ -245,17 +246,13 @@ def test_what_a_signal_handler_raises_is_never_lost(producer: Producer) -> None:
 
 _TWO_THREADS = """
 import sys, threading, time
-from confluent_kafka import Producer as Client
 from kafkabal.producer import drop_in_producer, plugin_router, view_refresher
 from kafkabal.producer.plugin_router import PluginRouter
 from kafkabal.routing.policies.score import ScoreWeighted
+from tests.mock_brokers import MockBrokers
 from tests.unit.producer.conftest import TOPIC, MockCluster
 
-owner = Client({"test.mock.num.brokers": 1, "log_level": 2})
-while not (partitions := owner.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions):
-    time.sleep(0.01)
-brokers = owner.list_topics(TOPIC, timeout=10).brokers.values()
-cluster = MockCluster(owner, ",".join(f"{b.host}:{b.port}" for b in brokers), {p: 1 for p in partitions})
+cluster = MockCluster(MockBrokers(TOPIC, brokers=1))
 drop_in_producer.open_cluster = lambda _connection, _settings: cluster
 plan, pauses_s = ScoreWeighted.plan_slots, [1.5]  # librdkafka scans all topics every second
 

@@ -75,6 +75,22 @@ def test_a_slot_ends_when_its_broker_is_half_a_hundredth_ahead() -> None:
     assert lengths[1][-2] == pytest.approx(50_000 / 200 / (1 / 4), rel=0.1)
 
 
+def test_spare_bytes_make_slots_longer_by_weight() -> None:
+    """At any moment, a broker is ahead by no more than half a hundredth, and by half of its weight of the spare
+    bytes."""
+    weights, spare_bytes = np.array([1, 3] * 4) / 16, 40_000
+    stride = ByteStride(10**9, 0.0, lambda: None)
+    stride.set_slot_bytes(10**9, 1 / 100, spare_bytes=spare_bytes)
+    stride.set_weights(weights, 1e9, LEADERS)
+    partitions = [stride.pick(None, RECORD_BYTES) for _ in range(50_000)]
+    of_broker = np.cumsum(LEADERS[partitions][:, None] == np.arange(2), axis=0) * RECORD_BYTES
+    due = of_broker.sum(axis=1, keepdims=True) * np.bincount(LEADERS, weights)
+    ahead = of_broker - due - due / 200
+
+    assert (ahead <= np.bincount(LEADERS, weights) * spare_bytes / 2 + RECORD_BYTES).all()
+    assert (ahead.max(axis=0) >= 0.95 * np.bincount(LEADERS, weights) * spare_bytes / 2).all()
+
+
 def planned(stride: ByteStride, sizes: list[int]) -> list[int]:
     """Partitions of records that are sent by planned slots, each asked for when the ones before are used up."""
     partitions: list[int] = []

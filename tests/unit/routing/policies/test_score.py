@@ -183,6 +183,36 @@ def test_replicas_count_for_the_length_of_slots(view_over: Callable[..., Routing
     assert (stored.max(axis=1) / stored.mean(axis=1)).max() <= 1.01
 
 
+@pytest.mark.parametrize(("copies", "partitions", "slot_records"), [(1, 8, 262), (3, 8, 262), (3, 120, 67)])
+def test_what_a_topic_holds_counts_for_the_length_of_slots(
+    view_over: Callable[..., RoutingView], copies: int, partitions: int, slot_records: int
+) -> None:
+    """From the first record on, slots are up to a four-hundredth of what a broker holds, with followers a round of all
+    partitions: that leaves what brokers hold within 0.2% of each other."""
+    view = view_over(brokers=4, partitions=partitions, replication_factor=copies, existing_bytes=600_000_000)
+    out, runs = runs_of(view, 30_000)
+    held = (
+        view.used_bytes
+        + np.stack([view.replica_broker == broker for broker in range(4)])
+        @ np.bincount(out, minlength=partitions)[view.replica_partition]
+        * 1000.0
+    )
+
+    assert np.median(runs[:20]) == pytest.approx(slot_records, rel=0.1)
+    assert np.ptp(held) / held.mean() < 0.002
+
+
+def test_what_others_write_later_makes_slots_no_longer(view_over: Callable[..., RoutingView]) -> None:
+    """Producers that fill an empty topic together do not take each other's records for data that was there before."""
+    view = view_over(brokers=4)
+    policy, out = ScoreWeighted(Context(clock=lambda: 0.0)), np.empty(3_000, np.int32)
+    policy.refresh(view)
+    policy.refresh(grown(view, np.full(4, 1e10), at_s=1.0))
+    policy.pick_batch(RecordBatch(size_bytes=np.full(len(out), 1000)), out)
+
+    assert np.median(np.diff(np.flatnonzero(np.diff(out)))) < 5
+
+
 def test_slots_of_a_balanced_topic_are_as_long_with_many_partitions(view_over: Callable[..., RoutingView]) -> None:
     """All partitions must get some slots within the horizon only while there is something to correct."""
     _, few = runs_of(view_over(brokers=4, partitions=12), 200_000)

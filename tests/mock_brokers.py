@@ -1,0 +1,41 @@
+"""librdkafka's mock brokers: inside this process, over loopback, without disks."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Final
+
+from confluent_kafka import Producer, cimpl
+
+_TIMEOUT_S: Final = 10
+
+
+class MockBrokers:
+    """Brokers 1 to ``brokers``, which lead the partitions of one topic in turn; they live as long as this object.
+
+    librdkafka alone would place leaders at random: of four partitions all may have the same one.
+    """
+
+    def __init__(self, topic: str, *, partitions: int = 4, brokers: int = 3) -> None:
+        self._owner = Producer({"test.mock.num.brokers": brokers, "log_level": 2})
+        self._librdkafka: Any = ctypes.CDLL(cimpl.__file__)
+        self._librdkafka.rd_kafka_handle_mock_cluster.restype = ctypes.c_void_p
+        self.leaders = {partition: partition % brokers + 1 for partition in range(partitions)}
+        """By partition."""
+        self._call("rd_kafka_mock_topic_create", topic.encode(), partitions, 1)
+        for partition, leader in self.leaders.items():
+            self._call("rd_kafka_mock_partition_set_leader", topic.encode(), partition, leader)
+        found = self._owner.list_topics(topic, timeout=_TIMEOUT_S).brokers.values()
+        self.bootstrap_servers = ",".join(f"{broker.host}:{broker.port}" for broker in found)
+
+    def delay(self, broker: int, by_ms: int) -> None:
+        """Let a broker respond this much later from now on."""
+        self._call("rd_kafka_mock_broker_set_rtt", broker, by_ms)
+
+    def _call(self, function: str, *arguments: int | bytes) -> None:
+        # the client's handle is the first thing in its object
+        client = ctypes.c_void_p.from_address(id(self._owner) + object.__basicsize__)
+        cluster = ctypes.c_void_p(self._librdkafka.rd_kafka_handle_mock_cluster(client))
+        error = getattr(self._librdkafka, function)(cluster, *arguments)
+        if error:
+            raise RuntimeError(f"{function}: librdkafka's error {error}")
