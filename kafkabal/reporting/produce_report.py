@@ -24,9 +24,7 @@ def production_report(outcome: SendOutcome, view: RoutingView) -> Report:
         headline = f"nothing to send to topic {view.topic}{there}"
     return Report(
         command="produce",
-        headline=headline
-        if outcome.sent or not outcome.is_complete
-        else f"nothing to send to topic {view.topic}{there}",
+        headline=headline,
         facts=(
             Fact(key="topic", value=view.topic),
             Fact(key="records_sent", value=outcome.sent),
