@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import time
 from collections.abc import Callable, Sequence
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafkabal.cli.commands import route as command
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.main import main
 from kafkabal.errors import BusyError, ExitCode, OperationError, UnreachableError
 from kafkabal.producer import WeighedTopic
 
@@ -134,6 +139,34 @@ def test_weights_are_published_until_the_command_is_stopped(run_cli: Callable[..
     assert [json.loads(line)["topic"] for line in done.out.splitlines()] == ["images"] * 3
     assert done.err.splitlines() == [
         "publishing weights of topic images",
+        "kafkabal: stopped: producers follow the last weights for 1 min",
+    ]
+
+
+class WithoutReader(StringIO):
+    """The pipe to a ``head -1`` that has exited."""
+
+    def write(self, text: str) -> int:
+        """Fail."""
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+
+def test_publishing_continues_without_a_reader(publisher: Publisher, tmp_path: Path) -> None:
+    """Producers depend on the weights: ``| head -1`` does not end them, and one warning says so."""
+    stop = stop_after(4)
+
+    def sleep(seconds: float) -> None:
+        time.sleep(0.05)  # until the thread has tried to write
+        stop(seconds)
+
+    stderr = StringIO()
+    folders = {kind: tmp_path / kind for kind in ("config", "cache", "state")}
+    context = CommandContext(stdout=WithoutReader(), stderr=stderr, environ={}, folders=folders, sleep=sleep)
+    code = main(("route", "images", *SNAPSHOT, "--publish", "-o", "jsonl"), context)
+    assert (code, publisher.rounds) == (ExitCode.INTERRUPTED, [["images"]] * 5)
+    assert stderr.getvalue().splitlines() == [
+        "publishing weights of topic images",
+        "kafkabal: warning: weights: no longer written, publishing continues: Broken pipe",
         "kafkabal: stopped: producers follow the last weights for 1 min",
     ]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from contextlib import ExitStack
 from io import StringIO
 from typing import Any
@@ -13,7 +15,10 @@ from kafkabal.cli.commands.watch_command_options import WatchFormat, WatchOutput
 from kafkabal.cli.commands.watch_reporter import WatchReporter
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.reporting.notifications import notifier
-from kafkabal.watch import EventKind, WatchEvent
+from kafkabal.watch import EventKind, WatchEvent, WatchSummary
+from kafkabal.watch.state_findings import NOTHING_FOUND
+
+SUMMARY = WatchSummary(health={}, findings=NOTHING_FOUND)
 
 
 class FakeClient:
@@ -57,3 +62,37 @@ def test_a_watch_that_another_one_replaced_repeats_no_alert(monkeypatch: pytest.
     first, *events = [json.loads(line) for line in stdout.getvalue().splitlines()]
     assert first["kafkabal"]["command"] == "watch"
     assert [each["broker"] for each in events] == [3, 4]
+
+
+class WithoutReader(StringIO):
+    """The pipe to a ``head -1`` that has exited."""
+
+    def write(self, text: str) -> int:
+        """Fail."""
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+
+def test_a_watch_that_heals_says_that_nobody_reads_its_events() -> None:
+    """Healing goes on when ``| head -1`` has exited, and one warning says so."""
+    stderr = StringIO()
+    with ExitStack() as at_end:
+        context = CommandContext(stdout=WithoutReader(), stderr=stderr)
+        reporter = WatchReporter(WatchOutput(output=WatchFormat.JSONL), context, at_end, heals=True)
+        listener = reporter.listener("prod", at_end)
+        for broker in (3, 4):
+            dead = WatchEvent(at="2026-01-01T00:00:00Z", event=EventKind.BROKER_DEAD, message="", broker=broker)
+            listener.on_event(dead)
+        reporter.after_observation(SUMMARY)
+    assert stderr.getvalue() == "kafkabal: warning: events: no longer written, the watch continues: Broken pipe\n"
+
+
+def test_a_watch_that_only_prints_ends_with_its_reader() -> None:
+    """``watch | head -1`` ends at the next observation, not at the next event, which may be weeks away."""
+    reader, writer = os.pipe()
+    with ExitStack() as at_end:
+        pipe = at_end.enter_context(open(writer, "w"))  # noqa: PTH123
+        reporter = WatchReporter(WatchOutput(), CommandContext(stdout=pipe, stderr=StringIO()), at_end, heals=False)
+        reporter.after_observation(SUMMARY)
+        os.close(reader)
+        with pytest.raises(BrokenPipeError):
+            reporter.after_observation(SUMMARY)

@@ -13,6 +13,8 @@ import typer
 from kafkabal.cli.framework.cluster_access import live_connection, open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
+from kafkabal.cli.framework.nonblocking_lines import no_longer_written
+from kafkabal.cli.framework.nonblocking_output import nonblocking_streams
 from kafkabal.cli.framework.options_without_effect import refuse_without
 from kafkabal.cli.framework.selected_scores import profile_watcher, unchecked_scores
 from kafkabal.cli.framework.shared_options import SAFETY_SECTION, Format, Forms, OutputOptions, Uses, parse_interval
@@ -63,6 +65,11 @@ class PublishOptions:
     ] = None
 
     @property
+    def is_kept(self) -> bool:
+        """Whether weights are published until the command is stopped."""
+        return self.publish and not self.once
+
+    @property
     def interval_s(self) -> float:
         """Seconds between two readings."""
         return DEFAULT_REFRESH_S if self.refresh_s is None else self.refresh_s
@@ -108,6 +115,9 @@ def route(
         _check_live(settings)
     names = list(dict.fromkeys(topics))
     with ExitStack() as at_end:
+        if publishing.is_kept:
+            # producers depend on the weights: whoever reads this output must not delay them
+            context = at_end.enter_context(nonblocking_streams(context))
         cluster = at_end.enter_context(open_cluster(settings, context))
         if policy == DEFAULT_POLICY and measurements == MeasurementOptions():
             # no check needs numpy: contact a broker before importing it
@@ -144,7 +154,7 @@ def _check_live(settings: Settings) -> None:
 def _check(publishing: PublishOptions, output: OutputOptions, context: CommandContext) -> None:
     if not publishing.publish:
         refuse_without("--publish", ["--once", "--refresh", "--valid-for"], context)
-    is_kept = publishing.publish and not publishing.once
+    is_kept = publishing.is_kept
     if is_kept and output.output not in (Format.TABLE, Format.JSONL):
         raise UsageError(
             f"-o {output.output} requires --once", hint="for a line each time weights are published: -o jsonl"
@@ -288,7 +298,13 @@ class _Publishing:
                 self.published.add(topic)
                 self._context.say(f"publishing weights of topic {topic}")
             if self._has_lines:
-                self._context.show_result(each.record.to_json().decode() + "\n")
+                self._show(each.record.to_json().decode() + "\n")
+
+    def _show(self, line: str) -> None:
+        try:
+            self._context.stdout.write(line)
+        except (OSError, ValueError) as error:  # of the line before; further ones are dropped
+            self._context.alert(no_longer_written("weights", "publishing", error))
 
     def _say(self, about: str, text: str) -> None:
         if self._said.get(about) != text:

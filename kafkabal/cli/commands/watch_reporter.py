@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kafkabal.cli.commands.watch_command_options import WatchFormat, WatchOutput
 from kafkabal.cli.framework.command_context import PROGRAM, CommandContext
-from kafkabal.cli.framework.nonblocking_lines import NonblockingLines
+from kafkabal.cli.framework.nonblocking_lines import NonblockingLines, no_longer_written
 from kafkabal.printable import printable
 
 if TYPE_CHECKING:
@@ -18,9 +18,10 @@ class WatchReporter:
     """The outputs of a watch; none of them can delay it."""
 
     def __init__(self, output: WatchOutput, context: CommandContext, at_end: ExitStack, *, heals: bool) -> None:
-        self._output, self._context, self._heals = output, context, heals
-        self._events = at_end.enter_context(NonblockingLines(context.stdout))
+        self._output, self._context = output, context
+        self._only_prints = not heals and output.notify is None and output.textfile is None
         self._messages = at_end.enter_context(NonblockingLines(context.stderr))
+        self._events = at_end.enter_context(NonblockingLines(context.stdout, self._on_lost_events))
         self._lines: WatchListener | None = None
         self._textfile: BackgroundListener[WatchEvent | WatchSummary] | None = None
 
@@ -83,7 +84,7 @@ class WatchReporter:
         written: BackgroundListener[WatchEvent | WatchSummary] = BackgroundListener(
             WatchTextfile(TextfileWriter(path, {"cluster": cluster}, self._context.wall_clock, self.warn)),
             is_passing=lambda event: isinstance(event, WatchSummary),
-            on_failure=lambda error: self.warn(f"{path}: no longer written: {error}"),
+            on_failure=lambda error: self.warn(no_longer_written(str(path), "the watch", error)),
         )
         at_end.callback(written.close)
         return written
@@ -98,5 +99,11 @@ class WatchReporter:
         """
         if self._textfile is not None:
             self._textfile.on_event(summary)
-        elif self._events.is_gone and self._output.notify is None and not self._heals:
-            raise BrokenPipeError
+        if self._only_prints:
+            if self._events.is_gone:
+                raise BrokenPipeError
+            self._context.check_stdout()
+
+    def _on_lost_events(self, error: Exception) -> None:
+        if not self._only_prints:
+            self.warn(no_longer_written("events", "the watch", error))

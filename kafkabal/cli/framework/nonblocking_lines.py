@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import TracebackType
 from typing import TextIO
 
 from kafkabal.isolated_listeners import BackgroundListener
+
+
+def no_longer_written(what: str, work: str, error: Exception) -> str:
+    """The warning that a report is given up, although the work that it reports continues."""
+    return f"{what}: no longer written, {work} continues: {getattr(error, 'strerror', None) or error}"
 
 
 class NonblockingLines:
@@ -13,9 +19,15 @@ class NonblockingLines:
 
     If ten thousand lines are queued, further ones are dropped. After a stream fails, nothing more is written to it. The
     thread is a daemon: a blocked one does not keep the process alive.
+
+    Parameters
+    ----------
+    on_failure
+        Called on the thread, once, with the error of the stream.
     """
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, on_failure: Callable[[Exception], None] = lambda _: None) -> None:
+        self._on_failure = on_failure
         self._is_gone = self._is_blocked = False
         self._writer = BackgroundListener(_Lines(stream), on_failure=self._note_failure)
 
@@ -41,8 +53,9 @@ class NonblockingLines:
     ) -> None:
         self._is_blocked = not self._writer.close()
 
-    def _note_failure(self, _: Exception) -> None:
+    def _note_failure(self, error: Exception) -> None:
         self._is_gone = True
+        self._on_failure(error)
 
 
 class _Lines:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkabal.cli.framework.cluster_access import name_in_metrics, open_cluster
 from kafkabal.cli.framework.command_settings import cluster_label, runs_folder
+from kafkabal.cli.framework.nonblocking_lines import no_longer_written
 from kafkabal.cli.framework.nonblocking_output import nonblocking_streams
 from kafkabal.errors import (
     BusyError,
@@ -520,7 +521,7 @@ def _notifications(url: str, cluster: str, command: str, context: CommandContext
 
 
 def _warn_of_failure(context: CommandContext, what: str, error: Exception) -> None:
-    context.alert(f"{what}: no longer written, the run continues: {error}")
+    context.alert(no_longer_written(what, "the run", error))
 
 
 def _on_a_snapshot() -> Timeouts:
