@@ -49,8 +49,27 @@ def test_growth_needs_something_recorded(run_cli: Callable[..., Any], tmp_path: 
     """Without history one line says how to record it."""
     shown = run_cli("inspect", "--growth", "--snapshot", snapshot(tmp_path, 4))
     assert shown.code == 1
-    assert "no history of this cluster" in shown.err
+    folder = tmp_path / "state" / "history" / "growing"
+    assert f"no history of this cluster in {folder}\n" in shown.err
     assert "--record" in shown.err
+
+
+def test_a_window_shorter_than_the_least_history_is_refused(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """No history could ever suffice: 'try again later' would be wrong."""
+    refused = run_cli("inspect", "--growth", "--over", "2m", "--snapshot", snapshot(tmp_path, 4))
+    assert refused.code == 2
+    assert refused.err.splitlines() == [
+        "kafkabal: error: --over: too short: 2 min",
+        "kafkabal: hint: growth needs a history of at least 5 min",
+    ]
+
+
+def test_an_idle_cluster_is_said_to_be_idle(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Without writes there is no rate, and nothing for retention to limit."""
+    first, second = (snapshot(tmp_path, hour, retention_ms=10**9, kb_per_hour=0) for hour in (4, 5))
+    run_cli("inspect", "--record", "-q", "--snapshot", first)
+    shown = run_cli("inspect", "--growth", "--snapshot", second)
+    assert shown.out.splitlines()[0] == "No disk will be full: nothing was written in 1 h."
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,11 @@ class HistoryOptions:
         """
         if not self.growth:
             refuse_without("--growth", ["--over", "--full-within"], context)
+        if self.over_s is not None and self.over_s < _SHORTEST_S:
+            raise UsageError(
+                f"--over: too short: {format_duration(self.over_s)}",
+                hint=f"growth needs a history of at least {format_duration(_SHORTEST_S)}",
+            )
         if self.growth and nagios:
             raise UsageError("--growth and --nagios cannot be combined", hint="--full-within TIME sets the exit code")
         if self.growth and by is not None and by not in GROWTH_GROUPINGS:
@@ -158,9 +163,12 @@ def no_history(state: "ClusterState", over_s: float, now_s: float, context: Comm
 
     if not is_cluster_known(state.cluster_id):
         return OperationError(UNKNOWN_CLUSTER)
-    times = HistoryFolder(context.state_dir, state.cluster_id).times_s()
-    what = f"no history of this cluster in the last {format_duration(over_s)}"
+    folder = HistoryFolder(context.state_dir, state.cluster_id)
+    times = folder.times_s()
     again = "run 'kafkabal inspect --record' regularly, for example from cron every hour"
+    if not times:  # recorded by another user or on another host, it is in another folder
+        return OperationError(f"no history of this cluster in {folder.path}", hint=again)
+    what = f"no history of this cluster in the last {format_duration(over_s)}"
     before = [t for t in times if t < now_s - over_s]
     inside = [t for t in times if now_s - over_s <= t < now_s]
     if inside and (reached_s := now_s - inside[0]) < _SHORTEST_S:
@@ -169,7 +177,7 @@ def no_history(state: "ClusterState", over_s: float, now_s: float, context: Comm
             f"growth needs at least {format_duration(_SHORTEST_S)}",
             hint="try again later: the longer the history, the better the forecast",
         )
-    if not times or inside:  # those inside cannot be read, as a warning has said
+    if inside:  # those inside cannot be read, as a warning has said
         return OperationError(what, hint=again)
     if before:
         return OperationError(f"{what}: the last was recorded {format_duration(now_s - before[-1])} ago", hint=again)

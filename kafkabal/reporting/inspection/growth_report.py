@@ -226,6 +226,8 @@ def _headline(growth: MeasuredGrowth, brokers: HolderGrowth) -> str:
         if unknown:
             which = first_brokers(unknown)
             return f"No disk of known size will be full; those of {which} are unknown. {a_day} ({measured})."
+        if not np.nansum(brokers.written):
+            return f"No disk will be full: nothing was written in {format_duration(growth.partitions.over_s)}."
         steady = float(brokers.steady_bytes.sum())
         reached = f": retention limits the cluster to {format_bytes(steady)}" if math.isfinite(steady) else ""
         return f"No disk will be full{reached}. {a_day} ({measured})."
