@@ -151,7 +151,8 @@ class InputFileError(UsageError):
     """A file given as input cannot be used; the line is named where there is one."""
 
     def __init__(self, path: Path | str, message: str, *, line: int | None = None, hint: str | None = None) -> None:
-        where = f"{path}, line {line}" if line is not None else str(path)
+        name = "standard input" if str(path) == "-" else str(path)
+        where = f"{name}, line {line}" if line is not None else name
         super().__init__(f"{where}: {message}", hint=hint)
         self.path = path
         self.line = line

@@ -51,6 +51,7 @@ _BUFFER_BYTES: Final = 2**20
 _WRITER_WAIT_S: Final = 10.0
 """For the writer of a named pipe: the shell that starts both programs starts the second at once."""
 _MOST_INTEGER: Final = 2**63 - 1
+_DOWNLOAD_HINT: Final = "a file on this host is expected: download it first, as in  curl -o FILE URL"
 # only a text with so many digits in a row can hold an integer of more than 63 bits; turning all digits into nines and
 # searching for a run of them is twenty times as fast as a regular expression
 _MANY_DIGITS: Final = b"9" * 19
@@ -190,7 +191,7 @@ class InputFile:
 
     def error(self, message: str, *, line: int | None = None, hint: str | None = None) -> InputFileError:
         """An error about this file, at the given line or the last line read."""
-        return InputFileError(_shown(self.path), message, line=line or self.line or None, hint=hint)
+        return InputFileError(self.path, message, line=line or self.line or None, hint=hint)
 
 
 @contextmanager
@@ -279,17 +280,17 @@ def decode_json(
             data.decode()
         return decoder.decode(data)
     except RecursionError as error:
-        raise InputFileError(_shown(path), f"{what}: nested too deeply", line=line) from error
+        raise InputFileError(path, f"{what}: nested too deeply", line=line) from error
     except (ValueError, OverflowError) as error:  # includes the errors of msgspec and UTF-8
         found = line if line is not None else _line_of(str(error), data)
-        raise InputFileError(_shown(path), f"{what}: {decoding_fault(error)}", line=found) from error
+        raise InputFileError(path, f"{what}: {decoding_fault(error)}", line=found) from error
 
 
 def _check_integers(data: bytes, path: Path | str, line: int | None) -> None:
     value = msgspec.json.decode(data)
     for key, number in _integers(value, "$"):
         if abs(number) > _MOST_INTEGER:
-            raise InputFileError(_shown(path), fault_at(key, "an integer of more than 63 bits"), line=line)
+            raise InputFileError(path, fault_at(key, "an integer of more than 63 bits"), line=line)
 
 
 def _integers(value: Any, key: str) -> Iterator[tuple[str, int]]:
@@ -313,19 +314,22 @@ def _line_of(message: str, data: bytes) -> int | None:
     return None if end is None else data.count(b"\n", 0, end) + 1
 
 
-def _shown(path: Path | str) -> Path | str:
-    return "standard input" if str(path) == STDIN else path
-
-
 def _opened(path: Path | str) -> IO[bytes]:
     if str(path) == STDIN:
         if sys.stdin is None or sys.stdin.closed:
-            raise InputFileError(_shown(path), "cannot read: it is closed")
+            raise InputFileError(path, "cannot read: it is closed")
         return cast("IO[bytes]", sys.stdin.buffer)
     try:
         return cast("IO[bytes]", _opened_file(path))
     except (OSError, ValueError) as error:
-        raise InputFileError(path, f"cannot read: {_reason(error)}") from error
+        hint = _DOWNLOAD_HINT if _was_url(path) else None
+        raise InputFileError(path, f"cannot read: {_reason(error)}", hint=hint) from error
+
+
+def _was_url(path: Path | str) -> bool:
+    """Whether a path was given as a URL, of which pathlib keeps a single slash."""
+    scheme, slash, _ = str(path).partition(":/")
+    return bool(slash) and scheme.isalnum()
 
 
 def _opened_file(path: Path | str) -> io.FileIO:
@@ -378,13 +382,11 @@ class _Metered(io.RawIOBase):
         found = read(buffer) or 0
         self.count += found
         if self.most_bytes is not None and self.count > self.most_bytes:
-            raise InputFileError(_shown(self._path), f"longer than {self.most_bytes:,} bytes")
+            raise InputFileError(self._path, f"longer than {self.most_bytes:,} bytes")
         if self.limits is not None and self.packed is not None and self.count > self.limits.unpacked_bytes_at_any_ratio:
             ratio = self.count / max(self.packed.count, 1)
             if ratio > self.limits.unpacking_ratio:
-                raise InputFileError(
-                    _shown(self._path), f"unpacks to more than {self.limits.unpacking_ratio} times its size"
-                )
+                raise InputFileError(self._path, f"unpacks to more than {self.limits.unpacking_ratio} times its size")
         return found
 
     def close(self) -> None:

@@ -24,5 +24,6 @@ from .source_protocol import UnfinishedRowError as UnfinishedRowError
 from .source_protocol import WantedRecords as WantedRecords
 from .source_protocol import escaped_name as escaped_name
 from .source_url import is_url as is_url
+from .source_url import shown_url as shown_url
 from .transform import Transform as Transform
 from .transform import load_transform as load_transform

@@ -379,3 +379,22 @@ def test_policies_are_listed_with_their_needs(run_cli: Callable[..., Any]) -> No
     assert rows["c3"]["needs"] == ["acks"]
     assert rows["power-of-d"]["options"] == ["d=2"]
     assert all(row["source"] for row in rows.values())
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("https://user:secret@example.com/a.csv", "https://user@example.com/a.csv"),
+        ("s3://bucket/images", "s3://bucket/images"),
+        ("-", "-"),
+        ("/dev/null", "/dev/null"),
+    ],
+)
+def test_data_elsewhere_is_refused(run_cli: Callable[..., Any], snapshot: str, source: str, shown: str) -> None:
+    """Only ``produce`` reads stores and pipes; a URL is shown as it was given, without its password."""
+    refused = run_cli("route-simulate", "--snapshot", snapshot, "--topic", "workload", "--data", source)
+    assert refused.code == ExitCode.USAGE
+    assert refused.err.splitlines() == [
+        f"kafkabal: error: --data: not a folder or file on this host: {shown}",
+        "kafkabal: hint: copy it to this host first",
+    ]

@@ -94,3 +94,8 @@ def test_a_missing_module_error_says_where_to_put_it(load: Callable[[str], objec
 def test_only_a_topic_that_kafka_allows_is_proposed_to_be_created(topic: str, *, can_be_created: bool) -> None:
     """A hint is a command that works when it is typed."""
     assert (f"'kafkabal create {topic} -p 12 -r 3'" in str(unknown_topic(topic).hint)) is can_be_created
+
+
+def test_standard_input_is_named_in_words() -> None:
+    """Also in a document whose reader knows only the name, such as YAML: '-, line 1' would be a riddle."""
+    assert str(InputFileError("-", "is empty", line=1)) == "standard input, line 1: is empty"

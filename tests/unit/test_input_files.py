@@ -99,6 +99,15 @@ def test_missing_files_are_named(tmp_path: Path, name: str) -> None:
         read_lines(str(tmp_path / name))
 
 
+@pytest.mark.parametrize("path", [Path("https://example.com/plan.json"), "s3://bucket/plan.json"])
+def test_a_url_is_no_file_of_this_host(path: Path | str) -> None:
+    """The reason alone, 'No such file or directory', would not say that URLs are never read."""
+    with pytest.raises(InputFileError) as caught:
+        read_lines(path)
+    assert caught.value.hint is not None
+    assert "download it first" in caught.value.hint
+
+
 def test_a_file_that_cannot_be_looked_up_is_named(tmp_path: Path) -> None:
     """Whether it exists is unknown, as in a folder of another user."""
     assert not exists(tmp_path / "a")

@@ -32,6 +32,23 @@ _TRAINING = "Training"
 _MOST_SEEDS = 1000
 
 
+def _local_data(text: str) -> Path:
+    """A folder or file of this host; it is read more than once.
+
+    Raises
+    ------
+    UsageError
+        If it is in a store, standard input, a pipe or a device.
+    """
+    from kafkabal.input_files import STDIN, exists
+    from kafkabal.sources import is_url, shown_url
+
+    path = Path(text)
+    if is_url(text) or text == STDIN or (exists(path) and not path.is_dir() and not path.is_file()):
+        raise UsageError(f"not a folder or file on this host: {shown_url(text)}", hint="copy it to this host first")
+    return path
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadOptions:
     """The workload to write."""
@@ -57,6 +74,7 @@ class WorkloadOptions:
         typer.Option(
             "--data",
             metavar="DIR|FILE",
+            parser=_local_data,
             help="Take record sizes from a folder of files, or a file of rows, each once unless --records or --bytes "
             "is given.",
             rich_help_panel=_WORKLOAD,
