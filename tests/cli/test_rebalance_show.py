@@ -141,6 +141,26 @@ def test_invalid_arguments_of_why_not(snapshot: str, run_cli: Cli) -> None:
         assert ["hint" in line for line in done.err.splitlines()] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("partition", "message", "hint"),
+    [
+        ("img", "not a partition: 'img'", "write it like img-3"),
+        ("imgs-0", "partition not in the plan: imgs-0", "did you mean: img"),
+        ("img-99", "partition not in the plan: img-99", "a plan lists only partitions that change"),
+    ],
+)
+def test_explain_says_what_is_wrong_with_a_partition(
+    snapshot: str, run_cli: Cli, tmp_path: Path, partition: str, message: str, hint: str
+) -> None:
+    """A missing number and a misspelt topic are not taken for a partition that stays where it is."""
+    plan = str(tmp_path / "plan.json")
+    run_cli("rebalance", "plan", "--snapshot", snapshot, "--out", plan, "-q")
+    done = run_cli("rebalance", "explain", plan, partition)
+    error, hint_line = done.err.splitlines()
+    assert (done.code, hint_line) == (2, f"kafkabal: hint: {hint}")
+    assert message in error
+
+
 def test_plans_from_standard_input_and_without_end(
     snapshot: str, run_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions,
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
+from kafkabal.wording import suggestion
 
 if TYPE_CHECKING:
     from kafkabal.model import TopicPartition
@@ -58,10 +59,14 @@ def _explain(plan_file: Path, partition: str, output: OutputOptions, context: Co
     from kafkabal.reporting.explain_report import explanation_report
 
     plan = read_plan(plan_file)
-    change = next((c for c in plan.partitions if str(c.name) == partition), None)
+    name = _partition(partition, "img-3")
+    change = next((c for c in plan.partitions if c.name == name), None)
     if change is None:
+        topics = {c.name.topic for c in plan.partitions}
+        near = None if name.topic in topics else suggestion(name.topic, topics)
         raise UsageError(
-            f"{plan_file}: partition not in the plan: {partition}", hint="a plan lists only partitions that change"
+            f"{plan_file}: partition not in the plan: {partition}",
+            hint=near or "a plan lists only partitions that change",
         )
     show_report(explanation_report(change), output, context)
 
@@ -78,7 +83,7 @@ def _explain_why_not(
     from kafkabal.planner import why_not
     from kafkabal.reporting.explain_report import why_not_report
 
-    name = _partition(partition)
+    name = _partition(partition, "--why-not img-3 4")
     if not broker.isdecimal():
         raise UsageError(f"not a broker id: {broker!r}", hint="write it like --why-not img-3 4")
     with open_cluster(settings, context) as cluster:
@@ -88,10 +93,10 @@ def _explain_why_not(
     )
 
 
-def _partition(text: str) -> "TopicPartition":
+def _partition(text: str, example: str) -> "TopicPartition":
     from kafkabal.model import TopicPartition
 
     topic, dash, number = text.rpartition("-")
     if not dash or not number.isdecimal():
-        raise UsageError(f"not a partition: {text!r}", hint="write it like --why-not img-3 4")
+        raise UsageError(f"not a partition: {text!r}", hint=f"write it like {example}")
     return TopicPartition(topic, int(number))
