@@ -646,6 +646,14 @@ def test_another_host_knows_from_the_cluster_since_when_a_broker_is_dead(
     assert (done.code, "first seen dead 5 min ago" in done.err) == (ExitCode.FINDINGS, True), done.err
 
 
+def test_brokers_that_died_together_are_named_together(simulation: Simulation) -> None:
+    """A rack that fails gives one clause, not one for each of its brokers."""
+    for broker in (4, 5):
+        simulation.memory.kafka.kill(broker)
+    said = simulation.run("rebalance", "--yes", *_AT_ONCE).err
+    assert "brokers 4, 5 were first seen dead just now and may come back" in said
+
+
 def test_apply_waits_for_a_broker_that_may_come_back(simulation: Simulation, tmp_path: Path) -> None:
     """A plan that changes partitions of a broker that has just died is refused, with the option that allows it."""
     plan = tmp_path / "plan.json"

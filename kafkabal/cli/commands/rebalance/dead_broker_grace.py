@@ -10,6 +10,7 @@ from kafkabal.cli.framework.cluster_access import note_brokers, read_cluster, si
 from kafkabal.config import DEFAULT_DEAD_AFTER_S, FENCED_AFTER_S
 from kafkabal.errors import FindingsError
 from kafkabal.units import format_duration
+from kafkabal.wording import first_brokers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -190,7 +191,13 @@ def _left_s(waiting: Mapping[int, float], settings: Settings) -> float:
 
 
 def _dead_for(waiting: Mapping[int, float]) -> str:
-    return ", ".join(f"broker {b} was first seen dead {_ago(s)}" for b, s in waiting.items())
+    brokers: dict[str, list[int]] = {}
+    for broker, seconds in waiting.items():
+        brokers.setdefault(_ago(seconds), []).append(broker)
+    return ", ".join(
+        f"{first_brokers(ids)} {'was' if len(ids) == 1 else 'were'} first seen dead {ago}"
+        for ago, ids in brokers.items()
+    )
 
 
 def _ago(seconds: float) -> str:
