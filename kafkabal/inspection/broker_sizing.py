@@ -81,7 +81,7 @@ def size_brokers(state: ClusterState, target: float) -> BrokerSizing:
     """
     rooms, demand = _rooms_and_demand(state, target)
     new = _fewest_new(rooms, demand)
-    keep = _fewest_live(rooms, new, demand)
+    keep = _fewest_live(rooms, new, demand, broker_figures(state).bytes)
     added, kept = sum(new.values()), {int(state.brokers.id[row]) for row in keep}
     return BrokerSizing(
         count=len(keep) + added,
@@ -174,8 +174,11 @@ def _fewest_new(rooms: _Rooms, demand: _Demand) -> dict[int, int]:
     return new
 
 
-def _fewest_live(rooms: _Rooms, new: Mapping[int, int], demand: _Demand) -> list[int]:
-    """Rows of the live brokers to keep beside the new ones: one in each rack, then the one with the largest gain."""
+def _fewest_live(rooms: _Rooms, new: Mapping[int, int], demand: _Demand, used: I64) -> list[int]:
+    """Rows of the live brokers to keep beside the new ones: one in each rack, then the one with the largest gain.
+
+    Of equal gains, the fullest broker stays, as in each rack: what was drained before is drained again.
+    """
     held = {z: demand.with_room(0.0, new[z] * demand.new_room) for z in rooms}
     kept = {z: 0 if new[z] else 1 for z in rooms}
     for z in rooms:
@@ -184,7 +187,7 @@ def _fewest_live(rooms: _Rooms, new: Mapping[int, int], demand: _Demand) -> list
     while not demand.is_met(held, sum(kept.values()) + sum(new.values())):
         left = [z for z in rooms if kept[z] < len(rooms[z])]
         gain = {z: demand.with_room(held[z], rooms[z][kept[z]][0]) - held[z] for z in left}
-        best = max(left, key=lambda z: (gain[z], len(rooms[z]) - kept[z], -z))
+        best = max(left, key=lambda z: (gain[z], len(rooms[z]) - kept[z], used[rooms[z][kept[z]][1]], -z))
         held[best] += gain[best]
         kept[best] += 1
     return [row for z in rooms for _, row in rooms[z][: kept[z]]]

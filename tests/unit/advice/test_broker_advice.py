@@ -88,6 +88,12 @@ def test_the_fullest_brokers_stay() -> None:
     assert held[kept].min() >= held[[r for r in range(6) if r not in kept]].max()
 
 
+def test_an_empty_broker_goes_first_whatever_its_rack() -> None:
+    """The third broker that three replicas need stays in the rack where it holds data: a drained one is drained."""
+    state = cluster(brokers(4, racks=2), [topic("t", [1, 2], [1, 4], size_bytes=GB), topic("o", [1, 2, 4])])
+    assert size_brokers(state, 0.6).drain == (3,)
+
+
 def test_replicas_nearly_as_large_as_a_broker_need_one_each() -> None:
     """18 replicas of 420 GB at 70 %: two do not fit on a broker of 1000 GB, which total bytes do not show."""
     advice = advise_brokers(a_cluster(3, 3, 6, 3, 420), 0.7, 0.09, 50e6)
