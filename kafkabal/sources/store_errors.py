@@ -49,7 +49,8 @@ def _os_error(error: BaseException) -> OSError:
         text = getattr(error, "message", getattr(response, "reason", ""))
         return OSError(errno.EIO, " ".join(f"the server responded {status} {text}".split()))
     if isinstance(error, OSError) and error.strerror is not None:
-        return OSError(error.errno or errno.EIO, error.strerror)
+        refused = error.errno == errno.ECONNREFUSED  # asyncio's text is a tuple of Python
+        return OSError(error.errno or errno.EIO, "connection refused" if refused else error.strerror)
     if isinstance(error, ValueError) and "range requests" in str(error):  # fsspec's text is advice for programmers
         return OSError(errno.EIO, _NO_RANGES)
     return OSError(errno.EIO, "timed out" if isinstance(error, TimeoutError) else described(error))

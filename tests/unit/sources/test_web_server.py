@@ -331,5 +331,5 @@ def test_a_file_that_changes_while_it_is_read_is_not_sent(site: Site, has_new_ta
 def test_a_port_that_nobody_serves_is_one_error() -> None:
     """The reason is named for a file and for a folder."""
     for url in ("http://127.0.0.1:1/rows.jsonl", "http://127.0.0.1:1/set/"):
-        with pytest.raises(InputFileError, match=f"{url}: cannot .*Connect call failed"):
+        with pytest.raises(InputFileError, match=f"{url}: cannot .*: connection refused"):
             _source(url, SourceOptions(), [], CommandContext(environ={})).listing()
