@@ -8,11 +8,19 @@ import typer
 
 from kafkabal.cli.framework.shared_options import parse_interval
 from kafkabal.config import DEFAULT_POLICY
+from kafkabal.errors import UsageError
+from kafkabal.input_files import STDIN
 from kafkabal.units import parse_positive_bytes
 
 _SECTION = "Source"
 _MOST_READERS = 256
 """Threads: object stores answer hundreds at once; a typing error must not start a million."""
+
+
+def _manifest_file(text: str) -> Path:
+    if text == STDIN:
+        raise UsageError("cannot be -: it is read again by the next run", hint="name a file")
+    return Path(text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,6 +143,7 @@ class SendingOptions:
         typer.Option(
             "--manifest",
             metavar="FILE",
+            parser=_manifest_file,
             help="File that records what has been sent. [default: one per topic and source]",
         ),
     ] = None
