@@ -19,6 +19,7 @@ from kafkabal.plan.plan import ANY_DIR, PLAN_FORMAT, Action, PartitionChange, Pl
 from kafkabal.wording import counted_noun
 
 _NO_PLAN = "not a plan file"
+_SNAPSHOT_START = b'{"kafkabal_snapshot"'
 _Bytes: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 
 
@@ -116,6 +117,10 @@ def read_plan(path: Path | str) -> Plan:
         ``plan_id`` no longer matches.
     """
     data = read_bytes(path)
+    if data.startswith(_SNAPSHOT_START):
+        raise InputFileError(
+            path, f"{_NO_PLAN}, but a snapshot", hint="plan it: kafkabal rebalance plan --snapshot FILE --out PLAN"
+        )
     _check_versions(path, data)
     entry = decode_json(json_decoder(_PlanEntry), data, path, _NO_PLAN)
     if entry.kafkabal is not None:

@@ -13,6 +13,7 @@ from kafkabal.json_decoders import json_decoder
 from kafkabal.model import SNAPSHOT_VERSION, BrokerRow, ClusterState, HeaderRow, TopicRow, build_cluster
 
 _NO_RECORD = "invalid record"
+_NO_SNAPSHOT = "not a kafkabal snapshot"
 # how our writer starts a topic line; the kind of other lines is decoded first
 _TOPIC_START = b'{"topic":'
 
@@ -63,9 +64,9 @@ class _SnapshotFile:
         first = next(self._lines, None)
         if first is None:
             raise self._file.error("is empty")
-        version = self._file.decode(json_decoder(_Version), first, _NO_RECORD).kafkabal_snapshot
+        version = self._file.decode(json_decoder(_Version), first, _NO_SNAPSHOT).kafkabal_snapshot
         if version is None:
-            raise self._file.error("not a kafkabal snapshot: no header in the first line")
+            raise self._file.error(f"{_NO_SNAPSHOT}: no header in the first line")
         if version > SNAPSHOT_VERSION:
             raise self._file.error(
                 f"snapshot version {version} is not supported; this kafkabal reads versions up to {SNAPSHOT_VERSION}",

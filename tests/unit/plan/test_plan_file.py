@@ -110,6 +110,7 @@ def planned(**options: Any) -> dict[str, Any]:
         ('{"version":1,\n"partitions":[\n{"topic":}]}', "line 3: not a plan file"),
         ('{"version":1,\n"partitions":[\n{"topic":', "line 3: not a plan file"),
         ("[]", "not a plan file: expected an object, not a list"),
+        ('{"kafkabal_snapshot":1}\n{"broker":1}\n', "not a plan file, but a snapshot"),
         ('{"version":1}', "missing key: partitions"),
         ({"version": 2, "partitions": []}, "reassignment JSON version 2 is not supported, only 1"),
         (
