@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from kafkabal.errors import InfeasibleError
 from kafkabal.model import F64, I32, I64, foreign_of_brokers, has_readable_copy, offline_replicas
 from kafkabal.planner.integer_bands import excess
 from kafkabal.planner.move_cause import MoveCause
-from kafkabal.planner.plan_options import Mode
+from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_scope import chosen_topics
 from kafkabal.planner.search.additional_loads import AdditionalLoads
 from kafkabal.planner.search.band_violation import CONVEXITY, Violation
@@ -45,12 +45,24 @@ def refuse_if_infeasible(solution: Solution, unplaced: I64) -> None:
     if drained.any():
         raise InfeasibleError(
             f"cannot drain {brokers_by_id(sorted(options.drain))}: no other broker can take {names}",
-            hint="too few brokers or racks remain, or their log dirs are full; add brokers or drain fewer",
+            hint="too few brokers or racks remain, or their log dirs are full; "
+            f"add brokers{_or_without(options, 'drain fewer')}",
         )
     raise InfeasibleError(
         f"cannot reach replication factor {options.replication_factor}: no broker can take {names}",
-        hint="use a lower replication factor, or add brokers",
+        hint=f"use a lower replication factor{_or_without(options, 'add brokers')}",
     )
+
+
+def _or_without(options: PlanOptions, last: str) -> str:
+    """The last remedy, and that of leaving out the options that keep brokers from taking replicas."""
+    given = {
+        "--exclude-brokers": options.exclude_brokers,
+        "--broker-limit": options.broker_limits,
+        "--only-to-new": options.mode is Mode.ONLY_TO_NEW,
+    }
+    names = " and ".join(name for name, value in given.items() if value)
+    return f", {last}, or leave out {names}" if names else f" or {last}"
 
 
 def refuse_endless_drain(solution: Solution) -> None:
@@ -173,6 +185,10 @@ def _bytes_outside(solution: Solution, *, name_below: bool) -> Iterator[str]:
     crowded_out = _crowded_out(solution)
     for b in rows[:_NAMED].tolist():
         broker_id = problem.state.brokers.id[b]
+        if solution.used[b] > problem.asked_bytes[b]:
+            held, most = format_bytes(int(solution.used[b])), format_bytes(int(problem.asked_bytes[b]))
+            yield f"broker {broker_id} remains at {held} of replicas; --broker-limit allows at most {most}"
+            continue
         if above[b] and crowded_out[b] > 0:
             room = format_bytes(int(problem.rules.room_bytes[b]))
             yield (
@@ -181,14 +197,18 @@ def _bytes_outside(solution: Solution, *, name_below: bool) -> Iterator[str]:
                 "disks; remove them, or add a broker"
             )
             continue
-        text = f"broker {broker_id} remains at {share[b]:.2f}x its fair share by disk"
-        if above[b]:
-            text += _largest(solution, b)
-        elif not problem.takes[b]:
-            text += ": it has an offline log dir" if problem.takes_homeless[b] else ": it accepts no replicas"
-        yield text
+        why = _largest(solution, b) if above[b] else _why_below(solution, b)
+        yield f"broker {broker_id} remains at {share[b]:.2f}x its fair share by disk{why}"
     if len(rows) > _NAMED:
         yield f"{counted_noun(len(rows) - _NAMED, 'more broker')} outside their disk band"
+
+
+def _why_below(solution: Solution, broker: int) -> str:
+    """Why a broker that is below its band receives nothing, if that is known."""
+    problem = solution.problem
+    if problem.takes[broker]:
+        return ""
+    return ": it has an offline log dir" if problem.takes_homeless[broker] else ": it accepts no replicas"
 
 
 def _filled_by_others(solution: Solution) -> Iterator[str]:
@@ -258,14 +278,22 @@ def _largest(solution: Solution, broker: int) -> str:
 
 
 def _counts_outside(solution: Solution, *, name_below: bool) -> Iterator[str]:
-    bands = solution.bands
+    bands, most = solution.bands, solution.problem.limit_replicas
     low = bands.low_count if name_below else np.zeros_like(bands.low_count)
-    yield from _outside(solution, solution.count, low, bands.high_count, "replica")
+
+    def limit(b: int, edge: str) -> str:
+        if solution.count[b] > most[b]:
+            return f"--broker-limit allows {edge}"
+        return f"its band allows {edge}" + (_why_below(solution, b) if solution.count[b] < low[b] else "")
+
+    yield from _outside(solution, solution.count, low, bands.high_count, "replica", limit)
 
 
 def _leaders_outside(solution: Solution, leader: I32) -> Iterator[str]:
-    led = _led(solution, leader)
-    yield from _outside(solution, led, solution.bands.low_leaders, solution.bands.high_leaders, "leader")
+    led, bands = _led(solution, leader), solution.bands
+    yield from _outside(
+        solution, led, bands.low_leaders, bands.high_leaders, "leader", lambda _, edge: f"its band allows {edge}"
+    )
 
 
 def _additional_outside(solution: Solution, leader: I32) -> Iterator[str]:
@@ -291,13 +319,15 @@ def _led(solution: Solution, leader: I32) -> I64:
     return np.bincount(leader[leader >= 0], minlength=solution.problem.n_brokers).astype(np.int64)
 
 
-def _outside(solution: Solution, number: I64, low: I64, high: I64, what: str) -> Iterator[str]:
+def _outside(
+    solution: Solution, number: I64, low: I64, high: I64, what: str, limit: Callable[[int, str], str]
+) -> Iterator[str]:
     above, below = excess(number, low, high, solution.problem.counted)
     rows = np.flatnonzero((above > 0) | (below > 0))
     ids = solution.problem.state.brokers.id
     for b in rows[:_NAMED].tolist():
         edge = f"at most {high[b]}" if above[b] else f"at least {low[b]}"
-        yield f"broker {ids[b]} remains at {counted_noun(int(number[b]), what)}; its band allows {edge}"
+        yield f"broker {ids[b]} remains at {counted_noun(int(number[b]), what)}; {limit(b, edge)}"
     if len(rows) > _NAMED:
         yield f"{counted_noun(len(rows) - _NAMED, 'more broker')} outside their band of {plural(0, what)}"
 

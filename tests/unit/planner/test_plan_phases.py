@@ -214,6 +214,42 @@ def test_a_limit_of_replicas_is_stronger_than_the_bands(most: int) -> None:
     assert int((after.replicas.broker == 2).sum()) <= most
 
 
+@pytest.mark.parametrize(
+    ("limit", "line"),
+    [
+        (BrokerLimit(replicas=3), "broker 1 remains at 6 replicas; --broker-limit allows at most 3"),
+        (
+            BrokerLimit(bytes=2 * 2**30),
+            "broker 1 remains at 5.59 GiB of replicas; --broker-limit allows at most 2.00 GiB",
+        ),
+    ],
+    ids=["replicas", "bytes"],
+)
+def test_a_limit_that_cannot_be_kept_is_named(limit: BrokerLimit, line: str) -> None:
+    """A broker inside its band but beyond its limit, and alone in its rack, is named with the limit, not the band."""
+    state = cluster(brokers(2), [topic("t", *[(1, 2)] * 6, size_bytes=10**9)])
+
+    assert make_plan(state, PlanOptions(broker_limits={1: limit})).warnings == (line,)
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        (PlanOptions(drain=frozenset({3})), "add brokers, drain fewer, or leave out --broker-limit"),
+        (PlanOptions(replication_factor=3), "use a lower replication factor, add brokers, or leave out --broker-limit"),
+    ],
+    ids=["drain", "replication factor"],
+)
+def test_a_refusal_names_the_options_that_close_brokers(options: PlanOptions, hint: str) -> None:
+    """Without its limit, the broker would take the replicas."""
+    state = cluster(brokers(3), [topic("t", *[(1, 3)] * 2)])
+    with pytest.raises(InfeasibleError) as refused:
+        make_plan(state, replace(options, broker_limits={2: BrokerLimit(replicas=0)}))
+
+    assert refused.value.hint is not None
+    assert refused.value.hint.endswith(hint)
+
+
 def test_partitions_without_a_copy_ask_for_no_leaders() -> None:
     """Partitions without a possible leader do not count for the band of leaders."""
     rows = [partition(n, [b]) for n, b in enumerate((1, 2, 3))]
@@ -409,6 +445,15 @@ def test_nothing_is_balanced_onto_a_broker_with_an_offline_log_dir() -> None:
     assert 3 not in {broker for change in plan.partitions for broker in change.replicas}
     assert any(change.replicas == (2,) for change in plan.partitions)
     assert any("broker 3" in warning and "offline log dir" in warning for warning in plan.warnings)
+
+
+def test_a_broker_with_an_offline_log_dir_is_named_by_its_replicas() -> None:
+    """Where no bytes are outside a band, the line on replicas says why the broker receives none."""
+    state = cluster(_offline(brokers(3, dirs=2), 3), [topic("t", *[(1,)] * 8, (2,), (3,), size_bytes=0)])
+
+    assert "broker 3 remains at 0 replicas; its band allows at least 3: it has an offline log dir" in (
+        make_plan(state, PlanOptions()).warnings
+    )
 
 
 def _dead_replicas(row: TopicRow, dead: int) -> TopicRow:
