@@ -148,7 +148,9 @@ def _reasons_of_room(solution: Solution, row: int, b: int) -> Iterator[str]:
     problem = solution.problem
     arriving, broker = int(problem.arriving_bytes[row]), problem.state.brokers.id[b]
     room = int(solution.room_bytes()[b])
-    if arriving > room:
+    if room < 0:
+        yield f"broker {broker} holds {format_bytes(-room)} more than it may: nothing may arrive there"
+    elif arriving > room:
         yield f"its {format_bytes(arriving)} do not fit: broker {broker} has room for {format_bytes(room)}"
     if solution.count[b] + 1 > problem.limit_replicas[b]:
         yield f"broker {broker} may hold at most {counted_noun(problem.limit_replicas[b], 'replica')} (--broker-limit)"

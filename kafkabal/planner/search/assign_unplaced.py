@@ -120,7 +120,8 @@ def _assign_block(
     returns = ~urgent[:, None] & (solution.problem.previous[p, k][:, None] == np.arange(solution.problem.n_brokers))
     allowed &= returns | ~avoided
     bytes_ = solution.problem.arriving_bytes[p]
-    room = np.maximum(solution.room_bytes() - kept.bytes, 0)
+    room = solution.room_bytes()
+    room = np.maximum(room - kept.bytes, np.minimum(room, 0))
     places = solution.problem.limit_replicas - solution.count - kept.count
     allowed &= (bytes_[:, None] <= room) & (places > 0)
     may_fill_up = (room < bytes_.sum()) | (places < len(p))

@@ -183,8 +183,11 @@ class Solution:
         return np.minimum(self.bands.high_bytes, self.problem.limit_bytes)
 
     def room_bytes(self) -> I64:
-        """int64, shape (n_brokers,): bytes that may still arrive at each broker: 0 if it is beyond its limit."""
-        return np.asarray(np.maximum(self.problem.limit_bytes - self.used, 0))
+        """int64, shape (n_brokers,): bytes that may still arrive at each broker.
+
+        Negative if it is beyond its limit, where not even an empty replica may arrive: a run would never start it.
+        """
+        return np.asarray(self.problem.limit_bytes - self.used)
 
     def sizes_agree(self) -> bool:
         """Whether every copy of a partition is as large as a new one would be."""

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kafkabal.model import ClusterState
+from kafkabal.model import ClusterState, TopicPartition
 from kafkabal.model.cluster_rows import BrokerRow, TopicRow
 from kafkabal.plan import apply_plan
-from kafkabal.planner import PlanOptions, check_drain, make_plan
+from kafkabal.planner import PlanOptions, check_drain, make_plan, why_not
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.moves_without_room import stuck_partitions, without_stuck
 from kafkabal.planner.plan_listener import NO_LISTENER
@@ -98,6 +98,16 @@ def test_moves_that_wait_for_each_other_are_left_out_and_named() -> None:
         "partitions t-1, t-3 cannot move: each would need the space on a nearly full disk that another one frees"
     )
     assert any("broker 1 remains" in line for line in plan.warnings[1:])
+
+
+def test_nothing_arrives_beyond_the_limit_not_even_an_empty_replica() -> None:
+    """Broker 1 cannot give up its 90 GB: the empty replicas are shared by the others, and no move waits for space."""
+    state = _on_small_disks((90,), (0,) * 9, ())
+    plan = make_plan(state, PlanOptions(scores=load_scores(["replicas"])))
+    assert {broker for change in plan.partitions for broker in change.to_add} == {3}
+    assert not any("cannot move" in line for line in plan.warnings)
+    rules = why_not(state, TopicPartition("t", 1), 1, PlanOptions(scores=load_scores(["replicas"]))).rules
+    assert rules == ("broker 1 holds 4.66 GiB more than it may: nothing may arrive there",)
 
 
 def test_what_fits_once_another_move_is_complete_is_planned() -> None:
