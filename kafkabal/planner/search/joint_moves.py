@@ -5,7 +5,8 @@ moves elsewhere may pay for it. All pairs are tried, and chains that begin with 
 
     repeat
         for each replica that has moved, the most expensive first:
-            send it back (or anywhere where it costs less)
+            send it back (or anywhere where it costs less, or where another replica of its partition was, which then
+            counts as the one that stayed)
             look for one further move after which every broker is inside its bands
             else go on from each of those that leave least outside, always with the move that leaves least then
         apply what saves most
@@ -22,6 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkabal.model import F64, I64, Bools
+from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring import fair_shares
 
@@ -61,6 +63,8 @@ class _Moves(NamedTuple):
 
     p: I64
     k: I64
+    returning: I64
+    """The position that returns to the target while this one takes its place elsewhere; -1 if this one goes there."""
     rank: I64
     """Order by partition, position and target: decides between moves that are equally good."""
     price: I64
@@ -100,7 +104,7 @@ def move_jointly(solution: Solution, *, third: int = 1) -> None:
         step = _Step(edges, moves, savers, third).best(edges.loads(solution.used, solution.count), least)
         if step is None:
             return
-        solution.move(moves.p[step], moves.k[step], moves.target.broker[step])
+        _apply(solution, moves, step)
 
 
 class _Edges:
@@ -138,29 +142,67 @@ def _outside_after(used: I64, number: I64, end: _End, first: int) -> F64:
     return np.asarray(over * edges.per_byte.take(broker) + extra.take(broker))
 
 
+def _apply(solution: Solution, moves: _Moves, step: I64) -> None:
+    """Make moves of different partitions."""
+    p, k, returning, target = moves.p[step], moves.k[step], moves.returning[step], moves.target.broker[step]
+    goes = returning < 0
+    solution.move(p[goes], k[goes], target[goes])
+    for row in np.flatnonzero(~goes).tolist():
+        one, position, home = p[[row]], k[[row]], returning[[row]]
+        place, why = solution.placement[one, home], MoveCause(int(solution.why[one, home][0]))
+        solution.move(one, home, target[[row]])
+        solution.lift(one, position, why)
+        solution.put(one, position, place)
+
+
 def _all_moves(solution: Solution, edges: _Edges) -> _Moves:
     problem = solution.problem
     p, k = np.nonzero((solution.placement >= 0) & problem.movable_positions)
-    allowed = solution.may_go_anywhere(p, k)
-    cell, target = np.nonzero(allowed)
-    p, k = p[cell], k[cell]
+    cell, target = np.nonzero(solution.may_go_anywhere(p, k))
+    other = target != solution.placement[p[cell], k[cell]]
+    cell, target = cell[other], target[other]
+    taken = _positions_to_take(solution, p, k)
+    p, k, returning = (
+        np.concatenate(pair)
+        for pair in zip((p[cell], k[cell], np.full(len(cell), -1)), (taken.p, taken.k, taken.home), strict=True)
+    )
+    target = np.concatenate((target, problem.previous[taken.p, taken.home])).astype(np.int64)
     current = solution.placement[p, k].astype(np.int64)
-    other = target != current
-    p, k, current, target = p[other], k[other], current[other], target[other].astype(np.int64)
-    cost = problem.arriving_bytes[p]
-    previous = problem.previous[p, k]
-    price = np.where(target == previous, 0, cost) - np.where(current == previous, 0, cost)
+    cost, previous = problem.arriving_bytes[p], problem.previous[p, k]
+    price = np.where((target == previous) | (returning >= 0), 0, cost) - np.where(current == previous, 0, cost)
     order = np.argsort(price, kind="stable")
-    p, k, current, target = p[order], k[order], current[order], target[order]
+    p, k, returning, current, target = p[order], k[order], returning[order], current[order], target[order]
     return _Moves(
         p=p,
         k=k,
+        returning=returning,
         rank=order,
         price=price[order],
         topic=problem.topic[p].astype(np.int64),
         current=edges.end(current, -solution.load(p, k, current), -1),
         target=edges.end(target, solution.load(p, k, target), 1),
     )
+
+
+class _Taken(NamedTuple):
+    """Positions that may take the place of another one of their partition, which then returns home."""
+
+    p: I64
+    k: I64
+    home: I64
+    """The position that returns."""
+
+
+def _positions_to_take(solution: Solution, p: I64, k: I64) -> _Taken:
+    """Of a partition whose replica has moved from a to c, any other replica could have moved to c instead of it."""
+    away = solution.moved() & (solution.problem.previous >= 0)
+    row, home = np.nonzero(away[p])
+    p, k = p[row], k[row]
+    other = k != home
+    p, k, home = p[other], k[other], home[other]
+    target = solution.problem.previous[p, home]
+    allowed = solution.may_return(p, home, k) & solution.topics_allow(p, target)
+    return _Taken(p[allowed], k[allowed], home[allowed])
 
 
 class _Step:
