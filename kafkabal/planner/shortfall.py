@@ -207,7 +207,10 @@ def _why_below(solution: Solution, broker: int) -> str:
     """Why a broker that is below its band receives nothing, if that is known."""
     problem = solution.problem
     if problem.takes[broker]:
-        return ""
+        is_full = problem.limit_bytes[broker] < min(solution.used[broker], problem.asked_bytes[broker])
+        return (
+            f": its log dirs are more than {percent_as_option(problem.options.log_dir_limit)} full" if is_full else ""
+        )
     return ": it has an offline log dir" if problem.takes_homeless[broker] else ": it accepts no replicas"
 
 

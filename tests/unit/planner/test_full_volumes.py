@@ -106,6 +106,9 @@ def test_nothing_arrives_beyond_the_limit_not_even_an_empty_replica() -> None:
     plan = make_plan(state, PlanOptions(scores=load_scores(["replicas"])))
     assert {broker for change in plan.partitions for broker in change.to_add} == {3}
     assert not any("cannot move" in line for line in plan.warnings)
+    assert plan.warnings[0] == (
+        "broker 1 remains at 1 replica; its band allows at least 3: its log dirs are more than 85% full"
+    )
     rules = why_not(state, TopicPartition("t", 1), 1, PlanOptions(scores=load_scores(["replicas"]))).rules
     assert rules == ("broker 1 holds 4.66 GiB more than it may: nothing may arrive there",)
 
