@@ -96,7 +96,7 @@ class LogDirAssignment:
         column = np.arange(int(self.n_dirs.max()))
         dirs = np.minimum(self.first[broker][:, None] + column, len(self.load) - 1)
         there = (column < self.n_dirs[broker][:, None]) & self.is_open[dirs]
-        there &= np.maximum(self.room[dirs], 0) >= bytes_[:, None]
+        there &= self.room[dirs] >= bytes_[:, None]
         fullness = np.where(there, (self.load[dirs] + bytes_[:, None]) / self.capacity[dirs], np.inf)
         best = fullness.argmin(1)
         rows = np.arange(len(broker))
