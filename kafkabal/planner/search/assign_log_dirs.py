@@ -11,6 +11,7 @@ replicas nearest in size to the excess.
         from the dir that is furthest above to the one that is least full: the replica that takes most out of what is
         outside, arrivals for nothing, others at a price of a twentieth of their bytes; a replica that takes out less
         than its price stays, unless both dirs are inside their bands after it
+        if there is none: the same from that dir to any other, in exchange for a smaller replica
 
 Source: largest processing time first (R. L. Graham, SIAM J. Appl. Math. 17, 1969), then descent.
 """
@@ -40,6 +41,8 @@ from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring import DiskBand, due_within_groups, load_score
 
 LOG_DIR = load_score("log-dir")
+_PRICE = 20
+"""Bytes copied to another dir count as this fraction of bytes outside the bands."""
 
 
 class LogDirAssignment:
@@ -225,11 +228,11 @@ def _balance_broker(assignment: LogDirAssignment, broker: int, due: F64, p: I64,
         surplus, lack = np.maximum(now - high, 0), np.maximum(low - now, 0)
         if not surplus.any() and not lack.any():
             return
-        step = _best_shift(assignment, dirs, low, high, p, k, bytes_, arrived)
-        if step is None:
+        shifts = _best_shift(assignment, dirs, low, high, p, k, bytes_, arrived)
+        for i, target in shifts or _best_exchange(assignment, dirs, low, high, p, k, bytes_, arrived):
+            assignment.shift(int(p[i]), int(k[i]), target, int(bytes_[i]))
+        if np.array_equal(assignment.load[dirs], now):
             return
-        i, target = step
-        assignment.shift(int(p[i]), int(k[i]), target, int(bytes_[i]))
 
 
 def _band(assignment: LogDirAssignment, dirs: I64, due: F64) -> tuple[I64, I64]:
@@ -245,38 +248,80 @@ def _band(assignment: LogDirAssignment, dirs: I64, due: F64) -> tuple[I64, I64]:
 
 def _best_shift(
     assignment: LogDirAssignment, dirs: I64, low: I64, high: I64, p: I64, k: I64, bytes_: I64, arrived: Bools
-) -> tuple[int, int] | None:
-    """The copy that removes most of what is outside the bands for the bytes that it costs."""
+) -> list[tuple[int, int]]:
+    """The copy that removes most of what is outside the bands for the bytes that it costs; empty if there is none."""
     now = assignment.load[dirs]
     may = assignment.is_open[dirs]
-    donor = int((now - high).argmax())
-    room_below = np.where(may, high - now, np.iinfo(np.int64).min)
-    if now[donor] <= high[donor]:
-        # no dir has an excess: one lacks bytes, and the fullest dir gives
-        donor = int((now - low).argmax())
-    room_below[donor] = np.iinfo(np.int64).min
+    donor = _donor(now, low, high)
     receiver = int(np.where(may & (np.arange(len(dirs)) != donor), (now / np.maximum(high, 1)), np.inf).argmin())
     if receiver == donor or not may[receiver]:
-        return None
+        return []
     here = np.flatnonzero(assignment.dir[p, k] == dirs[donor])
     here = here[bytes_[here] <= assignment.room[dirs[receiver]]]
-    size = bytes_[here]
-    outside = _outside(now[donor] - size, low[donor], high[donor]) + _outside(
-        now[receiver] + size, low[receiver], high[receiver]
-    )
-    gain = (
-        outside
-        - _outside(now[[donor]], low[donor], high[donor])
-        - _outside(now[[receiver]], low[receiver], high[receiver])
-    )
-    cost = gain + np.where(arrived[here], 0, size // 20)
+    pair = [donor, receiver]
+    gain, outside = _gain(now[pair], low[pair], high[pair], bytes_[here])
+    best, _ = _cheapest(gain, outside, np.where(arrived[here], 0, bytes_[here] // _PRICE))
+    return [] if best is None else [(int(here[best]), int(dirs[receiver]))]
+
+
+def _best_exchange(
+    assignment: LogDirAssignment, dirs: I64, low: I64, high: I64, p: I64, k: I64, bytes_: I64, arrived: Bools
+) -> list[tuple[int, int]]:
+    """The same for two replicas that change places, the larger one from the dir that gives; empty if there is none.
+
+    Both fit while the other one is still there, so that neither waits for the other.
+    """
+    now = assignment.load[dirs]
+    donor = _donor(now, low, high)
+    if not assignment.is_open[dirs[donor]]:
+        return []
+    price = np.where(arrived, 0, bytes_ // _PRICE)
+    in_dir = assignment.dir[p, k]
+    found: list[tuple[int, int]] = []
+    least = np.inf
+    for other in np.flatnonzero(assignment.is_open[dirs]).tolist():
+        here = np.flatnonzero((in_dir == dirs[donor]) & (bytes_ <= assignment.room[dirs[other]]))
+        there = np.flatnonzero((in_dir == dirs[other]) & (bytes_ <= assignment.room[dirs[donor]]))
+        if other == donor or not here.size or not there.size:
+            continue
+        there = there[np.argsort(bytes_[there], kind="stable")]
+        pair = [donor, other]
+        # what should pass from one dir to the other: half of what both are from the middles of their bands
+        middle = (low[pair] + high[pair]) // 2
+        passes = int((now[donor] - middle[0] + middle[1] - now[other]) // 2)
+        nearest = np.searchsorted(bytes_[there], bytes_[here] - passes)
+        for index in (nearest - 1, nearest):
+            back = there[np.clip(index, 0, len(there) - 1)]
+            gain, outside = _gain(now[pair], low[pair], high[pair], bytes_[here] - bytes_[back])
+            best, cost = _cheapest(gain, outside, price[here] + price[back])
+            if best is not None and cost < least:
+                least = cost
+                found = [(int(here[best]), int(dirs[other])), (int(back[best]), int(dirs[donor]))]
+    return found
+
+
+def _donor(now: I64, low: I64, high: I64) -> int:
+    """The dir furthest above its band; if none has an excess, one lacks bytes, and the fullest dir gives."""
+    donor = int((now - high).argmax())
+    return donor if now[donor] > high[donor] else int((now - low).argmax())
+
+
+def _gain(now: I64, low: I64, high: I64, bytes_: I64) -> tuple[I64, I64]:
+    """How bytes that pass from the first dir to the second change what is outside their bands, and what then is."""
+    outside = _outside(now[0] - bytes_, low[0], high[0]) + _outside(now[1] + bytes_, low[1], high[1])
+    return outside - _outside(now, low, high).sum(), outside
+
+
+def _cheapest(gain: I64, outside: I64, price: I64) -> tuple[int | None, float]:
+    """The step with the best gain net of its price, and what that is; None if none is worth it."""
+    cost = gain + price
     # a copy that gains less than it costs is worth it only if it is the last one
     useful = np.flatnonzero((gain < 0) & ((cost < 0) | (outside == 0)))
     if not useful.size:
-        return None
-    best = here[useful[int(cost[useful].argmin())]]
-    return int(best), int(dirs[receiver])
+        return None, np.inf
+    best = int(useful[cost[useful].argmin()])
+    return best, float(cost[best])
 
 
-def _outside(load: I64, low: int, high: int) -> I64:
-    return np.maximum(load - high, 0) + np.maximum(low - load, 0)
+def _outside(load: I64, low: I64 | int, high: I64 | int) -> I64:
+    return np.asarray(np.maximum(load - high, 0) + np.maximum(low - load, 0))
