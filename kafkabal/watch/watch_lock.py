@@ -46,11 +46,14 @@ class WatchLock:
         ------
         BusyError
             If another watch holds it.
+        UnreachableError
+            If it cannot be granted now: the brokers that keep it may be what is to be watched.
         """
         if self._lock is not None and self._lock.is_held():
             return
         try:
-            self._lock = self._cluster.lock(LockRequest(self._owner, _SESSION_S, _PURPOSE, is_provably_gone))
+            request = LockRequest(self._owner, _SESSION_S, _PURPOSE, is_provably_gone, _give_up)
+            self._lock = self._cluster.lock(request)
         except BusyError as error:
             self._holder = error.message.removeprefix("cluster locked by ")
             raise BusyError(f"another watch runs on this cluster: {self._holder}") from None
@@ -109,3 +112,8 @@ class WatchLock:
                 lock.release()
             except KafkabalError:
                 return  # its session expires by itself
+
+
+def _give_up(reason: str, wait_s: float) -> None:  # noqa: ARG001
+    """Wait for a lock in :meth:`WatchLock.wait`, where a signal takes effect, or not at all."""
+    raise UnreachableError(reason)

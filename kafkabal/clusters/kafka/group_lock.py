@@ -103,7 +103,7 @@ class GroupLock:
         self._released = threading.Event()
         self._last_heartbeat_s = clock.monotonic()
         try:
-            await_coordinator(self._client, self._group, self._client.deadline())
+            await_coordinator(self._client, self._group, request.on_delay)
             self._join_as_new_member(request.on_delay)
         except BaseException:
             self._leave_group()
@@ -143,7 +143,7 @@ class GroupLock:
         if not self._member:
             return
         try:
-            self._leave(self._member, self._client.deadline(_LEAVE_S))
+            self._leave(self._member, self._client.deadline_of_brokers().at_most(_LEAVE_S))
         except KafkabalError:
             self._abandoned.add(self._member)
 
@@ -228,7 +228,7 @@ class GroupLock:
     def _members(self) -> list[GroupMember] | None:
         """The members that the coordinator describes; None if it does not respond, or may not be asked."""
         try:
-            return describe_group(self._client, self._group, self._client.deadline())
+            return describe_group(self._client, self._group, self._client.deadline_of_brokers())
         except KafkabalError:
             return None
 
@@ -296,7 +296,9 @@ def lock_holders(client: KafkaClient) -> tuple[str, ...]:
     NotAuthorizedError
         If the principal may not describe the group.
     """
-    return tuple(map(_name, describe_group(client, LOCK_GROUP, client.deadline().at_most(_FIND_HOLDER_WITHIN_S))))
+    return tuple(
+        map(_name, describe_group(client, LOCK_GROUP, client.deadline_of_brokers().at_most(_FIND_HOLDER_WITHIN_S)))
+    )
 
 
 def _name(member: GroupMember) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkabal.clusters import ClusterLock, LockRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import BusyError, UnreachableError
 from kafkabal.executor import StopReason, StopSwitch
@@ -68,6 +69,20 @@ def test_a_watch_that_waits_outlives_the_broker_that_keeps_the_lock(
     assert lock.wait(StopSwitch(), said.append)
     assert lock.confirm()
     assert said == ["cannot take the lock of watch: cannot reach broker2:9092: connection refused; retrying"]
+
+
+def test_a_lock_that_cannot_be_granted_is_not_waited_for(
+    memory: InMemoryCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One check goes without it at once, and a watch on standby waits where a signal takes effect."""
+
+    def lock(_: InMemoryCluster, request: LockRequest) -> ClusterLock:
+        request.on_delay("Kafka cannot store the lock of the cluster yet", 75.0)
+        raise AssertionError("waited for the lock")
+
+    monkeypatch.setattr(InMemoryCluster, "lock", lock)
+    with pytest.raises(UnreachableError, match="Kafka cannot store the lock of the cluster yet"):
+        WatchLock(memory, lambda _: None).take()
 
 
 def test_a_watch_that_waits_is_stopped_by_a_signal(memory: InMemoryCluster) -> None:

@@ -398,6 +398,32 @@ def test_a_coordinator_that_never_comes_is_reported_in_time(cluster: Any, coordi
     assert missing.value.hint == "'kafkabal inspect' shows which brokers are dead"
 
 
+@pytest.mark.parametrize(("broker_timeout_s", "longest_s"), [(2.0, 12.0), (5.0, 15.0), (None, 30.0)])
+def test_a_coordinator_that_does_not_respond_is_waited_for_as_long_as_a_takeover_takes(
+    fake_cluster: Callable[..., Any], hang_up: object, broker_timeout_s: float | None, longest_s: float
+) -> None:
+    """The wait follows the timeout of a broker, is reported, and ends before anybody has joined the group."""
+    cluster, clock, reported = fake_cluster(2), FakeClock(), set[tuple[str, float]]()
+    cluster.answer("FindCoordinator", lambda request: FindCoordinatorResponse(error_code=0, node_id=2))
+    cluster.brokers[2].answers["FindCoordinator"] = lambda request: hang_up
+    settings = cluster.settings(request_timeout_s=30.0, broker_timeout_s=broker_timeout_s)
+    request = LockRequest("me", 30.0, on_delay=lambda reason, wait_s: reported.add((reason, wait_s)))
+    with pytest.raises(UnreachableError, match="coordinator of group __kafkabal-lock not available: ") as error:
+        GroupLock(settings, clock, request)
+    assert longest_s - 2.0 <= clock.monotonic() <= longest_s
+    assert reported == {(error.value.message, longest_s)}
+    assert not cluster.asked("JoinGroup")
+
+
+def test_a_coordinator_that_is_not_there_yet_is_reported_after_a_while(cluster: Any, coordinator: Coordinator) -> None:
+    """The first lock of a cluster has to wait for one for a moment, which is no news."""
+    coordinator.find_code, clock, at_s = 15, FakeClock(), list[float]()
+    request = LockRequest("me", 30.0, on_delay=lambda reason, wait_s: at_s.append(clock.monotonic()))
+    with pytest.raises(UnreachableError):
+        GroupLock(cluster.settings(request_timeout_s=30.0), clock, request)
+    assert 3.0 <= at_s[0] <= 4.0
+
+
 def test_a_coordinator_that_cannot_be_asked_is_reported_with_the_reason(
     cluster: Any, coordinator: Coordinator, hang_up: object
 ) -> None:
