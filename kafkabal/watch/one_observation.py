@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from kafkabal.clusters import Cluster, InFlight, ReadRequest
+from kafkabal.clusters import Cluster, InFlight, Reading, ReadRequest
 from kafkabal.model import ClusterState
 from kafkabal.watch.broker_health import BrokerHealth, BrokerSample
 from kafkabal.watch.state_findings import StateFindings, find
@@ -20,7 +20,7 @@ class WatchSummary:
     health: dict[int, BrokerHealth]
     findings: StateFindings
     read_at_s: float | None = None
-    """When the whole cluster was last read, in seconds since the epoch; None before."""
+    """When the whole cluster was last read, its controller included, in seconds since the epoch; None before."""
     responses_s: Mapping[int, float] = field(default_factory=dict)
     """Latest response time of each broker that responded, in seconds."""
     controller_problem: str = ""
@@ -52,8 +52,8 @@ def check_once(
         If the cluster cannot be read.
     """
     samples = [sample_brokers(cluster, options.broker_timeout_s) for _ in range(2)]
-    reading = cluster.read(ReadRequest(deadline_s=options.broker_timeout_s, in_flight=InFlight.IF_KNOWN))
-    state = completed(reading.state)
+    reading = read_state(cluster, options.broker_timeout_s, completed)
+    state = reading.state
     health = dict.fromkeys(state.brokers.id.tolist(), BrokerHealth.DEAD)
     for broker in samples[-1]:
         answered = any(each.get(broker) and each[broker].response_s is not None for each in samples)
@@ -72,6 +72,7 @@ def sample_brokers(cluster: Cluster, deadline_s: float) -> dict[int, BrokerSampl
     }
 
 
-def read_state(cluster: Cluster, deadline_s: float, completed: Callable[[ClusterState], ClusterState]) -> ClusterState:
-    """The whole state, with what the profile says about the disks."""
-    return completed(cluster.read(ReadRequest(deadline_s=deadline_s)).state)
+def read_state(cluster: Cluster, deadline_s: float, completed: Callable[[ClusterState], ClusterState]) -> Reading:
+    """The whole state, with what the profile says about the disks; if no controller responds, what brokers report."""
+    reading = cluster.read(ReadRequest(deadline_s=deadline_s, in_flight=InFlight.IF_KNOWN))
+    return replace(reading, state=completed(reading.state))

@@ -31,11 +31,20 @@ class StateFindings:
     without_replicas: frozenset[int]
     """Live brokers without any replica."""
     led: frozenset[int]
+    reassignments_known: bool = True
+    """False: replicas that are being added count as out of sync, and as load where they go."""
 
     def remembering(self, before: StateFindings) -> StateFindings:
-        """With the log dirs that were offline on brokers that now report none: they are not online because of that."""
+        """With what was found before and cannot be judged now.
+
+        Log dirs that were offline on brokers that now report none are not online because of that. Without a controller,
+        no ISR changes, and moves in flight must not pass for replicas that fell behind.
+        """
         kept = frozenset((broker, path) for broker, path in before.offline_dirs if broker in self.without_dirs)
-        return replace(self, offline_dirs=self.offline_dirs | kept)
+        found = replace(self, offline_dirs=self.offline_dirs | kept)
+        if self.reassignments_known or before is NOTHING_FOUND:
+            return found
+        return replace(found, out_of_sync=before.out_of_sync, imbalanced=before.imbalanced)
 
 
 _NONE: frozenset[int] = frozenset()
@@ -69,4 +78,5 @@ def findings_of(inspection: Inspection) -> StateFindings:
         empty=frozenset(brokers.id[brokers.is_live & (held == 0)].tolist()) if external.any() else frozenset(),
         without_replicas=frozenset(brokers.id[brokers.is_live & ~holds_any].tolist()),
         led=frozenset(brokers.id[np.unique(np.concatenate([leader[leader >= 0], first]))].tolist()),
+        reassignments_known=state.reassignments_known,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kafkabal.clusters import Clock
-from kafkabal.errors import KafkabalError
 from kafkabal.plan import Plan
 from kafkabal.units import format_bytes, format_duration
 from kafkabal.watch.broker_health import BrokerHealth, HealthChange
@@ -30,7 +29,8 @@ class WatchEventSender:
 
     def __init__(self, clock: Clock, listener: WatchListener) -> None:
         self._clock, self._listener = clock, listener
-        self._is_blind = False
+        self._unread = ""
+        """What cannot be read; empty if everything can."""
         self._failed: dict[str, str] = {}
         """By kind, why the last healing failed."""
         self._obstacle = ""
@@ -41,16 +41,23 @@ class WatchEventSender:
         """Whether the last decision held a healing back."""
         return bool(self._obstacle)
 
-    def blind(self, error: KafkabalError) -> None:
+    def blind(self, problem: str) -> None:
         """Report that the cluster cannot be read."""
-        if not self._is_blind:
-            self._is_blind = True
-            self.report(EventKind.BLIND, f"the cluster cannot be read: {error.message}")
+        self._cannot_read("the cluster cannot be read", problem)
+
+    def without_controller(self, problem: str) -> None:
+        """Report that only brokers respond: healing needs the controller too."""
+        self._cannot_read("reassignments in flight are unknown", problem)
+
+    def _cannot_read(self, what: str, problem: str) -> None:
+        if what != self._unread:
+            self._unread = what
+            self.report(EventKind.BLIND, f"{what}: {problem}")
 
     def seeing(self) -> None:
-        """Report that the cluster can be read again."""
-        if self._is_blind:
-            self._is_blind = False
+        """Report that the whole cluster can be read again."""
+        if self._unread:
+            self._unread = ""
             self.report(EventKind.SEEING, "the cluster can be read again")
 
     def health(self, change: HealthChange, *, is_flapping: bool = False) -> None:

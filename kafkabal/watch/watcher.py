@@ -4,6 +4,7 @@
 
     every 5 s    ask all brokers for an answer -> health of each
     every 30 s   read the whole cluster        -> offline dirs, replicas out of sync, imbalance
+                 without a controller: what brokers report; nothing is healed before it responds
     then         report every change as an event
                  while a healing is in progress: stop it if a repair takes precedence, its window closed, or its plan is
                  old
@@ -176,7 +177,7 @@ class Watcher:
         try:
             samples = sample_brokers(self._cluster, self._options.broker_timeout_s)
         except KafkabalError as error:
-            self._events.blind(error)
+            self._events.blind(error.message)
             self._state_at_s = float("-inf")  # read as soon as a broker responds again
             return False
         self._responses_s = {b: each.response_s for b, each in samples.items() if each.response_s is not None}
@@ -195,7 +196,8 @@ class Watcher:
     def _read(self) -> None:
         """Read the whole state; brokers that hold replicas but are not registered are tracked from here on."""
         try:
-            state = read_state(self._cluster, self._options.broker_timeout_s, self._completed)
+            reading = read_state(self._cluster, self._options.broker_timeout_s, self._completed)
+            state = reading.state
             if self._cluster_id not in (None, state.cluster_id):
                 self._state, self._successor = None, state.cluster_id
                 return
@@ -203,9 +205,13 @@ class Watcher:
                 self._found = find(state, self._options.policy.outer_tolerance)
                 self._demotions.forget()
         except KafkabalError as error:
-            self._events.blind(error)
+            self._events.blind(error.message)
             return
-        self._events.seeing()
+        if reading.in_flight_problem:
+            self._events.without_controller(reading.in_flight_problem)
+        else:
+            self._events.seeing()
+            self._read_at_s = self._clock.utc_now().timestamp()
         if not self._kept.is_loaded:
             self._load()
         if not self._monitor.in_health(*_NOT_THERE):
@@ -214,13 +220,13 @@ class Watcher:
             self._is_alone()
         found = self._found.remembering(self._findings)
         self._state, self._state_at_s = state, self._clock.monotonic()
-        self._read_at_s = self._clock.utc_now().timestamp()
         self._know(frozenset(state.brokers.id.tolist()))
         for change in changes_between(self._findings, found, self._options.policy.outer_tolerance):
             self._events.finding(change)
         self._findings = found
-        counts = found.imbalanced and not self._situation().may_return(self._options.policy.dead_after_s)
-        self._imbalanced_readings = self._imbalanced_readings + 1 if counts else 0
+        if found.reassignments_known:
+            counts = found.imbalanced and not self._situation().may_return(self._options.policy.dead_after_s)
+            self._imbalanced_readings = self._imbalanced_readings + 1 if counts else 0
         if self._kept.is_loaded and not self._kept.is_saved and self._is_alone():
             self._kept.save()
 
@@ -232,9 +238,10 @@ class Watcher:
                 self._kept.save()
 
     def _is_state_current(self) -> bool:
-        """Whether the last due reading succeeded: nothing is planned on an older state."""
+        """Whether the last due reading succeeded: nothing is planned on an older state, or on one whose moves in flight
+        are unknown."""
         age_s = self._clock.monotonic() - self._state_at_s
-        return age_s < self._options.state_every_s + 2 * self._options.every_s
+        return self._findings.reassignments_known and age_s < self._options.state_every_s + 2 * self._options.every_s
 
     def _know(self, brokers: frozenset[int]) -> None:
         """Track brokers that died or slowed down before this watch began, and no longer those that were removed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace as replace_field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,17 +13,17 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kafkabal.clusters.cluster_protocol import ReadRequest
+from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import BusyError, OperationError
 from kafkabal.executor.execute_run import apply, roll_back
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
-from kafkabal.model.cluster_state import ClusterState
+from kafkabal.model import TopicPartition
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.planner import PlanOptions, make_plan
-from kafkabal.testing.cluster_builders import brokers, cluster, topic
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
 from kafkabal.units import DAY_S
 from kafkabal.watch.decide_healing import Healing, HealKind
 from kafkabal.watch.heal import RunHealer, plan_of
@@ -482,7 +483,7 @@ def test_a_rollback_is_noticed_although_another_run_has_followed(make_scene: Cal
     watcher, path = _healed_imbalance(scene), scene.folder / "ledger.json"
     environment = RunEnvironment(cluster=scene.memory, state_dir=scene.folder / "runs", clock=scene.clock, host="h")
     roll_back(environment)
-    own = make_plan(read_state(scene.memory, 10.0, lambda state: state), PlanOptions(max_moves=1))
+    own = make_plan(read_state(scene.memory, 10.0, lambda state: state).state, PlanOptions(max_moves=1))
     assert sum(len(change.to_add) for change in own.partitions) == 1
     apply(environment, own, RunOptions())
     before = scene.held()
@@ -517,8 +518,9 @@ def test_another_cluster_at_the_same_addresses_is_not_healed(
     scene.run_for(watcher, minutes=2)
     assert watcher.successor == ""
 
-    def other(*arguments: Any) -> ClusterState:
-        return read_state(*arguments).replace(cluster_id="other")
+    def other(*arguments: Any) -> Reading:
+        reading = read_state(*arguments)
+        return replace_field(reading, state=reading.state.replace(cluster_id="other"))
 
     monkeypatch.setattr("kafkabal.watch.watcher.read_state", other)
     scene.memory.kafka.kill(4)
@@ -991,3 +993,42 @@ def test_a_cluster_that_cannot_be_read_is_reported_once(make_scene: Callable[[],
     scene.run_for(watcher, minutes=2)
 
     assert [k for k in scene.kinds() if k in {EventKind.BLIND, EventKind.SEEING}] == [EventKind.BLIND, EventKind.SEEING]
+
+
+def test_without_a_controller_brokers_are_still_read(make_scene: Callable[[], Scene]) -> None:
+    """What brokers report is shown while no controller responds, nothing is healed, and then all is as before."""
+    scene = make_scene()
+    watcher = scene.watcher(level=HealLevel.ALL, dead_after_s=0.0)
+    scene.run_for(watcher, minutes=1)
+    read_at_s = watcher.summary().read_at_s
+    scene.memory.kafka.parts.controller_responds = False
+    scene.run_for(watcher, minutes=2)
+    assert [event.message for event in scene.events] == [
+        "reassignments in flight are unknown: no controller responded within 3 s"
+    ]
+    scene.memory.kafka.fail_log_dir(1, "/d0")
+    scene.memory.kafka.kill(4)
+    scene.run_for(watcher, minutes=2)
+    assert scene.kinds()[1:] == [EventKind.LOG_DIR_OFFLINE, EventKind.BROKER_UNREACHABLE, EventKind.BROKER_DEAD]
+    assert watcher.summary().read_at_s - read_at_s < 60.0  # an alert tells of a cluster that is not read completely
+
+    scene.memory.kafka.parts.controller_responds = True
+    scene.run_for(watcher, minutes=3)
+    assert EventKind.SEEING in scene.kinds()
+    assert any(event.event is EventKind.HEALED and event.message.startswith("repair") for event in scene.events)
+
+
+def test_moves_in_flight_are_not_out_of_sync_without_a_controller(make_scene: Callable[[], Scene]) -> None:
+    """A copy that another tool makes raises no alert when the controller fails meanwhile."""
+    scene = make_scene()
+    rows = [(b % 4 + 1, (b + 1) % 4 + 1) for b in range(16)]
+    slow = topic("t", *rows, size_bytes=50 * GB)
+    scene.memory = InMemoryCluster.of(cluster(brokers(4), [slow]), scene.clock)
+    watcher = scene.watcher()
+    scene.run_for(watcher, minutes=1)
+    scene.memory.alter_reassignments({TopicPartition("t", 0): (1, 3)})
+    scene.run_for(watcher, minutes=1)
+    scene.memory.kafka.parts.controller_responds = False
+    scene.run_for(watcher, minutes=2)
+    assert scene.memory.kafka.parts.topics["t"].partitions[0].is_moving
+    assert scene.kinds() == [EventKind.BLIND]
