@@ -1,6 +1,7 @@
 from .clock import Clock as Clock
 from .clock import Deadline as Deadline
 from .clock import SystemClock as SystemClock
+from .cluster_protocol import FOR_REPORTS as FOR_REPORTS
 from .cluster_protocol import Capability as Capability
 from .cluster_protocol import Cluster as Cluster
 from .cluster_protocol import ClusterLock as ClusterLock

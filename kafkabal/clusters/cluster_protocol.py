@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigValue
 from kafkabal.clusters.lock_request import LockRequest
@@ -95,6 +95,10 @@ class ReadRequest:
     """Reassignments in flight."""
     deadline_s: float = 10.0
     """How long each broker, and the controller, may take to respond."""
+
+
+FOR_REPORTS: Final = ReadRequest(in_flight=InFlight.IF_KNOWN)
+"""For what is only shown or checked: a controller that does not respond causes a warning."""
 
 
 @dataclass(frozen=True, slots=True)

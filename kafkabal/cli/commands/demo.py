@@ -112,11 +112,12 @@ class _Story:
         """Current skew of the disks, as ``inspect`` computes it."""
         from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
         from kafkabal.cli.framework.command_settings import command_settings
+        from kafkabal.clusters import FOR_REPORTS
         from kafkabal.scoring import evaluate, load_score
 
         settings = command_settings({}, self._context)
         with open_cluster(settings, self._context) as cluster:
-            state = read_cluster(cluster, settings, self._context).state
+            state = read_cluster(cluster, settings, self._context, FOR_REPORTS).state
         return evaluate(load_score("disk"), state, tolerance=_TOLERANCE).skew
 
     def _sandbox_profile(self) -> Path:

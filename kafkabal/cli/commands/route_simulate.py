@@ -14,6 +14,7 @@ from kafkabal.cli.framework.options_without_effect import OF_CLUSTER, refuse_bes
 from kafkabal.cli.framework.selected_scores import check_scores_route, unchecked_scores
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
+from kafkabal.clusters import FOR_REPORTS
 from kafkabal.config import DEFAULT_ROUTED_SCORES, Settings
 from kafkabal.errors import UsageError
 from kafkabal.units import parse_positive_bytes
@@ -260,7 +261,7 @@ def route_simulate(
 def _read_state(settings: Settings, context: CommandContext) -> "ClusterState":
     report_chosen_sandbox(settings, context)
     with open_cluster(settings, context) as cluster:
-        return read_cluster(cluster, settings, context).state
+        return read_cluster(cluster, settings, context, FOR_REPORTS).state
 
 
 def _view(

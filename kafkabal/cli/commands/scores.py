@@ -40,8 +40,10 @@ def scores(
 
         show_report(scores_report(names or ()), output, context)
         return
+    from kafkabal.clusters import FOR_REPORTS
+
     with open_cluster(settings, context) as cluster:
-        state = read_cluster(cluster, settings, context).state
+        state = read_cluster(cluster, settings, context, FOR_REPORTS).state
     from kafkabal.reporting.scores_report import scores_report  # after reading: it needs numpy
 
     show_report(scores_report(names or (), state), output, context)

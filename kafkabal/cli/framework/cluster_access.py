@@ -170,22 +170,13 @@ def name_in_metrics(cluster: Cluster, settings: Settings, context: CommandContex
         return cluster.name
 
 
-def read_cluster(
-    cluster: Cluster, settings: Settings, context: CommandContext, request: ReadRequest | None = None
-) -> Reading:
+def read_cluster(cluster: Cluster, settings: Settings, context: CommandContext, request: ReadRequest) -> Reading:
     """Read the state, apply the profile's volumes and capacities, and cache the names for completion.
 
     What could not be read causes a warning; the rest of the state is valid.
-
-    Parameters
-    ----------
-    request
-        What to read; None for what reports need, which do without reassignments in flight if no controller responds.
     """
     from kafkabal.cli.framework.completion.cached_names import cache_names
-    from kafkabal.clusters import InFlight, ReadRequest
 
-    request = request or ReadRequest(in_flight=InFlight.IF_KNOWN)
     if settings.broker_timeout_s is not None:
         request = replace(request, deadline_s=settings.broker_timeout_s)
     reading = cluster.read(request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkabal.cli.framework.cluster_access import read_cluster
+from kafkabal.clusters import FOR_REPORTS
 from kafkabal.errors import FindingsError
 
 if TYPE_CHECKING:
@@ -36,12 +37,12 @@ def await_healthy_cluster(command: RunSession, state: ClusterState | None) -> No
         return  # a snapshot does not change while we wait
     give_up_at_s = clock.monotonic() + _PASSING_S
     if state is None:
-        state = read_cluster(command.cluster, settings, context).state
+        state = read_cluster(command.cluster, settings, context, FOR_REPORTS).state
     while (finding := _finding(state)) is not None:
         if clock.monotonic() >= give_up_at_s or command.environment.stop.reason is not None:
             raise finding
         clock.sleep(_POLL_S)
-        state = read_cluster(command.cluster, settings, context).state
+        state = read_cluster(command.cluster, settings, context, FOR_REPORTS).state
 
 
 def refuse_unhealthy_cluster(state: ClusterState) -> None:

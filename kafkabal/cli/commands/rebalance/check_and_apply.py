@@ -188,11 +188,13 @@ class ApplyCommand:
     def _still_unrepaired(self, plan: Plan) -> tuple[str, ...]:
         """What is still broken of what the plan could not repair; all of it if that cannot be read any more."""
         from kafkabal.cli.framework.cluster_access import read_cluster
+        from kafkabal.clusters import FOR_REPORTS
         from kafkabal.planner import still_unrepaired
 
         command = self.command
         try:
-            return still_unrepaired(read_cluster(command.cluster, command.settings, command.context).state, plan)
+            state = read_cluster(command.cluster, command.settings, command.context, FOR_REPORTS).state
+            return still_unrepaired(state, plan)
         except KafkabalError as error:
             command.context.warn(f"cannot check what is still broken: {error}")
             return plan.unrepaired

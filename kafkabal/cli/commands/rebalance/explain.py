@@ -11,6 +11,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.options_without_effect import refuse_all_without, refuse_without
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
+from kafkabal.clusters import FOR_REPORTS
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
 from kafkabal.wording import suggestion
@@ -87,7 +88,7 @@ def _explain_why_not(
     if not broker.isdecimal():
         raise UsageError(f"not a broker id: {broker!r}", hint="write it like --why-not img-3 4")
     with open_cluster(settings, context) as cluster:
-        state = read_cluster(cluster, settings, context).state
+        state = read_cluster(cluster, settings, context, FOR_REPORTS).state
     show_report(
         why_not_report(why_not(state, name, int(broker), plan_options(settings, command_options))), output, context
     )

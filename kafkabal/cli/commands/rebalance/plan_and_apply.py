@@ -23,6 +23,7 @@ from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.options_without_effect import OF_CLUSTER, refuse_all_beside
 from kafkabal.cli.framework.shared_options import SCOPE_SECTION, Format, OutputOptions, SaveOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
+from kafkabal.clusters import FOR_REPORTS
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
 
@@ -130,7 +131,8 @@ def _read(
         return await_end_of_grace(command, drained, stay_s)
     cluster, settings, context = command.cluster, command.settings, command.context
     before = known_before(cluster, settings, context)
-    state = read_cluster(cluster, settings, context).state  # of a dry run: a run requires the reassignments in flight
+    # of a dry run: a run requires the reassignments in flight
+    state = read_cluster(cluster, settings, context, FOR_REPORTS).state
     return state, recently_dead(cluster, state, settings, context, drained=drained, before=before)
 
 

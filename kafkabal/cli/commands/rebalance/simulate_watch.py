@@ -10,6 +10,7 @@ from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
+from kafkabal.clusters import FOR_REPORTS
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
 from kafkabal.wording import counted_noun
@@ -51,7 +52,7 @@ def simulate(
     if late:
         context.warn(f"{case}: not simulated, after {counted_noun(days, 'day')}: {counted_noun(late, 'event')}")
     with open_cluster(settings, context) as cluster:
-        state = read_cluster(cluster, settings, context).state
+        state = read_cluster(cluster, settings, context, FOR_REPORTS).state
     from kafkabal.reporting.simulated_healings_report import watch_simulation_report
     from kafkabal.watch import simulate as play
 
