@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final
 
 from kafkabal.errors import BusyError, KafkabalError
-from kafkabal.executor import Event, Finished, RunOutcome, Started, Warned
+from kafkabal.executor import Event, Finished, Goal, RunOutcome, Started, Warned
 from kafkabal.reporting.notifications.notifier import Notification, Notifier
 from kafkabal.units import DAY_S, format_bytes, format_duration
 from kafkabal.wording import counted_noun, first_of
@@ -40,9 +40,7 @@ class RunNotifications:
         match event:
             case Started():
                 self._is_active, self._has_told_failure = True, False
-                moved = f"{counted_noun(event.partitions, 'partition')}, {format_bytes(event.copy_bytes)}"
-                what = f"run {event.run_id} started: {moved}"
-                self._post("run-started", what, event.run_id)
+                self._post("run-started", f"run {event.run_id} started: {_extent(event)}", event.run_id)
             case Warned():
                 self._post("run-warning", event.message)
             case Finished():
@@ -95,3 +93,9 @@ class RunNotifications:
         A process that holds the lock reports its own run: being kept out by it is not a failure.
         """
         return not self._has_told_failure and (self._is_active or not isinstance(error, BusyError))
+
+
+def _extent(event: Started) -> str:
+    if event.goal is Goal.CANCEL:
+        return "cancelling its reassignments in flight"
+    return f"{counted_noun(event.partitions, 'partition')}, {format_bytes(event.copy_bytes)}"

@@ -105,6 +105,9 @@ class ProgressMessages:
 
     def _start(self, event: Started) -> None:
         self._doing = _DOING[event.goal]
+        if event.goal is Goal.CANCEL:  # the bytes and the time of its plan would read as if it moved them
+            self._say(f"run {event.run_id}: cancelling its reassignments in flight; lock: {event.lock_scope}")
+            return
         known_s = event.predicted_s or 0.0
         predicted = "" if known_s < _SHORTEST_PREDICTED_S else f", about {format_duration(known_s)}"
         is_within_brokers = event.copy_bytes == 0 and event.log_dir_bytes > 0

@@ -272,6 +272,13 @@ def test_notifications_of_a_run(receiver: Receiver) -> None:
     assert not warnings
 
 
+def test_a_cancellation_announces_no_copies(receiver: Receiver) -> None:
+    """It moves none of the bytes of its plan."""
+    with RunNotifications(Notifier(receiver.url, "prod", print), "rebalance", lambda: 0.0) as notifications:
+        notifications.on_event(_started(Goal.CANCEL))
+    assert receiver.bodies[0]["message"] == "run r started: cancelling its reassignments in flight"
+
+
 def test_a_message_that_is_no_text_is_posted(receiver: Receiver) -> None:
     """A file name that is not UTF-8, in the message of an error, does not end the thread that posts."""
     with RunNotifications(Notifier(receiver.url, "prod", print), "rebalance", lambda: 0.0) as notifications:
@@ -317,10 +324,10 @@ def test_a_receiver_that_fails_is_warned_of_once(receiver: Receiver) -> None:
     assert "500" in warnings[0]
 
 
-def _started() -> Started:
+def _started(goal: Goal = Goal.APPLY) -> Started:
     return Started(
         run_id="r",
-        goal=Goal.APPLY,
+        goal=goal,
         partitions=2,
         copy_bytes=5000,
         log_dir_bytes=0,

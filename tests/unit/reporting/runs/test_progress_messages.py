@@ -41,11 +41,11 @@ def _started(**facts: Any) -> Started:
         "throttle_bytes_per_s": 50_000_000,
         "log_dir_throttle_bytes_per_s": 100_000_000,
         "predicted_s": None,
+        "goal": Goal.APPLY,
         **facts,
     }
     return Started(
         run_id="r",
-        goal=Goal.APPLY,
         partitions=2,
         lock_scope="this cluster",
         has_cluster_record=True,
@@ -86,6 +86,12 @@ def test_a_run_within_brokers_reports_the_throttle_of_log_dirs() -> None:
     """Copies between log dirs do not use the rate between brokers."""
     (line,) = _said(_started(copy_bytes=0, log_dir_bytes=2**20))
     assert "1.00 MiB between log dirs, at 100 MB/s per broker" in line
+
+
+def test_a_cancellation_announces_no_copies() -> None:
+    """What its plan would have copied, and how long, is not said of a run that copies nothing more."""
+    said = _said(_started(goal=Goal.CANCEL, predicted_s=90.0))
+    assert said == ["run r: cancelling its reassignments in flight; lock: this cluster"]
 
 
 def test_a_throttle_is_reported_as_it_was_written() -> None:
