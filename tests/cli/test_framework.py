@@ -474,6 +474,22 @@ def test_nobody_reads_what_other_programs_read(words: str, code: int, target: st
     assert all(message.startswith(("kafkabal: error: ", "kafkabal: warning: ")) for message in messages)
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
+@pytest.mark.parametrize(
+    ("target", "messages"),
+    [(">/dev/full", ["kafkabal: warning: cannot write the output: No space left on device"]), ("| true", [])],
+)
+def test_topics_that_were_created_are_not_a_failure(tmp_path: Path, target: str, messages: list[str]) -> None:
+    """A cron job whose log is full must not take it for one: the next one would be refused, since they exist."""
+    snapshot = Path(__file__).parent / "snapshots" / "lopsided.jsonl"
+    words = f"create new -p 3 -r 1 --snapshot '{snapshot}' --save '{tmp_path / 'after.jsonl'}' -o json"
+    line = f'("$0" -m kafkabal {words}; echo $? >&2) {target}'
+    done = subprocess.run(["sh", "-c", line, sys.executable], capture_output=True, text=True, check=False)
+
+    assert done.stderr.splitlines() == [*messages, "0"]
+    assert '"new"' in (tmp_path / "after.jsonl").read_text()
+
+
 def test_a_limit_of_file_sizes_is_an_error(tmp_path: Path) -> None:
     """An output file that may not grow is reported like a full disk."""
     line = 'ulimit -f 0; "$0" -m kafkabal --help > "$1"'

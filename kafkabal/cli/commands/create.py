@@ -206,8 +206,9 @@ def create(
             return _place(state, specs, settings, placement, tolerated=tolerated, dry_run=dry_run)
 
         creation = _create(cluster, plan, tolerated=tolerated, dry_run=dry_run)
-    with _telling_of_interruption(has_created=not dry_run and bool(creation.placed.topics)):
-        _show(creation, output, context)
+    has_created = not dry_run and bool(creation.placed.topics)
+    with _telling_of_interruption(has_created=has_created):
+        _show(creation, output, context, has_created=has_created)
     return ExitCode.FINDINGS if exit_code and (creation.placed.topics or creation.differences) else ExitCode.DONE
 
 
@@ -257,10 +258,10 @@ def _telling_of_interruption(*, has_created: bool) -> "Iterator[None]":
         ) from stopped
 
 
-def _show(creation: "Creation", output: OutputOptions, context: CommandContext) -> None:
+def _show(creation: "Creation", output: OutputOptions, context: CommandContext, *, has_created: bool) -> None:
     from kafkabal.reporting.create_report import creation_report
 
-    show_report(creation_report(creation), output, context)
+    show_report(creation_report(creation), output, context, has_changed=has_created)
     if output.output is not Format.TABLE or output.output_file is not None:
         # the table shows the warnings itself
         for warning in creation.warnings():

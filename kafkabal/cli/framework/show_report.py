@@ -11,8 +11,13 @@ if TYPE_CHECKING:
     from kafkabal.reporting.report import Report
 
 
-def show_report(report: Report, options: OutputOptions, context: CommandContext) -> None:
+def show_report(report: Report, options: OutputOptions, context: CommandContext, *, has_changed: bool = False) -> None:
     """Write a report in the format and to the destination that the options name.
+
+    Parameters
+    ----------
+    has_changed
+        The command has already changed the cluster: a stdout that fails only causes a warning.
 
     Raises
     ------
@@ -28,7 +33,11 @@ def show_report(report: Report, options: OutputOptions, context: CommandContext)
 
     report = replace(report, notes=tuple(map(context.completed, report.notes)))
     if options.output_file in (None, STDOUT):
-        context.stdout.write(render(report, options.output.value, context.out))
+        text = render(report, options.output.value, context.out)
+        if has_changed:
+            context.show_result(text)
+        else:
+            context.stdout.write(text)
         return
     text = render(report, options.output.value, PLAIN)
     with replacing(options.output_file) as file:
