@@ -183,11 +183,12 @@ def finish(solution: Solution, unplaced: I64, listener: PlanListener, *, room: b
     Parameters
     ----------
     room
-        Whether other replicas may move to make room for what found no place.
+        Whether other replicas may move to make room for what found no place. Otherwise, as in a part of a plan, a
+        partition gets all of its new replicas or none.
     """
-    leave_unrepaired(solution)
+    _leave_out(solution, all_or_none=not room)
     listener.step("log dirs")
-    assignment, unplaced = _assign_log_dirs(solution, unplaced)
+    assignment, unplaced = _assign_log_dirs(solution, unplaced, all_or_none=not room)
     if room and unplaced.size:
         listener.step("make room")
         unplaced = make_room(assignment, unplaced)
@@ -207,14 +208,23 @@ def _merit(candidate: Candidate) -> tuple[int, int, float, int, int]:
     )
 
 
-def _assign_log_dirs(solution: Solution, unplaced: I64) -> tuple[LogDirAssignment, I64]:
+def _leave_out(solution: Solution, *, all_or_none: bool) -> None:
+    """Send back what must not move alone; if ``all_or_none``, no partition is left between two replication factors."""
+    leave_unrepaired(solution)
+    if all_or_none:
+        is_new = solution.why == MoveCause.NEW
+        lacks_some = (is_new & ~solution.is_position).any(1)
+        send_back(solution, *np.nonzero(is_new & solution.is_position & lacks_some[:, None]))
+
+
+def _assign_log_dirs(solution: Solution, unplaced: I64, *, all_or_none: bool) -> tuple[LogDirAssignment, I64]:
     """Put arriving replicas into log dirs, and send back those that fit into none; returns all that found no place."""
     assignment, left = assign_arrivals(solution)
     while left.size:
         p, k = left // solution.width, left % solution.width
         unplaced = np.concatenate((unplaced, left[solution.why[p, k] >= MoveCause.RACK]))
         send_back(solution, p, k)
-        leave_unrepaired(solution)
+        _leave_out(solution, all_or_none=all_or_none)
         assignment, left = assign_arrivals(solution)
     if solution.problem.options.mode.moves_replicas:
         # what has no room once others stay was returned as well

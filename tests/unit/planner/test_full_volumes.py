@@ -138,3 +138,17 @@ def test_a_repair_that_waits_for_another_move_is_reported_as_not_done() -> None:
     assert part.unplaced.tolist() == [4]
     assert after.replicas.broker.tolist() == state.replicas.broker.tolist()
     assert warnings[0].startswith("partitions t-0, t-4 cannot move")
+
+
+def test_a_part_of_a_plan_gives_a_partition_all_of_its_new_replicas_or_none() -> None:
+    """The replica that was to make room stays, so one of two new ones does not fit: the other one alone would leave a
+    replication factor between the old and the requested one."""
+    solution = Solution(build_problem(_on_small_disks((30,), (), (60,)), PlanOptions(replication_factor=3)))
+    solution.why[:, 1:] = MoveCause.NEW
+    solution.is_position[1, 1:] = False
+    solution.put(np.array([0, 0]), np.array([1, 2]), np.array([1, 2]))
+
+    candidate = finish(solution, np.empty(0, np.int64), NO_LISTENER, room=False)
+
+    assert candidate.to_state().replicas.broker.tolist() == [0, 2]
+    assert candidate.unplaced.tolist() == [1, 2, 4, 5]
