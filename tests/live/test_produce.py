@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -42,12 +43,12 @@ class Bench:
         """Delete the topic."""
         delete_topic(self.servers, self.topic)
 
-    def start(self, *words: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, stdout: IO[str] | int = subprocess.PIPE) -> subprocess.Popen[str]:
         """Start the command in a separate process."""
         return subprocess.Popen(
             [sys.executable, "-m", "kafkabal.cli.main", "produce", self.topic, *words, "--profile", self.profile],
             stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdout=stdout,
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, "XDG_STATE_HOME": str(self.state)},
@@ -127,6 +128,17 @@ def test_oversize_files_are_refused_then_split(bench: Bench, data: Path) -> None
     assert (code, "large.bin (3000" in err, bench.records()) == (2, True, 0)
     assert bench.run(str(data), "--chunk", "1MB")[0] == 0
     assert bench.paths()[b"label0/large.bin"] == 3
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")  # noqa: PTH110
+def test_records_that_were_sent_are_not_a_failure_if_nobody_can_read_the_report(bench: Bench) -> None:
+    """A cron job whose log is full must not send them again, or raise an alarm, because of it."""
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        process = bench.start("-", "--format", "text", stdout=full)
+        _, err = process.communicate("a\nb\n", timeout=120)
+    assert process.returncode == 0
+    assert "cannot write the output: No space left on device" in err
+    assert bench.records() == 2
 
 
 def test_standard_input_with_keys(bench: Bench) -> None:

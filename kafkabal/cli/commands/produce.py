@@ -128,7 +128,8 @@ def _produce(
         from kafkabal.reporting.produce_report import production_report
 
         written.update(delivery.outcome.sent, sum(delivery.outcome.bytes_by_partition.values()))
-        show_report(production_report(delivery.outcome, delivery.view), output, context)
+        report = production_report(delivery.outcome, delivery.view)
+        show_report(report, output, context, has_changed=bool(delivery.outcome.sent))
         _expect_complete(delivery.outcome, is_remembered=order.manifest_path is not None)
     return ExitCode.DONE
 

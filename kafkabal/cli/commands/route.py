@@ -131,7 +131,7 @@ def route(
             weighed = _weigh_all(weights)
             for fault in publisher.publish(weighed).values():
                 raise fault
-            show_report(_report(weighed, published=True), output, context)
+            show_report(_report(weighed, published=True), output, context, has_changed=True)
             return ExitCode.DONE
         watcher = profile_watcher(settings, context, default=DEFAULT_ROUTED_SCORES)
         service = _Publishing(weights, publisher, watcher, context, output)

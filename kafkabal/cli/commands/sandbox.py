@@ -91,7 +91,7 @@ def up(
             hint=f"start it with the same command, or remove it with 'kafkabal sandbox down --name {name}'",
         ) from stopped
     context.say(f"up after {context.monotonic() - started_s:.1f} s")
-    show_report(sandbox_report("sandbox up", [sandbox]), output, context)
+    show_report(sandbox_report("sandbox up", [sandbox]), output, context, has_changed=True)
 
 
 def status(

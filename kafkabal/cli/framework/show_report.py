@@ -17,7 +17,7 @@ def show_report(report: Report, options: OutputOptions, context: CommandContext,
     Parameters
     ----------
     has_changed
-        The command has already changed the cluster: a stdout that fails only causes a warning.
+        The command has already done its work: a stdout that fails only causes a warning.
 
     Raises
     ------
