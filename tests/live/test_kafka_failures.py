@@ -119,7 +119,8 @@ def test_a_bootstrap_server_that_hangs_does_not_keep_a_new_client_out(sandbox: S
     try:
         settings = ConnectionSettings(bootstrap_servers=tuple(sandbox.bootstrap_servers.split(",")))
         with KafkaCluster(settings) as another:
-            assert another.broker_ids() >= {2, 3}
+            # a busy machine may keep another broker silent for its session of three seconds
+            assert _eventually(lambda: another.broker_ids() >= {2, 3})
     finally:
         sandbox.start(1)
 
