@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
 
 TOPIC = "images"
+PARTITION_BYTES = 1000
+"""What each partition holds, for a reader of metadata."""
 
 
 @dataclass
@@ -44,7 +46,7 @@ class MockCluster:
         if self.fails_with:
             raise self.fails_with
         partitions = [
-            PartitionRow(partition=p, leader=leader, replicas=[max(leader, 1)], sizes=[1000], log_dirs=[0])
+            PartitionRow(partition=p, leader=leader, replicas=[max(leader, 1)], sizes=[PARTITION_BYTES], log_dirs=[0])
             for p, leader in self.leaders.items()
         ]
         dirs = [LogDirRow(path="/d", total_bytes=10**9, usable_bytes=10**8)]
