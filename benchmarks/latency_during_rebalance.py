@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from confluent_kafka import Producer
 
+from benchmarks.fill_topic import fill_topic
 from kafkabal.clusters import Cluster, NewTopic, connect
 from kafkabal.config import ConnectionSettings
 from kafkabal.model import TopicPartition
@@ -92,15 +93,8 @@ def fill(servers: str, partition_bytes: int) -> None:
     """Fill every partition with its data."""
     producer = Producer({"bootstrap.servers": servers, "acks": "all", "linger.ms": 50})
     value = random.randbytes(FILL_RECORD_BYTES)
-    for number in range(PARTITIONS * partition_bytes // FILL_RECORD_BYTES):
-        while True:
-            try:
-                producer.produce(TOPIC, value, partition=number % PARTITIONS)
-                break
-            except BufferError:
-                producer.poll(0.1)
-        producer.poll(0)
-    producer.flush()
+    records = PARTITIONS * partition_bytes // FILL_RECORD_BYTES
+    fill_topic(producer, TOPIC, ((value, n % PARTITIONS) for n in range(records)))
 
 
 def replicas(brokers: tuple[int, ...], partition: int) -> tuple[int, ...]:

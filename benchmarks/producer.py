@@ -41,12 +41,12 @@ from typing import Any, NamedTuple
 from confluent_kafka import Producer as Client
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from benchmarks.fill_topic import fill_topic
 from kafkabal.clusters import Reading, ReadRequest
 from kafkabal.config import ClientSetting
-from kafkabal.model import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow, build_cluster
 from kafkabal.producer import Producer, drop_in_producer
 from kafkabal.sandbox import SandboxSpec, up
-from tests.mock_brokers import MockBrokers
+from tests.mock_brokers import MockBrokers, reading_of
 
 TARGET = 0.95
 """Target: fraction of the default producer's throughput."""
@@ -81,20 +81,8 @@ class Metadata:
     def read(self, request: ReadRequest) -> Reading:  # noqa: ARG002
         """Leaders of the topic's partitions."""
         found = self.client.list_topics(self.topic, timeout=10)
-        dirs = [LogDirRow(path="/d", total_bytes=10**12, usable_bytes=10**12)]
-        rows = [
-            PartitionRow(
-                partition=p, leader=info.leader, replicas=[info.leader], sizes=[self.partition_bytes], log_dirs=[0]
-            )
-            for p, info in sorted(found.topics[self.topic].partitions.items())
-        ]
-        return Reading(
-            build_cluster(
-                HeaderRow(kafkabal_snapshot=1, cluster_id="c", taken_at=""),
-                [BrokerRow(broker=b, log_dirs=dirs) for b in found.brokers],
-                [TopicRow(topic=self.topic, partitions=rows)],
-            )
-        )
+        leaders = {p: info.leader for p, info in found.topics[self.topic].partitions.items()}
+        return reading_of(self.topic, leaders, found.brokers, self.partition_bytes)
 
     def close(self) -> None:
         """Does nothing."""
@@ -205,21 +193,10 @@ def in_a_sandbox(held_bytes: int) -> Iterator[Brokers]:
             yield Brokers(sandbox.bootstrap_servers, new_topic)
             return
         filled = new_topic()
-        fill(Client({"bootstrap.servers": sandbox.bootstrap_servers, **SETTINGS}), filled, held_bytes)
+        client = Client({"bootstrap.servers": sandbox.bootstrap_servers, **SETTINGS})
+        value = bytes(100_000)
+        fill_topic(client, filled, ((value, n % PARTITIONS) for n in range(held_bytes // len(value))))
         yield Brokers(sandbox.bootstrap_servers, lambda: filled)
-
-
-def fill(client: Client, topic: str, n_bytes: int) -> None:
-    """Send so many bytes, as many to each partition."""
-    value = bytes(100_000)
-    for number in range(n_bytes // len(value)):
-        while True:
-            try:
-                client.produce(topic, value, partition=number % PARTITIONS)
-                break
-            except BufferError:
-                client.poll(0.05)
-    client.flush()
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from typing import Any
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from benchmarks.fill_topic import fill_topic
 from kafkabal.reader.ray import read_topic
 from kafkabal.sandbox import SandboxSpec, up
 
@@ -38,14 +39,7 @@ def fill(servers: str, topic: str, shape: str, records: int) -> None:
     next(iter(admin.create_topics([NewTopic(topic, PARTITIONS, 1)]).values())).result()
     producer = Producer({"bootstrap.servers": servers, "queue.buffering.max.kbytes": 400_000})
     value = random.Random(1).randbytes(RECORD_BYTES)
-    for number in range(records):
-        while True:
-            try:
-                producer.produce(topic, value, partition=partition_of(number, shape))
-                break
-            except BufferError:
-                producer.poll(0.1)
-    producer.flush()
+    fill_topic(producer, topic, ((value, partition_of(n, shape)) for n in range(records)))
 
 
 def time_reading(dataset: Any, records: int) -> float:

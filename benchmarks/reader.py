@@ -25,6 +25,7 @@ from time import perf_counter, sleep
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from benchmarks.fill_topic import fill_topic
 from kafkabal.reader import TopicReader
 from kafkabal.sandbox import SandboxSpec, up
 
@@ -55,14 +56,7 @@ class Bench:
         producer = Producer({"bootstrap.servers": self.servers, "linger.ms": 50, "queue.buffering.max.kbytes": 400_000})
         randomness = random.Random(1)
         values = [randomness.randbytes(self.record_bytes) for _ in range(8)]
-        for number in range(self.records):
-            while True:
-                try:
-                    producer.produce(self.topic, values[number % 8], partition=number % PARTITIONS)
-                    break
-                except BufferError:
-                    producer.poll(0.1)
-        producer.flush()
+        fill_topic(producer, self.topic, ((values[n % 8], n % PARTITIONS) for n in range(self.records)))
 
     def remove(self) -> None:
         """Delete the topic."""

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from confluent_kafka import Producer, cimpl
+
+from kafkabal.clusters.cluster_protocol import Reading
+from kafkabal.model.cluster_rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
+from kafkabal.model.rows_to_state import build_cluster
 
 _TIMEOUT_S: Final = 10
 
@@ -39,3 +44,19 @@ class MockBrokers:
         error = getattr(self._librdkafka, function)(cluster, *arguments)
         if error:
             raise RuntimeError(f"{function}: librdkafka's error {error}")
+
+
+def reading_of(topic: str, leaders: Mapping[int, int], brokers: Iterable[int], partition_bytes: int) -> Reading:
+    """What a real back end would read of brokers that report only metadata: partitions of one replica and one size."""
+    dirs = [LogDirRow(path="/d", total_bytes=10**12, usable_bytes=10**12)]
+    partitions = [
+        PartitionRow(partition=p, leader=leader, replicas=[max(leader, 1)], sizes=[partition_bytes], log_dirs=[0])
+        for p, leader in sorted(leaders.items())
+    ]
+    return Reading(
+        build_cluster(
+            HeaderRow(kafkabal_snapshot=1, cluster_id="mock", taken_at="2026-01-01T00:00:00Z"),
+            [BrokerRow(broker=b, log_dirs=dirs) for b in brokers],
+            [TopicRow(topic=topic, partitions=partitions)],
+        )
+    )

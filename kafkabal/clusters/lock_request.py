@@ -16,8 +16,8 @@ def no_holder_is_gone(owner: str) -> bool:  # noqa: ARG001
 
 
 OnLockDelay: TypeAlias = Callable[[str, float], None]
-"""Called with the reason and the longest wait in seconds after every attempt to acquire a lock that nobody is known to
-hold but that cannot be granted yet; raises to give up."""
+"""Called after each failed attempt to take a lock of which no holder is known, with the reason and the longest wait in
+seconds; raises to give up."""
 
 
 def ignore_lock_delay(reason: str, wait_s: float) -> None:

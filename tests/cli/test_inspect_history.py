@@ -65,7 +65,7 @@ def test_a_window_shorter_than_the_least_history_is_refused(run_cli: Callable[..
 
 
 def test_an_idle_cluster_is_said_to_be_idle(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Without writes there is no rate, and nothing for retention to limit."""
+    """The report says that nothing was written, and names no limit by retention."""
     first, second = (snapshot(tmp_path, hour, retention_ms=10**9, kb_per_hour=0) for hour in (4, 5))
     run_cli("inspect", "--record", "-q", "--snapshot", first)
     shown = run_cli("inspect", "--growth", "--snapshot", second)

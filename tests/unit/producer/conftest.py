@@ -10,10 +10,8 @@ from confluent_kafka import Consumer, TopicPartition
 
 from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.errors import KafkabalError
-from kafkabal.model.cluster_rows import BrokerRow, HeaderRow, LogDirRow, PartitionRow, TopicRow
-from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.producer.record_sender import RecordSender
-from tests.mock_brokers import MockBrokers
+from tests.mock_brokers import MockBrokers, reading_of
 
 if TYPE_CHECKING:
     from confluent_kafka import Message
@@ -45,18 +43,7 @@ class MockCluster:
         self.reads.append(request)
         if self.fails_with:
             raise self.fails_with
-        partitions = [
-            PartitionRow(partition=p, leader=leader, replicas=[max(leader, 1)], sizes=[PARTITION_BYTES], log_dirs=[0])
-            for p, leader in self.leaders.items()
-        ]
-        dirs = [LogDirRow(path="/d", total_bytes=10**9, usable_bytes=10**8)]
-        return Reading(
-            build_cluster(
-                HeaderRow(kafkabal_snapshot=1, cluster_id="mock", taken_at="2026-01-01T00:00:00Z"),
-                [BrokerRow(broker=b, log_dirs=dirs) for b in (1, 2, 3)],
-                [TopicRow(topic=TOPIC, partitions=partitions)],
-            )
-        )
+        return reading_of(TOPIC, self.leaders, (1, 2, 3), PARTITION_BYTES)
 
     def close(self) -> None:
         """Do nothing: there is nothing to close."""
