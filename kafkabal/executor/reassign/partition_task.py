@@ -66,6 +66,9 @@ class PartitionTask:
     """Whether this run has asked Kafka to cancel its reassignment."""
     was_cancelled: bool = False
     """Whether the last observation shows that another tool has cancelled its reassignment."""
+    last_arriving: tuple[int, ...] = ()
+    """Brokers that its reassignment was adding when last in flight, until metadata shows how it has ended; none if this
+    run has asked Kafka to cancel it."""
     lagging_since_s: float | None = None
     """Since when metadata has shown a reassignment that the controller does not list."""
 
@@ -132,7 +135,8 @@ class PartitionTask:
 
     def take(self, seen: Observation, now_s: float) -> None:
         """Update the task from an observation."""
-        arriving = self.arriving if self.stage is Stage.MOVING and not self.is_cancelling else ()
+        if self.stage is not Stage.LAGGING or self.is_cancelling:
+            self.last_arriving = self.arriving if self.stage is Stage.MOVING and not self.is_cancelling else ()
         self.unseen_on = seen.unseen(self.target)
         stage = seen.stage(self.target)
         if stage is Stage.UNSEEN and self.stage is Stage.PLACED and seen.responding.isdisjoint(self.unseen_on):
@@ -142,7 +146,8 @@ class PartitionTask:
         if status is not None:
             self.current, self.leader, self.isr = status.replicas, status.leader, status.isr
         # a step that has ended leaves what it added
-        self.was_cancelled = self.stage is Stage.WAITING and bool(arriving) and not set(arriving) & set(self.current)
+        is_gone = bool(self.last_arriving) and not set(self.last_arriving) & set(self.current)
+        self.was_cancelled = self.stage is Stage.WAITING and is_gone
         running = seen.reassignments.get(self.name)
         self.arriving = running.adding if running else ()
         # from the current replicas: after a step, a cancel or a manual move, other brokers get a copy than at first

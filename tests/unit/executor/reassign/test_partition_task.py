@@ -144,6 +144,27 @@ def test_metadata_that_lags() -> None:
     assert (task.stage, task.is_over) == (Stage.FOREIGN, True)
 
 
+def test_a_cancel_that_metadata_shows_late() -> None:
+    """Another tool's cancel is noticed once metadata shows it, and the run's own cancel is not taken for one."""
+    task, lagging, ended = _task(), observation_of((4, 5, 3, 1, 2)), observation_of((1, 2, 3))
+    for is_cancelling in (False, True):
+        task.release()
+        task.take(observation_of((4, 5, 3, 1, 2), _MOVING), 0.0)
+        task.take(lagging, 1.0)
+        task.take(lagging, 2.0)
+        assert (task.stage, task.was_cancelled) == (Stage.LAGGING, False)
+        task.is_cancelling = is_cancelling
+        task.take(ended, 3.0)
+        assert (task.stage, task.was_cancelled) == (Stage.WAITING, not is_cancelling)
+        task.take(ended, 4.0)
+        assert not task.was_cancelled
+    task.release()
+    task.take(observation_of((4, 5, 3, 1, 2), _MOVING), 5.0)
+    task.take(lagging, 6.0)
+    task.take(observation_of((4, 5, 3)), 7.0)
+    assert not task.was_cancelled
+
+
 def test_waiting_for_brokers_and_times() -> None:
     """It is ready once all of its brokers respond and its time has come; a release forgets both and the reason."""
     task = _task()
