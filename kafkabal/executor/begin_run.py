@@ -9,6 +9,7 @@ from pathlib import Path
 from kafkabal.clusters import ClusterLock, ResourceKind
 from kafkabal.executor.journal_paths import rollback_plan_path
 from kafkabal.executor.new_run_record import new_run_record
+from kafkabal.executor.observe.duration_estimate import planned_copies
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
@@ -126,7 +127,7 @@ def _begin(
         if inherited:
             journal.append(*inherited, *(ThrottleRate(at=at, value=value) for value in sorted(rates)))
         undo.pop_all()
-    announce_start(context)
+    announce_start(context, Goal.APPLY, [planned_copies(p) for p in record.partitions])
     return context
 
 

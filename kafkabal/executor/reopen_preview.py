@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kafkabal.executor.observe.duration_estimate import PartitionCopies
 from kafkabal.executor.observe.observation import Observation, Stage, observe
 from kafkabal.executor.reassign.target_placement import TargetPlacement, targets_of_run
 from kafkabal.executor.run_environment import RunEnvironment
@@ -21,12 +22,20 @@ class PreviewedMove:
     name: str
     found: tuple[int, ...]
     target: tuple[int, ...]
-    copy_bytes: int
-    """Bytes still to come to brokers without a complete copy."""
+    copies: PartitionCopies
+    """Bytes still to come to brokers without a complete copy, and those between log dirs."""
     log_dirs: Mapping[int, str]
     """Broker to the log dir that its copy moves to."""
-    log_dir_bytes: int
-    """Bytes to be copied between log dirs."""
+
+    @property
+    def copy_bytes(self) -> int:
+        """Bytes to be copied between brokers."""
+        return sum(self.copies.between_brokers.values())
+
+    @property
+    def log_dir_bytes(self) -> int:
+        """Bytes to be copied between log dirs of the same broker."""
+        return sum(self.copies.between_log_dirs.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +76,22 @@ def preview_reopen(environment: RunEnvironment, found: FoundRun, goal: Goal) -> 
 
 def _move(target: TargetPlacement, seen: Observation) -> PreviewedMove:
     whole = _complete_replicas(target, seen)
-    missing = target.copy_bytes * len([b for b in target.replicas if b not in whole])
-    arrived = sum(seen.arrived_bytes(target).values()) if target.name in seen.reassignments else 0
+    arrived = seen.arrived_bytes(target) if target.name in seen.reassignments else {}
+    missing = {b: max(target.copy_bytes - arrived.get(b, 0), 0) for b in target.replicas if b not in whole}
     dirs = {broker: path for broker, path in seen.misplaced(target).items() if broker in whole}
     return PreviewedMove(
         name=str(target.name),
         found=whole,
         target=target.replicas,
-        copy_bytes=max(missing - arrived, 0),
+        copies=PartitionCopies(seen.status[target.name].leader, missing, dict.fromkeys(dirs, target.copy_bytes)),
         log_dirs=dirs,
-        log_dir_bytes=target.copy_bytes * len(dirs),
     )
 
 
 def _cancelled(target: TargetPlacement, seen: Observation) -> PreviewedMove:
     whole = _complete_replicas(target, seen)
-    return PreviewedMove(str(target.name), whole, whole, 0, {}, 0)
+    nothing = PartitionCopies(seen.status[target.name].leader, {}, {})
+    return PreviewedMove(str(target.name), whole, whole, nothing, {})
 
 
 def _complete_replicas(target: TargetPlacement, seen: Observation) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kafkabal.clusters import ClusterLock
 from kafkabal.errors import NotAuthorizedError, OutputError, RefusedByClusterError, UsageError
+from kafkabal.executor.reopen_preview import preview_reopen
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
@@ -105,8 +106,15 @@ def _reopen(
         context = make_context(environment, wanted, store, fence, last_effect=effects)
         if options is not None:
             context.throttling.change(options.throttle, _replaced_request(context))
+        aim = goal or found.state.goal
+        # what is left, not the whole plan: a resume of the last partition must not announce an hour of copies
+        left = (
+            ()
+            if only_winds_down
+            else context.retries.until_success(lambda: preview_reopen(environment, found, aim).moves)
+        )
         undo.pop_all()
-    announce_start(context, goal)
+    announce_start(context, aim, [move.copies for move in left])
     return context
 
 

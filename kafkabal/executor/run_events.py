@@ -22,6 +22,7 @@ class Started(msgspec.Struct, frozen=True, kw_only=True, tag_field="event", tag=
     run_id: str
     goal: Goal
     partitions: int
+    """Partitions to change; none if it only cancels or restores."""
     copy_bytes: int
     """Bytes to copy to brokers that hold no copy yet."""
     log_dir_bytes: int

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from kafkabal.clusters import ClusterLock
 from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, UnsafeError
-from kafkabal.executor.observe.duration_estimate import dir_changes, predicted_s
+from kafkabal.executor.observe.duration_estimate import PartitionCopies, predicted_s
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Started, Warned
@@ -229,28 +229,35 @@ def _taken_over(
     return TakenOverError(f"{message}; {_LATE}: {first_of(left)}", hint=hint)
 
 
-def announce_start(context: RunContext, goal: Goal | None = None) -> None:
-    """Tell the listener what the run is about to do."""
-    partitions, throttle = context.record.partitions, context.throttling.throttle
-    copies = [p.copy_bytes * len(p.to_add) for p in partitions]
+def announce_start(context: RunContext, goal: Goal, copies: Collection[PartitionCopies]) -> None:
+    """Tell the listener what the run is about to do.
+
+    Parameters
+    ----------
+    copies
+        What is to be copied of each partition that is to be changed.
+    """
+    throttle = context.throttling.throttle
     context.listener.on_event(
         Started(
             run_id=context.record.run_id,
-            goal=goal or context.state.goal,
-            partitions=len(partitions),
-            copy_bytes=sum(copies),
-            log_dir_bytes=sum(p.copy_bytes * len(dir_changes(p)) for p in partitions),
-            predicted_s=predicted_s(partitions, throttle),
+            goal=goal,
+            partitions=len(copies),
+            copy_bytes=sum(sum(c.between_brokers.values()) for c in copies),
+            log_dir_bytes=sum(sum(c.between_log_dirs.values()) for c in copies),
+            predicted_s=predicted_s(copies, throttle),
             lock_scope=context.fence.scope,
             throttle_bytes_per_s=throttle.bytes_per_s,
             log_dir_throttle_bytes_per_s=throttle.log_dir_bytes_per_s,
             has_cluster_record=context.store.cluster_record is not None,
         )
     )
-    is_forward = (goal or context.state.goal) is Goal.APPLY
+    is_forward = goal is Goal.APPLY and any(c.between_brokers for c in copies)
     if is_forward and throttle.bytes_per_s is not None and not throttle.override:
         # otherwise a run that takes ten times as long as predicted gives no reason
-        for lower, brokers in kept_rates(context.throttling.originals, partitions, throttle.bytes_per_s).items():
+        for lower, brokers in kept_rates(
+            context.throttling.originals, context.record.partitions, throttle.bytes_per_s
+        ).items():
             keep = "keeps its" if len(brokers) == 1 else "keep their"
             context.warn(
                 f"{brokers_by_id(brokers)} {keep} own lower throttle of {format_stated_rate(lower)}, "

@@ -98,4 +98,6 @@ class RunNotifications:
 def _extent(event: Started) -> str:
     if event.goal is Goal.CANCEL:
         return "cancelling its reassignments in flight"
+    if not event.partitions:
+        return "nothing to move"
     return f"{counted_noun(event.partitions, 'partition')}, {format_bytes(event.copy_bytes)}"

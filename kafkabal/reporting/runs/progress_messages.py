@@ -108,6 +108,9 @@ class ProgressMessages:
         if event.goal is Goal.CANCEL:  # the bytes and the time of its plan would read as if it moved them
             self._say(f"run {event.run_id}: cancelling its reassignments in flight; lock: {event.lock_scope}")
             return
+        if not event.partitions:  # throttles or leaders at most are left to be restored
+            self._say(f"run {event.run_id}: nothing to move; lock: {event.lock_scope}")
+            return
         known_s = event.predicted_s or 0.0
         predicted = "" if known_s < _SHORTEST_PREDICTED_S else f", about {format_duration(known_s)}"
         is_within_brokers = event.copy_bytes == 0 and event.log_dir_bytes > 0

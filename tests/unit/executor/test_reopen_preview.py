@@ -8,6 +8,7 @@ import pytest
 
 from kafkabal.clusters import ReplicaOn
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.executor.observe.duration_estimate import PartitionCopies
 from kafkabal.executor.reopen_preview import PreviewedMove, ReopenPreview, preview_reopen
 from kafkabal.executor.run_options import RunLimits, RunOptions
 from kafkabal.executor.state.find_run import FoundRun
@@ -48,8 +49,9 @@ def test_partitions_at_rest(scene: Any, now: tuple[int, ...], goal: Goal, missin
     """Whole copies to each broker without one; nothing for a partition that is in place; an order copies nothing."""
     preview = preview_reopen(scene.environment(_cluster(*now)), _found(_PLANNED), goal)
     target = (4, 5, 3) if goal is Goal.APPLY else (1, 2, 3)
-    moves = (PreviewedMove("t-0", now, target, missing, {}, 0),) if missing is not None else ()
-    assert (preview.moves, preview.skipped) == (moves, ())
+    found = [(m.name, m.found, m.target, m.copy_bytes, m.log_dirs) for m in preview.moves]
+    assert found == ([("t-0", now, target, missing, {})] if missing is not None else [])
+    assert preview.skipped == ()
     assert (preview.copy_bytes, preview.log_dir_bytes) == (missing or 0, 0)
 
 
@@ -94,11 +96,15 @@ def test_copies_between_log_dirs(scene: Any) -> None:
     memory = _cluster(1, 2, 3)
     within = planned_partition((1, 2, 3), (1, 2, 3), ("/d1", "any", "/d1"), size=100)
     preview = preview_reopen(scene.environment(memory), _found(within), Goal.APPLY)
-    assert preview.moves == (PreviewedMove("t-0", (1, 2, 3), (1, 2, 3), 0, {1: "/d1", 3: "/d1"}, 200),)
+    assert preview.moves == (
+        PreviewedMove("t-0", (1, 2, 3), (1, 2, 3), PartitionCopies(1, {}, {1: 100, 3: 100}), {1: "/d1", 3: "/d1"}),
+    )
     assert (preview.copy_bytes, preview.log_dir_bytes) == (0, 200)
     both = planned_partition((1, 2, 3), (4, 2, 3), ("/d1", "any", "/d1"), size=100)
     preview = preview_reopen(scene.environment(memory), _found(both), Goal.APPLY)
-    assert preview.moves == (PreviewedMove("t-0", (1, 2, 3), (4, 2, 3), 100, {3: "/d1"}, 100),)
+    assert preview.moves == (
+        PreviewedMove("t-0", (1, 2, 3), (4, 2, 3), PartitionCopies(1, {4: 100}, {3: 100}), {3: "/d1"}),
+    )
 
 
 def test_a_step_on_the_way(scene: Any) -> None:

@@ -273,10 +273,14 @@ def test_notifications_of_a_run(receiver: Receiver) -> None:
 
 
 def test_a_cancellation_announces_no_copies(receiver: Receiver) -> None:
-    """It moves none of the bytes of its plan."""
+    """It moves none of the bytes of its plan; nor does a resume that has only throttles to restore."""
     with RunNotifications(Notifier(receiver.url, "prod", print), "rebalance", lambda: 0.0) as notifications:
         notifications.on_event(_started(Goal.CANCEL))
-    assert receiver.bodies[0]["message"] == "run r started: cancelling its reassignments in flight"
+        notifications.on_event(_started(partitions=0))
+    assert [body["message"] for body in receiver.bodies] == [
+        "run r started: cancelling its reassignments in flight",
+        "run r started: nothing to move",
+    ]
 
 
 def test_a_message_that_is_no_text_is_posted(receiver: Receiver) -> None:
@@ -324,12 +328,12 @@ def test_a_receiver_that_fails_is_warned_of_once(receiver: Receiver) -> None:
     assert "500" in warnings[0]
 
 
-def _started(goal: Goal = Goal.APPLY) -> Started:
+def _started(goal: Goal = Goal.APPLY, partitions: int = 2) -> Started:
     return Started(
         run_id="r",
         goal=goal,
-        partitions=2,
-        copy_bytes=5000,
+        partitions=partitions,
+        copy_bytes=2500 * partitions,
         log_dir_bytes=0,
         predicted_s=None,
         lock_scope="this cluster",

@@ -36,6 +36,7 @@ def _said(*events: Event) -> list[str]:
 
 def _started(**facts: Any) -> Started:
     given = {
+        "partitions": 2,
         "copy_bytes": 2**30,
         "log_dir_bytes": 0,
         "throttle_bytes_per_s": 50_000_000,
@@ -46,7 +47,6 @@ def _started(**facts: Any) -> Started:
     }
     return Started(
         run_id="r",
-        partitions=2,
         lock_scope="this cluster",
         has_cluster_record=True,
         **given,
@@ -92,6 +92,11 @@ def test_a_cancellation_announces_no_copies() -> None:
     """What its plan would have copied, and how long, is not said of a run that copies nothing more."""
     said = _said(_started(goal=Goal.CANCEL, predicted_s=90.0))
     assert said == ["run r: cancelling its reassignments in flight; lock: this cluster"]
+
+
+def test_a_run_with_nothing_left_to_move() -> None:
+    """Neither bytes nor a throttle are announced, as of a resume that only elects leaders or restores throttles."""
+    assert _said(_started(partitions=0, copy_bytes=0)) == ["run r: nothing to move; lock: this cluster"]
 
 
 def test_a_throttle_is_reported_as_it_was_written() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkabal.executor.observe.duration_estimate import PartitionCopies
 from kafkabal.executor.reopen_preview import PreviewedMove, ReopenPreview
 from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.state.find_run import FoundRun
@@ -31,17 +32,17 @@ _FOUND = FoundRun(
     ("move", "extent", "line"),
     [
         (
-            PreviewedMove("t-0", (1, 2), (3, 2), 7 * _MIB, {}, 0),
+            PreviewedMove("t-0", (1, 2), (3, 2), PartitionCopies(1, {3: 7 * _MIB}, {}), {}),
             "7.00 MiB between brokers",
             "  t-0: 1,2 to 3,2, 7.00 MiB",
         ),
         (
-            PreviewedMove("t-0", (2, 3), (2, 3), 0, {}, 0),
+            PreviewedMove("t-0", (2, 3), (2, 3), PartitionCopies(2, {}, {}), {}),
             "0 B between brokers",
             "  t-0: cancels its reassignment",
         ),
         (
-            PreviewedMove("t-0", (2, 3), (2, 3), 0, {2: "/d1"}, 5 * _MIB),
+            PreviewedMove("t-0", (2, 3), (2, 3), PartitionCopies(2, {}, {2: 5 * _MIB}), {2: "/d1"}),
             "0 B between brokers, 5.00 MiB between log dirs",
             "  t-0: to /d1 on broker 2, 5.00 MiB",
         ),
@@ -56,7 +57,7 @@ def test_moves_between_brokers_and_log_dirs_are_shown(move: PreviewedMove, exten
 
 def test_a_cancel_moves_nothing() -> None:
     """Only what is in flight is counted, and no bytes."""
-    move = PreviewedMove("t-0", (1, 2), (1, 2), 0, {}, 0)
+    move = PreviewedMove("t-0", (1, 2), (1, 2), PartitionCopies(1, {}, {}), {})
     assert list(preview_lines(_FOUND, Goal.CANCEL, ReopenPreview((move,), ()))) == [
         "run r of 2026-01-01T00:00:00Z cancels the moves of 1 of 0 partitions",
         "  t-0: cancels its reassignment",
