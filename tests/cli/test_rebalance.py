@@ -49,7 +49,9 @@ def test_apply_status_rollback(run_cli: Callable[..., Any], snapshot: Path, plan
     run = json.loads(status.out)["run_id"]
     words = ("--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
     unnamed = run_cli("rebalance", "rollback", *words)
-    assert (unnamed.code, f"rollback {run}" in unnamed.err) == (2, True)
+    assert (unnamed.code, f"'kafkabal rebalance rollback {run} --snapshot" in unnamed.err) == (2, True)
+    unnamed = run_cli("rebalance", "rollback", "--snapshot", str(snapshot), "--dry-run")
+    assert (unnamed.code, f"'kafkabal rebalance rollback {run} --dry-run --snapshot" in unnamed.err) == (2, True)
     resumed = run_cli("rebalance", "resume", *words)
     assert (resumed.code, "is complete: nothing to resume" in resumed.err) == (0, True)
     assert _replicas(snapshot) == [[3, 2], [3, 1], [1, 2]]

@@ -82,10 +82,8 @@ def rollback(
             command.context.say(said)
             return ExitCode.DONE
         if run is None and journal is None and not found.is_resumable:
-            raise UsageError(
-                f"run {run_id} is complete: name it to roll it back",
-                hint=f"type 'kafkabal rebalance rollback {run_id}'",
-            )
+            named = f"kafkabal rebalance rollback {run_id}{' --dry-run' if dry_run else ''}"
+            raise UsageError(f"run {run_id} is complete: name it to roll it back", hint=f"type '{named}'")
         if dry_run:
             command.show_preview(found, Goal.ROLL_BACK)
             return ExitCode.DONE
