@@ -155,6 +155,8 @@ class _Run:
         self._problems: dict[TopicPartition, str] = {}
         self._placed: set[TopicPartition] = set()
         self._deleted: set[TopicPartition] = set()
+        self._foreign: set[TopicPartition] = set()
+        """Partitions that another tool has moved."""
         self._lagging_since_s: dict[TopicPartition, float] = {}
         self._loop: MoveLoop | None = None
         self._earlier_bytes = 0
@@ -232,6 +234,7 @@ class _Run:
     def _collect(self, loop: MoveLoop) -> None:
         self._count_placed({t.name for t in loop.tasks if t.stage is Stage.PLACED})
         self._deleted = {t.name for t in loop.tasks if t.stage is Stage.GONE}
+        self._foreign = {t.name for t in loop.tasks if t.stage is Stage.FOREIGN}
         self._problems |= {t.name: t.problem for t in loop.tasks if _is_undone(t)}
         self._lagging_since_s = {t.name: t.lagging_since_s for t in loop.tasks if t.lagging_since_s is not None}
 
@@ -358,6 +361,7 @@ class _Run:
             copied_bytes=self._copied_bytes,
             elapsed_s=context.elapsed_s,
             problems=problems,
+            skipped=len(self._foreign & self._problems.keys()),
             pending=list(pending),
             journal=context.store.journal_path,
         )

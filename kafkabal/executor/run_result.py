@@ -27,9 +27,16 @@ class RunResult:
     elapsed_s: float
     problems: dict[str, str]
     """Partition to reason, for those that are not in place."""
+    skipped: int
+    """How many of these another tool has moved: they stay there, even if the run is resumed."""
     pending: list[str]
     """Throttles of ours that are still on the cluster."""
     journal: Path
+
+    @property
+    def is_worth_resuming(self) -> bool:
+        """Whether a resume may do what is left; it skips again whatever another tool has moved."""
+        return bool(self.pending) or self.stop_reason is not None or len(self.problems) > self.skipped
 
     @property
     def is_complete(self) -> bool:

@@ -67,6 +67,23 @@ def test_apply_status_rollback(run_cli: Callable[..., Any], snapshot: Path, plan
     assert (again.code, again.err.count("is rolled back: nothing to resume"), "undo" in again.err) == (0, 1, False)
 
 
+def test_no_resume_is_proposed_for_what_another_tool_has_moved(
+    run_cli: Callable[..., Any], snapshot: Path, plan_file: Path
+) -> None:
+    """It would skip the partition again and end as before; nor is a rollback proposed of a rollback."""
+    words = ("--snapshot", str(snapshot), "--save", str(snapshot), "--yes")
+    run_cli(*_apply(plan_file, snapshot))
+    run = json.loads(run_cli("rebalance", "status", "--snapshot", str(snapshot), "-o", "json").out)["run_id"]
+    write_snapshot(cluster(brokers(3, dirs=2), [topic("t", [1, 3], [3, 1], [1, 2])]), snapshot)
+    stays = "what another tool has moved stays there: make a new plan to move it\n"
+    for back in (run_cli("rebalance", "rollback", run, *words), run_cli("rebalance", "resume", *words)):
+        assert back.code == 1
+        assert f"kafkabal: hint: {stays}  t-0: moved by another tool since planning; skipped\n" in back.err
+    status = run_cli("rebalance", "status", "--snapshot", str(snapshot))
+    assert (status.code, status.out.endswith(f"\n{stays}")) == (3, True)
+    assert _replicas(snapshot) == [[1, 3], [2, 1], [1, 2]]
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_a_second_rollback_says_that_nothing_is_left_to_do(
     run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, *, named: bool

@@ -81,6 +81,7 @@ REPORTS = {
             copied_bytes=3 * 2**30,
             elapsed_s=75.0,
             problems={"a-topic-with-a-rather-long-name-17": "broker 7 has no room left in /var/lib/kafka/volumes/d0"},
+            skipped=0,
             pending=[],
             journal=Path("/j"),
         ),

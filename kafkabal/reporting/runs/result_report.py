@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from kafkabal.executor import Goal, RunOutcome, RunResult
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.units import format_bytes, format_duration
 from kafkabal.wording import counted_noun, first_of
 
+STAYS_WITH_OTHER_TOOL: Final = "what another tool has moved stays there: make a new plan to move it"
+"""The hint if a resume would do nothing more."""
 _DONE = {Goal.APPLY: "moved", Goal.ROLL_BACK: "rolled back", Goal.CANCEL: "cancelled"}
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from kafkabal.executor import Goal, PartitionState, Phase, RunStatus, Stage
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
+from kafkabal.reporting.runs.result_report import STAYS_WITH_OTHER_TOOL
 from kafkabal.units import format_bytes, format_duration, format_rate
 from kafkabal.wording import counted_noun
 
@@ -139,12 +140,21 @@ def _notes(status: RunStatus) -> tuple[str, ...]:
     if status.is_as_planned:
         return tuple(notes)
     if found.is_resumable:
-        return (*notes, "continue with 'kafkabal rebalance resume', or revert with 'kafkabal rebalance rollback'")
+        return (*notes, _how_to_continue(status))
     if not status.differing:
         return (*notes, "the run completed; restore its throttles with 'kafkabal rebalance repair'")
     run_id = found.record.run_id
     to_roll_back = f"to roll it back: 'kafkabal rebalance rollback {run_id}'"
     return (*notes, f"the run completed; partitions have changed since; {to_roll_back}")
+
+
+def _how_to_continue(status: RunStatus) -> str:
+    """What to type next about a run that has not done everything."""
+    stays = all(partition.stage is Stage.FOREIGN for partition in status.differing)
+    is_in_vain = bool(status.differing) and stays and not status.throttles and not status.unknown_throttles
+    next_step = STAYS_WITH_OTHER_TOOL if is_in_vain else "continue with 'kafkabal rebalance resume'"
+    is_reverting = status.found.state.goal is Goal.ROLL_BACK
+    return next_step if is_reverting else f"{next_step}, or revert with 'kafkabal rebalance rollback'"
 
 
 def _differing(found: Sequence[PartitionState]) -> Table:

@@ -41,6 +41,7 @@ RESULT = RunResult(
     copied_bytes=3,
     elapsed_s=4.5,
     problems={"t-0": "why"},
+    skipped=0,
     pending=["throttle"],
     journal=Path("/j"),
 )

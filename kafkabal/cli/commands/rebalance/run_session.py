@@ -309,7 +309,7 @@ class RunSession:
         """
         from kafkabal.cli.commands.rebalance.run_command_options import HOW_TO_RESTORE, RunFormat
         from kafkabal.executor import RunOutcome, StopReason
-        from kafkabal.reporting.runs.result_report import summary
+        from kafkabal.reporting.runs.result_report import STAYS_WITH_OTHER_TOOL, summary
 
         self.lock.release()
         self._show(result, only_restores=only_restores, left_throttles=left_throttles)
@@ -324,7 +324,8 @@ class RunSession:
             case StopReason.CANCELLED:
                 raise FindingsError(f"{said}; stopped: cancelled by another command", hint=resume)
         if result.outcome is RunOutcome.PARTIAL or result.problems:
-            raise PartialFailureError(said, list(result.problems.items()), hint=resume)
+            hint = resume if result.is_worth_resuming else STAYS_WITH_OTHER_TOOL
+            raise PartialFailureError(said, list(result.problems.items()), hint=hint)
         if result.pending:
             raise OperationError(said, hint=resume if result.outcome is RunOutcome.DETACHED else HOW_TO_RESTORE)
         if self.output.output is RunFormat.TABLE and not self.context.quiet:

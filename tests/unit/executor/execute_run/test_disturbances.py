@@ -414,6 +414,7 @@ def test_foreign_reassignment_in_flight(scene: Any) -> None:
     result = _run(scene)
     assert result.outcome is RunOutcome.PARTIAL
     assert "another tool" in result.problems["a-2"]
+    assert (result.skipped, result.is_worth_resuming) == (1, False)
     scene.memory.kafka.clock.sleep(60.0)
     assert scene.memory.partition_status(["a"])[A2].replicas == (2, 1, 5)
     assert scene.configs_now() == scene.configs
@@ -425,6 +426,7 @@ def test_log_dir_goes_offline(scene: Any) -> None:
     result = _run(scene)
     assert result.outcome is RunOutcome.PARTIAL
     assert result.problems == {"a-0": "log dir /d1 of broker 4 is offline"}
+    assert (result.skipped, result.is_worth_resuming) == (0, True)
     assert scene.memory.kafka.clock.monotonic() < 300
     assert not scene.memory.kafka.catch_up().moving
     assert scene.configs_now() == scene.configs

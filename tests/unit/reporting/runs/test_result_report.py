@@ -21,6 +21,7 @@ STOPPED = RunResult(
     copied_bytes=0,
     elapsed_s=1.0,
     problems={},
+    skipped=0,
     pending=[],
     journal=Path("/j"),
 )

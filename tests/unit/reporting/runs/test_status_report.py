@@ -13,6 +13,7 @@ from kafkabal.executor.run_options import RunOptions
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.executor.state.run_record import RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
+from kafkabal.reporting.runs.result_report import STAYS_WITH_OTHER_TOOL
 from kafkabal.reporting.runs.status_report import progress_line, status_report
 from tests.unit.executor.conftest import found_run, planned_partition
 
@@ -127,6 +128,25 @@ def test_a_completed_run_that_only_left_throttles_says_how_to_restore_them() -> 
     found = replace(found, state=RunState(phase=Phase.CLOSED, outcome=RunOutcome.COMPLETE))
     notes = status_report(replace(_status(0), found=found, holder=None)).notes
     assert notes[-1] == "the run completed; restore its throttles with 'kafkabal rebalance repair'"
+
+
+@pytest.mark.parametrize(
+    ("goal", "stages", "throttles", "note"),
+    [
+        (Goal.APPLY, (Stage.FOREIGN, Stage.WAITING), (), "continue with {resume}, or revert with {rollback}"),
+        (Goal.APPLY, (Stage.FOREIGN,), ("rate of broker 1",), "continue with {resume}, or revert with {rollback}"),
+        (Goal.APPLY, (Stage.FOREIGN,), (), "{stays}, or revert with {rollback}"),
+        (Goal.ROLL_BACK, (Stage.WAITING,), (), "continue with {resume}"),
+        (Goal.ROLL_BACK, (Stage.FOREIGN,), (), "{stays}"),
+    ],
+)
+def test_the_next_command(goal: Goal, stages: tuple[Stage, ...], throttles: tuple[str, ...], note: str) -> None:
+    """A resume is proposed only if it may do something, and a rollback only of a run that is not one already."""
+    differing = tuple(PartitionState(f"t-{n}", stage, (1, 2), (1, 3), 1, 0, 0) for n, stage in enumerate(stages))
+    found = replace(_status(0).found, state=RunState(goal=goal, phase=Phase.CLOSED, outcome=RunOutcome.PARTIAL))
+    status = replace(_status(0), found=found, holder=None, differing=differing, throttles=throttles)
+    commands = {name: f"'kafkabal rebalance {name}'" for name in ("resume", "rollback")}
+    assert status_report(status).notes[-1] == note.format(stays=STAYS_WITH_OTHER_TOOL, **commands)
 
 
 def test_partitions_in_flight_are_listed_first() -> None:
