@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from kafkabal.config import PORTS
+from kafkabal.connection_faults import connection_fault
 from kafkabal.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -102,5 +103,5 @@ def http_failure(error: httpx.HTTPError) -> str:
 
     if isinstance(error, HTTPStatusError):
         return f"HTTP status {error.response.status_code} {error.response.reason_phrase}".rstrip()
-    reason = re.sub(r"^\[Errno -?\d+\] (.)", lambda found: found[1].lower(), str(error))
+    reason = connection_fault(error) or re.sub(r"^\[Errno -?\d+\] (.)", lambda found: found[1].lower(), str(error))
     return reason or type(error).__name__

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from kafkabal.connection_faults import connection_fault
 from kafkabal.errors import described
 
 _MISSING: Final = "no such file or folder"
@@ -41,6 +42,8 @@ def _os_error(error: BaseException) -> OSError:
         is_missing = error.__cause__ is None or isinstance(error.__cause__, FileNotFoundError)
         return OSError(errno.ENOENT, _MISSING) if is_missing else _os_error(error.__cause__)  # type: ignore[arg-type]
     error = _behind_requests(error)
+    if (fault := connection_fault(error)) is not None:
+        return OSError(errno.EIO, fault)
     response = getattr(error, "response", None)
     status = getattr(error, "status", getattr(response, "status_code", None))
     if isinstance(status, int):
@@ -49,8 +52,7 @@ def _os_error(error: BaseException) -> OSError:
         text = getattr(error, "message", getattr(response, "reason", ""))
         return OSError(errno.EIO, " ".join(f"the server responded {status} {text}".split()))
     if isinstance(error, OSError) and error.strerror is not None:
-        refused = error.errno == errno.ECONNREFUSED  # asyncio's text is a tuple of Python
-        return OSError(error.errno or errno.EIO, "connection refused" if refused else error.strerror)
+        return OSError(error.errno or errno.EIO, error.strerror)
     if isinstance(error, ValueError) and "range requests" in str(error):  # fsspec's text is advice for programmers
         return OSError(errno.EIO, _NO_RANGES)
     return OSError(errno.EIO, "timed out" if isinstance(error, TimeoutError) else described(error))
