@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kafkabal.atomic_files import parse_path
 from kafkabal.cli.framework.shared_options import parse_interval
 from kafkabal.config import DEFAULT_POLICY
 from kafkabal.errors import UsageError
@@ -20,7 +21,10 @@ _MOST_READERS = 256
 def _manifest_file(text: str) -> Path:
     if text == STDIN:
         raise UsageError("cannot be -: it is read again by the next run", hint="name a file")
-    return Path(text)
+    path = parse_path(text)
+    if path.is_dir():
+        raise UsageError(f"is a folder: {text}", hint="name a file in it, which need not exist")
+    return path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
