@@ -53,6 +53,11 @@ def parse_path(text: str) -> Path:
     return Path(text)
 
 
+def target_name(path: Path) -> str:
+    """A file that is written, as messages name it."""
+    return "standard output" if path == STDOUT else str(path)
+
+
 def check_replaceable(path: Path | str) -> Path:
     """Check that a file can be written there, before there is anything to write; writes nothing.
 

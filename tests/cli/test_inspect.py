@@ -245,7 +245,7 @@ def test_save_writes_the_same_cluster(run_cli: Callable[..., Any], tmp_path: Pat
     second = run_cli("inspect", "--snapshot", str(saved), "-o", "csv")
 
     assert first.code == 0
-    assert "wrote snapshot" in first.err
+    assert "wrote the snapshot to" in first.err
     assert second.out == first.out
     assert read_snapshot(saved).cluster_id == "broken"
 

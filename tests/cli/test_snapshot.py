@@ -54,10 +54,19 @@ def test_import_of_topics_and_log_dirs(run_cli: Callable[..., Any], texts: Path)
     words = ("--topics", str(texts / "topics.txt"), "--log-dirs", str(texts / "dirs.txt"), "--out", str(out))
     found = run_cli("snapshot", "import", *words, "--cluster-id", "Mk", wall_clock=lambda: 0.0)
     assert (found.code, found.out) == (ExitCode.DONE, "")
-    assert f"wrote snapshot {out}: 3 brokers, 1 topic, 2 partitions; next: kafkabal inspect --snapshot" in found.err
+    assert (
+        f"wrote the snapshot to {out}: 3 brokers, 1 topic, 2 partitions; next: kafkabal inspect --snapshot" in found.err
+    )
     state = read_snapshot(out)
     assert (state.cluster_id, state.taken_at) == ("Mk", "1970-01-01T00:00:00Z")
     assert state.replicas.size_bytes.tolist() == [7, -1, -1, -1]
+
+
+def test_standard_output_is_named(texts: Path) -> None:
+    """A file that goes to standard output is not called ``-``, and no command to read it is suggested."""
+    found = _piped("snapshot", "import", "--topics", str(texts / "topics.txt"), "--out", "-")
+    assert found.stderr == b"wrote the snapshot to standard output: 3 brokers, 1 topic, 2 partitions\n"
+    assert b'"kafkabal_snapshot"' in found.stdout
 
 
 def test_a_snapshot_of_an_unknown_cluster_is_not_of_another_one(run_cli: Callable[..., Any], texts: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.atomic_files import STDOUT, check_replaceable
+from kafkabal.atomic_files import STDOUT, check_replaceable, target_name
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import OUTPUT_SECTION, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
@@ -100,7 +100,7 @@ def import_snapshot(
     counts = ((len(state.brokers), "broker"), (len(state.topics), "topic"), (len(state.partitions), "partition"))
     found = ", ".join(counted_noun(count, what) for count, what in counts)
     following = "" if out == STDOUT else f"; next: kafkabal inspect --snapshot {quote(str(out))}"
-    context.say(f"wrote snapshot {out}: {found}{following}")
+    context.say(f"wrote the snapshot to {target_name(out)}: {found}{following}")
 
 
 def _inspected(path: Path, settings: Settings) -> "Inspection":

@@ -379,7 +379,7 @@ def _save(state: "ClusterState", path: Path, context: CommandContext) -> None:
 
     write_snapshot(state, path)
     if path != STDOUT:
-        context.say(f"wrote snapshot {path}")
+        context.say(f"wrote the snapshot to {path}")
 
 
 def _exit_code(inspection: "Inspection") -> ExitCode:

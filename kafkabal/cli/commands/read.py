@@ -228,13 +228,14 @@ def _measure(
     if measuring.out is not None:
         import yaml
 
-        from kafkabal.atomic_files import replacing
+        from kafkabal.atomic_files import STDOUT, replacing, target_name
 
         with replacing(measuring.out) as file:
             file.write(yaml.safe_dump(training_file(measured), sort_keys=False).encode())
-        given = f"--topic {quote(topic)} --storage measured --training {quote(str(measuring.out))}"
+        training = "FILE" if measuring.out == STDOUT else quote(str(measuring.out))
+        given = f"--topic {quote(topic)} --storage measured --training {training}"
         use = f"kafkabal route-simulate {given} {cluster_options(settings, context)}".strip()
-        context.say(f"wrote {measuring.out}, for '{use}'")
+        context.say(f"wrote the rates to {target_name(measuring.out)}, for '{use}'")
 
 
 def _restore(

@@ -254,7 +254,7 @@ def route_simulate(
         from kafkabal.reporting.simulation_plots import plot_simulation
 
         plot_simulation(simulated, plot)
-        context.say(f"wrote plot {plot}")
+        context.say(f"wrote the plot to {plot}")
     show_report(route_simulation_report(simulated), output, context)
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kafkabal.atomic_files import check_replaceable
+from kafkabal.atomic_files import check_replaceable, target_name
 from kafkabal.cli.framework.command_context import CommandContext
 
 
@@ -33,4 +33,7 @@ def plugin(
     class_path = ensure_client_jars(cache, on_step=context.say)
     compiler = ensure_java_compiler(cache, on_step=context.say)
     build_partitioner(jar, class_path, java=java_binary(), compiler=compiler)
-    context.say(f"wrote {jar}: add it to the class path of producers and set partitioner.class={PARTITIONER_CLASS}")
+    context.say(
+        f"wrote the jar to {target_name(jar)}: add it to the class path of producers and set "
+        f"partitioner.class={PARTITIONER_CLASS}"
+    )
