@@ -9,7 +9,6 @@ from typing import Any, cast
 
 import pytest
 
-from kafkabal.cli.commands.telemetry import _why_unmeasured
 from kafkabal.cli.framework.telemetry_intake import open_topic_intake
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import ExitCode
@@ -98,12 +97,41 @@ def test_a_timeout_has_no_effect_without_brokers(run_cli: Callable[..., Any]) ->
     assert "--listen and --broker-timeout cannot be combined" in refused.err
 
 
-def test_an_unknown_latency_is_explained(run_cli: Callable[..., Any], tmp_path: Path) -> None:
-    """Without a single push, the output says when clients push; JSON and the exit code stay as they are."""
+@pytest.mark.parametrize(
+    ("command", "result"),
+    [
+        ("latency", "no broker measured (0 client pushes)"),
+        ("errors", "no producer reported on a topic (0 client pushes)"),
+        ("show", "no metrics (0 client pushes)"),
+    ],
+)
+def test_missing_pushes_are_explained(run_cli: Callable[..., Any], tmp_path: Path, command: str, result: str) -> None:
+    """Without a single push, the output says when clients push; the result and the exit code stay as they are."""
+    profiles = tmp_path / "mine.yaml"
+    profiles.write_text(f"profiles: {{mine: {{snapshot: {Path(__file__).parent / 'snapshots' / 'lopsided.jsonl'}}}}}")
+    cluster = [] if command == "show" else ["--profile", f"{profiles}#mine"]
+    shown = run_cli("telemetry", command, *cluster, "--listen", "0", "--for", "1ms")
+    assert (shown.code, shown.out.splitlines()[0]) == (ExitCode.DONE, result)
+    assert "hint: clients push at the interval of their subscription, and once at their end" in shown.err
+
+
+@pytest.mark.parametrize(("first_pushes", "is_explained"), [(1, True), (0, False)])
+def test_first_pushes_that_measure_nothing_are_explained(
+    run_cli: Callable[..., Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    first_pushes: int,
+    is_explained: bool,
+) -> None:
+    """Only if there were some: clients that push other metrics give no latency however long they run."""
+
+    def intake(_: str, table: Any) -> Any:
+        table.first_pushes = first_pushes
+        return nullcontext(SimpleNamespace(payloads=3, malformed=0))
+
+    monkeypatch.setattr("kafkabal.cli.commands.telemetry.open_http_intake", intake)
     profiles = tmp_path / "mine.yaml"
     profiles.write_text(f"profiles: {{mine: {{snapshot: {Path(__file__).parent / 'snapshots' / 'lopsided.jsonl'}}}}}")
     shown = run_cli("telemetry", "latency", "--profile", f"{profiles}#mine", "--listen", "0", "--for", "1ms")
-    assert (shown.code, shown.out.splitlines()[0]) == (ExitCode.DONE, "no broker measured (0 client pushes)")
-    assert "hint: clients push at the interval of their subscription, and once at their end" in shown.err
-    assert "two intervals" in (_why_unmeasured(3, 1) or "")
-    assert _why_unmeasured(3, 0) is None
+    assert (shown.code, "run for two intervals" in shown.err) == (ExitCode.DONE, is_explained)
+    assert "clients push at" not in shown.err

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.atomic_files import check_replaceable
+from kafkabal.atomic_files import check_replaceable, target_name
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.cli.framework.options_without_effect import refuse_beside
@@ -233,7 +233,10 @@ def plugin(
     class_path = kafka_jars(libs)
     compiler = ensure_java_compiler(cache_of(context.cache_dir), on_step=context.say)
     build_plugin(jar, class_path, java=java_binary(), compiler=compiler)
-    context.say(f"wrote {jar}: add it to the class path of every broker and set metric.reporters={REPORTER_CLASS}")
+    context.say(
+        f"wrote the jar to {target_name(jar)}: add it to the class path of every broker and set "
+        f"metric.reporters={REPORTER_CLASS}"
+    )
 
 
 def latency(
@@ -270,22 +273,21 @@ def latency(
     payloads = _payloads(intake, context)
     latencies_s = table.latencies_s()
     show_report(latency_report(latencies_s, brokers, payloads, label), output, context)
-    if not latencies_s and (why := _why_unmeasured(payloads, table.first_pushes)) is not None:
-        context.say(f"hint: {why}")
+    _explain_missing_pushes(payloads, context)
+    if not latencies_s and table.first_pushes:
+        context.say(
+            "hint: the first push of a librdkafka client covers connecting and does not count, so such a producer must "
+            "run for two intervals: see 'kafkabal telemetry list'"
+        )
 
 
-def _why_unmeasured(payloads: int, first_pushes: int) -> str | None:
-    """Why no latency is known although producers may have written; None if no reason is."""
+def _explain_missing_pushes(payloads: int, context: CommandContext) -> None:
+    """Say why there may be clients although none of them has pushed."""
     if not payloads:
-        return (
-            "clients push at the interval of their subscription, and once at their end: see 'kafkabal telemetry list'"
+        context.say(
+            "hint: clients push at the interval of their subscription, and once at their end: see 'kafkabal telemetry "
+            "list'"
         )
-    if first_pushes:
-        return (
-            "the first push of a librdkafka client covers connecting and does not count, so such a producer must run "
-            "for two intervals: see 'kafkabal telemetry list'"
-        )
-    return None
 
 
 def errors(
@@ -319,6 +321,7 @@ def errors(
     if table.ignored:
         context.warn(f"{counted_noun(table.ignored, 'figure')} of further topics ignored")
     show_report(errors_report(table.by_topic(), payloads, label), output, context)
+    _explain_missing_pushes(payloads, context)
 
 
 def show_metrics(
@@ -360,6 +363,7 @@ def show_metrics(
     if table.ignored:
         context.warn(f"{counted_noun(table.ignored, 'value')} of further metrics ignored")
     show_report(metrics_report(table.metrics(metric or ""), payloads, shown_rows=top), output, context)
+    _explain_missing_pushes(payloads, context)
 
 
 def _collect(collecting: CollectOptions, context: CommandContext) -> None:
