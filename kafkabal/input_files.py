@@ -45,6 +45,9 @@ Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 """Bytes and offsets."""
 
+FormatVersion: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
+"""The version of a file format: the first one of each is 1."""
+
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _BUFFER_BYTES: Final = 2**20
 """A line of a large topic is some 100 kB: one read of the file serves several lines."""
@@ -223,6 +226,11 @@ def open_input(path: Path | str, limits: Limits, *, may_be_packed: bool = True) 
         raise opened.error(f"cannot read: {_reason(error)}", line=broken) from error
 
 
+def empty_file(path: Path | str) -> InputFileError:
+    """The error for a file without content."""
+    return InputFileError(path, "is empty")
+
+
 def read_bytes(path: Path | str, limits: Limits = DOCUMENT) -> bytes:
     """Read a whole file, unpacked.
 
@@ -270,8 +278,10 @@ def decode_json(
     Raises
     ------
     InputFileError
-        If it is not JSON, does not match the decoder's type, or holds an integer beyond 63 bits.
+        If it is empty, is not JSON, does not match the decoder's type, or holds an integer beyond 63 bits.
     """
+    if not data:
+        raise empty_file(path)
     try:
         if not has_bounds and _MANY_DIGITS in data.translate(_ALL_NINES):
             _check_integers(data, path, line)

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
 from kafkabal.errors import ConfigError, InputFileError, UsageError
-from kafkabal.input_files import read_text
+from kafkabal.input_files import empty_file, read_text
 
 if TYPE_CHECKING:  # commands without profiles do not load it
     from yaml.events import Event
@@ -78,7 +78,7 @@ def read_filled_yaml(path: Path) -> YamlNode:
     """
     root = read_yaml(path)
     if not root.content:
-        raise InputFileError(path, "the file is empty")
+        raise empty_file(path)
     return root
 
 

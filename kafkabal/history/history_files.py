@@ -27,7 +27,7 @@ from kafkabal.clusters.unknown_cluster_id import is_cluster_known
 from kafkabal.errors import InputFileError, OutputError
 from kafkabal.history.history_point import HistoryPoint, point_from_rows
 from kafkabal.history.history_thinning import kept_within
-from kafkabal.input_files import ROWS, InputFile, Int32, open_input
+from kafkabal.input_files import ROWS, FormatVersion, InputFile, Int32, empty_file, open_input
 from kafkabal.json_decoders import json_decoder
 
 VERSION: Final = 1
@@ -43,7 +43,7 @@ _Count = Annotated[int, msgspec.Meta(ge=-1, le=2**60)]
 
 
 class _Header(msgspec.Struct, frozen=True):
-    kafkabal_history: int
+    kafkabal_history: FormatVersion
     cluster_id: str
     at_s: Annotated[float, msgspec.Meta(ge=0, le=1e12)]
     dirs: list[tuple[Int32, str, _Count]] = []
@@ -176,7 +176,7 @@ def _read(file: InputFile) -> HistoryPoint:
     lines = file.lines()
     first = next(lines, None)
     if first is None:
-        raise file.error("is empty")
+        raise empty_file(file.path)
     header = file.decode(json_decoder(_Header), first, "not a history file")
     if header.kafkabal_history > VERSION:
         raise file.error(f"history version {header.kafkabal_history} is not supported (up to {VERSION})")

@@ -13,7 +13,7 @@ import msgspec
 from kafkabal.atomic_files import replacing
 from kafkabal.decoding_faults import decoding_fault
 from kafkabal.errors import InputFileError
-from kafkabal.input_files import Int32, decode_json, read_bytes
+from kafkabal.input_files import FormatVersion, Int32, decode_json, read_bytes
 from kafkabal.json_decoders import converted, json_decoder
 from kafkabal.plan.plan import ANY_DIR, PLAN_FORMAT, Action, PartitionChange, Placement, Plan, ScoreChange
 from kafkabal.wording import counted_noun
@@ -78,7 +78,7 @@ class _PlanEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class _Format(msgspec.Struct):
-    plan_format: int | None = None
+    plan_format: FormatVersion | None = None
 
 
 class _Versions(msgspec.Struct):

@@ -11,7 +11,7 @@ import msgspec
 from kafkabal.atomic_files import replacing
 from kafkabal.config import PORTS
 from kafkabal.errors import InputFileError, UsageError
-from kafkabal.input_files import SETTINGS, decode_json, exists, read_bytes
+from kafkabal.input_files import SETTINGS, FormatVersion, decode_json, exists, read_bytes
 from kafkabal.json_decoders import json_decoder
 from kafkabal.sandbox.node_layout import Node, NodeFiles
 from kafkabal.sandbox.sandbox_spec import INNER_LISTENER, SandboxSpec
@@ -30,7 +30,7 @@ class SandboxRecord:
     cluster_id: str
     created_at_s: float
     nodes: tuple[Node, ...]
-    kafkabal_sandbox: int = _FORMAT
+    kafkabal_sandbox: FormatVersion = _FORMAT
 
     @property
     def brokers(self) -> tuple[Node, ...]:

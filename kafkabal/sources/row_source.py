@@ -14,6 +14,7 @@ from typing import IO, Any
 import msgspec
 
 from kafkabal.errors import InputFileError, UsageError
+from kafkabal.input_files import empty_file
 from kafkabal.sources.file_store_protocol import FileVersion
 from kafkabal.sources.local_files import LocalFile
 from kafkabal.sources.record_headers import with_label
@@ -145,7 +146,7 @@ class RowSource:
         except OSError as error:
             raise self._unreadable(error) from error
         if not version.size_bytes:
-            raise self._error("empty file")
+            raise empty_file(self._title)
         return Listing([Part(name=self._file.file_name, size_bytes=version.size_bytes, mtime_ns=version.stamp)])
 
     def find_too_large(

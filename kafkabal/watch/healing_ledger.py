@@ -16,7 +16,7 @@ import msgspec
 from kafkabal.atomic_files import make_folder_of, replacing
 from kafkabal.errors import InputFileError
 from kafkabal.executor import journal_folder
-from kafkabal.input_files import DOCUMENT, decode_json, exists, read_bytes
+from kafkabal.input_files import DOCUMENT, FormatVersion, decode_json, exists, read_bytes
 from kafkabal.json_decoders import json_decoder
 from kafkabal.plan import Plan
 from kafkabal.units import DAY_S
@@ -59,7 +59,7 @@ class HealingEntry(msgspec.Struct, frozen=True, kw_only=True):
 class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
     """Healings of the last days, and demoted brokers."""
 
-    kafkabal_watch: int = _VERSION
+    kafkabal_watch: FormatVersion = _VERSION
     entries: tuple[HealingEntry, ...] = ()
     demoted: Mapping[int, Plan] = {}
     """By broker, the plan that moved its leadership away, to be reverted once the broker is well."""

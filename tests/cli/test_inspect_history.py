@@ -72,10 +72,8 @@ def test_an_idle_cluster_is_said_to_be_idle(run_cli: Callable[..., Any], tmp_pat
     assert shown.out.splitlines()[0] == "No disk will be full: nothing was written in 1 h."
 
 
-@pytest.mark.parametrize(
-    "taken_at", ["0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59Z", "a time", ""]
-)
-def test_a_snapshot_without_a_valid_time_was_taken_now(taken_at: str) -> None:
+@pytest.mark.parametrize("taken_at", ["0001-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "9999-12-31T23:59:59Z"])
+def test_a_snapshot_without_a_possible_time_was_taken_now(taken_at: str) -> None:
     """A time before the epoch would give a file of history that no reader finds and no thinning removes; a forecast
     from the end of all dates would have none."""
     assert seconds_of(taken_at) == 0.0

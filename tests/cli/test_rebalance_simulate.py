@@ -77,6 +77,7 @@ def test_a_broken_promise_is_marked_no(simulated: Callable[..., Any]) -> None:
     [
         ("seed: 1\n", "no kafkabal_case"),
         ("kafkabal_case: 2\n", "version 2 is later than 1"),
+        ("kafkabal_case: 0\n", "must be above 0"),
         ("kafkabal_case: 1\nfault: []\n", "unknown key in a case: 'fault'"),
         ("kafkabal_case: 1\nstep: 1s\n", "step must be 1 min to 1 d, not 1s"),
         ("kafkabal_case: 1\ngrowth: {per_day: 2000%}\n", "per_day must be -100% to 1000%, not 2000%"),

@@ -165,6 +165,7 @@ def test_standard_input_that_is_closed_is_named(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (b"", "f: is empty"),
         (b"{", "f, line 1: no good: invalid JSON: it ends too early"),
         (b'{"a":\n\n1,}', "f, line 3: no good: invalid JSON"),
         (b'{"a":{"b":[0,9223372036854775808]}}', r"f: a\.b\[1\]: an integer of more than 63 bits"),

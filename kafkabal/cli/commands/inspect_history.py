@@ -95,13 +95,10 @@ class HistoryOptions:
 
 
 def seconds_of(taken_at: str) -> float:
-    """Seconds since the epoch; 0 if a snapshot has no valid time, one before it, or one in a far future."""
+    """Seconds since the epoch; 0 for a time before it, or one in a far future."""
     from datetime import UTC, datetime
 
-    try:
-        time = datetime.fromisoformat(taken_at)
-    except ValueError:
-        return 0.0
+    time = datetime.fromisoformat(taken_at)
     if time.year > _LAST_YEAR:
         return 0.0
     return max(0.0, (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import msgspec
 
 from kafkabal.errors import InputFileError, InvalidClusterError
-from kafkabal.input_files import ROWS, InputFile, open_input
+from kafkabal.input_files import ROWS, FormatVersion, InputFile, empty_file, open_input
 from kafkabal.json_decoders import json_decoder
 from kafkabal.model import SNAPSHOT_VERSION, BrokerRow, ClusterState, HeaderRow, TopicRow, build_cluster
 
@@ -32,7 +33,7 @@ def read_snapshot(path: Path | str) -> ClusterState:
 
 
 class _Version(msgspec.Struct):
-    kafkabal_snapshot: int | None = None
+    kafkabal_snapshot: FormatVersion | None = None
 
 
 class _Kind(msgspec.Struct):
@@ -63,7 +64,7 @@ class _SnapshotFile:
     def _header(self) -> HeaderRow:
         first = next(self._lines, None)
         if first is None:
-            raise self._file.error("is empty")
+            raise empty_file(self._file.path)
         version = self._file.decode(json_decoder(_Version), first, _NO_SNAPSHOT).kafkabal_snapshot
         if version is None:
             raise self._file.error(f"{_NO_SNAPSHOT}: no header in the first line")
@@ -72,7 +73,14 @@ class _SnapshotFile:
                 f"snapshot version {version} is not supported; this kafkabal reads versions up to {SNAPSHOT_VERSION}",
                 hint="use the version of kafkabal that wrote it, or a later one",
             )
-        return self._file.decode(json_decoder(HeaderRow), first, _NO_RECORD)
+        header = self._file.decode(json_decoder(HeaderRow), first, _NO_RECORD)
+        try:
+            datetime.fromisoformat(header.taken_at)
+        except ValueError as error:
+            raise self._file.error(
+                f"taken_at: invalid time: {header.taken_at[:40]!r}", hint="write it like 2026-01-01T00:00:00Z"
+            ) from error
+        return header
 
     def _topics(self) -> Iterator[TopicRow]:
         """Yield topics as they are read and collect brokers: all are known once the last topic has been taken."""

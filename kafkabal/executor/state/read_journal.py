@@ -24,14 +24,14 @@ from kafkabal.executor.state.journal_records import (
 )
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import Phase, RunState
-from kafkabal.input_files import ROWS, STDIN, InputFile, open_input
+from kafkabal.input_files import ROWS, STDIN, FormatVersion, InputFile, open_input
 from kafkabal.json_decoders import json_decoder
 
 _DAMAGED = "the journal is damaged: this line cannot be read"
 
 
 class _Version(msgspec.Struct):
-    kafkabal_journal: int | None = None
+    kafkabal_journal: FormatVersion | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,7 @@ _WATCH: Final[Schema] = {
     "throttle": ("throttle", value_parsers.throttle_or_word),
 }
 _CASE: Final[Schema] = {
-    "kafkabal_case": ("version", value_parsers.whole_number),
+    "kafkabal_case": ("version", positive_whole),
     "seed": ("seed", value_parsers.whole_number),
     "step": ("step_s", within("step", value_parsers.some_time, Range(60, DAY_S), format_duration)),
     "growth": ("growth", _record(GrowthTrend, _GROWTH, (), "growth")),

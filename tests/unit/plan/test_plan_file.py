@@ -105,7 +105,7 @@ def planned(**options: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "not a plan file"),
+        ("", "is empty"),
         ("{", "not a plan file"),
         ('{"version":1,\n"partitions":[\n{"topic":}]}', "line 3: not a plan file"),
         ('{"version":1,\n"partitions":[\n{"topic":', "line 3: not a plan file"),
@@ -117,6 +117,7 @@ def planned(**options: Any) -> dict[str, Any]:
             {"partitions": [], "kafkabal": {"plan_format": 3, "new": 1}},
             "plan format 3 is not supported; this kafkabal reads formats up to 2",
         ),
+        ({"partitions": [], "kafkabal": {"plan_format": 0}}, "kafkabal.plan_format: must be at least 1"),
         ({"partitions": [], "kafkabal": {"plan_format": 1}}, "missing key: plan_id"),
         (planned(drain=5), "options of the plan: drain: expected a list, not a whole number"),
         (planned(exclude_topics=[7]), "options of the plan: exclude_topics"),

@@ -242,7 +242,7 @@ def test_a_file_without_entries_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "w.yaml"
     path.write_text(text)
     for read in (lambda: load_workload(str(path)), lambda: load_trainings(["nfs"], path)):
-        with pytest.raises(InputFileError, match=re.escape(f"{path}: the file is empty")):
+        with pytest.raises(InputFileError, match=re.escape(f"{path}: is empty")):
             read()
 
 

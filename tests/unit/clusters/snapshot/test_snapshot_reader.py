@@ -73,7 +73,7 @@ def partition(**changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("lines", "line", "message"),
     [
-        ((), None, "empty"),
+        ((), None, "is empty"),
         (("nonsense",), 1, "not a kafkabal snapshot"),
         (("[]",), 1, "not a kafkabal snapshot"),
         (('{"version":1,"partitions":[',), 1, "not a kafkabal snapshot"),
@@ -83,6 +83,9 @@ def partition(**changes: Any) -> dict[str, Any]:
             1,
             "snapshot version 2 is not supported; this kafkabal reads versions up to 1",
         ),
+        (({**HEADER, "kafkabal_snapshot": 0},), 1, "kafkabal_snapshot: must be at least 1"),
+        (({**HEADER, "taken_at": "2026-13-45T99:00:00Z"},), 1, "taken_at: invalid time: '2026-13-45T99:00:00Z'"),
+        (({**HEADER, "taken_at": ""},), 1, "taken_at: invalid time: ''"),
         (({**HEADER, "kafkabal_snapshot": "1"},), 1, "not a kafkabal snapshot"),
         (({"kafkabal_snapshot": 1},), 1, "missing key: cluster_id"),
         ((HEADER, BROKER, '{"topic":"img","partitions":['), 3, "invalid record"),
