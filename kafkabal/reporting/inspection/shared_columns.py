@@ -24,6 +24,8 @@ def used(prefix: str, values: I64, estimated: Bools, order: I64) -> Column:
         kind=ValueKind.BYTES,
         values=values[order].tolist(),
         estimated=estimated[order].tolist(),
+        # the share and the fullness of a holder say more, and its counts may be outside their band
+        dispensable=0 if prefix == "topic" else 1,
         metric=Metric(f"kafkabal_{prefix}_used_bytes", "Bytes of the replicas, including estimates."),
     )
 
