@@ -205,8 +205,9 @@ def route_simulate(
 ) -> None:
     """Simulate how routing policies would distribute a workload.
 
-    Starts from a topic of a live cluster or snapshot, or from the cluster that the workload describes. Writes nothing.
-    The same seeds give the same figures.
+    With --topic, starts from that topic of a live cluster or snapshot; a cluster that the workload describes is ignored.
+    Without it, starts from the workload's own cluster, or else from the only topic of the cluster. Writes nothing. The
+    same seeds give the same figures.
 
     Examples:
 
