@@ -64,6 +64,10 @@ class FetchedRecords(Protocol):
     bytes_by_broker: dict[int, int]
     seconds_by_broker: dict[int, float]
 
+    @property
+    def unpacking(self) -> float:
+        """By which factor they are larger uncompressed, 1 or more."""
+
 
 class BrokerBlocks:
     """Loads blocks from the brokers, and checks that each holds as many samples as the manifest says.

@@ -69,6 +69,18 @@ class _OffsetsAndSizes:
     size: I64
 
 
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """What the first and last records of a partition tell about it."""
+
+    last: list[int]
+    """Offsets of the last few."""
+    has_pieces: bool
+    """Whether pieces of files are among them."""
+    unpacking: float
+    """By which factor its records are larger uncompressed."""
+
+
 def pin_topic(
     brokers: TopicReporter,
     fetcher: Callable[[str], TopicFetcher],
@@ -110,9 +122,11 @@ def pin_topic(
             filled = {p: r for p, r in ranges.items() if r[0] < r[1]}
             sizes = _partition_sizes(brokers, reader, topic, filled)
         probe = list(readers.each(filled, lambda reader, p: _probe_ends(reader, p, *filled[p], sizes[p])))
-        has_gaps = any(ends[-1:] != [end - 1] for (ends, _), (_, end) in zip(probe, filled.values(), strict=True))
+        has_gaps = any(ends.last[-1:] != [end - 1] for ends, (_, end) in zip(probe, filled.values(), strict=True))
+        # blocks are cut by the memory that they take
+        sizes = {p: round(sizes[p] * ends.unpacking) for p, ends in zip(filled, probe, strict=True)}
         counts = count or (count is None and (_is_compacted(brokers, topic) or has_gaps))
-        splits = join and count is not False and (count or any(has_pieces for _, has_pieces in probe))
+        splits = join and count is not False and (count or any(ends.has_pieces for ends in probe))
         files = file_blocks(WholeReading(readers, filled, sizes, counting), topic, lanes) if splits else None
         if files is not None or not counts:
             partitions = _dense_ranges(filled, sizes, lanes)
@@ -149,14 +163,18 @@ def _counted_ranges(reading: WholeReading, lanes: int) -> tuple[PartitionRange, 
     return tuple(_counted_range(p, ranges[p], found[p], blocks) for p, blocks in zip(ranges, cuts, strict=True))
 
 
-def _probe_ends(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -> tuple[list[int], bool]:
-    """Offsets of the last few records of a partition, and whether pieces of files are among the first or last few."""
+def _probe_ends(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -> _Ends:
     within = _PROBED_BYTES * (end - begin) // max(size_bytes, 1)
     few = min(end - begin, max(_LEAST_PROBED, min(_PROBED, within)))
     size = size_bytes * few // (end - begin)
-    last = reader.fetch(p, end - few, end, size).records
-    first = list(reader.fetch(p, begin, begin + few, size).records) if few < end - begin else []
-    return [record[0] for record in last], any(is_piece(record[4]) for record in (*first, *last))
+    fetched = [reader.fetch(p, end - few, end, size)]
+    if few < end - begin:
+        fetched.append(reader.fetch(p, begin, begin + few, size))
+    return _Ends(
+        [record[0] for record in fetched[0].records],
+        any(is_piece(record[4]) for each in fetched for record in each.records),
+        max(each.unpacking for each in fetched),
+    )
 
 
 def _counted_range(p: int, offsets: tuple[int, int], found: _OffsetsAndSizes, blocks: int) -> PartitionRange:
@@ -191,8 +209,8 @@ def _offsets_and_sizes(steps: Iterator[LazyRecords]) -> _OffsetsAndSizes:
 def _partition_sizes(
     brokers: TopicReporter, reader: TopicFetcher, topic: str, ranges: Mapping[int, tuple[int, int]]
 ) -> Mapping[int, int]:
-    """Bytes of each partition, of which a log dir holds only what is not in remote storage: by the bytes per record in
-    its leader's log dir, or in a few records if that is not accessible."""
+    """Bytes of each partition in the log, of which a log dir holds only what is not in remote storage: by the bytes per
+    record in its leader's log dir, or in a few records if that is not accessible."""
     leaders = {key: status.leader for key, status in brokers.partition_status([topic]).items()}
     try:
         logs, _ = brokers.replica_logs(set(leaders.values()) - {-1}, leaders.keys())
@@ -216,8 +234,8 @@ def _key(on: ReplicaOn) -> TopicPartition:
 
 def _estimate_bytes(reader: TopicFetcher, p: int, begin: int, end: int) -> int:
     few = min(end - begin, 16)
-    records = reader.fetch(p, begin, begin + few, _PROBE_BYTES).records
-    mean = int(records.columns().size_bytes.sum()) / max(len(records), 1)
+    fetched = reader.fetch(p, begin, begin + few, _PROBE_BYTES)
+    mean = int(fetched.records.columns().size_bytes.sum()) / fetched.unpacking / max(len(fetched.records), 1)
     return max(1, round(mean * (end - begin)))
 
 

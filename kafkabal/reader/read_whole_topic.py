@@ -9,7 +9,7 @@ from queue import Empty, SimpleQueue
 from threading import Event, Lock
 from typing import Protocol, TypeAlias, TypeVar
 
-from kafkabal.clusters.kafka import LazyRecords
+from kafkabal.clusters.kafka import LazyRecords, TooLargeUnpackedError
 from kafkabal.reader.block_loader import FetchedRecords
 
 _T = TypeVar("_T")
@@ -17,6 +17,8 @@ CountingListener: TypeAlias = "Callable[[int, int], None]"
 """Called with the bytes read and their total while a whole topic is read to pin it; by one thread at a time."""
 _COUNTED_AT_ONCE_BYTES = 4 * 2**20
 """Counting needs only offsets and sizes, so blocks are dropped at once; a few MiB keep the connection busy."""
+_SMALLER = 8
+"""By which factor fewer records are read at once where they are compressed so well that they take too much memory."""
 _THREADS = 4
 """While some threads unpack, others wait for brokers; because of the interpreter's lock, more threads do not help."""
 
@@ -112,13 +114,19 @@ class WholeReading:
     def _steps(self, reader: TopicFetcher, p: int) -> Iterator[LazyRecords]:
         (begin, end), size_bytes = self.ranges[p], self.sizes[p]
         step = max(1, (end - begin) * _COUNTED_AT_ONCE_BYTES // max(size_bytes, 1))
-        for at in range(begin, end, step):
-            if self._readers.are_stopped.is_set():
-                return
+        at = begin
+        while at < end and not self._readers.are_stopped.is_set():
             until = min(at + step, end)
-            yield reader.fetch(p, at, until, _COUNTED_AT_ONCE_BYTES).records
+            try:
+                yield reader.fetch(p, at, until, _COUNTED_AT_ONCE_BYTES).records
+            except TooLargeUnpackedError:
+                if step == 1:
+                    raise
+                step = -(-step // _SMALLER)
+                continue
             done = [size_bytes * (offset - begin) // (end - begin) for offset in (at, until)]
             self._add(done[1] - done[0])
+            at = until
 
     def _add(self, n_bytes: int) -> None:
         with self._lock:

@@ -322,12 +322,14 @@ def _reader_warnings(context: CommandContext) -> "Iterator[None]":
 
 
 def _counting_if_needed(read_topic: "Callable[[bool | None], T]", context: CommandContext) -> "T":
-    """Run a function with count=None; if the topic has offsets without a record after all, with count=True."""
+    """Run a function with count=None; if the topic has offsets without a record after all, or records that take too
+    much memory uncompressed, with count=True."""
+    from kafkabal.clusters.kafka import TooLargeUnpackedError
     from kafkabal.reader import UncountedOffsetsError
 
     try:
         return read_topic(None)
-    except UncountedOffsetsError as error:
+    except (UncountedOffsetsError, TooLargeUnpackedError) as error:
         context.warn(f"{error.message}: starting again after counting the records")
         return read_topic(True)
 

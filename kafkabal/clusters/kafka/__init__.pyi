@@ -17,6 +17,7 @@ from .range_fetcher import ReplicaLocations as ReplicaLocations
 from .read_state import KafkaReader as KafkaReader
 from .reassignments import factor_changes as factor_changes
 from .record_batches import Headers as Headers
+from .record_batches import TooLargeUnpackedError as TooLargeUnpackedError
 from .record_batches import unpack_headers as unpack_headers
 from .record_columns import RawRecord as RawRecord
 from .record_columns import RecordColumns as RecordColumns

@@ -9,13 +9,16 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
+
+import numpy as np
 
 from kafkabal.clusters.kafka.lazy_records import DAMAGED, BatchHead, LazyRecords, varint
 from kafkabal.clusters.kafka.native_records import find_records, scan_batches
 from kafkabal.clusters.kafka.overfetched_batch_cache import BatchSpan
 from kafkabal.clusters.kafka.record_columns import RecordColumns
-from kafkabal.errors import MissingCapabilityError, RefusedByClusterError
+from kafkabal.errors import MissingCapabilityError, OperationError, RefusedByClusterError
+from kafkabal.units import format_bytes
 
 Headers: TypeAlias = "list[tuple[str, bytes | None]]"
 
@@ -34,9 +37,21 @@ _ABORT = 0
 _CONTROL_KEY = struct.Struct(">hh")
 _EMPTY_RECORD = memoryview(b"\0\0\0\1\1\0")
 """Without key, value and headers: in place of a record of a damaged batch that cannot be found."""
+MOST_UNPACKED_BYTES: Final = 2**28
+"""Limit of what a range may take uncompressed, the same as of a response: a batch of 1 MB may hold gigabytes of
+zeros."""
+_UNPACKED_TIMES = 16
+"""Uncompressed size that is tried first, relative to the compressed one, and its growth: text takes three to ten times
+as much, and memory that stays untouched costs nothing."""
+_NO_ROOM = "failed to write whole buffer"
+"""Cramjam's message if the memory given is too small."""
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEAD_BYTES = 16
 """Magic and two versions, before the first block."""
+
+
+class TooLargeUnpackedError(OperationError):
+    """Batches take more memory uncompressed than a range may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +101,21 @@ class BatchReader:
         Number of the partition.
     aborted
         Producer id and first offset of the aborted transactions that the broker listed with the bytes (KIP-98).
+    room_bytes
+        How much memory compressed batches may take.
     """
 
     partition: int
     aborted: Sequence[tuple[int, int]] = ()
+    room_bytes: int = MOST_UNPACKED_BYTES
     largest_bytes: int = 0
     """Size of the largest batch read."""
+    log_bytes: int = 0
+    """Size of all whole batches, as received."""
+    compressed_bytes: int = 0
+    """Size of the compressed records in them."""
+    unpacked_bytes: int = 0
+    """Size of these records uncompressed."""
     outside: list[BatchSpan] = field(default_factory=list)
     """Visible batches with offsets beyond the requested ones."""
     _open: set[int] = field(default_factory=set)
@@ -106,6 +130,8 @@ class BatchReader:
             If the bytes are not record batches.
         MissingCapabilityError
             If they are older than Kafka 0.11.
+        TooLargeUnpackedError
+            If they take more memory than they may.
         """
         found = LazyRecords()
         after, at = begin, 0
@@ -113,6 +139,7 @@ class BatchReader:
             at, after = self._scan(packed, at, begin, end, after, found)
             batch = next(batches(packed, at), None)
             if batch is None:
+                self.log_bytes = at
                 return found, after
             self.largest_bytes = max(self.largest_bytes, batch.end - at)
             at, after = batch.end, max(after, batch.last_offset + 1)
@@ -152,7 +179,7 @@ class BatchReader:
         head = BatchHead(self.partition, batch.base_offset, batch.first_timestamp, append_ms, packed, is_damaged)
         try:
             if codec:
-                plain = memoryview(_decompressed(codec, bytes(packed[batch.begin : batch.end])))
+                plain = self._unpacked(batch, bytes(packed[batch.begin : batch.end]))
                 fields = None if is_damaged else find_records(plain, batch, append_ms, begin, end)
                 if fields is not None:
                     found.add_columns(RecordColumns.found(self.partition, fields, plain))
@@ -166,6 +193,23 @@ class BatchReader:
             # which of its offsets have records is unknown if some have none: say the first ones
             for offset in range(max(begin, batch.base_offset), min(end, batch.base_offset + batch.count)):
                 found.add(head._replace(base_offset=offset, packed=_EMPTY_RECORD), [0], [len(_EMPTY_RECORD)])
+
+    def _unpacked(self, batch: StoredBatch, packed: bytes) -> memoryview:
+        # a batch before it tells about how much to expect
+        times = max(_UNPACKED_TIMES, 2 * self.unpacked_bytes // max(self.compressed_bytes, 1))
+        try:
+            room_bytes = self.room_bytes - self.unpacked_bytes
+            plain = _decompressed(batch.attributes & _CODEC, packed, times * len(packed), room_bytes)
+        except _NoRoomError as error:
+            raise TooLargeUnpackedError(
+                f"offset {batch.base_offset}: batches of one block take more than "
+                f"{format_bytes(MOST_UNPACKED_BYTES)} uncompressed",
+                hint="pin the topic with count=True, which cuts blocks by the size of records, or produce it again "
+                "in smaller batches",
+            ) from error
+        self.compressed_bytes += len(packed)
+        self.unpacked_bytes += len(plain)
+        return plain
 
     def _is_visible(self, batch: StoredBatch, packed: memoryview) -> bool:
         while self._begun < len(self.aborted) and self.aborted[self._begun][1] <= batch.last_offset:
@@ -274,32 +318,49 @@ def _corrupt(batch: StoredBatch, error: Exception) -> RefusedByClusterError:
     return RefusedByClusterError(f"offset {batch.base_offset}: the batch is corrupt: {error}")
 
 
-def _decompressed(codec: int, packed: bytes) -> bytes:
+class _NoRoomError(Exception):
+    """Records take more memory uncompressed than they may."""
+
+
+def _decompressed(codec: int, packed: bytes, room: int, most_bytes: int) -> memoryview:
+    """The records of a batch, whose uncompressed size is not in it: in as much memory as tried first, or more."""
     import cramjam
 
-    if codec == 2 and packed.startswith(_XERIAL):
-        return _xerial(packed)
+    if codec == 2:
+        return _snappy(packed, most_bytes)
     decoders = {
-        1: cramjam.gzip.decompress,
-        2: cramjam.snappy.decompress_raw,
-        3: cramjam.lz4.decompress,
-        4: cramjam.zstd.decompress,
+        1: cramjam.gzip.decompress_into,
+        3: cramjam.lz4.decompress_into,
+        4: cramjam.zstd.decompress_into,
     }
     if codec not in decoders:
         raise ValueError(f"unknown compression {codec}")
-    try:
-        return bytes(decoders[codec](packed))
-    except cramjam.DecompressionError as error:
-        raise ValueError(str(error)) from error
+    while True:
+        memory = np.empty(min(room, most_bytes), np.uint8).data
+        try:
+            return memory[: decoders[codec](packed, memory)]
+        except cramjam.DecompressionError as error:
+            if _NO_ROOM not in str(error):
+                raise ValueError(str(error)) from error
+            if room >= most_bytes:
+                raise _NoRoomError from error
+        room *= _UNPACKED_TIMES
 
 
-def _xerial(packed: bytes) -> bytes:
-    """Snappy as the Java client frames it."""
+def _snappy(packed: bytes, most_bytes: int) -> memoryview:
+    """Snappy, if necessary as the Java client frames it, in blocks."""
     import cramjam
 
-    parts, at = [], _XERIAL_HEAD_BYTES
+    blocks, at = [packed], len(packed)
+    if packed.startswith(_XERIAL):
+        blocks, at = [], _XERIAL_HEAD_BYTES
     while at + 4 <= len(packed):
         size = int.from_bytes(packed[at : at + 4], "big")
-        parts.append(bytes(cramjam.snappy.decompress_raw(packed[at + 4 : at + 4 + size])))
+        blocks.append(packed[at + 4 : at + 4 + size])
         at += 4 + size
-    return b"".join(parts)
+    try:
+        if sum(map(cramjam.snappy.decompress_raw_len, blocks)) > most_bytes:
+            raise _NoRoomError
+        return memoryview(b"".join(bytes(cramjam.snappy.decompress_raw(block)) for block in blocks))
+    except cramjam.DecompressionError as error:
+        raise ValueError(str(error)) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kafkabal.clusters.kafka import LazyRecords, RawRecord
+from kafkabal.clusters.kafka import LazyRecords, RawRecord, TooLargeUnpackedError
 from kafkabal.clusters.kafka.lazy_records import PlacedRecords
 from kafkabal.clusters.kafka.range_fetcher import FetchedRange
 from kafkabal.reader.block_loader import BrokerBlocks
@@ -34,6 +34,10 @@ class MemoryTopic:
         """Partitions and offsets of records in damaged batches."""
         self.remote: dict[int, int] = {}
         """Records of a partition that only remote storage holds."""
+        self.unpacking = 1
+        """By which factor batches are larger uncompressed."""
+        self.most_at_once: int | None = None
+        """How many records do not take too much memory uncompressed; None for any number."""
 
     def manifest(self) -> Manifest:
         """Pin all of it as dense."""
@@ -57,13 +61,16 @@ class MemoryTopic:
         """Records of a range."""
         if self.fault is not None:
             raise self.fault
+        if self.most_at_once is not None and end - begin > self.most_at_once:
+            raise TooLargeUnpackedError("its batches take more than 256 MiB uncompressed")
         found = [record for record in self.records[partition] if begin <= record[0] < end]
         self.fetched_records += len(found)
         packed = LazyRecords.of((partition, record) for record in found)
         for part in packed.parts:
             assert isinstance(part, PlacedRecords)
             part.heads = [h._replace(is_damaged=(partition, h.base_offset) in self.damaged) for h in part.heads]
-        return FetchedRange(packed, {BROKER: sum(len(record[3] or b"") for record in found)})
+        size = sum(len(record[3] or b"") for record in found)
+        return FetchedRange(packed, {BROKER: size}, compressed_bytes=size, unpacked_bytes=self.unpacking * size)
 
     def close(self) -> None:
         """Nothing is open."""

@@ -12,6 +12,7 @@ import pytest
 
 from kafkabal.clusters.cluster_protocol import PartitionStatus, ReplicaLog, ReplicaOn, TopicDescription
 from kafkabal.clusters.config_items import ConfigSource, ConfigValue
+from kafkabal.clusters.kafka import TooLargeUnpackedError
 from kafkabal.clusters.kafka.range_fetcher import FetchedRange
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.model.topic_partition import TopicPartition
@@ -60,8 +61,8 @@ class MemoryBrokers:
         return {r: {"cleanup.policy": ConfigValue(self._cleanup, ConfigSource.OWN)} for r in resources}, {}
 
 
-def _pin(topic: MemoryTopic, **options: Any) -> Manifest:
-    return pin_topic(MemoryBrokers(topic, **options), lambda _: topic, "t", lanes=6)
+def _pin(topic: MemoryTopic, *, count: bool | None = None, **options: Any) -> Manifest:
+    return pin_topic(MemoryBrokers(topic, **options), lambda _: topic, "t", lanes=6, count=count)
 
 
 def test_a_dense_topic_is_three_numbers_a_partition() -> None:
@@ -81,6 +82,29 @@ def test_remote_records_count_like_those_on_disk() -> None:
     topic = MemoryTopic([700, 700, 700], record_bytes=10)
     topic.remote = {1: 693, 2: 700}
     assert [p.size_bytes for p in _pin(topic).partitions] == [7000, 7000, pytest.approx(7000, rel=0.5)]
+
+
+@pytest.mark.parametrize("are_log_dirs_told", [True, False])
+def test_blocks_are_cut_by_the_memory_that_they_take(are_log_dirs_told: bool) -> None:
+    """Those of a compressed topic have as many bytes uncompressed as others have in the log, whether brokers report
+    its size or a reader estimates it."""
+    topic = MemoryTopic([700])
+    topic.unpacking = 20
+    brokers = MemoryBrokers(topic)
+    brokers.record_bytes = 10 if are_log_dirs_told else 0
+    (pinned,) = pin_topic(brokers, lambda _: topic, "t", lanes=6).partitions
+    read_bytes = 10 * 700 if are_log_dirs_told else 10 * 700 / topic.unpacking
+    assert pinned.size_bytes == pytest.approx(topic.unpacking * read_bytes, rel=0.5)
+
+
+def test_counting_reads_fewer_records_at_once_where_they_take_too_much_memory() -> None:
+    """Records that are compressed better than the first and last ones suggest are counted all the same."""
+    topic = MemoryTopic([700], missing=frozenset({(0, 350)}))
+    topic.most_at_once = 64
+    assert _pin(topic, count=True).samples == 699
+    topic.most_at_once = 0
+    with pytest.raises(TooLargeUnpackedError, match="more than 256 MiB uncompressed"):
+        _pin(topic, count=True)
 
 
 @pytest.mark.parametrize(

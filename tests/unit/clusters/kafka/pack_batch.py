@@ -10,11 +10,11 @@ RecordFields = tuple[int, bytes | None, bytes | None, Sequence[tuple[str, bytes 
 """Timestamp in ms, key, value and headers."""
 
 
-def pack_batch(base: int, records: Iterable[RecordFields], *, producer: int = -1) -> bytes:
+def pack_batch(base: int, records: Iterable[RecordFields], *, producer: int = -1, codec: int = 0) -> bytes:
     """Pack records into one batch; with a producer id it belongs to a transaction."""
     builder = DefaultRecordBatchBuilder(
         magic=2,
-        compression_type=0,
+        compression_type=codec,
         is_transactional=producer >= 0,
         producer_id=producer,
         producer_epoch=0,

@@ -22,6 +22,7 @@ pytestmark = pytest.mark.usefixtures("records_are_found_by")
 RECORDS = 400
 RECORD_BYTES = 10_000
 TOTAL_BYTES = RECORDS * RECORD_BYTES
+GZIP = 1
 
 
 class ThrottlingBroker:
@@ -75,6 +76,18 @@ def test_a_broker_that_throttles_is_asked_for_less(broker: ThrottlingBroker) -> 
     assert statistics.median(broker.asked) == pytest.approx(256 * 1024, rel=0.3)
     # as soon as the quota has 256 KiB left it is used; a response of 4 MB would have waited for all of them
     assert broker.empty <= 1.3 * TOTAL_BYTES / broker.refill_bytes
+
+
+def test_a_compressed_topic_is_fetched_once(broker: ThrottlingBroker) -> None:
+    """Given the sizes of its records uncompressed, as a manifest of counted records has them, a reader of blocks
+    requests no more than they take in the log."""
+    broker.left_bytes = float("inf")
+    broker._batches = [pack_batch(n, [(1000, None, bytes(RECORD_BYTES), ())], codec=GZIP) for n in range(RECORDS)]
+    fetcher = _fetcher()
+    fetched = [fetcher.fetch(0, begin, begin + 20, 20 * RECORD_BYTES) for begin in range(0, 200, 20)]
+    assert [record[0] for each in fetched for record in each.records] == list(range(200))
+    # the first one tells how well it is compressed
+    assert sum(each.bytes_by_broker[1] for each in fetched[1:]) < 1.3 * sum(map(len, broker._batches[20:200]))
 
 
 def test_without_a_quota_responses_grow_again(broker: ThrottlingBroker) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from contextlib import suppress
 from typing import Any
 from uuid import UUID
@@ -11,8 +12,9 @@ import pytest
 from crc32c import crc32c
 from kafka.protocol.consumer import FetchResponse
 
+from kafkabal.clusters.kafka import record_batches
 from kafkabal.clusters.kafka.fetch_response import fetch_response
-from kafkabal.clusters.kafka.record_batches import BatchReader, unpack_headers
+from kafkabal.clusters.kafka.record_batches import BatchReader, TooLargeUnpackedError, unpack_headers
 from kafkabal.errors import MissingCapabilityError, RefusedByClusterError
 from tests.unit.clusters.kafka.pack_batch import RecordFields, pack_batch
 
@@ -120,6 +122,23 @@ def test_damaged_batches_are_found_by_their_checksum(at: int) -> None:
     sound, _ = BatchReader(0).records(memoryview(_batch(5, [b"x" * 20]) + after), 0, 10)
     assert len(sound) == 2
     assert not sound.damaged_rows().size
+
+
+@pytest.mark.parametrize("codec", [1, 2, 3, 4, 10])
+def test_a_batch_that_is_too_large_uncompressed(codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """20 MB of zeros in a few kB are refused before they take more memory than the limit, alone or after others."""
+    monkeypatch.setattr(record_batches, "MOST_UNPACKED_BYTES", 2**20)
+    packed = _recompressed(_batch(0, [bytes(20_000_000)]), codec)
+    small = _recompressed(_batch(0, [bytes(600_000)]), codec)
+    limit = record_batches.MOST_UNPACKED_BYTES
+    for response in (packed, small + _recompressed(_batch(1, [bytes(600_000)]), codec)):
+        tracemalloc.start()
+        with pytest.raises(TooLargeUnpackedError, match=r"offset [01]: batches of one block take more"):
+            BatchReader(0, room_bytes=limit).records(memoryview(response), 0, 10)
+        assert tracemalloc.get_traced_memory()[1] < 4 * limit
+        tracemalloc.stop()
+    records, _ = BatchReader(0, room_bytes=limit).records(memoryview(small), 0, 10)
+    assert [record[3] for record in records] == [bytes(600_000)]
 
 
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
