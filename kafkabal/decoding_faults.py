@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Final
 
@@ -18,13 +19,14 @@ _LIMITS: Final = {">=": "at least", "<=": "at most", ">": "more than", "<": "les
 _PLACE: Final = re.compile(r"(?P<fault>.*?)(?: - at `(?P<key>(?:key in )?\$.*)`)?", re.DOTALL)
 _KIND: Final = re.compile(r"Expected `(?P<expected>[^`]+)`, got `(?P<got>[^`]+)`")
 _LIMIT: Final = re.compile(r"Expected `\w+` (?P<sign>[<>]=?) (?P<limit>\S+)")
+_TRUNCATED: Final = "Input data was truncated"
 _OTHERS: Final = (
     (re.compile(r"Expected `array` (of length .+)"), r"expected a list \1"),
     (re.compile(r"Object missing required field `(.+)`"), r"missing key: \1"),
     (re.compile(r"Object contains unknown field `(.+)`"), r"unknown key: \1"),
     (re.compile(r"JSON is malformed: (.+)"), r"invalid JSON: \1"),
     (re.compile(r"Invalid enum value (.+)"), r"invalid value: \1"),
-    (re.compile(r"Input data was truncated"), "invalid JSON: it ends too early"),
+    (re.compile(_TRUNCATED), "invalid JSON: it ends too early"),
     (re.compile(r"Invalid (.+)"), r"invalid \1"),
     (re.compile(r"Number (.+)"), r"number \1"),
 )
@@ -41,6 +43,24 @@ def decoding_fault(error: Exception) -> str:
     found = _PLACE.fullmatch(str(error))
     assert found is not None  # matches any text
     return fault_at((found["key"] or "").removeprefix("key in "), _fault(found["fault"]))
+
+
+def json_fault(error: Exception, text: bytes) -> str:
+    """As :func:`decoding_fault`, for an error of msgspec about a whole document: it takes half of a surrogate pair less
+    than six bytes before the end for the end."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    if str(error) == _TRUNCATED and _is_complete(text):
+        return r"invalid JSON: half of a surrogate pair (\ud800 to \udfff)"
+    return decoding_fault(error)
+
+
+def _is_complete(text: bytes) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def fault_at(path: str, fault: str) -> str:

@@ -27,7 +27,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeAlias
 
 import msgspec
 
-from kafkabal.decoding_faults import decoding_fault, fault_at
+from kafkabal.decoding_faults import fault_at, json_fault
 from kafkabal.errors import InputFileError
 
 if TYPE_CHECKING:  # a module for type checkers only
@@ -289,11 +289,9 @@ def decode_json(
             # decoders skip unknown keys without checking their text: a damaged key would be ignored
             data.decode()
         return decoder.decode(data)
-    except RecursionError as error:
-        raise InputFileError(path, f"{what}: nested too deeply", line=line) from error
-    except (ValueError, OverflowError) as error:  # includes the errors of msgspec and UTF-8
+    except (ValueError, OverflowError, RecursionError) as error:  # includes the errors of msgspec and UTF-8
         found = line if line is not None else _line_of(str(error), data)
-        raise InputFileError(path, f"{what}: {decoding_fault(error)}", line=found) from error
+        raise InputFileError(path, f"{what}: {json_fault(error, data)}", line=found) from error
 
 
 def _check_integers(data: bytes, path: Path | str, line: int | None) -> None:

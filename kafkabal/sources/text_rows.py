@@ -11,6 +11,7 @@ from typing import IO, Any, Final
 
 import msgspec
 
+from kafkabal.decoding_faults import json_fault
 from kafkabal.json_decoders import json_decoder
 from kafkabal.sources.row_reader_protocol import (
     MOST_RECORD_BYTES,
@@ -62,7 +63,8 @@ def json_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterat
             done = len(fields)
             if done:
                 yield Rows(rows.texts[:done], fields, rows.places[:done], 0)
-            raise BadRowError(rows.places[done], f"is not a JSON object: {error}") from error
+            fault = json_fault(error, rows.texts[done])
+            raise BadRowError(rows.places[done], f"is not a JSON object: {fault}") from error
         yield rows._replace(fields=fields)
 
 

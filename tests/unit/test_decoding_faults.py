@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 import pytest
 
-from kafkabal.decoding_faults import decoding_fault
+from kafkabal.decoding_faults import decoding_fault, json_fault
 
 
 class _Row(msgspec.Struct, forbid_unknown_fields=True):
@@ -41,3 +41,20 @@ def test_words(text: bytes, fault: str) -> None:
     with pytest.raises(msgspec.MsgspecError) as caught:
         msgspec.json.decode(text, type=_Row)
     assert decoding_fault(caught.value) == fault
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (rb'{"a":"\ud800x"}', r"invalid JSON: half of a surrogate pair (\ud800 to \udfff)"),
+        (rb'{"a":"\ud800', "invalid JSON: it ends too early"),
+        (rb'{"a":"\ud800 and much more"}', "invalid JSON: unexpected end of escaped utf-16 surrogate pair (byte 12)"),
+        (b"[" * 10_000, "nested too deeply"),
+    ],
+)
+def test_half_of_a_pair_is_not_the_end(text: bytes, fault: str) -> None:
+    """A document that is complete is not said to end too early because msgspec looks beyond its end for the other
+    half."""
+    with pytest.raises((ValueError, RecursionError)) as caught:
+        msgspec.json.decode(text)
+    assert json_fault(caught.value, text) == fault

@@ -233,7 +233,18 @@ def test_progress_of_standard_input_counts_bytes_read(tmp_path: Path, name: str)
     ("name", "content", "fields", "message"),
     [
         ("a.jsonl", b'{"k":1}\n{"k":\n', {"key_field": "k"}, "line 2: is not a JSON object"),
-        ("a.jsonl", b'{"k":1}\n[1]\n', {"key_field": "k"}, "line 2: is not a JSON object"),
+        (
+            "a.jsonl",
+            b'{"k":1}\n[1]\n',
+            {"key_field": "k"},
+            "line 2: is not a JSON object: expected an object, not a list",
+        ),
+        (
+            "a.jsonl",
+            b'{"k":"\\ud800a"}\n',
+            {"key_field": "k"},
+            "line 1: is not a JSON object: .*half of a surrogate pair",
+        ),
         ("a.jsonl", b'{"k":[1]}\n', {"key_field": "k"}, "line 1: field 'k' must be text, a number or bytes"),
         ("a.jsonl", b'{"k":1}\n', {"value_field": "v"}, "line 1: missing field 'v'"),
         ("a.jsonl", b'{"v":null}\n', {"value_field": "v"}, "line 1: field 'v' is null"),
