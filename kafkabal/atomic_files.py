@@ -53,6 +53,19 @@ def parse_path(text: str) -> Path:
     return Path(text)
 
 
+def parse_folder(text: str) -> Path:
+    """Read the name of a folder, which need not exist.
+
+    Raises
+    ------
+    UsageError
+        If no folder can have that name, or it stands for standard output.
+    """
+    if text == str(STDOUT):
+        raise UsageError("must be a folder, not standard output (-)", hint="for a folder of that name, write ./-")
+    return parse_path(text)
+
+
 def target_name(path: Path) -> str:
     """A file that is written, as messages name it."""
     return "standard output" if path == STDOUT else str(path)

@@ -94,6 +94,13 @@ def test_wrong_values_are_refused(
     assert not (tmp_path / "m").exists()
 
 
+def test_files_are_not_written_to_a_folder_of_that_name(run_cli: Callable[..., Any], profiles: Path) -> None:
+    """``-`` is standard output for other commands, and several files do not fit there."""
+    done = run_cli("monitoring", "--out", "-")
+    assert (done.code, "--out: must be a folder, not standard output (-)" in done.err) == (2, True), done.err
+    assert not Path("-").exists()
+
+
 def test_a_pattern_selects_all_matching_profiles(run_cli: Callable[..., Any], profiles: Path, tmp_path: Path) -> None:
     """A pattern selects each matching profile once, in the given order, as in inspect."""
     done = run_cli("monitoring", "--out", str(tmp_path / "m"), "--profile", "s*", "--profile", "*")

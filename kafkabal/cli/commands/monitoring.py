@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 import typer
 
-from kafkabal.atomic_files import parse_path
+from kafkabal.atomic_files import parse_folder
 from kafkabal.cli.framework.chosen_clusters import all_profile_names, matching_profile_names
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import PROFILES_FILE
@@ -109,7 +109,7 @@ def monitoring(
     context: CommandContext,
     thresholds: ThresholdOptions,
     addresses: AddressOptions,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", parser=parse_path, help="Folder for the files.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", parser=parse_folder, help="Folder for the files.")],
     profiles: Annotated[
         list[str] | None,
         typer.Option(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from kafkabal.atomic_files import check_replaceable
+from kafkabal.atomic_files import check_replaceable, parse_folder
 from kafkabal.cli.framework.cluster_access import live_connection
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_options
@@ -57,7 +57,12 @@ class ReadOptions:
 
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="DIR", help="Restore the files that 'produce' sent from a folder into DIR."),
+        typer.Option(
+            "--to",
+            metavar="DIR",
+            parser=parse_folder,
+            help="Restore the files that 'produce' sent from a folder into DIR.",
+        ),
     ] = None
     follow: Annotated[bool, typer.Option("--follow", help="Print new records as they arrive.")] = False
     from_start: Annotated[
@@ -105,7 +110,13 @@ class MeasureOptions:
     ] = None
     cache: Annotated[
         Path | None,
-        typer.Option("--cache", metavar="DIR", help="Keep blocks in this folder.", rich_help_panel=_MEASURING),
+        typer.Option(
+            "--cache",
+            metavar="DIR",
+            parser=parse_folder,
+            help="Keep blocks in this folder.",
+            rich_help_panel=_MEASURING,
+        ),
     ] = None
     cache_bytes: Annotated[
         int | None,
