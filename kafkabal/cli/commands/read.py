@@ -166,7 +166,7 @@ def read(
 
     with KafkaCluster(live_connection(settings, "read")) as cluster:
         written = open_textfile(output.textfile, "read", topic, cluster, settings, context)
-    with written:
+    with written, _reader_warnings(context):
         if options.follow:
             _follow(topic, settings, options, output, written, context)
         elif options.to is not None:
@@ -293,8 +293,7 @@ def _restore(
                 bar.update(data.manifest.size_bytes, note=counted_noun(data.metrics.samples, "record"))
             return restored, data.metrics.corrupt
 
-        with _reader_warnings(context):
-            restored, damaged = _counting_if_needed(restored_once, context)
+        restored, damaged = _counting_if_needed(restored_once, context)
     missing = len(restored.failures) + damaged
     if damaged:  # their paths cannot be trusted either
         why = f"{counted_noun(damaged, 'record')} left out: the checksum of the batch is wrong"

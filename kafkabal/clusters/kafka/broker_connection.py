@@ -28,6 +28,9 @@ from kafkabal.errors import NoResponseError, RefusedByClusterError, UnreachableE
 class ResponseInPlace(Protocol):
     """Receives a response without kafka-python, which copies every byte of it several times."""
 
+    first_byte_s: float
+    """How long to wait for its first byte. The rest may take as long as the deadline of the request allows."""
+
     def memory(self, size: int) -> memoryview:
         """Where to receive the frame."""
 
@@ -210,14 +213,18 @@ class BrokerConnection:
         request.with_header(correlation_id=self._requests_sent, client_id=self._client_id)
         with translated(f"a {type(request).__name__} for {self.address}"):
             frame = request.encode(framed=True, header=True)
+        limit = deadline if in_place is None else deadline.at_most(in_place.first_byte_s)
         try:
-            self._limit(deadline)
+            self._limit(limit)
             self._sock.sendall(frame)
-            packed = self._receive_frame(deadline, in_place)
+            size = self._receive_size(limit)
+            limit = deadline
+            memory = memoryview(bytearray(size)) if in_place is None else in_place.memory(size)
+            packed = self._receive(memory, deadline)
         except BlockingIOError as error:
-            _raise_no_response(self.address, TimeoutError(*error.args), deadline)
+            _raise_no_response(self.address, TimeoutError(*error.args), limit)
         except OSError as error:
-            _raise_no_response(self.address, error, deadline)
+            _raise_no_response(self.address, error, limit)
         with translated(f"the response of {self.address}"):
             (correlation_id,) = struct.unpack_from(">i", packed)
             if correlation_id != self._requests_sent:
@@ -226,13 +233,14 @@ class BrokerConnection:
                 return in_place.decode(packed, version)
             return decode_response(request, packed)
 
-    def _receive_frame(self, deadline: Deadline, in_place: ResponseInPlace | None) -> memoryview:
+    def _receive_size(self, deadline: Deadline) -> int:
+        """The length of the response, which comes first."""
         head = self._receive(memoryview(bytearray(4)), deadline)
-        (size,) = struct.unpack(">i", head)
+        size: int = struct.unpack(">i", head)[0]
         if not 0 < size <= _LARGEST_FRAME_BYTES:
             hint = _TLS_HINT if bytes(head).startswith(_TLS_ALERT) else _PORT_HINT
             raise UnreachableError(f"not a Kafka broker: {self.address}", hint=hint)
-        return self._receive(memoryview(bytearray(size)) if in_place is None else in_place.memory(size), deadline)
+        return size
 
     def _receive(self, buffer: memoryview, deadline: Deadline) -> memoryview:
         at = 0

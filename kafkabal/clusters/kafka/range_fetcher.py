@@ -35,8 +35,9 @@ from kafkabal.clusters.kafka.overfetched_batch_cache import OverfetchedBatches
 from kafkabal.clusters.kafka.record_batches import MOST_UNPACKED_BYTES, BatchReader
 from kafkabal.clusters.kafka.record_columns import RawRecord
 from kafkabal.config import ConnectionSettings
-from kafkabal.errors import DriftError, KafkabalError, NotAuthorizedError, UnreachableError
+from kafkabal.errors import DriftError, KafkabalError, NoResponseError, NotAuthorizedError, UnreachableError
 from kafkabal.model import TopicPartition
+from kafkabal.units import format_duration
 
 T = TypeVar("T")
 
@@ -63,6 +64,10 @@ may be in sync again, which no error reveals."""
 _TIMEOUT_S = 60.0
 """How long an outage may last: a dead leader is replaced within half a minute (broker session 9 to 18 s); a training
 run should wait rather than fail."""
+_PATIENCE_S = 10.0
+"""How long a broker may take for the first byte of a response, before the leader is looked up again and the wait is
+warned of: a healthy one waits for half a second, and one that hangs has lost its leaderships after 9 s (the default of
+broker.session.timeout.ms). A slow one gets twice the time at the next attempt."""
 _QUOTA_WARNING_S = 60.0
 """How long a quota may hold records back before that is warned of."""
 
@@ -136,6 +141,7 @@ class _Silence:
         self._clock = clock
         self._attempt_s = attempt_s
         self._lasted_s = 0.0
+        self._is_told = False
 
     def attempt(self, ask: Callable[[], T]) -> T:
         """The result of ``ask``, whose time counts."""
@@ -143,7 +149,9 @@ class _Silence:
         try:
             return ask()
         finally:
-            self._lasted_s += min(self._clock.monotonic() - began_s, self._attempt_s)
+            took_s = self._clock.monotonic() - began_s
+            self._lasted_s += min(took_s, self._attempt_s)
+            self._is_told |= took_s > self._attempt_s + _PATIENCE_S  # suspended: not to be blamed on brokers
 
     def pause(self, seconds: float) -> None:
         """Wait."""
@@ -155,12 +163,20 @@ class _Silence:
         """Seconds until it is too long, never negative."""
         return max(0.0, _TIMEOUT_S - self._lasted_s)
 
+    def warn(self, topic: str, error: KafkabalError) -> None:
+        """Warn once, if it is long enough for a user to wonder."""
+        if self._lasted_s >= _PATIENCE_S and not self._is_told:
+            self._is_told = True
+            rest = format_duration(round(self.remaining_s))
+            warnings.warn(f"topic {topic}: {error.message}: retrying for up to {rest}", stacklevel=2)
+
 
 class _FetchResponses:
     """Receives responses into reused memory."""
 
     def __init__(self, pool: BufferPool) -> None:
         self._pool = pool
+        self.first_byte_s = _PATIENCE_S
 
     def memory(self, size: int) -> memoryview:
         return self._pool.take(size)
@@ -360,7 +376,9 @@ class RangeFetcher:
             timeout_ms=self._client.broker_timeout_ms,
         )
         offsets = {}
-        for found in self._client.call_broker(leader, request).topics[0].partitions:
+        deadline = self._client.deadline(self._responses.first_byte_s)
+        response = self._patiently(partial(self._client.call_broker, leader, request, deadline))
+        for found in response.topics[0].partitions:
             check(found.error_code, f"ask for the offsets of {self._topic}-{found.partition_index}")
             offsets[found.partition_index] = found.offset
         return offsets
@@ -372,7 +390,9 @@ class RangeFetcher:
             replica = self._replica(partition)
             asked_s = self._clock.monotonic()
             request = self._request(partition, at, wanted)
-            response = self._client.call_broker(replica.broker, request, in_place=self._responses)
+            response: PartitionResponse = self._patiently(
+                partial(self._client.call_broker, replica.broker, request, in_place=self._responses)
+            )
             got.count(replica.broker, len(response.records), self._clock.monotonic() - asked_s)
             self._fit_quota(response, wanted)
             self._wait_for_quota(response, replica.broker, got)
@@ -385,6 +405,16 @@ class RangeFetcher:
         for span in reader.outside:
             self._kept.put(partition, span, response.records, at, end)
         return found, after
+
+    def _patiently(self, ask: Callable[[], T]) -> T:
+        """The result of ``ask``; the next request may take longer if this one does not respond."""
+        try:
+            found = ask()
+        except NoResponseError:
+            self._responses.first_byte_s = min(2 * self._responses.first_byte_s, self._request_timeout_s)
+            raise
+        self._responses.first_byte_s = _PATIENCE_S
+        return found
 
     def _fit_quota(self, response: PartitionResponse, wanted: int) -> None:
         if not response.throttle_ms:
@@ -500,6 +530,7 @@ class RangeFetcher:
                         f"cannot read topic {self._topic}: {error.message}",
                         hint=error.hint or "check the brokers with 'kafkabal inspect'",
                     ) from error
+                silence.warn(self._topic, error)
             silence.pause(pause_s)
             self._located.replicas = {}
         raise AssertionError  # the pauses never end

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -196,6 +197,37 @@ def test_a_broker_without_a_response_differs_from_one_without_a_request(
         with pytest.raises(NoResponseError, match=reason):
             connection.call(DescribeLogDirsRequest(topics=None), Deadline(0.1, _CLOCK))
         connection.close()
+
+
+@pytest.mark.parametrize("silent_s", [0.0, 5.0])
+def test_a_response_that_has_begun_may_take_longer_than_its_first_byte(silent_s: float) -> None:
+    """Megabytes over a slow line are waited for, and a broker that hangs is noticed before."""
+    ours, theirs = socket.socketpair()
+    connection = BrokerConnection(Address("h", 1), ours, "c", _CLOCK)
+    received = bytearray(8)
+
+    def answer() -> None:
+        head = theirs.recv(1000)[8:12]  # the number of the request
+        if not is_over.wait(silent_s):
+            theirs.sendall((8).to_bytes(4, "big") + head)
+            is_over.wait(0.5)
+            theirs.sendall(b"done")
+
+    is_over = threading.Event()
+    thread = threading.Thread(target=answer, daemon=True)
+    thread.start()
+    in_place: Any = SimpleNamespace(
+        first_byte_s=0.2, memory=lambda _: memoryview(received), decode=lambda frame, _: bytes(frame[4:])
+    )
+    if silent_s:
+        with pytest.raises(NoResponseError, match=r"^h:1 did not respond within 0\.2 s$"):
+            connection.call(ApiVersionsRequest(), Deadline(5, _CLOCK), in_place)
+    else:
+        assert connection.call(ApiVersionsRequest(), Deadline(5, _CLOCK), in_place) == b"done"
+    is_over.set()
+    thread.join()
+    ours.close()
+    theirs.close()
 
 
 def test_a_connection_that_the_broker_closed_is_not_usable(fake_broker: Callable[..., Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import warnings
 from types import SimpleNamespace
 from typing import Any
 
@@ -155,6 +156,37 @@ def test_time_for_which_the_process_was_suspended_is_no_silence(outages: int, mo
         assert len(asked_s) == 2
 
 
+@pytest.mark.parametrize("fails_for_s", [4.0, 25.0])
+def test_a_broker_that_hangs_is_warned_of(fails_for_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After ten seconds a reader says what it waits for, once; it gives the broker more time at each attempt, until it
+    responds."""
+    clock, patience_s = FakeClock(), []
+    began_s = clock.monotonic()
+
+    def call_broker(_: int, request: Any, in_place: Any) -> PartitionResponse:
+        patience_s.append(in_place.first_byte_s)
+        if clock.monotonic() < began_s + fails_for_s:
+            clock.sleep(in_place.first_byte_s if fails_for_s > 10 else 2)
+            raise NoResponseError(f"h:1 did not respond within {in_place.first_byte_s:g} s")
+        at = request.topics[0].partitions[0].fetch_offset
+        return PartitionResponse(0, memoryview(pack_batch(at, [(1000, None, b"x", ())])))
+
+    def locate(fetcher: RangeFetcher) -> Any:
+        fetcher._located.replicas = {0: range_fetcher._Replica(1, 1)}
+        return fetcher._located.replicas
+
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: SimpleNamespace(call_broker=call_broker))
+    monkeypatch.setattr(RangeFetcher, "_locate", locate)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fetcher = _fetcher(clock)
+        for at in range(2):
+            assert [record[0] for record in fetcher.fetch(0, at, at + 1, 1).records] == [at]
+    assert patience_s == [10.0, 20.0, 30.0, 10.0]
+    told = ["topic t: h:1 did not respond within 10 s: retrying for up to 50 s"] if fails_for_s > 10 else []
+    assert [str(each.message) for each in caught] == told
+
+
 def test_a_leader_is_not_asked_for_another_replica(broker: ThrottlingBroker, monkeypatch: pytest.MonkeyPatch) -> None:
     """With RackAwareReplicaSelector it would return no records, once a replica in the rack is in sync again."""
     broker.left_bytes = float("inf")
@@ -185,7 +217,7 @@ def test_a_dead_leader_is_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> No
     asked: list[int] = []
     leaders = iter([1, 2])
 
-    def call_broker(broker: int, request: Any) -> Any:
+    def call_broker(broker: int, request: Any, deadline: Any) -> Any:
         asked.append(broker)
         if broker == 1:
             raise UnreachableError("broker 1 did not respond")
@@ -198,7 +230,7 @@ def test_a_dead_leader_is_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> No
         fetcher._located.replicas = {0: range_fetcher._Replica(leader, leader)}
         return fetcher._located.replicas
 
-    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1)
+    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1, deadline=lambda _: None)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
     monkeypatch.setattr(range_fetcher, "pauses", lambda: [0.0, 0.0])
     monkeypatch.setattr(RangeFetcher, "_locate", locate)
@@ -233,7 +265,7 @@ def test_a_hanging_broker_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) ->
         fetcher._located.replicas = {p: range_fetcher._Replica(leader, leader) for p in range(3)}
         return fetcher._located.replicas
 
-    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1)
+    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1, deadline=lambda _: None)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
     monkeypatch.setattr(range_fetcher, "pauses", lambda: [0.0, 0.0])
     monkeypatch.setattr(RangeFetcher, "_locate", locate)
@@ -277,7 +309,7 @@ def test_offsets_are_requested_for_all_partitions_of_a_leader_at_once(monkeypatc
     asked: list[tuple[int, int]] = []
     faults = [UnreachableError("broker 2 did not respond")]
 
-    def call_broker(broker: int, request: Any) -> Any:
+    def call_broker(broker: int, request: Any, deadline: Any) -> Any:
         partitions = request.topics[0].partitions
         asked.append((broker, len(partitions)))
         if broker == 2 and faults:
@@ -289,7 +321,7 @@ def test_offsets_are_requested_for_all_partitions_of_a_leader_at_once(monkeypatc
         fetcher._located.replicas = {p: range_fetcher._Replica(1 + p % 2, 1 + p % 2) for p in range(3000)}
         return fetcher._located.replicas
 
-    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1)
+    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1, deadline=lambda _: None)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
     monkeypatch.setattr(range_fetcher, "pauses", lambda: [0.0, 0.0])
     monkeypatch.setattr(RangeFetcher, "_locate", locate)
@@ -361,7 +393,7 @@ def test_the_end_of_the_log_is_not_waited_for(is_pinned: bool, monkeypatch: pyte
         end = SimpleNamespace(error_code=0, offset=0 if partition.timestamp == -2 else 1, partition_index=0)
         return SimpleNamespace(topics=[SimpleNamespace(partitions=[end])])
 
-    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1)
+    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1, deadline=lambda _: None)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
     fetcher = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", clock=clock, is_pinned=is_pinned)
     fetcher._located.replicas = {0: range_fetcher._Replica(1, 1)}
@@ -382,7 +414,7 @@ def test_a_follower_that_lags_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> 
         end = SimpleNamespace(error_code=0, offset=1, partition_index=0)
         return SimpleNamespace(topics=[SimpleNamespace(partitions=[end])])
 
-    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1)
+    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1, deadline=lambda _: None)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
     fetcher = _fetcher()
     fetcher._located.replicas = {0: range_fetcher._Replica(2, 1)}
@@ -407,7 +439,7 @@ def test_records_that_were_deleted_are_named(is_pinned: bool, again: str, monkey
         offset = SimpleNamespace(error_code=0, offset=900, partition_index=0)
         return SimpleNamespace(topics=[SimpleNamespace(partitions=[offset])])
 
-    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1)
+    client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1, deadline=lambda _: None)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
     fetcher = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", is_pinned=is_pinned)
     fetcher._located.replicas = {0: range_fetcher._Replica(1, 1)}
