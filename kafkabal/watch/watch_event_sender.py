@@ -93,10 +93,9 @@ class WatchEventSender:
         """Report that a healing has to wait for what another process does."""
         self.held_back(Decision(held_back=f"{healing.kind} held back: {what}", obstacle=f"{healing.kind} busy"))
 
-    def lock_lost(self, healing: Healing) -> None:
-        """Report that a healing has to wait because another watch may have healed since."""
-        text = f"{healing.kind} held back: this watch lost its lock and is retaking it"
-        self.held_back(Decision(held_back=text, obstacle="watch lock"))
+    def on_standby(self, healing: Healing, why: str) -> None:
+        """Report that a healing has to wait because another watch may act, or may have acted since."""
+        self.held_back(Decision(held_back=f"{healing.kind} held back: {why}", obstacle="watch lock"))
 
     def unmet(self, healing: Healing, reasons: Sequence[str]) -> None:
         """Report what a plan could not reach, once until it changes."""

@@ -1,46 +1,57 @@
-"""One watch at a time per cluster: a separate lock from the one that runs take."""
+"""One watch at a time acts on a cluster: a separate lock from the one that runs take. Others are on standby."""
 
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+import threading
 from contextlib import suppress
 
 from kafkabal.clusters import Cluster, ClusterLock, LockRequest
 from kafkabal.errors import BusyError, KafkabalError, UnreachableError
-from kafkabal.executor import LockHolder, StopSwitch, is_provably_gone
+from kafkabal.executor import LockHolder, is_provably_gone
 
 _PURPOSE = "watch"
 _SESSION_S = 30.0
 """How long it outlives a watch that was killed on another host; a watch killed on this host is noticed at once."""
-_WAIT_S = 5.0
+_RETRY_EVERY_S = 5.0
 """Pause between attempts to take the lock; a watch takes over within this time after the other has ended."""
-_NAP_S = 0.5
-"""A signal takes effect within this time."""
+_LEAVING_S = 2.0
+"""Longest wait for an attempt in progress; what it still takes is released, or expires with its session."""
 
 
 class WatchLock:
-    """The lock that keeps a second watch waiting.
+    """The lock of the watch that acts on a cluster; without it a watch only observes.
+
+    A watch on standby tries to take it in a thread of its own: the broker that keeps it may be the one that just died,
+    and waiting for that one must not delay observations.
 
     Parameters
     ----------
-    sleep
-        Waits for some seconds.
+    retry_every_s
+        Pause between attempts to take it.
     """
 
-    def __init__(self, cluster: Cluster, sleep: Callable[[float], None]) -> None:
-        self._cluster, self._sleep = cluster, sleep
+    def __init__(self, cluster: Cluster, retry_every_s: float = _RETRY_EVERY_S) -> None:
+        self._cluster, self._retry_every_s = cluster, retry_every_s
         self._owner = str(LockHolder.current(socket.gethostname()))
         self._lock: ClusterLock | None = None
-        self._holder = ""
+        self._holder = self._why_not_held = ""
+        self._standby: threading.Thread | None = None
+        self._is_new = False
+        self._ended = threading.Event()
 
     @property
     def other(self) -> str:
-        """The process that watches this cluster instead; empty if it is this one."""
+        """The watch that holds the lock instead; empty if none is known."""
         return self._holder
 
+    @property
+    def why_on_standby(self) -> str:
+        """Why the lock is not held; empty if it is."""
+        return self._why_not_held
+
     def take(self) -> None:
-        """Take the lock now, unless it is held: the end of a watch may have taken a lost one again.
+        """Take the lock now.
 
         Raises
         ------
@@ -49,71 +60,72 @@ class WatchLock:
         UnreachableError
             If it cannot be granted now: the brokers that keep it may be what is to be watched.
         """
-        if self._lock is not None and self._lock.is_held():
-            return
         try:
             request = LockRequest(self._owner, _SESSION_S, _PURPOSE, is_provably_gone, _give_up)
             self._lock = self._cluster.lock(request)
         except BusyError as error:
             self._holder = error.message.removeprefix("cluster locked by ")
-            raise BusyError(f"another watch runs on this cluster: {self._holder}") from None
-        self._holder = ""
+            self._why_not_held = f"another watch runs on this cluster: {self._holder}"
+            raise BusyError(self._why_not_held) from None
+        except KafkabalError as error:
+            self._holder, self._why_not_held = "", f"cannot take the lock of watch: {error.message}"
+            raise
+        self._holder = self._why_not_held = ""
 
-    def wait(self, stop: StopSwitch, on_wait: Callable[[str], None]) -> bool:
-        """Wait until no other watch runs; returns False if the wait was interrupted.
-
-        Continues to wait while brokers cannot be reached: the one that keeps the lock may be the one that just died,
-        and that is when a watch on standby is needed most.
-
-        Parameters
-        ----------
-        on_wait
-            Called with what is awaited whenever that changes.
-        """
-        reported = ""
-        while stop.reason is None:
-            try:
-                self.take()
-            except BusyError as error:
-                reason = f"{error.message}; waiting until it ends"
-            except UnreachableError as error:
-                reason = f"cannot take the lock of watch: {error.message}; retrying"
-            else:
-                return True
-            if reason != reported:
-                on_wait(reason)
-                reported = reason
-            self._pause(stop)
-        return False
-
-    def _pause(self, stop: StopSwitch) -> None:
-        for _ in range(int(_WAIT_S / _NAP_S)):
-            if stop.reason is not None:
-                return
-            self._sleep(_NAP_S)
-
-    def confirm(self) -> bool:
-        """Whether this has been the only watch since it last took the lock.
-
-        Takes a lost lock again if no other watch wants it: the next answer is then True.
-        """
-        if self._lock is not None and self._lock.is_held():
-            return True
-        self.release()
-        with suppress(KafkabalError):
+    def take_or_stand_by(self) -> None:
+        """Take the lock now, or as soon as it can be taken."""
+        try:
             self.take()
-        return False
+        except (BusyError, UnreachableError):
+            self._stand_by()
+
+    def why_not_alone(self) -> str:
+        """Why another watch may have acted since this was last asked; empty if this one has held the lock throughout.
+
+        Takes a lost lock again if no other watch wants it: the next answer is then empty.
+        """
+        if self._standby is not None:
+            if self._standby.is_alive():
+                return self._why_not_held
+            self._standby = None
+        if self._lock is not None and self._lock.is_held():
+            is_new, self._is_new = self._is_new, False
+            return "this watch has just taken over" if is_new else ""
+        self._release()
+        try:
+            self.take()
+        except KafkabalError:
+            self._stand_by()
+            return self._why_not_held
+        return "this watch lost its lock for a while"
 
     def release(self) -> None:
-        """Release the lock so that another watch can begin."""
+        """Release the lock so that another watch can take it; it is not taken again."""
+        self._ended.set()
+        if self._standby is not None:
+            self._standby.join(_LEAVING_S)
+        self._release()
+
+    def _release(self) -> None:
         lock, self._lock = self._lock, None
         if lock is not None:
-            try:
+            with suppress(KafkabalError):  # its session expires by itself
                 lock.release()
-            except KafkabalError:
-                return  # its session expires by itself
+
+    def _stand_by(self) -> None:
+        self._is_new = True
+        self._standby = threading.Thread(target=self._retry, name="kafkabal-standby", daemon=True)
+        self._standby.start()
+
+    def _retry(self) -> None:
+        while not self._ended.wait(self._retry_every_s):
+            with suppress(KafkabalError):
+                self.take()
+                break
+        if self._ended.is_set():
+            self._release()
 
 
 def _give_up(reason: str, wait_s: float) -> None:  # noqa: ARG001
-    """Wait for a lock in :meth:`WatchLock.wait`, where a signal takes effect, or not at all."""
+    """Wait for a lock on standby only, where a signal takes effect, or not at all."""
     raise UnreachableError(reason)

@@ -58,8 +58,8 @@ class Watcher:
         File that records what was healed.
     completed
         Adds what the profile says about the disks.
-    may_heal
-        Asked before any change: whether this has been the only watch of the cluster since it was last asked.
+    why_not_alone
+        Asked before any change: why another watch may have acted since this was last asked; empty if none can have.
     cluster_id
         Id of the cluster; None accepts any.
     """
@@ -73,12 +73,12 @@ class Watcher:
         healer: Healer,
         ledger_path: Path,
         completed: Callable[[ClusterState], ClusterState] = lambda state: state,
-        may_heal: Callable[[], bool] = lambda: True,
+        why_not_alone: Callable[[], str] = lambda: "",
         cluster_id: str | None = None,
     ) -> None:
         self._cluster, self._options, self._clock = cluster, options, clock
         self._events, self._healer, self._completed = WatchEventSender(clock, listener), healer, completed
-        self._may_heal = may_heal
+        self._why_not_alone, self._why_on_standby = why_not_alone, ""
         self._cluster_id, self._successor = cluster_id, ""
         self._heals = options.policy.level is not HealLevel.NONE
         self._kept = KeptLedger(ledger_path, clock, self._events, is_needed=self._heals)
@@ -140,6 +140,11 @@ class Watcher:
             self._tend_healing()
         elif self._state is not None and self._is_state_current():
             self._heal_next(self._state)
+
+    def give_way(self, why: str) -> None:
+        """Cancel a healing in progress: another watch acts now."""
+        if self._healer.healing is not None and not self._why_stopped:
+            self._stop_healing(why, gently=False)
 
     def end(self) -> None:
         """Cancel a healing in progress, wait until it has ended, and record the result and what is missing."""
@@ -271,7 +276,7 @@ class Watcher:
             if not self._may_be_unfinished:
                 self._events.nothing_to_heal(decision)
         elif not self._is_alone():
-            self._events.lock_lost(decision.healing)
+            self._events.on_standby(decision.healing, self._why_on_standby)
         elif (what := self._healer.obstacle_to(decision.healing)) is not None:
             self._events.busy(decision.healing, what)
         elif self._planned_in_vain != (decision.healing, self._state_at_s) and not self._notes_rollback(state, at_s):
@@ -301,7 +306,8 @@ class Watcher:
         Otherwise a watch of this host that was suspended would move again what the one in between has moved, and
         replace the record of it.
         """
-        if self._may_heal():
+        self._why_on_standby = self._why_not_alone()
+        if not self._why_on_standby:
             self._keep_absences()
             return True
         self._kept.read_again()
@@ -359,7 +365,7 @@ class Watcher:
             return False  # already asked since the state was read
         if not self._is_alone():
             if (healing := self._decide().healing) is not None:
-                self._events.lock_lost(healing)
+                self._events.on_standby(healing, self._why_on_standby)
             return True
         self._asked_at_s = self._state_at_s
         try:

@@ -7,6 +7,7 @@ import json
 import os
 from contextlib import ExitStack
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,26 +43,84 @@ class FakeClient:
         pass
 
 
-def test_a_watch_that_another_one_replaced_repeats_no_alert(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one that takes over owns the alerts that fire by then; later this watch posts only what it finds itself."""
-    client = FakeClient()
-    monkeypatch.setattr(notifier, "open_http_client", lambda _: client)
-    output = WatchOutput(output=WatchFormat.JSONL, notify="http://am:9093/api/v2/alerts")
-    stdout = StringIO()
-    with ExitStack() as at_end:
-        reporter = WatchReporter(output, CommandContext(stdout=stdout, stderr=StringIO()), at_end, heals=True)
-        for broker in (3, 4):
-            with ExitStack() as at_end_of_watch:
-                listener = reporter.listener("prod", at_end_of_watch)
-                dead = WatchEvent(at="2026-01-01T00:00:00Z", event=EventKind.BROKER_DEAD, message="", broker=broker)
-                listener.on_event(dead)
-            assert len(client.posts) == broker - 2
+class FakeLock:
+    """The lock of a watch, as far as its reporter sees it."""
 
+    def __init__(self) -> None:
+        self.other = ""
+        self.is_granted = True
+
+    @property
+    def why_on_standby(self) -> str:
+        """As in a real one."""
+        if self.other:
+            return f"another watch runs on this cluster: {self.other}"
+        return "" if self.is_granted else "cannot take the lock of watch: cannot reach b2:9092"
+
+
+def _event(kind: EventKind, broker: int) -> WatchEvent:
+    return WatchEvent(at="2026-01-01T00:00:00Z", event=kind, message="", broker=broker)
+
+
+def test_a_watch_on_standby_prints_events_and_repeats_no_alert(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The watch that acts owns alerts and textfile; one that takes over posts what still fires, once."""
+    client, lock, metrics = FakeClient(), FakeLock(), tmp_path / "watch.prom"
+    monkeypatch.setattr(notifier, "open_http_client", lambda _: client)
+    output = WatchOutput(output=WatchFormat.JSONL, notify="http://am:9093/api/v2/alerts", textfile=metrics)
+    stdout, stderr = StringIO(), StringIO()
+    with ExitStack() as at_end:
+        reporter = WatchReporter(output, CommandContext(stdout=stdout, stderr=stderr), at_end, heals=True)
+        with ExitStack() as at_end_of_watch:
+            listener = reporter.listener("prod", at_end_of_watch)
+            for other in ("", "kafkabal on h (process 7)"):
+                lock.other = other
+                reporter.follow_lock(lock)
+                reporter.after_observation(SUMMARY)
+                listener.on_event(_event(EventKind.BROKER_DEAD, 3 + bool(other)))
+            assert len(client.posts) == 1
+            written = metrics.read_text()
+            metrics.unlink()
+            reporter.after_observation(SUMMARY)
+            listener.on_event(_event(EventKind.BROKER_BACK, 3))
+            lock.other = ""
+            for _ in range(2):
+                reporter.follow_lock(lock)
+        assert (len(client.posts), metrics.exists()) == (2, False)
+
+    assert "kafkabal_watch_offline_log_dirs" in written
     fires = [{a["labels"]["broker"] for a in alerts if "endsAt" not in a} for alerts in client.posts]
     assert fires == [{"3"}, {"4"}]
     first, *events = [json.loads(line) for line in stdout.getvalue().splitlines()]
     assert first["kafkabal"]["command"] == "watch"
-    assert [each["broker"] for each in events] == [3, 4]
+    assert [(each["event"], each["broker"]) for each in events] == [
+        ("broker-dead", 3),
+        ("broker-dead", 4),
+        ("broker-back", 3),
+    ]
+    assert stderr.getvalue().splitlines() == [
+        "another watch runs on this cluster: kafkabal on h (process 7); only observing until it ends",
+        "took the lock of watch: no longer only observing",
+    ]
+
+
+def test_a_watch_whose_lock_cannot_be_granted_posts_alerts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then no other watch is known to post them, and the broker that keeps the lock may be what fails."""
+    client, lock, stderr = FakeClient(), FakeLock(), StringIO()
+    lock.is_granted = False
+    monkeypatch.setattr(notifier, "open_http_client", lambda _: client)
+    output = WatchOutput(output=WatchFormat.JSONL, notify="http://am:9093/api/v2/alerts")
+    with ExitStack() as at_end:
+        reporter = WatchReporter(output, CommandContext(stdout=StringIO(), stderr=stderr), at_end, heals=True)
+        with ExitStack() as at_end_of_watch:
+            listener = reporter.listener("prod", at_end_of_watch)
+            for _ in range(2):
+                reporter.follow_lock(lock)
+            listener.on_event(_event(EventKind.BROKER_DEAD, 2))
+
+    assert len(client.posts) == 1
+    assert stderr.getvalue().splitlines() == [
+        "cannot take the lock of watch: cannot reach b2:9092; only observing until that succeeds"
+    ]
 
 
 class WithoutReader(StringIO):

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kafkabal.clusters import Cluster
     from kafkabal.executor import StopSwitch
     from kafkabal.history import BackgroundRecorder
-    from kafkabal.watch import RunHealer, WatchLock, WatchOptions
+    from kafkabal.watch import RunHealer, WatchOptions, WatchSummary
 
 _OF_RUNS = ("bootstrap_controllers", "throttle", "tolerance", "window", *SCOPE)
 
@@ -65,7 +65,8 @@ def watch(
     Every broker is checked every 5 seconds, and the whole cluster is read every 30. Changes are reported as events.
     With --heal leaders, leadership leaves a slow broker and returns once it has been well for ten minutes; with --heal
     all, dead brokers are repaired, new ones filled, and imbalance is corrected. Each action is an ordinary run:
-    'kafkabal rebalance status', 'cancel' and 'rollback' work on it. One watch runs at a time on a cluster.
+    'kafkabal rebalance status', 'cancel' and 'rollback' work on it. One watch at a time acts on a cluster; others only
+    observe until it ends.
 
     Examples:
 
@@ -91,7 +92,7 @@ def _observe_once(
     problem_of_lock = ""
     with open_cluster(settings, context) as cluster, ExitStack() as at_end:
         if settings.snapshot is None:
-            lock = WatchLock(cluster, context.sleep)
+            lock = WatchLock(cluster)
             at_end.callback(lock.release)
             try:
                 lock.take()
@@ -114,7 +115,6 @@ def _watch(settings: Settings, context: CommandContext, output: WatchOutput, opt
     from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
     from kafkabal.cli.commands.watch_reporter import WatchReporter
     from kafkabal.executor import HardStop, StopReason, StopSwitch
-    from kafkabal.watch import WatchLock
 
     stop, is_aborted = StopSwitch(), False
     _write_first_textfile(output, settings, context)
@@ -125,12 +125,10 @@ def _watch(settings: Settings, context: CommandContext, output: WatchOutput, opt
         reporter = WatchReporter(output, context, at_end, heals=options.policy.level is not HealLevel.NONE)
         try:
             with stop_on_signals(stop, lambda _: None):
-                # a waiting watch is on standby: a service manager need not wait for it
+                # one on standby is ready too: a service manager need not wait for it
                 notify_ready(context.environ)
-                lock = WatchLock(cluster, context.sleep)
-                at_end.callback(lock.release)
-                while lock.wait(stop, reporter.say):
-                    _watch_alone(settings, context, options, cluster, lock, stop, reporter)
+                while stop.reason is None:
+                    _watch_cluster(settings, context, options, cluster, stop, reporter)
         except HardStop:
             is_aborted = True
     if reporter.is_blocked:
@@ -156,22 +154,24 @@ def _write_first_textfile(output: WatchOutput, settings: Settings, context: Comm
     write_never_read(TextfileWriter(output.textfile, {"cluster": cluster}, context.wall_clock, context.warn))
 
 
-def _watch_alone(
+def _watch_cluster(
     settings: Settings,
     context: CommandContext,
     options: "WatchOptions",
     cluster: "Cluster",
-    lock: "WatchLock",
     stop: "StopSwitch",
     reporter: "WatchReporter",
 ) -> None:
-    """Watch until it is stopped or another watch takes over."""
+    """Watch until it is stopped, or another cluster is at the same addresses."""
     from kafkabal.clusters import SystemClock
-    from kafkabal.watch import Watcher, ledger_path
+    from kafkabal.watch import Watcher, WatchLock, ledger_path
 
     cluster_id = cluster.cluster_id()
     recording = _recording(settings, context, reporter)
     with open_cluster(settings, context) as changed, recording, ExitStack() as at_end:
+        lock = WatchLock(cluster)
+        at_end.callback(lock.release)
+        lock.take_or_stand_by()
         watcher = Watcher(
             cluster,
             options,
@@ -180,15 +180,23 @@ def _watch_alone(
             _healer(changed, settings, context),
             ledger_path(context.state_dir, cluster_id),
             _completed(settings),
-            lock.confirm,
+            lock.why_not_alone,
             cluster_id=cluster_id,
         )
         reporter.say(
             f"watching {cluster.name}: --heal {options.policy.level}, every {format_duration(options.every_s)}"
         )
+        reporter.follow_lock(lock)
+
+        def after_observation(summary: "WatchSummary") -> None:
+            reporter.follow_lock(lock)
+            if lock.other:
+                watcher.give_way(lock.why_on_standby)
+            reporter.after_observation(summary)
+
         watcher.run(
-            lambda: stop.reason is not None or bool(lock.other or watcher.successor),
-            reporter.after_observation,
+            lambda: stop.reason is not None or bool(watcher.successor),
+            after_observation,
             lambda healing: reporter.say(
                 f"stopping gracefully: cancelling the {healing.kind} in progress; "
                 "press Ctrl-C again to abort and leave reassignments and throttles in place"
@@ -196,7 +204,6 @@ def _watch_alone(
         )
     if watcher.successor:
         reporter.warn(f"{cluster.name} is cluster {watcher.successor} now, not {cluster_id}: watching that one")
-        lock.release()
 
 
 def _recording(settings: Settings, context: CommandContext, reporter: "WatchReporter") -> "BackgroundRecorder":

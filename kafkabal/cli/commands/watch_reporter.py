@@ -1,4 +1,8 @@
-"""Where a watch reports to: streams, notifications and a textfile, none of which can delay it."""
+"""Where a watch reports to: streams, notifications and a textfile, none of which can delay it.
+
+Notifications and the textfile are those of the watch that acts. One on standby only prints events: otherwise messages
+would be posted twice, and two processes would write one textfile in turn.
+"""
 
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,7 +15,8 @@ from kafkabal.printable import printable
 
 if TYPE_CHECKING:
     from kafkabal.isolated_listeners import BackgroundListener
-    from kafkabal.watch import WatchEvent, WatchListener, WatchSummary
+    from kafkabal.reporting.watch_publisher import WatchPublisher
+    from kafkabal.watch import WatchEvent, WatchListener, WatchLock, WatchSummary
 
 
 class WatchReporter:
@@ -24,6 +29,8 @@ class WatchReporter:
         self._events = at_end.enter_context(NonblockingLines(context.stdout, self._on_lost_events))
         self._lines: WatchListener | None = None
         self._textfile: BackgroundListener[WatchEvent | WatchSummary] | None = None
+        self._publisher: WatchPublisher | None = None
+        self._why_on_standby = ""
 
     @property
     def is_blocked(self) -> bool:
@@ -40,23 +47,38 @@ class WatchReporter:
         self._messages.write(f"{PROGRAM}: warning: {printable(text)}\n")
 
     def listener(self, cluster: str, at_end: ExitStack) -> "WatchListener":
-        """Listener of a watch over a cluster of this name.
+        """Listener of a watch over a cluster of this name; on standby until :meth:`follow_lock`.
 
         Parameters
         ----------
         at_end
-            Ends when this watch does. Another one may follow in this process, once the one that took over has ended:
-            until then nothing is posted or written, or alerts of this one would fire without end.
+            Ends when this watch does. Another one may follow in this process, over another cluster.
         """
         from kafkabal.isolated_listeners import IsolatedListeners
+        from kafkabal.reporting.watch_publisher import WatchPublisher
 
-        listeners = [self._event_lines()]
-        if self._output.notify is not None:
-            listeners.append(self._posted(self._output.notify, cluster, at_end))
-        if self._output.textfile is not None:
-            self._textfile = self._written(self._output.textfile, cluster, at_end)
-            listeners.append(self._textfile)
-        return IsolatedListeners(listeners)
+        def open_listeners(until: ExitStack) -> "list[WatchListener]":
+            listeners: list[WatchListener] = []
+            if self._output.notify is not None:
+                listeners.append(self._posted(self._output.notify, cluster, until))
+            if self._output.textfile is not None:
+                listeners.append(self._written(self._output.textfile, cluster, until))
+            return listeners
+
+        self._publisher = WatchPublisher(open_listeners)
+        at_end.callback(self._publisher.close)
+        return IsolatedListeners([self._event_lines(), self._publisher])
+
+    def follow_lock(self, lock: "WatchLock") -> None:
+        """Report once why the watch only observes, and once when it acts; publish nothing while another one acts."""
+        why, before = lock.why_on_standby, self._why_on_standby
+        self._why_on_standby = why
+        if why and why != before:
+            self.say(f"{why}; only observing until {'it ends' if lock.other else 'that succeeds'}")
+        elif before and not why:
+            self.say("took the lock of watch: no longer only observing")
+        if self._publisher is not None:
+            self._publisher.set_active(is_active=not lock.other)
 
     def _event_lines(self) -> "WatchListener":
         """The same for every watch of this process: the output has one first line."""
@@ -87,7 +109,12 @@ class WatchReporter:
             on_failure=lambda error: self.warn(no_longer_written(str(path), "the watch", error)),
         )
         at_end.callback(written.close)
+        self._textfile = written
+        at_end.callback(self._forget_textfile)
         return written
+
+    def _forget_textfile(self) -> None:
+        self._textfile = None
 
     def after_observation(self, summary: "WatchSummary") -> None:
         """Keep the textfile.

@@ -75,7 +75,15 @@ class Stage:
         )
         limits = HealPolicy(level=level, **policy)  # type: ignore[arg-type]
         options = WatchOptions(every_s=LOOK_S, state_every_s=state_every_s, policy=limits)
-        return Watcher(self.memory, options, self.clock, self, healer, self.ledger, may_heal=may_heal)
+        return Watcher(
+            self.memory,
+            options,
+            self.clock,
+            self,
+            healer,
+            self.ledger,
+            why_not_alone=lambda: "" if may_heal() else "this watch lost its lock for a while",
+        )
 
     def after_crash(self, at_s: float) -> Stage:
         """Let a watch be killed while it fills the empty broker; returns the stage of the next one."""
@@ -204,6 +212,18 @@ def test_a_watch_that_ends_during_a_run_leaves_nothing_in_flight(stage: Stage) -
     stage.run_for(stage.watcher(), hours=2)
     assert stage.messages(EventKind.HEALING)[0].startswith("fill: ")
     assert stage.messages(EventKind.HEALED)[0].startswith("fill: ")
+
+
+def test_a_watch_that_another_one_replaced_leaves_nothing_in_flight(stage: Stage) -> None:
+    """Its run is cancelled gracefully while it goes on observing, and it says why."""
+    watcher = stage.watcher(may_heal=lambda: stage.clock.monotonic() < 300.0)
+    for at_s in (300.0, 310.0):
+        stage.clock.at(at_s, lambda: watcher.give_way("another watch runs on this cluster: kafkabal on h (process 7)"))
+    stage.run_for(watcher, hours=0.2)
+
+    (stopped,) = stage.messages(EventKind.HEALING_STOPPED)
+    assert stopped.startswith("fill: another watch runs on this cluster: kafkabal on h (process 7); ")
+    assert stage.is_clean
 
 
 def test_what_the_end_waits_for_is_said(stage: Stage) -> None:

@@ -1,15 +1,20 @@
-"""Two watches at once: the second waits, says so once, and takes over."""
+"""Two watches at once: the second is on standby without waiting, and takes over."""
 
 from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from time import monotonic, sleep
 
 import pytest
 
 from kafkabal.clusters import ClusterLock, LockRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import BusyError, UnreachableError
-from kafkabal.executor import StopReason, StopSwitch
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from kafkabal.watch import WatchLock
+
+RETRY_S = 0.01
 
 
 @pytest.fixture
@@ -18,63 +23,108 @@ def memory() -> InMemoryCluster:
     return InMemoryCluster.of(cluster(brokers(2), [topic("t", [1, 2])]))
 
 
-def test_a_second_watch_waits_and_takes_over(memory: InMemoryCluster) -> None:
-    """The second watch names the first once and starts when it has ended; the first cannot start again meanwhile."""
-    first, naps, said = WatchLock(memory, lambda _: None), list[float](), list[str]()
-    first.take()
+@pytest.fixture
+def second(memory: InMemoryCluster) -> Iterator[WatchLock]:
+    """The lock of a second watch, which ends with the test."""
+    lock = WatchLock(memory.connect("second"), RETRY_S)
+    yield lock
+    lock.release()
 
-    def nap(seconds: float) -> None:
-        naps.append(seconds)
-        if sum(naps) > 60.0:
-            first.release()
 
-    second = WatchLock(memory.connect("second"), nap)
-    assert second.wait(StopSwitch(), said.append)
-    assert len(said) == 1
-    assert said[0].startswith("another watch runs on this cluster: ")
-    assert 60.0 < sum(naps) <= 70.0
-    assert second.confirm()
-    assert not first.confirm()
-    assert first.other
+def _await_lock(lock: WatchLock) -> None:
+    end_s = monotonic() + 60.0
+    while lock.why_on_standby:
+        assert monotonic() < end_s
+        sleep(RETRY_S)
+
+
+def test_a_second_watch_is_on_standby_and_takes_over(memory: InMemoryCluster, second: WatchLock) -> None:
+    """It names the first at once, and once that has ended it learns that others may have acted, then that none has."""
+    first = WatchLock(memory, RETRY_S)
+    first.take_or_stand_by()
+    second.take_or_stand_by()
+    assert second.other.startswith("kafkabal on ")
+    assert second.why_not_alone() == second.why_on_standby == f"another watch runs on this cluster: {second.other}"
+    assert not first.why_not_alone()
+
+    first.release()
+    _await_lock(second)
+
+    assert not second.other
+    answers = [second.why_not_alone()]
+    while answers[-1]:  # the thread may end a moment after it has taken the lock
+        answers.append(second.why_not_alone())
+    assert answers[-2:] == ["this watch has just taken over", ""]
     with pytest.raises(BusyError):
-        first.take()
+        WatchLock(memory).take()
 
 
 def test_a_lock_that_was_lost_for_a_while(memory: InMemoryCluster) -> None:
     """It is taken again, but first the watch learns that another may have held it in between."""
-    lock = WatchLock(memory, lambda _: None)
-    lock.take()
-    assert lock.confirm()
-    lock.release()
-    assert [lock.confirm(), lock.confirm()] == [False, True]
+    lock = WatchLock(memory)
+    lock.take_or_stand_by()
+    assert not lock.why_not_alone()
+    memory.kafka.parts.locks.clear()
+    assert [lock.why_not_alone(), lock.why_not_alone()] == ["this watch lost its lock for a while", ""]
 
 
-def test_a_watch_that_waits_outlives_the_broker_that_keeps_the_lock(
-    memory: InMemoryCluster, monkeypatch: pytest.MonkeyPatch
+def test_a_lock_that_another_watch_has_taken(memory: InMemoryCluster, second: WatchLock) -> None:
+    """A watch that was suspended for too long names the one that took over, and stands by for its end."""
+    second.take_or_stand_by()
+    memory.kafka.parts.locks.clear()
+    other = WatchLock(memory, RETRY_S)
+    other.take_or_stand_by()
+    assert second.why_not_alone().startswith("another watch runs on this cluster: ")
+
+    other.release()
+    _await_lock(second)
+
+
+def test_standby_outlives_the_broker_that_keeps_the_lock(
+    memory: InMemoryCluster, second: WatchLock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While the coordinator is unreachable the second watch keeps trying, reports it once, and takes over later."""
-    said, naps = list[str](), list[float]()
-    take = WatchLock.take
+    """While the coordinator is unreachable no other watch is known; the watch takes the lock once it can."""
+    granted = InMemoryCluster.lock
 
-    def unreachable(_: WatchLock) -> None:
+    def unreachable(*_: object) -> ClusterLock:
         raise UnreachableError("cannot reach broker2:9092: connection refused")
 
-    def nap(seconds: float) -> None:
-        naps.append(seconds)
-        if sum(naps) > 12.0:
-            monkeypatch.setattr(WatchLock, "take", take)
+    monkeypatch.setattr(InMemoryCluster, "lock", unreachable)
+    second.take_or_stand_by()
+    assert second.why_on_standby == "cannot take the lock of watch: cannot reach broker2:9092: connection refused"
+    assert not second.other
+    monkeypatch.setattr(InMemoryCluster, "lock", granted)
 
-    monkeypatch.setattr(WatchLock, "take", unreachable)
-    lock = WatchLock(memory, nap)
-    assert lock.wait(StopSwitch(), said.append)
-    assert lock.confirm()
-    assert said == ["cannot take the lock of watch: cannot reach broker2:9092: connection refused; retrying"]
+    _await_lock(second)
+
+
+def test_a_lock_that_hangs_delays_no_observation(
+    memory: InMemoryCluster, second: WatchLock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long an attempt takes, the answer is there at once; what is taken after the end is released."""
+    first, granted, is_asked, may_answer = WatchLock(memory), InMemoryCluster.lock, threading.Event(), threading.Event()
+    first.take_or_stand_by()
+    second.take_or_stand_by()
+
+    def hangs(cluster: InMemoryCluster, request: LockRequest) -> ClusterLock:
+        is_asked.set()
+        assert may_answer.wait(60.0)
+        return granted(cluster, request)
+
+    monkeypatch.setattr(InMemoryCluster, "lock", hangs)
+    assert is_asked.wait(60.0)
+    assert second.why_not_alone().startswith("another watch runs on this cluster: ")
+    first.release()
+    threading.Timer(0.05, may_answer.set).start()
+    second.release()
+
+    WatchLock(memory.connect("third")).take()
 
 
 def test_a_lock_that_cannot_be_granted_is_not_waited_for(
     memory: InMemoryCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One check goes without it at once, and a watch on standby waits where a signal takes effect."""
+    """One check goes without it at once, and a watch that goes on stands by."""
 
     def lock(_: InMemoryCluster, request: LockRequest) -> ClusterLock:
         request.on_delay("Kafka cannot store the lock of the cluster yet", 75.0)
@@ -82,32 +132,4 @@ def test_a_lock_that_cannot_be_granted_is_not_waited_for(
 
     monkeypatch.setattr(InMemoryCluster, "lock", lock)
     with pytest.raises(UnreachableError, match="Kafka cannot store the lock of the cluster yet"):
-        WatchLock(memory, lambda _: None).take()
-
-
-def test_a_watch_that_waits_is_stopped_by_a_signal(memory: InMemoryCluster) -> None:
-    """A signal ends a waiting watch within half a second, without any observation."""
-    WatchLock(memory, lambda _: None).take()
-    stop = StopSwitch()
-
-    def nap(_: float) -> None:
-        stop.request(StopReason.TERMINATE)
-
-    assert not WatchLock(memory.connect("second"), nap).wait(stop, lambda _: None)
-
-
-def test_a_watch_does_not_wait_for_itself(memory: InMemoryCluster) -> None:
-    """A lock that the end of the last watch of this process has taken again is that of the next one."""
-    lock, said = WatchLock(memory, lambda _: None), list[str]()
-    lock.take()
-    lock.release()
-    assert not lock.confirm()
-
-    stop = StopSwitch()
-
-    def on_wait(reason: str) -> None:
-        said.append(reason)
-        stop.request(StopReason.TERMINATE)
-
-    assert lock.wait(stop, on_wait)
-    assert said == []
+        WatchLock(memory).take()

@@ -34,6 +34,8 @@ from kafkabal.watch.watch_events import EventKind, WatchEvent
 from kafkabal.watch.watch_options import WatchOptions
 from kafkabal.watch.watcher import Watcher
 
+LOST = "this watch lost its lock for a while"
+
 
 class SetClock(FakeClock):
     """A clock whose time of day can be set."""
@@ -78,7 +80,16 @@ class Scene:
         )
         options = WatchOptions(policy=HealPolicy(**policy))  # type: ignore[arg-type]
         path = self.folder / "ledger.json"
-        return Watcher(self.memory, options, self.clock, self, healer, path, may_heal=may_heal, cluster_id=cluster_id)
+        return Watcher(
+            self.memory,
+            options,
+            self.clock,
+            self,
+            healer,
+            path,
+            why_not_alone=lambda: "" if may_heal() else LOST,
+            cluster_id=cluster_id,
+        )
 
     def run_for(self, watcher: Watcher, minutes: float) -> None:
         """Observe every five seconds for this long."""
@@ -430,6 +441,24 @@ def test_what_another_watch_healed_while_nothing_could_be_written_is_remembered(
     scene.run_for(first, minutes=1)
 
     assert read_ledger(path).entries[: len(others)] == others
+
+
+def test_a_watch_on_standby_observes_and_heals_once_it_takes_over(make_scene: Callable[[], Scene]) -> None:
+    """It reports a dead broker while another watch acts, says once why it does not repair it, then repairs it."""
+    scene, is_alone = make_scene(), list[bool]()
+    standby = scene.watcher(lambda: bool(is_alone), level=HealLevel.ALL, dead_after_s=60.0)
+    scene.run_for(standby, minutes=1)
+    scene.memory.kafka.kill(4)
+    scene.run_for(standby, minutes=4)
+    held_back = [e.message for e in scene.events if e.event is EventKind.HELD_BACK]
+    assert held_back == [f"repair held back: {LOST}"]
+    assert scene.held()[3] == 8
+
+    is_alone.append(True)
+    scene.run_for(standby, minutes=1)
+
+    assert scene.held()[3] == 0
+    assert scene.kinds().count(EventKind.BROKER_DEAD) == 1
 
 
 def test_a_watch_that_lost_its_lock_notices_at_the_next_reading(make_scene: Callable[[], Scene]) -> None:
