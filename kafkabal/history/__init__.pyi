@@ -15,6 +15,7 @@ from .measured_growth import MeasuredGrowth as MeasuredGrowth
 from .partition_growth import PartitionGrowth as PartitionGrowth
 from .partition_growth import chosen_times as chosen_times
 from .partition_growth import measure_growth as measure_growth
+from .partition_growth import of_one_clock as of_one_clock
 from .replica_forecast import FARTHEST_FULL_S as FARTHEST_FULL_S
 from .replica_forecast import Forecast as Forecast
 from .replica_forecast import forecast_cluster as forecast_cluster

@@ -63,6 +63,38 @@ def chosen_times(times_s: Sequence[float], now_s: float, over_s: float) -> list[
     return sorted({float(at[np.abs(at - t).argmin()]) for t in wanted.tolist()})
 
 
+def of_one_clock(points: Sequence[HistoryPoint], state: ClusterState) -> list[HistoryPoint]:
+    """The longest sequence of points without those that were recorded while the clock was wrong.
+
+    Such a point is among later or earlier ones, so that most end offsets seem to go back, although their topics are the
+    same by id. If that counted as a truncation, all that was written since would count as written in the minutes
+    after the point, and a disk that fills in weeks would be reported to be full in hours.
+
+    Parameters
+    ----------
+    points
+        Oldest first.
+    """
+    ends = [np.where(_has_topic(point, state), _column(point, state, "end_offset"), np.nan) for point in points]
+    longest: list[list[int]] = []
+    for row, end in enumerate(ends):
+        before = (chain for chain in longest if not _went_back(ends[chain[-1]], end))
+        longest.append([*max(before, key=len, default=[]), row])
+    return [points[row] for row in max(longest, key=len, default=[])]
+
+
+def _went_back(before: F64, after: F64) -> bool:
+    return bool(np.count_nonzero(after < before) > np.count_nonzero(after > before))
+
+
+def _has_topic(point: HistoryPoint, state: ClusterState) -> Bools:
+    """bool, shape (n_partitions of the state,): the topic was there, by its id."""
+    ids = dict(zip(point.topics, point.topic_ids, strict=True))
+    topics = zip(state.topics.name, state.topics.topic_id, strict=True)
+    is_same = (bool(id_) and ids.get(name) == id_ for name, id_ in topics)
+    return np.fromiter(is_same, bool, len(state.topics))[state.partitions.topic]
+
+
 def measure_growth(
     points: Sequence[HistoryPoint], state: ClusterState, now_s: float, is_compacted: Bools
 ) -> PartitionGrowth:

@@ -118,12 +118,13 @@ def measured_growth(
         MeasuredGrowth,
         chosen_times,
         measure_growth,
+        of_one_clock,
         read_defaults,
         retention_of,
     )
 
     folder = HistoryFolder(context.state_dir, state.cluster_id, context.warn)
-    points = folder.read(chosen_times(folder.times_s(), now_s, over_s))
+    points = of_one_clock(folder.read(chosen_times(folder.times_s(), now_s, over_s)), state)
     if not points or now_s - points[0].at_s < _SHORTEST_S:
         return None
     live = state.brokers.id[state.brokers.is_live].tolist()

@@ -9,7 +9,7 @@ import pytest
 
 from kafkabal.history.growth_figures import broker_growth, dir_growth, topic_growth
 from kafkabal.history.history_point import HistoryPoint, point_of
-from kafkabal.history.partition_growth import MOST_SPANS, chosen_times, measure_growth
+from kafkabal.history.partition_growth import MOST_SPANS, chosen_times, measure_growth, of_one_clock
 from kafkabal.history.replica_forecast import Forecast, forecast_cluster
 from kafkabal.history.topic_retention_limits import RetentionDefaults, kafka_defaults, read_defaults, retention_of
 from kafkabal.model import ClusterState, LogDirRow, LogDirState, TopicRow
@@ -177,6 +177,20 @@ def test_a_topic_that_was_recreated_with_more_records_counts_from_then() -> None
         named = [replace(point, topic_ids=(of,)) for point, of in zip(points, ids, strict=True)]
         growth = measure_growth(named, state, NOW_S, np.array([False]))
         assert growth.mean[0] == pytest.approx(mb_per_hour * MB / HOUR_S), ids
+
+
+@pytest.mark.parametrize("ahead_hours", [-2.5, 0.0, 1.25, 2.5])
+def test_a_point_of_a_clock_that_was_set_ahead_or_back_changes_no_rate(ahead_hours: float) -> None:
+    """One record with a wrong time makes no disk look full soon; without ids a topic may have been re-created."""
+    state = a_cluster(100 * MB, {"retention.ms": "-1"})
+    state = state.replace(topics=replace(state.topics, topic_id=("id",)))
+    recorded = [past(state, hours * HOUR_S, 1000 - 100 * hours, 0) for hours in range(6, 0, -1)]
+    recorded[2] = replace(recorded[2], at_s=recorded[2].at_s + ahead_hours * HOUR_S)
+    points = sorted(recorded, key=lambda point: point.at_s)
+    growth = measure_growth(of_one_clock(points, state), state, NOW_S, np.array([False]))
+    assert growth.mean[0] == pytest.approx(10 * MB / HOUR_S)
+    unnamed = [replace(point, topic_ids=("",)) for point in points]
+    assert of_one_clock(unnamed, state) == unnamed
 
 
 def test_a_topic_that_was_recreated_while_its_offset_was_unknown_counts_from_then() -> None:
