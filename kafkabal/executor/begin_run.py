@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 from kafkabal.clusters import ClusterLock, ResourceKind
+from kafkabal.errors import OutputError
 from kafkabal.executor.journal_paths import rollback_plan_path
 from kafkabal.executor.new_run_record import new_run_record
 from kafkabal.executor.observe.duration_estimate import planned_copies
@@ -24,7 +25,7 @@ from kafkabal.executor.run_setup import (
 from kafkabal.executor.safety.cluster_lock import confirm_lock, release_lock
 from kafkabal.executor.safety.lock_across_runs import lock_cluster
 from kafkabal.executor.state.find_run import FoundRun, find_run
-from kafkabal.executor.state.journal import Journal
+from kafkabal.executor.state.journal import Journal, not_started
 from kafkabal.executor.state.journal_records import ThrottleRate
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunState
@@ -103,10 +104,10 @@ def _begin(
         path = environment.journal_path(record.cluster_id, record.run_id)
         if rollback_file is not None:
             # before the journal: if the rollback plan cannot be written, the run must not begin
-            write_plan(_rollback_plan(record), rollback_file)
+            _write_rollback_plan(record, rollback_file)
         journal = undo.enter_context(closing(Journal.create(path, record)))
         if rollback_file is None:
-            write_plan(_rollback_plan(record), rollback_plan_path(path))
+            _write_rollback_plan(record, rollback_plan_path(path))
         at = record.started_at
         rates = earlier.state.rates if earlier is not None and (inherited or carried) else set()
         begun = RunState(at=at, phase=Phase.RECORDED, batches=0, later_originals=list(inherited), rates=set(rates))
@@ -129,6 +130,13 @@ def _begin(
         undo.pop_all()
     announce_start(context, Goal.APPLY, [planned_copies(p) for p in record.partitions])
     return context
+
+
+def _write_rollback_plan(record: RunRecord, path: Path) -> None:
+    try:
+        write_plan(_rollback_plan(record), path)
+    except OutputError as error:
+        raise not_started(error.message, error) from error
 
 
 def _rollback_plan(record: RunRecord) -> Plan:

@@ -151,11 +151,15 @@ def _cannot_open(path: Path, error: OSError | OutputError, *, is_new: bool) -> O
     message = (
         f"{path}: cannot write the journal: {error.strerror or error}" if isinstance(error, OSError) else error.message
     )
-    remedy = _remedy(error)
     if is_new:
-        return OutputError(message, hint=f"nothing was started; {remedy}, then try again")
-    hint = f"{remedy}, cancel the run, or work on it from another host, if the cluster keeps its record"
+        return not_started(message, error)
+    hint = f"{_remedy(error)}, cancel the run, or work on it from another host, if the cluster keeps its record"
     return OutputError(message, hint=hint)
+
+
+def not_started(message: str, error: OSError | OutputError) -> OutputError:
+    """The error of a file without which a run does not begin."""
+    return OutputError(message, hint=f"nothing was started; {_remedy(error)}, then try again")
 
 
 def _remedy(error: OSError | OutputError) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Collection
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -132,6 +134,21 @@ def test_a_rollback_plan_that_cannot_be_written(scene: Any) -> None:
     assert not list(scene.folder.glob("one/*/*.jsonl"))
     assert scene.memory.lock_holders() == ()
     _close(_begun(scene))
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+def test_a_full_disk_at_the_rollback_plan(scene: Any, monkeypatch: pytest.MonkeyPatch, is_given: bool) -> None:
+    """The error says that nothing was started, and what to do; there is no run to resume."""
+
+    def full(plan: Plan, path: Path) -> None:
+        cause = OSError(errno.ENOSPC, "No space left on device")
+        raise OutputError(f"{path}: cannot write: {cause.strerror}") from cause
+
+    monkeypatch.setattr("kafkabal.executor.begin_run.write_plan", full)
+    with pytest.raises(OutputError, match="cannot write: No space left on device") as refused:
+        _begun(scene, rollback_file=scene.folder / "back.json" if is_given else None)
+    assert refused.value.hint == "nothing was started; free disk space, then try again"
+    assert find_run(scene.environment()) is None
 
 
 def test_a_run_that_does_not_begin_frees_the_lock(scene: Any) -> None:
