@@ -540,6 +540,23 @@ def test_a_library_that_ends_the_process_gives_its_code(code: Any, expected: int
     assert (found, err.getvalue().removeprefix("kafkabal: ")) == (expected, says)
 
 
+@pytest.mark.parametrize(
+    ("raised", "says"),
+    [(MemoryError(), "out of memory"), (RuntimeError("can't start new thread"), "cannot start a thread")],
+)
+def test_a_limit_of_the_process_is_no_bug(raised: Exception, says: str) -> None:
+    """With too little memory (``ulimit -v``, a container) nobody is asked to report a bug."""
+    err = io.StringIO()
+
+    def run() -> int:
+        raise raised
+
+    assert exit_code_of(run, [], CommandContext(stdout=io.StringIO(), stderr=err)) == 1
+    error, hint = err.getvalue().splitlines()
+    assert error == f"kafkabal: error: {says}"
+    assert hint.startswith("kafkabal: hint: raise the limits of this process")
+
+
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ESTALE])
 def test_a_file_that_the_host_refuses_is_named(code: int) -> None:
     """Wherever it is met, it is no bug of ours: one line with its path, and a hint."""

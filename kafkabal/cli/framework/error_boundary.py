@@ -42,6 +42,8 @@ _OF_OUTPUT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errn
 """A full disk, a quota, a limit of file sizes, a terminal that is gone, a closed stream."""
 _REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ESTALE})
 """A file of another user, a read-only file system, links in a circle, a server that is gone."""
+_NO_THREAD = "can't start new thread"
+"""Python's words if the memory or the number of threads of a process is limited."""
 _ELSEWHERE = {("inspect", "--watch"): "'kafkabal top' follows a cluster in the terminal"}
 """Options of other tools, or of an earlier version, and the command that does the same here."""
 _CLOSE = 0.75
@@ -81,7 +83,7 @@ def _failures(error: BaseException) -> frozenset[str]:
 
 
 def _as_ours(error: BaseException) -> BaseException:
-    """Convert errors of typer, of writing to stdout and of refused files to ours; others stay unchanged."""
+    """Convert errors of typer, of writing to stdout, of refused files and of limits to ours; others stay unchanged."""
     if isinstance(error, typer.TyperException):
         return _usage_error(error)
     if isinstance(error, OSError) and error.errno in _OF_OUTPUT:
@@ -91,6 +93,9 @@ def _as_ours(error: BaseException) -> BaseException:
             f"cannot use {os.fsdecode(error.filename)}: {os.strerror(error.errno)}",
             hint="check the owner and the permissions of the file, and of the folders above it",
         )
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and str(error) == _NO_THREAD):
+        what = "out of memory" if isinstance(error, MemoryError) else "cannot start a thread"
+        return OperationError(what, hint="raise the limits of this process (ulimit, its container), then run it again")
     if isinstance(error, ValueError) and "closed file" in str(error):
         return OutputError("cannot write the output: closed")
     return error
