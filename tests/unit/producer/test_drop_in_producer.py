@@ -458,6 +458,32 @@ def test_the_callback_given_first_wins_as_in_the_bare_client(brokers: MockCluste
     assert called == ["callback"] * 6
 
 
+class _Reports(list[bytes]):
+    """A callback that is false until it is called."""
+
+    def __call__(self, _error: KafkaError | None, message: Any) -> None:
+        self.append(message.value())
+
+
+@pytest.mark.parametrize("given", ["callback", "on_delivery", "in the configuration"])
+@pytest.mark.parametrize("value", [b"x", "x"])
+def test_a_callback_that_is_false_gets_its_reports(brokers: MockCluster, given: str, value: str | bytes) -> None:
+    """Any callable counts as a callback, such as an empty list that collects reports."""
+    reports = _Reports()
+    named, configured = ({}, {"on_delivery": reports}) if " " in given else ({given: reports}, {})
+    with Producer({**brokers.client, **configured}) as producer:
+        producer.produce(TOPIC, value, **named)
+        producer.flush()
+        reports.clear()
+        producer.produce_batch(TOPIC, [{"value": value}], **named)
+        producer.flush()
+        assert reports == [b"x"]
+        reports.clear()
+        producer.produce(TOPIC, value, **named)
+        producer.flush()
+        assert reports == [b"x"]
+
+
 def test_an_invalid_partition_fails_as_in_the_bare_client(brokers: MockCluster, producer: Producer) -> None:
     """It is reported as unknown, not routed elsewhere."""
     codes: list[Any] = []
