@@ -94,12 +94,15 @@ class SimulatedKafka:
         self.catch_up().brokers[row.broker] = _broker(row)
 
     def fail_log_dir(self, broker_id: int, path: str) -> None:
-        """Take a disk offline: its replicas leave the ISR and are no longer reported."""
+        """Take a disk offline: its replicas leave the ISR and are no longer reported, and copies to it are lost."""
         parts = self.catch_up()
         broker = parts.brokers[broker_id]
         broker.log_dirs[path].online = False
         for partition in parts.partitions():
             log = partition.logs.get(broker_id)
+            if log is not None and log.future_log_dir == path:
+                log.future_log_dir, log.future_bytes = None, 0.0
+                parts.copying.pop((partition.name, broker_id), None)
             if log is not None and log.log_dir == path:
                 if broker_id in partition.isr and len(partition.isr) > 1:
                     partition.isr.remove(broker_id)

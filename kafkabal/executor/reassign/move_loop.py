@@ -298,8 +298,15 @@ class MoveLoop:
 
     def _postpone_cancelled(self, task: PartitionTask) -> None:
         """Try again after another tool has cancelled a move; not forever, since it may cancel whatever it finds."""
+        what = "reassignment"
+        if task.stage is Stage.MISPLACED:
+            # read again, since the destination may have gone offline: it then waits for it, as before any start
+            self._disks = None
+            if any(self._disks_now().outage(*at) for at in task.misplaced.items()):
+                return
+            what = "copy between log dirs"
         # metadata that lags shows the same for a move that has just ended
-        self._try_again(task, "its reassignment was cancelled by another tool", pause_s=LONGEST_LAG_S)
+        self._try_again(task, f"its {what} was cancelled by another tool", pause_s=LONGEST_LAG_S)
 
     def _try_again(self, task: PartitionTask, reason: str, *, pause_s: float) -> None:
         """Start the move again after a pause, or give it up after some attempts."""

@@ -65,7 +65,8 @@ class PartitionTask:
     is_cancelling: bool = False
     """Whether this run has asked Kafka to cancel its reassignment."""
     was_cancelled: bool = False
-    """Whether the last observation shows that another tool has cancelled its reassignment."""
+    """Whether the last observation shows that another tool has cancelled its reassignment or its copy between log
+    dirs."""
     last_arriving: tuple[int, ...] = ()
     """Brokers that its reassignment was adding when last in flight, until metadata shows how it has ended; none if this
     run has asked Kafka to cancel it."""
@@ -137,6 +138,7 @@ class PartitionTask:
         """Update the task from an observation."""
         if self.stage is not Stage.LAGGING or self.is_cancelling:
             self.last_arriving = self.arriving if self.stage is Stage.MOVING and not self.is_cancelling else ()
+        was_copying = self.stage is Stage.COPYING and not self.is_cancelling
         self.unseen_on = seen.unseen(self.target)
         stage = seen.stage(self.target)
         if stage is Stage.UNSEEN and self.stage is Stage.PLACED and seen.responding.isdisjoint(self.unseen_on):
@@ -147,7 +149,7 @@ class PartitionTask:
             self.current, self.leader, self.isr = status.replicas, status.leader, status.isr
         # a step that has ended leaves what it added
         is_gone = bool(self.last_arriving) and not set(self.last_arriving) & set(self.current)
-        self.was_cancelled = self.stage is Stage.WAITING and is_gone
+        self.was_cancelled = is_gone if self.stage is Stage.WAITING else was_copying and self.stage is Stage.MISPLACED
         running = seen.reassignments.get(self.name)
         self.arriving = running.adding if running else ()
         # from the current replicas: after a step, a cancel or a manual move, other brokers get a copy than at first

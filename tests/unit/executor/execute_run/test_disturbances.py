@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kafkabal.clusters.cluster_protocol import Capability
+from kafkabal.clusters.cluster_protocol import Capability, ReplicaOn
 from kafkabal.clusters.config_items import ConfigOperation
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
@@ -359,6 +359,46 @@ def test_a_tool_that_cancels_a_move_each_time(scene: Any) -> None:
     result = _run(scene)
     assert (result.outcome, result.problems) == (RunOutcome.PARTIAL, {"a-0": _CANCELLED})
     assert {e.partition for e in scene.recorder.of(PartitionPostponed) if e.reason == _CANCELLED} == {"a-0"}
+    assert scene.configs_now() == scene.configs
+
+
+_COPY_CANCELLED = "its copy between log dirs was cancelled by another tool"
+
+
+def _cancel_copy(scene: Any) -> None:
+    """Cancel the copy of b-0 between the log dirs of broker 2, as Kafka's tool does: ask for the dir that holds it."""
+    replica, name = ReplicaOn("b", 0, 2), TopicPartition("b", 0)
+    log = scene.memory.replica_logs({2}, {name})[0][replica]
+    if log.future_log_dir is not None:
+        scene.memory.move_log_dirs({replica: log.log_dir})
+
+
+def test_copy_between_log_dirs_cancelled_by_another_tool(scene: Any) -> None:
+    """It is reported, and started again after a pause."""
+    _at(scene, 2.5, _cancel_copy, scene)
+    assert _run(scene).outcome is RunOutcome.COMPLETE
+    assert [e for e in scene.recorder.of(PartitionPostponed) if e.partition == "b-0"] == [
+        PartitionPostponed(partition="b-0", reason=_COPY_CANCELLED)
+    ]
+    assert scene.memory.kafka.clock.monotonic() >= 12.5
+    scene.assert_as_planned()
+
+
+def test_a_tool_that_cancels_a_copy_between_log_dirs_each_time(scene: Any) -> None:
+    """The run gives up, cleans up and ends."""
+    for second in range(1, 600):
+        _at(scene, float(second), _cancel_copy, scene)
+    result = _run(scene)
+    assert (result.outcome, result.problems) == (RunOutcome.PARTIAL, {"b-0": _COPY_CANCELLED})
+    assert scene.configs_now() == scene.configs
+
+
+def test_copy_between_log_dirs_whose_destination_fails(scene: Any) -> None:
+    """The log dir is named, not another tool."""
+    _at(scene, 2.5, scene.memory.kafka.fail_log_dir, 2, "/d1")
+    result = _run(scene)
+    assert result.problems["b-0"] == "log dir /d1 of broker 2 is offline"
+    assert not [e for e in scene.recorder.of(PartitionPostponed) if e.reason == _COPY_CANCELLED]
     assert scene.configs_now() == scene.configs
 
 
