@@ -113,8 +113,8 @@ def progress_line(status: RunStatus) -> str:
     if status.total_bytes:
         percent = f"{100 * status.done_bytes / status.total_bytes:.0f}%"
         parts.append(f"{percent} of {format_bytes(status.total_bytes)}")
-    if status.bytes_per_s is not None:
-        parts.append(format_rate(status.bytes_per_s))
+        # only copies between brokers are measured: of those between log dirs, it would be 0 B/s
+        parts += [format_rate(status.bytes_per_s)] if status.bytes_per_s is not None else []
     if status.left_s is not None:
         parts.append(f"{format_duration(status.left_s)} left")
     moving = sum(status.stages[stage] for stage in _MOVING)

@@ -52,6 +52,12 @@ def test_a_live_run_shows_its_progress() -> None:
     assert any("'pause' and 'cancel' reach the run from any host" in note for note in report.notes)
 
 
+def test_a_run_between_log_dirs_has_no_rate() -> None:
+    """Its copies are not measured, so they do not seem to stand still."""
+    first, second = (replace(_status(0), total_bytes=0) for _ in range(2))
+    assert progress_line(second.since(first, 2.0)) == "moving; 2 partitions in flight, 3 waiting"
+
+
 def test_bytes_that_were_cancelled_give_no_negative_rate() -> None:
     """A restarted copy may have fewer bytes than at the previous observation."""
     assert _status(100).since(_status(300), 2.0).bytes_per_s == 0.0
