@@ -81,7 +81,7 @@ def _headline(status: RunStatus, moving: int) -> str:
     elsewhere = sum(partition.stage is not Stage.PLACED for partition in status.differing)
     led_elsewhere = len(status.differing) - elsewhere
     if status.found.is_resumable:
-        parts = [f"{elsewhere} {of_all} not in place" if elsewhere else "all partitions in place"]
+        parts = [f"{elsewhere} {of_all} not in place" if elsewhere else _in_place(status)]
         parts += [f"{led_elsewhere} not led as planned"] if led_elsewhere else []
     else:
         parts = [_as_planned(status) if not status.differing else "completed"]
@@ -97,13 +97,18 @@ def _headline(status: RunStatus, moving: int) -> str:
 
 
 def _as_planned(status: RunStatus) -> str:
-    """How a run ended that has left no partition elsewhere; a cancelled run leaves them wherever they were."""
+    """How a run ended that has left no partition elsewhere."""
+    return _in_place(status) if status.found.state.goal is Goal.CANCEL else f"completed; {_in_place(status)}"
+
+
+def _in_place(status: RunStatus) -> str:
+    """Where the partitions are if none is elsewhere; a cancelled run leaves them wherever they were."""
     if status.found.state.goal is Goal.CANCEL:
         return "cancelled; nothing in flight"
     gone, count = status.stages[Stage.GONE], len(status.found.record.partitions)
     if not gone:
-        return "completed; all partitions in place"
-    return f"completed; {count - gone} of {counted_noun(count, 'partition')} in place, {gone} deleted with their topics"
+        return "all partitions in place"
+    return f"{count - gone} of {counted_noun(count, 'partition')} in place, {gone} deleted with their topics"
 
 
 def progress_line(status: RunStatus) -> str:
