@@ -158,8 +158,9 @@ def _how_to_continue(status: RunStatus) -> str:
     stays = all(partition.stage is Stage.FOREIGN for partition in status.differing)
     is_in_vain = bool(status.differing) and stays and not status.throttles and not status.unknown_throttles
     next_step = STAYS_WITH_OTHER_TOOL if is_in_vain else "continue with 'kafkabal rebalance resume'"
-    is_reverting = status.found.state.goal is Goal.ROLL_BACK
-    return next_step if is_reverting else f"{next_step}, or revert with 'kafkabal rebalance rollback'"
+    if status.found.state.goal is Goal.ROLL_BACK:
+        return next_step
+    return f"{next_step}, or revert {'the rest ' if is_in_vain else ''}with 'kafkabal rebalance rollback'"
 
 
 def _differing(found: Sequence[PartitionState]) -> Table:

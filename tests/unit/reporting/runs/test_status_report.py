@@ -141,7 +141,7 @@ def test_a_completed_run_that_only_left_throttles_says_how_to_restore_them() -> 
     [
         (Goal.APPLY, (Stage.FOREIGN, Stage.WAITING), (), "continue with {resume}, or revert with {rollback}"),
         (Goal.APPLY, (Stage.FOREIGN,), ("rate of broker 1",), "continue with {resume}, or revert with {rollback}"),
-        (Goal.APPLY, (Stage.FOREIGN,), (), "{stays}, or revert with {rollback}"),
+        (Goal.APPLY, (Stage.FOREIGN,), (), "{stays}, or revert the rest with {rollback}"),
         (Goal.ROLL_BACK, (Stage.WAITING,), (), "continue with {resume}"),
         (Goal.ROLL_BACK, (Stage.FOREIGN,), (), "{stays}"),
     ],
