@@ -222,9 +222,11 @@ class _Run:
         finally:
             self._collect(loop)
 
-    def _next_loop(self, min_insync: Mapping[str, int]) -> MoveLoop:
+    def _next_loop(
+        self, min_insync: Mapping[str, int], counted: Mapping[TopicPartition, int] | None = None
+    ) -> MoveLoop:
         self._earlier_bytes = self._copied_bytes
-        self._loop = MoveLoop(self._context, self._context.targets(self._goal), min_insync)
+        self._loop = MoveLoop(self._context, self._context.targets(self._goal), min_insync, counted)
         return self._loop
 
     @property
@@ -304,10 +306,7 @@ class _Run:
         context = self._context
         context.enter(self._goal, Phase.CANCELLING)
         if policy is OnInterrupt.FINISH:
-            counted_again = self._loop.partial_bytes if self._loop else 0
-            loop = self._next_loop({})
-            # this loop counts again all bytes of the copies that were in flight when the previous loop stopped
-            self._earlier_bytes -= counted_again
+            loop = self._next_loop({}, self._loop.partial_bytes if self._loop else None)
             loop.run(finish_only=True)
             self._collect(loop)
         ended = cancel_in_flight(context, context.record.partitions, self._lagging_since_s)

@@ -3,43 +3,63 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kafkabal.executor.observe.observation import Observation
 from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.run_events import RunProgress
+from kafkabal.model import TopicPartition
 
 _WINDOW_S = 30.0
 """The rate is a mean over this time: brokers report sizes in steps of one fetch, so over a few seconds it jumps; over
 minutes, the time left would still follow a throttle that was changed long ago."""
 
 
-class CopyProgress:
-    """Counts bytes by the sizes of arriving replicas; bytes that arrived before the first observation do not count."""
+def arrived_bytes(task: PartitionTask, seen: Observation) -> dict[int, int]:
+    """Bytes of the copies in flight of a partition, by broker.
 
-    def __init__(self, tasks: Sequence[PartitionTask]) -> None:
+    A topic that is written to grows during the copy: without the limit, progress would exceed 100 %.
+    """
+    return {b: min(count, task.target.copy_bytes) for b, count in seen.arrived_bytes(task.target).items()}
+
+
+class CopyProgress:
+    """Counts bytes by the sizes of arriving replicas.
+
+    Parameters
+    ----------
+    before
+        Bytes of copies in flight that do not count, since they arrived before, as when a crashed run is resumed.
+    """
+
+    def __init__(self, tasks: Sequence[PartitionTask], before: Mapping[TopicPartition, int]) -> None:
         self._missing = {t: (*t.missing_on, *t.misplaced) for t in tasks if not t.is_over}
-        self.total_bytes = sum(t.target.copy_bytes * len(brokers) for t, brokers in self._missing.items())
-        """Total bytes to copy."""
+        self._planned_bytes = sum(t.target.copy_bytes * len(brokers) for t, brokers in self._missing.items())
+        self._before = {t: before[t.name] for t in self._missing if t.name in before}
         self._total_tasks = len(tasks)
         self._placed: set[PartitionTask] = set()
         self._arrived: Counter[int] = Counter()
         """Bytes of completed copies, by broker."""
-        self._partial: dict[PartitionTask, int] = {}
+        self._partial = dict(self._before)
         """Bytes of the copies that were in flight when last measured."""
         self._samples: deque[tuple[float, int]] = deque()
         self._changed_s = 0.0
         self._noted_bytes = 0
 
     @property
-    def done_bytes(self) -> int:
-        """Bytes copied, those of incomplete copies included."""
-        return self._arrived.total() + self.partial_bytes
+    def total_bytes(self) -> int:
+        """Total bytes to copy."""
+        return self._planned_bytes - sum(self._before.values())
 
     @property
-    def partial_bytes(self) -> int:
-        """Bytes of incomplete copies."""
-        return sum(self._partial.values())
+    def done_bytes(self) -> int:
+        """Bytes copied, those of incomplete copies included."""
+        return self._arrived.total() + sum(self._partial.values()) - sum(self._before.values())
+
+    @property
+    def partial_bytes(self) -> dict[TopicPartition, int]:
+        """All bytes of incomplete copies."""
+        return {task.name: count for task, count in self._partial.items()}
 
     def finish(self, task: PartitionTask) -> int:
         """Count the copies of a task that is in place; returns their bytes."""
@@ -58,10 +78,12 @@ class CopyProgress:
         arrived = self._arrived.copy()
         self._partial = {}
         for task in running:
-            # a topic that is written to grows during the copy: without the limit, progress would exceed 100 %
-            parts = {b: min(count, task.target.copy_bytes) for b, count in seen.arrived_bytes(task.target).items()}
+            parts = arrived_bytes(task, seen)
             arrived.update(parts)
             self._partial[task] = sum(parts.values())
+        # a copy that is lost or cancelled starts again from nothing, and then all of its bytes count
+        lost = self._before.keys() - self._placed
+        self._before |= {task: min(self._before[task], self._partial.get(task, 0)) for task in lost}
         self._note(now_s)
         rate = self._rate()
         postponed = sum(1 for t in still_open if t.problem and not t.is_running)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum, auto
 
 from kafkabal.executor.observe.copies_held_up_by_throttle import stall_reasons
-from kafkabal.executor.observe.copy_progress import CopyProgress
+from kafkabal.executor.observe.copy_progress import CopyProgress, arrived_bytes
 from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.failed_destinations import FailedDestinations
 from kafkabal.executor.observe.observation import Observation, Stage, observe, observe_again
@@ -23,6 +23,7 @@ from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_events import PartitionDone, PartitionFailed, PartitionPostponed
 from kafkabal.executor.safety.retry import PASSING_ERRORS
 from kafkabal.executor.safety.stop_request import StopReason
+from kafkabal.model import TopicPartition
 from kafkabal.wording import first_of
 
 _PAUSE_S = 10.0
@@ -52,9 +53,17 @@ class MoveLoop:
     ----------
     min_insync
         ``min.insync.replicas`` by topic, if known.
+    counted
+        Bytes of copies in flight that an earlier loop of this process has counted; None if there was none.
     """
 
-    def __init__(self, context: RunContext, targets: Iterable[TargetPlacement], min_insync: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        context: RunContext,
+        targets: Iterable[TargetPlacement],
+        min_insync: Mapping[str, int],
+        counted: Mapping[TopicPartition, int] | None = None,
+    ) -> None:
         self._context = context
         self._timeouts = context.options.timeouts
         self._min_insync = min_insync
@@ -65,6 +74,7 @@ class MoveLoop:
         """Open tasks that the cluster is working on."""
         self._unseen: list[PartitionTask] = []
         """Open tasks for which a broker has not reported the log dir yet."""
+        self._counted = counted
         self._meter: CopyProgress | None = None
         self._disks: DiskRoom | None = None
         self._disks_read_s = 0.0
@@ -82,9 +92,9 @@ class MoveLoop:
         return self._meter.done_bytes if self._meter else 0
 
     @property
-    def partial_bytes(self) -> int:
-        """The part of :attr:`copied_bytes` that belongs to incomplete copies."""
-        return self._meter.partial_bytes if self._meter else 0
+    def partial_bytes(self) -> Mapping[TopicPartition, int]:
+        """Bytes of the copies in flight."""
+        return self._meter.partial_bytes if self._meter else {}
 
     def run(self, *, finish_only: bool = False) -> MoveEnd:
         """Continue until nothing is left to do, or until asked to stop.
@@ -160,13 +170,17 @@ class MoveLoop:
         for task in watched:
             task.take(seen, self._now())
         if self._meter is None:
-            self._meter = CopyProgress(self.tasks)
+            self._meter = CopyProgress(self.tasks, self._found(seen) if self._counted is None else self._counted)
             self._meter.restart_stall(self._now())
         for task in watched:
             if task.was_cancelled and not task.is_given_up:
                 self._postpone_cancelled(task)
             if task.is_over and task not in was_over:
                 self._end(task)
+
+    def _found(self, seen: Observation) -> dict[TopicPartition, int]:
+        """Bytes of copies that were in flight before this process began to work on the run."""
+        return {t.name: sum(arrived_bytes(t, seen).values()) for t in self.tasks if t.is_running}
 
     def _regroup(self, touched: Sequence[PartitionTask]) -> None:
         """Drop closed tasks, and find those in flight, among the tasks that may have changed."""

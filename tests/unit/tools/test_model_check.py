@@ -174,7 +174,7 @@ def test_meters_of_copies_differ_by_what_they_will_count() -> None:
         task.target.copy_bytes = 1000
         task.name = P0
     freezer = fingerprint._Freezer(0.0, (1, "b"))
-    both = [CopyProgress([task]) for task in (counts, counts_not)]
+    both = [CopyProgress([task], {}) for task in (counts, counts_not)]
     assert freezer.freeze(both[0]) != freezer.freeze(both[1])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafkabal.clusters import Reassignment, ReplicaLog
 from kafkabal.executor.observe.copy_progress import CopyProgress
 from kafkabal.executor.observe.observation import Observation, Stage
@@ -35,8 +37,8 @@ def test_bytes_to_copy() -> None:
     """Each missing copy and each one in the wrong log dir; what is over counts as a partition, not as bytes."""
     misplaced = _task(_SAME_BROKERS, (1, 2), stage=Stage.MISPLACED, misplaced={1: "/d1"})
     over = _task(planned_partition((1,), (2,), number=2, size=7), (1,), is_given_up=True)
-    progress = CopyProgress([_moving(), misplaced, over])
-    assert (progress.total_bytes, progress.partial_bytes, progress.done_bytes) == (250, 0, 0)
+    progress = CopyProgress([_moving(), misplaced, over], {})
+    assert (progress.total_bytes, progress.partial_bytes, progress.done_bytes) == (250, {}, 0)
     assert progress.finish(misplaced) == 50
     assert progress.finish(misplaced) == 0
     assert progress.finish(over) == 0
@@ -49,7 +51,7 @@ def test_bytes_to_copy() -> None:
 def test_what_has_arrived() -> None:
     """A copy counts up to the planned size, by broker, until it is finished and counts whole."""
     task = _moving()
-    progress = CopyProgress([task])
+    progress = CopyProgress([task], {})
     first = progress.measure([task], [task], _seen(b4=40, b5=130), 0.0)
     assert (first.done_bytes, first.total_bytes, first.arriving_bytes) == (140, 200, {4: 40, 5: 100})
     assert (first.bytes_per_s, first.left_s) == (0.0, None)
@@ -58,10 +60,27 @@ def test_what_has_arrived() -> None:
     assert (done.done_bytes, done.arriving_bytes, done.left_s) == (200, {4: 100, 5: 100}, 0.0)
 
 
+def test_what_had_arrived_before() -> None:
+    """It counts neither as copied nor as to be copied, until the copy is lost and starts again."""
+    task = _moving()
+    progress = CopyProgress([task], {task.name: 120})
+    assert (progress.done_bytes, progress.total_bytes) == (0, 80)
+    first = progress.measure([task], [task], _seen(b4=60, b5=60), 0.0)
+    assert (first.done_bytes, first.total_bytes) == (0, 80)
+    second = progress.measure([task], [task], _seen(b4=70, b5=80), 10.0)
+    assert (second.done_bytes, second.bytes_per_s, second.left_s) == (30, 3.0, pytest.approx(50 / 3))
+    assert progress.partial_bytes == {task.name: 150}
+    again = progress.measure([task], [task], _seen(b4=5, b5=0), 20.0)
+    assert (again.done_bytes, again.total_bytes) == (0, 195)
+    progress.finish(task)
+    done = progress.measure([], [], _seen(), 30.0)
+    assert (done.done_bytes, done.total_bytes) == (195, 195)
+
+
 def test_the_rate_is_that_of_the_last_half_minute() -> None:
     """And never negative, as when a destination lost its copy; the time left follows it."""
     task = _moving()
-    progress = CopyProgress([task])
+    progress = CopyProgress([task], {})
 
     def at(now_s: float, arrived: int) -> RunProgress:
         return progress.measure([task], [task], _seen(b4=arrived), now_s)
@@ -84,21 +103,21 @@ def test_tasks_in_flight_and_waiting() -> None:
     for task in postponed:
         task.problem = "broker 1 is dead"
     tasks = [running, waiting, *postponed]
-    measured = CopyProgress(tasks).measure(tasks, [running], _seen(), 0.0)
+    measured = CopyProgress(tasks, {}).measure(tasks, [running], _seen(), 0.0)
     assert (measured.in_flight, measured.waiting, measured.postponed) == (1, 1, 2)
 
 
 def test_copies_to_one_broker_add_up() -> None:
     """Of several partitions."""
     tasks = [_moving(), _moving()]
-    measured = CopyProgress(tasks).measure(tasks, tasks, _seen(b4=40), 0.0)
+    measured = CopyProgress(tasks, {}).measure(tasks, tasks, _seen(b4=40), 0.0)
     assert (measured.done_bytes, measured.arriving_bytes) == (80, {4: 80})
 
 
 def test_seconds_without_a_byte() -> None:
     """They restart with every byte, and on request."""
     task = _moving()
-    progress = CopyProgress([task])
+    progress = CopyProgress([task], {})
     progress.restart_stall(100.0)
     progress.measure([task], [task], _seen(), 105.0)
     assert progress.seconds_without_a_byte(110.0) == 10.0
