@@ -225,7 +225,9 @@ class RunThrottles:
             self._report_once(
                 f"{key} of {resource}: earlier value {original.own_value} deleted by another tool; not restored"
             )
-            self._keep_originals([original := Original.found(resource, key, current)])
+        # so too whoever changes a default: a lower one that the run has kept no longer limits its copies
+        if own is None and (found := Original.found(resource, key, current)) != original:
+            self._keep_originals([original := found])
         # neither the original value nor one of ours: an operator has set it deliberately during the run
         if own != original.own_value and own not in self._state.rates:
             self._report_once(f"{key} of {resource}: set to {own} by another tool; left unchanged")

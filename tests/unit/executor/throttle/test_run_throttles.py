@@ -287,6 +287,24 @@ def test_a_rate_of_an_operator_that_another_tool_has_cleared(kafka: _Kafka) -> N
     assert kafka.own == {}
 
 
+@pytest.mark.parametrize("later", [{}, {LEADER_RATE: "5000", FOLLOWER_RATE: "5000"}], ids=["deleted", "raised"])
+def test_a_lower_default_that_goes_away_during_the_run(kafka: _Kafka, later: dict[str, str]) -> None:
+    """As long as it applies, the run sets no rate; then it sets its own, once, and deletes that in the end."""
+    kafka.defaults = {LEADER_RATE: "900", FOLLOWER_RATE: "900"}
+    throttles = kafka.throttles(MOVE)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    throttles.cover([], [_running(MOVE)], EVERYWHERE)
+    assert not any(key in (LEADER_RATE, FOLLOWER_RATE) for _, key in kafka.own)
+    kafka.defaults = later
+    kafka.new()
+    throttles.cover([], [_running(MOVE)], EVERYWHERE)
+    assert kafka.changes() == [_rates((1, LEADER_RATE), (2, LEADER_RATE), (3, FOLLOWER_RATE))]
+    throttles.cover([], [_running(MOVE)], EVERYWHERE)
+    assert kafka.changes() == []
+    left = throttles.restore()
+    assert (left.pending, left.complaints, kafka.own) == ([], [], {})
+
+
 def test_a_list_of_an_operator_that_another_tool_has_cleared(kafka: _Kafka) -> None:
     """The copy gets its entries again; in the end no empty list is left."""
     kafka.own |= dict.fromkeys([(TOPIC, key) for key in LIST_KEYS], "7:7")
