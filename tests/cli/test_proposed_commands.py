@@ -58,6 +58,9 @@ def test_commands_in_quotes_are_completed(tmp_path: Path) -> None:
     settings = command_settings({"bootstrap_servers": None, "profile": "prod"}, context)
     text = "finish it with 'kafkabal rebalance resume', 'rollback' or 'cancel'; see 'kafkabal help permissions'"
     assert naming_cluster(text, settings, context) == text.replace("resume'", "resume --profile prod'")
+    text = "'kafkabal watch' reports changes, 'kafkabal read images --to DIR' restores what 'kafkabal produce' sent"
+    completed = text.replace("watch'", "watch --profile prod'").replace("DIR'", "DIR --profile prod'")
+    assert naming_cluster(text, settings, context) == completed
     text = "create it with 'kafkabal create img -p 12 -r 3' or 'kafkabal telemetry subscribe'"
     completed = text.replace("-r 3'", "-r 3 --profile prod'").replace("subscribe'", "subscribe --profile prod'")
     assert naming_cluster(text, settings, context) == completed

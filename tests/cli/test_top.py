@@ -193,4 +193,4 @@ def test_without_a_terminal(run_cli: Callable[..., Any]) -> None:
     assert (outcome.code, outcome.out) == (ExitCode.USAGE, "")
     assert "error: standard output is not a terminal\n" in outcome.err
     assert "'kafkabal inspect --bootstrap-server localhost:1'" in outcome.err
-    assert "'kafkabal watch'" in outcome.err
+    assert "'kafkabal watch --bootstrap-server localhost:1'" in outcome.err

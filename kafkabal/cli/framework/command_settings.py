@@ -26,9 +26,10 @@ _CLUSTER_FLAGS: Final = {
     "snapshot": "--snapshot",
 }
 _PROPOSED: Final = re.compile(
-    r"'(kafkabal (?:rebalance|inspect|create|telemetry (?:subscribe|list|latency))\b[^'\n]*)'"
+    r"'(kafkabal (?:rebalance|inspect|create|watch|config show|read [^'\n ]+|telemetry (?:subscribe|list|latency))\b"
+    r"[^'\n]*)'"
 )
-_LIVE_ONLY: Final = "kafkabal telemetry"
+_LIVE_ONLY: Final = ("kafkabal telemetry", "kafkabal watch", "kafkabal read")
 
 
 def command_settings(
