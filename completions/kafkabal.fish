@@ -1020,7 +1020,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal telemetry' -s h -l help -d 'Show
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l name -r -f -d 'Subscription name. [default: kafkabal]'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l metric -r -f -d 'Metrics to push, by prefix. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l interval -r -f -d 'Push interval. [default: 10s]'
-complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l match -r -f -d 'Only clients that match, as KEY=REGEX. Repeatable.'
+complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l match -r -f -d 'Only clients whose attribute KEY matches a pattern. Repeatable.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l topic -r -f -a '(__kafkabal_names topics)' -d 'Topic to which brokers forward metrics. [default: __kafkabal_telemetry]'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal telemetry subscribe' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'

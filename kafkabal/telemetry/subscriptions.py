@@ -107,7 +107,7 @@ def validate_subscription(subscription: Subscription) -> Subscription:
 
 
 def parse_matches(texts: Iterable[str]) -> Mapping[str, str]:
-    """Parse matches written as ``KEY=PATTERN``.
+    """Parse matches written as ``KEY=REGEX``.
 
     Raises
     ------

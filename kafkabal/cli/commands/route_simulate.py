@@ -205,9 +205,9 @@ def route_simulate(
 ) -> None:
     """Simulate how routing policies would distribute a workload.
 
-    With --topic, starts from that topic of a live cluster or snapshot; a cluster that the workload describes is ignored.
-    Without it, starts from the workload's own cluster, or else from the only topic of the cluster. Writes nothing. The
-    same seeds give the same figures.
+    With --topic, starts from that topic of a live cluster or snapshot, and ignores a cluster that the workload
+    describes. Without it, starts from the workload's own cluster, or else from the only topic of the cluster. Writes
+    nothing. The same seeds give the same figures.
 
     Examples:
 

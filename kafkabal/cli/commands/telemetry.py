@@ -131,7 +131,9 @@ def subscribe(
     ] = None,
     match: Annotated[
         list[str] | None,
-        typer.Option("--match", metavar="KEY=PATTERN", help="Only clients that match, as KEY=REGEX. Repeatable."),
+        typer.Option(
+            "--match", metavar="KEY=REGEX", help="Only clients whose attribute KEY matches a pattern. Repeatable."
+        ),
     ] = None,
     topic: TopicName = None,
 ) -> None:
