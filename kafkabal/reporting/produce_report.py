@@ -49,11 +49,16 @@ def _broker_table(outcome: SendOutcome, view: RoutingView) -> Table:
         key="brokers",
         columns=(
             Column(key="broker", title="broker", values=view.broker_id[leads].tolist(), label=True),
-            Column(key="sent_bytes", title="sent", kind=ValueKind.BYTES, values=sent[leads].tolist()),
+            Column(key="sent_bytes", title="sent", kind=ValueKind.BYTES, values=_whole(sent[leads])),
             Column(key="sent_share", title="vs mean", kind=ValueKind.FAIR, values=share[leads].tolist()),
-            Column(key="used_bytes", title="holds", kind=ValueKind.BYTES, values=view.used_bytes[leads].tolist()),
+            Column(key="used_bytes", title="holds", kind=ValueKind.BYTES, values=_whole(view.used_bytes[leads])),
         ),
     )
+
+
+def _whole(size_bytes: F64) -> list[int]:
+    """Bytes without a fraction, as other reports have them."""
+    return [round(size) for size in size_bytes.tolist()]
 
 
 def _sent_bytes(outcome: SendOutcome, view: RoutingView) -> F64:

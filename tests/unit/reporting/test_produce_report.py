@@ -47,6 +47,7 @@ def test_bytes_are_summed_by_the_brokers_that_lead() -> None:
         "sent_share": [1.5, 0.5],
         "used_bytes": [300.0, 100.0],
     }
+    assert render(report, "csv", PLAIN).splitlines()[1:] == ["1,300,1.5,300", "2,100,0.5,100"]
 
 
 def test_nothing_to_send() -> None:
