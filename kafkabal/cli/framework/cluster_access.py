@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from kafkabal.cli.framework.command_settings import cluster_label, names_cluster
-from kafkabal.errors import ConfigError, KafkabalError, UnreachableError, UsageError
+from kafkabal.errors import ConfigError, KafkabalError, OperationError, UnreachableError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,6 +70,8 @@ def open_cluster_to_change(
     ------
     UsageError
         If a snapshot would be changed without ``--save``, or ``--save`` has nothing to save.
+    OperationError
+        If the user declines to overwrite the snapshot.
     """
     saved = saving.save
     if settings.snapshot is None:
@@ -85,7 +87,7 @@ def open_cluster_to_change(
         )
     is_same = saved.exists() and settings.snapshot.exists() and saved.samefile(settings.snapshot)
     if is_same and not yes and not context.confirm(f"overwrite {saved}?", flag="--yes"):
-        raise UsageError("nothing was changed", hint="name another file with --save")
+        raise OperationError("nothing changed", hint="to keep this snapshot, name another file with --save")
     return open_cluster(settings, context, save_to=saved)
 
 
