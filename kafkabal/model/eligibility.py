@@ -50,7 +50,7 @@ def named_brokers(state: ClusterState, ids: Iterable[int], option: str) -> Bools
     for broker_id in ids:
         row = state.brokers.index_of(broker_id)
         if row < 0:
-            raise OptionError(option, f"unknown broker: {broker_id}")
+            raise OptionError(option, f"unknown broker: {broker_id}", hint="see 'kafkabal inspect'")
         rows[row] = True
     return rows
 

@@ -85,7 +85,7 @@ def _check_patterns(state: ClusterState, options: PlanOptions) -> None:
     for flag, patterns in (("--topics", options.topics), ("--exclude-topics", options.exclude_topics)):
         for pattern in patterns:
             if not any(fnmatchcase(name, pattern) for name in state.topics.name):
-                hint = suggestion(pattern, state.topics.name)
+                hint = suggestion(pattern, state.topics.name) or "list topics with 'kafkabal inspect --by topic'"
                 raise OptionError(flag, f"unknown topic: {pattern!r}", hint=hint)
 
 

@@ -34,7 +34,11 @@ LONG = "a" * 5000
         ((*PLAN, "--topics", "imagse"), "--topics: unknown topic: 'imagse'"),
         ((*PLAN, "--exclude-topics", "imagse"), "--exclude-topics: unknown topic: 'imagse'"),
         ((*PLAN, "--exclude-topics", "*"), "no topic in scope: --exclude-topics excludes all topics"),
-        ((*PLAN, "--exclude-brokers", "77"), "unknown broker"),
+        (
+            (*PLAN, "--topics", "nosuch*"),
+            "unknown topic: 'nosuch*'\nkafkabal: hint: list topics with 'kafkabal inspect",
+        ),
+        ((*PLAN, "--exclude-brokers", "77"), "unknown broker: 77\nkafkabal: hint: see 'kafkabal inspect --snapshot"),
         ((*PLAN, "--keep-moved", "no/such/plan.json"), "no/such/plan.json: cannot"),
         ((*PLAN, "--keep-moved", str(Path(__file__).parent)), "no plan (*.json) in this folder"),
         # invalid numbers, and numbers out of range

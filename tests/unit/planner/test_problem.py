@@ -269,9 +269,19 @@ def test_scores() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message", "hint"),
     [
-        ({"broker_limits": {9: BrokerLimit()}}, UsageError, "--broker-limit: unknown broker: 9", None),
-        ({"drain": frozenset({9})}, UsageError, "--drain: unknown broker: 9", None),
-        ({"exclude_brokers": frozenset({9})}, UsageError, "--exclude-brokers: unknown broker: 9", None),
+        (
+            {"broker_limits": {9: BrokerLimit()}},
+            UsageError,
+            "--broker-limit: unknown broker: 9",
+            "see 'kafkabal inspect'",
+        ),
+        ({"drain": frozenset({9})}, UsageError, "--drain: unknown broker: 9", "see 'kafkabal inspect'"),
+        (
+            {"exclude_brokers": frozenset({9})},
+            UsageError,
+            "--exclude-brokers: unknown broker: 9",
+            "see 'kafkabal inspect'",
+        ),
         (
             {"drain": frozenset({1, 2, 3, 4})},
             InfeasibleError,
