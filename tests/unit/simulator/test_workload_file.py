@@ -226,7 +226,7 @@ def test_data_sets_without_data_are_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text("7\nseven\n")
     (tmp_path / "huge.jsonl").write_text("99999999999999999999\n")
     for text, message in (
-        ("size: {folder: empty}", "contains nothing to send"),
+        ("size: {folder: empty}", "contains no records"),
         ("size: {folder: missing}", "cannot read"),
         ("size: {manifest: bad.jsonl}", "line 2: neither a number nor JSON"),
         ("size: {manifest: huge.jsonl}", "line 1: an integer of more than 63 bits"),
