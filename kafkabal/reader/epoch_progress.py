@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model import I64
+from kafkabal.model import I64, Bools
 from kafkabal.wording import counted_noun
 
 Taken: TypeAlias = "tuple[int, ...]"
@@ -29,8 +29,13 @@ MOST_READERS = 100_000
 """A file with more readers is damaged."""
 _MOST_IN_ROUNDS = 10 * MOST_READERS
 """Limit of readers over all rounds: a run of equal ones is a few bytes in a file, and a number each in memory."""
-_MOST_APART = 2**32
-"""Limit of samples by which readers are apart, times readers: each takes a byte, and in step they are not at all."""
+_MOST_ROUNDS = 10_000
+"""A training that is restarted every minute has as many in a week, and each takes 40 µs."""
+_MOST_APART = 2**29
+"""Limit of samples by which readers are apart, times readers: each takes up to nine bytes, and a damaged state must not
+take all memory. Readers that take work from each other are apart by at most the samples of the epoch."""
+_MOST_PASSED_ON = 2**29
+"""Limit of the gaps that each round passes on to the next, in all: ten seconds."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +55,12 @@ class EpochProgress:
     def open_positions(self) -> tuple[I64, int]:
         """Positions in gaps, ascending, and the position from which on everything remains."""
         gaps, frontier = np.empty(0, np.int64), self.position
+        passed_on = 0
         for taken in self.rounds:
             gaps, frontier = _after(taken, gaps, frontier)
+            passed_on += len(gaps)
+            if passed_on > _MOST_PASSED_ON:
+                raise UsageError(f"not a state of a reader: too many gaps in {counted_noun(len(self.rounds), 'round')}")
         return gaps, frontier
 
     def positions(self, numbers: I64) -> I64:
@@ -110,6 +119,8 @@ class EpochProgress:
             If ``state`` is not such a dict.
         """
         try:
+            if len(state["rounds"]) > _MOST_ROUNDS:
+                raise ValueError(f"more than {_MOST_ROUNDS} rounds")
             readers = [sum(n for n, _ in each) for each in state["rounds"]]
             if max(readers, default=0) > MOST_READERS or sum(readers) > _MOST_IN_ROUNDS:
                 raise ValueError(f"more than {MOST_READERS} readers")
@@ -122,6 +133,8 @@ class EpochProgress:
             raise ValueError("negative or not a whole number")
         if any(len({isinstance(t, tuple) for t in each}) != 1 for each in rounds):
             raise ValueError("a round is incomplete")
+        if any(first > after for each in rounds for t in each if isinstance(t, tuple) for first, after in t):
+            raise ValueError("ranges out of order")
         return found
 
 
@@ -151,18 +164,38 @@ def _joined(ranges: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 def _after(taken: Taken | Ranges, gaps: I64, frontier: int) -> tuple[I64, int]:
     """What remains after reader i mod R was given the i-th remaining sample, and each reader took as many as stated."""
     readers = len(taken)
-    ranges = [((0, t),) if isinstance(t, int) else t for t in taken]
-    most = max((after for each in ranges for _, after in each), default=0)
-    least = min(each[0][1] if each and each[0][0] == 0 else 0 for each in ranges)
-    if (most - least) * readers > _MOST_APART:
-        raise UsageError(f"not a state of a reader: readers are {counted_noun(most - least, 'sample')} apart")
-    is_taken = np.zeros((most - least, readers), np.bool_)  # up to the least count, all are taken
-    for reader, each in enumerate(ranges):
-        for first, after in each:
-            is_taken[max(0, first - least) : max(0, after - least), reader] = True
-    passed = np.flatnonzero(~is_taken.reshape(-1)) + least * readers
+    is_open, least = _open_after(taken)
+    most = least + len(is_open)
+    passed = np.flatnonzero(is_open)
+    passed += least * readers  # in place, as below: of uneven readers of a large topic there are many
     rest = gaps[most * readers :]
     ahead = max(0, most * readers - len(gaps))
-    known = passed[passed < len(gaps)]
-    beyond = passed[passed >= len(gaps)] - len(gaps) + frontier
-    return np.concatenate((gaps[known], beyond, rest)), frontier + ahead
+    n_known = int(np.searchsorted(passed, len(gaps)))
+    beyond = passed[n_known:]
+    beyond += frontier - len(gaps)
+    parts = [part for part in (gaps[passed[:n_known]], beyond, rest) if len(part)]
+    return np.concatenate(parts) if len(parts) > 1 else (parts or [beyond])[0], frontier + ahead
+
+
+def _open_after(taken: Taken | Ranges) -> tuple[Bools, int]:
+    """bool, shape (n, readers): which samples of the shares remain, from the first that some reader has not taken to
+    the last that one has; and the number of the first."""
+    if isinstance(taken[0], int):
+        until = np.array(taken, np.int64)
+        least, most = int(until.min()), int(until.max())
+        _check_apart(most - least, len(taken))
+        return np.arange(least, most)[:, None] >= until, least
+    ranges: Any = taken
+    most = max((after for each in ranges for _, after in each), default=0)
+    least = min(each[0][1] if each and each[0][0] == 0 else 0 for each in ranges)
+    _check_apart(most - least, len(taken))
+    is_open = np.ones((most - least, len(taken)), np.bool_)
+    for reader, each in enumerate(ranges):
+        for first, after in each:
+            is_open[max(0, first - least) : max(0, after - least), reader] = False
+    return is_open, least
+
+
+def _check_apart(samples: int, readers: int) -> None:
+    if samples * readers > _MOST_APART:
+        raise UsageError(f"not a state of a reader: readers are {counted_noun(samples, 'sample')} apart")
