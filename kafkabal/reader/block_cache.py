@@ -59,8 +59,10 @@ class BlockCache:
         """Why caching has ended, such as a full disk; None if it has not."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with self._total():
+            with self._total() as total:
                 self._remove_leftovers()
+                if total.value > limit_bytes:  # of a job with a larger limit
+                    total.value = self._evict_oldest()
         except FileExistsError as error:
             raise OutputError(f"{folder}: not usable as a cache: not a folder") from error
         except OSError as error:
@@ -156,8 +158,8 @@ class BlockCache:
         finally:
             temporary.unlink(missing_ok=True)
 
-    def _evict_oldest(self, newest: Path) -> int:
-        """Evict the least recently used blocks; returns the bytes that remain."""
+    def _evict_oldest(self, newest: Path | None = None) -> int:
+        """Evict the least recently used blocks, the newest one last; returns the bytes that remain."""
         found = self._files()
         total = sum(size for _, size, _ in found)
         for _, size, path in sorted(found, key=lambda each: (each[2] == newest, each[0])):

@@ -99,6 +99,16 @@ def test_the_least_recently_used_make_room(tmp_path: Path) -> None:
     assert sum(path.stat().st_size for path in tmp_path.glob("*.block")) <= 4 * 1150
 
 
+def test_a_smaller_limit_counts_at_once(tmp_path: Path) -> None:
+    """A job with a smaller limit than the one before removes blocks, even if it adds none."""
+    larger = BlockCache(tmp_path, 10**9)
+    for number in range(20):
+        larger.put(f"b{number}", BLOCK)
+    each = sum(path.stat().st_size for path in tmp_path.rglob("*.block")) // 20
+    BlockCache(tmp_path, 10 * each)
+    assert len([*tmp_path.rglob("*.block")]) == 9
+
+
 def test_the_total_is_right_after_many_writers(tmp_path: Path) -> None:
     """Eight caches that write the same and other blocks at once agree on what the folder holds."""
 
