@@ -168,7 +168,7 @@ class _Silence:
         if self._lasted_s >= _PATIENCE_S and not self._is_told:
             self._is_told = True
             rest = format_duration(round(self.remaining_s))
-            warnings.warn(f"topic {topic}: {error.message}: retrying for up to {rest}", stacklevel=2)
+            warnings.warn(f"topic {topic}: {error.message}; retrying for up to {rest}", stacklevel=2)
 
 
 class _FetchResponses:

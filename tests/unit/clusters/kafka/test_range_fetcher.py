@@ -183,7 +183,7 @@ def test_a_broker_that_hangs_is_warned_of(fails_for_s: float, monkeypatch: pytes
         for at in range(2):
             assert [record[0] for record in fetcher.fetch(0, at, at + 1, 1).records] == [at]
     assert patience_s == [10.0, 20.0, 30.0, 10.0]
-    told = ["topic t: h:1 did not respond within 10 s: retrying for up to 50 s"] if fails_for_s > 10 else []
+    told = ["topic t: h:1 did not respond within 10 s; retrying for up to 50 s"] if fails_for_s > 10 else []
     assert [str(each.message) for each in caught] == told
 
 
