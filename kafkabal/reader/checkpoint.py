@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 from pathlib import Path
@@ -136,8 +136,13 @@ def combine_states(states: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     UsageError
         If they do not belong together, or one is missing.
     """
-    each_reader = (Checkpoint.from_dict(own) for state in states for own in list(_states_within(state)) or [state])
-    found = sorted(each_reader, key=lambda each: each.reader)
+    if not isinstance(states, Iterable):
+        raise _not_a_state(f"{type(states).__name__} {states!r:.40}")
+    try:
+        each_reader = (Checkpoint.from_dict(own) for state in states for own in list(_states_within(state)) or [state])
+        found = sorted(each_reader, key=lambda each: each.reader)
+    except RecursionError as error:
+        raise _not_a_state("nested too deeply") from error
     if not found:
         raise UsageError("no states to combine")
     first = found[0]

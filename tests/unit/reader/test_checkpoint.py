@@ -94,6 +94,17 @@ def test_damaged_states_are_not_combined(damaged: Mapping[str, Any]) -> None:
         combine_states([_checkpoint(0).as_dict(), {**_checkpoint(1).as_dict(), "taken": 10**12}])
 
 
+def test_what_is_no_list_of_states_is_not_combined() -> None:
+    """Nothing at all, and a state that refers to itself: one line each."""
+    endless: dict[str, Any] = {}
+    endless["worker"] = endless
+    nothing: Any = None
+    with pytest.raises(UsageError, match="not a state of a reader: NoneType None"):
+        combine_states(nothing)
+    with pytest.raises(UsageError, match="not a state of a reader: nested too deeply"):
+        combine_states([endless])
+
+
 def test_numbers_of_many_readers_must_fit_into_the_epoch() -> None:
     """Each is small, but gaps between all readers would fill memory; one that takes work from others may be ahead."""
     with pytest.raises(UsageError, match="not a state of this data set: sample 1450000000 of 30000"):
