@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.config.profiles import default_profiles_file
 from kafkabal.config.resolve_settings import resolve
 from kafkabal.config.settings import Settings
 from kafkabal.config.settings_to_address import cluster_address
-from kafkabal.errors import ConfigError
+from kafkabal.errors import ConfigError, UsageError
 
 
 def settings_of(**named: str | None) -> Settings:
@@ -25,6 +26,8 @@ def settings_of(**named: str | None) -> Settings:
     UsageError, InputFileError
         If a value or the profiles file is wrong.
     """
+    for name, value in named.items():
+        _check_text(name, value)
     return resolve(named, environ=os.environ, profiles_file=default_profiles_file())
 
 
@@ -54,3 +57,9 @@ def named_connection(
     if not isinstance(address, ConnectionSettings):
         raise ConfigError("live brokers are needed", hint="give bootstrap_servers, or a profile that names them")
     return address
+
+
+def _check_text(name: str, given: Any) -> None:
+    """Refuse what is not text, such as a profile 7 from a YAML file; addresses may also be a list."""
+    if not (given is None or isinstance(given, str | os.PathLike | list | tuple)):
+        raise UsageError(f"{name}: must be text ({given!r:.40})")
