@@ -87,7 +87,7 @@ class Blocks:
     samples: I64
     """Number of records."""
     size_bytes: I64
-    """An estimate if the partition is dense."""
+    """Uncompressed; an estimate if the partition is dense."""
 
     def __len__(self) -> int:
         return len(self.begin)
@@ -131,7 +131,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all partitions in the log."""
+        """Bytes of all partitions, of compressed ones uncompressed."""
         return sum(p.size_bytes for p in self.partitions)
 
     @property
