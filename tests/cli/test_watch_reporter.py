@@ -8,6 +8,7 @@ import os
 from contextlib import ExitStack
 from io import StringIO
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 from kafkabal.cli.commands.watch_command_options import WatchFormat, WatchOutput
 from kafkabal.cli.commands.watch_reporter import WatchReporter
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.error_boundary import exit_code_of
+from kafkabal.errors import ExitCode
 from kafkabal.reporting.notifications import notifier
 from kafkabal.watch import EventKind, WatchEvent, WatchSummary
 from kafkabal.watch.state_findings import NOTHING_FOUND
@@ -155,3 +158,31 @@ def test_a_watch_that_only_prints_ends_with_its_reader() -> None:
         os.close(reader)
         with pytest.raises(BrokenPipeError):
             reporter.after_observation(SUMMARY)
+
+
+@pytest.mark.parametrize(
+    ("target", "says"), [("/dev/full", "cannot write the output: No space left on device"), (None, "closed")]
+)
+def test_a_watch_that_only_prints_says_why_it_cannot(target: str | None, says: str) -> None:
+    """On a full disk, and without a stdout, it ends at the next observation with one line, not silently or never."""
+    stderr = StringIO()
+
+    def run() -> int:
+        with ExitStack() as at_end:
+            stdout = at_end.enter_context(open(target or os.devnull, "w"))  # noqa: PTH123
+            if target is None:
+                stdout.close()
+            context = CommandContext(stdout=stdout, stderr=stderr)
+            reporter = WatchReporter(WatchOutput(output=WatchFormat.JSONL), context, at_end, heals=False)
+            listener = reporter.listener("prod", at_end)
+            listener.on_event(_event(EventKind.BROKER_DEAD, 3))
+            end_s = monotonic() + 60.0
+            while monotonic() < end_s:
+                reporter.after_observation(SUMMARY)
+                sleep(0.01)
+        return 0
+
+    assert exit_code_of(run, [], CommandContext(stdout=StringIO(), stderr=stderr)) == ExitCode.FAILED
+    (line,) = stderr.getvalue().splitlines()
+    assert line.startswith("kafkabal: error: cannot write the output: ")
+    assert line.endswith(says)

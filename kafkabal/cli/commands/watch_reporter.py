@@ -121,14 +121,14 @@ class WatchReporter:
 
         Raises
         ------
-        BrokenPipeError
-            If a watch that only reports has nowhere to report to any more.
+        OSError or OutputError
+            If a watch that only reports has nowhere to report to: a reader that has exited, a full disk, no stdout.
         """
         if self._textfile is not None:
             self._textfile.on_event(summary)
         if self._only_prints:
-            if self._events.is_gone:
-                raise BrokenPipeError
+            if self._events.failure is not None:
+                raise self._events.failure
             self._context.check_stdout()
 
     def _on_lost_events(self, error: Exception) -> None:

@@ -19,7 +19,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from kafkabal.errors import UsageError
+from kafkabal.errors import OutputError, UsageError
 from kafkabal.printable import printable, with_long_words_cut
 
 if TYPE_CHECKING:
@@ -206,7 +206,11 @@ class CommandContext:
         ------
         BrokenPipeError
             If the other end of the pipe is closed.
+        OutputError
+            If the process was started without a stdout.
         """
+        if self.stdout.closed:
+            raise OutputError("cannot write the output: closed")
         poll = select.poll()
         try:
             poll.register(self.stdout.fileno(), 0)  # errors are always reported

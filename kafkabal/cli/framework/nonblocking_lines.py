@@ -28,13 +28,14 @@ class NonblockingLines:
 
     def __init__(self, stream: TextIO, on_failure: Callable[[Exception], None] = lambda _: None) -> None:
         self._on_failure = on_failure
-        self._is_gone = self._is_blocked = False
+        self._is_blocked = False
+        self._failure: Exception | None = None
         self._writer = BackgroundListener(_Lines(stream), on_failure=self._note_failure)
 
     @property
-    def is_gone(self) -> bool:
-        """Whether the stream has failed: it has no reader any more."""
-        return self._is_gone
+    def failure(self) -> Exception | None:
+        """The error of the stream, after which nothing is written to it; None if there was none."""
+        return self._failure
 
     @property
     def is_blocked(self) -> bool:
@@ -54,7 +55,7 @@ class NonblockingLines:
         self._is_blocked = not self._writer.close()
 
     def _note_failure(self, error: Exception) -> None:
-        self._is_gone = True
+        self._failure = error
         self._on_failure(error)
 
 
