@@ -16,7 +16,7 @@ from kafkabal.clusters.cluster_protocol import (
 from kafkabal.clusters.kafka import KafkaCluster, factor_changes
 from kafkabal.clusters.lock_request import LockRequest
 from kafkabal.clusters.zookeeper.znode_lock import ZookeeperLock, lock_holders
-from kafkabal.clusters.zookeeper.znodes import Znodes
+from kafkabal.clusters.zookeeper.znodes import RESPONDS_WITHIN_S, Znodes
 from kafkabal.config import ConnectionSettings, ZookeeperAddress
 from kafkabal.model import TopicPartition
 
@@ -38,9 +38,10 @@ class ZookeeperCluster(KafkaCluster):
 
     def __init__(self, address: ZookeeperAddress, clock: Clock | None = None) -> None:
         self._servers = address.servers
-        self._znodes = Znodes(address.servers)
+        settings = address.connection or ConnectionSettings(bootstrap_servers=())
+        self._within_s = min(RESPONDS_WITHIN_S, settings.connect_timeout_s)
+        self._znodes = Znodes(address.servers, self._within_s)
         try:
-            settings = address.connection or ConnectionSettings(bootstrap_servers=())
             found = self._znodes.bootstrap_servers(settings.security_protocol)
         except BaseException:
             self._znodes.close()
@@ -124,11 +125,11 @@ class ZookeeperCluster(KafkaCluster):
         BusyError
             If another process holds it; the message names the holder.
         """
-        return ZookeeperLock(self._servers, self._lock_clock, request)
+        return ZookeeperLock(self._servers, self._lock_clock, request, self._within_s)
 
     def lock_holders(self) -> tuple[str, ...]:
         """The holders of the cluster's lock, by the names they gave; does not acquire it."""
-        return lock_holders(self._servers)
+        return lock_holders(self._servers, self._within_s)
 
     def close(self) -> None:
         """Close all connections."""

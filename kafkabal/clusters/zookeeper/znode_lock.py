@@ -9,7 +9,14 @@ from kazoo.handlers.threading import KazooTimeoutError
 
 from kafkabal.clusters.clock import Clock
 from kafkabal.clusters.lock_request import IsGone, LockRequest
-from kafkabal.clusters.zookeeper.znodes import open_zookeeper, translated
+from kafkabal.clusters.zookeeper.znodes import (
+    abandon_zookeeper,
+    close_zookeeper,
+    no_response,
+    open_zookeeper,
+    translated,
+)
+from kafkabal.daemon_executor import DaemonExecutor
 from kafkabal.errors import BusyError
 
 LOCK_PATH = "/kafkabal/lock"
@@ -17,17 +24,16 @@ _PROOF_TIMEOUT_S = 2.0
 """Well below half a session, within which the fence requires a proof."""
 
 
-def lock_holders(servers: str) -> tuple[str, ...]:
+def lock_holders(servers: str, within_s: float) -> tuple[str, ...]:
     """The holders of the cluster's lock; does not acquire it, since a query must not block a run."""
-    client = open_zookeeper(servers)
+    client = open_zookeeper(servers, within_s)
     try:
         with translated(servers), suppress(NoNodeError):
             owners = [client.get(f"{LOCK_PATH}/{name}")[0] for name in client.get_children(LOCK_PATH)]
             return tuple(str(owner.decode(errors="replace")) for owner in owners)
         return ()
     finally:
-        client.stop()
-        client.close()
+        close_zookeeper(client)
 
 
 class ZookeeperLock:
@@ -37,6 +43,8 @@ class ZookeeperLock:
     ----------
     request
         Without a heartbeat for its session, ZooKeeper expires the session and the next process may acquire the lock.
+    within_s
+        How long the attempt may take; what is acquired later is released.
 
     Raises
     ------
@@ -44,24 +52,32 @@ class ZookeeperLock:
         If another process holds it; the message names the holder.
     """
 
-    def __init__(self, servers: str, clock: Clock, request: LockRequest) -> None:
+    def __init__(self, servers: str, clock: Clock, request: LockRequest, within_s: float) -> None:
         self._path = f"{LOCK_PATH}-{request.purpose}" if request.purpose else LOCK_PATH
         self._clock = clock
         self._session_s = request.session_s
         self._lost = False
-        self._client = open_zookeeper(servers, request.session_s)
+        self._client = open_zookeeper(servers, within_s, request.session_s)
         self._lock = self._client.Lock(self._path, request.owner)
         self._proven_s = clock.monotonic()
+
+        def acquire() -> tuple[bool, list[str]]:
+            self._remove_gone(request.is_gone)
+            is_ours = self._lock.acquire(blocking=False)
+            return is_ours, [] if is_ours else self._lock.contenders()
+
         try:
-            with translated(servers):
-                self._remove_gone(request.is_gone)
-                is_ours = self._lock.acquire(blocking=False)
-                holders = [] if is_ours else self._lock.contenders()
+            # a server that stops responding would be waited for until the session is over, or by the recipe forever
+            with translated(servers), DaemonExecutor("kafkabal-zookeeper") as attempt:
+                is_ours, holders = attempt.submit(acquire).result(within_s)
+        except TimeoutError:
+            abandon_zookeeper(self._client)
+            raise no_response(servers) from None
         except BaseException:
-            self._close()
+            close_zookeeper(self._client)
             raise
         if not is_ours:
-            self._close()
+            close_zookeeper(self._client)
             name = holders[0] if holders else "another kafkabal"
             hint = f"wait for it to finish; if it crashed, its lock expires within {self._session_s:g} s"
             raise BusyError(f"cluster locked by {name}", hint=hint)
@@ -93,7 +109,7 @@ class ZookeeperLock:
     def release(self) -> None:
         """Remove the znode, so that the next process need not wait; does nothing if it is already gone."""
         self._lost = True
-        self._close()
+        close_zookeeper(self._client)
 
     def _remove_gone(self, is_gone: IsGone) -> None:
         """Remove the znodes of holders that are known to be dead; each has a unique name."""
@@ -104,8 +120,3 @@ class ZookeeperLock:
                 owner, _ = self._client.get(f"{self._path}/{name}")
                 if is_gone(owner.decode(errors="replace")):
                     self._client.delete(f"{self._path}/{name}")
-
-    def _close(self) -> None:
-        """Close the session, which removes its ephemeral znodes."""
-        self._client.stop()
-        self._client.close()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
-import warnings
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -35,8 +35,10 @@ _BROKERS = "/brokers/ids"
 _CONTROLLER = "/controller"
 _REASSIGNMENTS = "/admin/reassign_partitions"
 _ELECTIONS = "/admin/preferred_replica_election"
-_CONNECT_TIMEOUT_S = 10.0
+RESPONDS_WITHIN_S = 10.0
 """An ensemble elects a leader within seconds; kazoo tries every server in turn."""
+_CLOSES_WITHIN_S = 2.0
+"""A server that does not respond expires the session by itself."""
 _LOST = (ConnectionLoss, ConnectionClosedError, SessionExpiredError, OperationTimeoutError, KazooTimeoutError)
 
 
@@ -46,16 +48,22 @@ def translated(servers: str) -> Iterator[None]:
     try:
         yield
     except _LOST as error:
-        hint = "check that this is the address of a ZooKeeper server"
-        raise UnreachableError(f"ZooKeeper at {servers} did not respond", hint=hint) from error
+        raise no_response(servers) from error
     except NoAuthError as error:
         raise NotAuthorizedError(f"ZooKeeper at {servers}: not authorized") from error
     except KazooException as error:
         raise RefusedByClusterError(f"ZooKeeper at {servers}: {error or type(error).__name__}") from error
 
 
-def open_zookeeper(servers: str, session_s: float = _CONNECT_TIMEOUT_S) -> KazooClient:
+def open_zookeeper(servers: str, within_s: float, session_s: float | None = None) -> KazooClient:
     """Connect.
+
+    Parameters
+    ----------
+    within_s
+        How long the servers may take to respond, now and later.
+    session_s
+        Time without a heartbeat after which they expire the session; by default ``within_s``.
 
     Raises
     ------
@@ -65,31 +73,51 @@ def open_zookeeper(servers: str, session_s: float = _CONNECT_TIMEOUT_S) -> Kazoo
         If no server responds.
     """
     try:
-        client = KazooClient(hosts=servers, timeout=session_s)
+        client = KazooClient(hosts=servers, timeout=session_s or within_s)
     except ValueError as error:
         hint = "write host:port,host:port, with the chroot at the end, such as zk1:2181,zk2:2181/kafka"
         raise ConfigError(f"invalid ZooKeeper addresses: {servers!r}", hint=hint) from error
-    with translated(servers), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # about a missing chroot, which our own check reports
-        try:
-            client.start(timeout=_CONNECT_TIMEOUT_S)
-        except BaseException:
-            client.close()
-            raise
+    # its start() would wait for a server that accepts and never responds until the session is over
+    client.start_async().wait(within_s)
+    if not client.connected:
+        abandon_zookeeper(client)
+        raise no_response(servers)
     return client
+
+
+def close_zookeeper(client: KazooClient) -> None:
+    """Close the session, which removes its ephemeral znodes."""
+    abandon_zookeeper(client).join(_CLOSES_WITHIN_S)
+
+
+def abandon_zookeeper(client: KazooClient) -> Thread:
+    """Close the session in the background: kazoo would wait for a server that does not respond."""
+
+    def close() -> None:
+        client.stop()
+        client.close()
+
+    thread = Thread(target=close, name="kafkabal-zookeeper", daemon=True)
+    thread.start()
+    return thread
+
+
+def no_response(servers: str) -> UnreachableError:
+    """The error of servers that do not respond."""
+    hint = "check that this is the address of a ZooKeeper server"
+    return UnreachableError(f"ZooKeeper at {servers} did not respond", hint=hint)
 
 
 class Znodes:
     """The znodes of one Kafka cluster; ``servers`` may end in its chroot."""
 
-    def __init__(self, servers: str) -> None:
+    def __init__(self, servers: str, within_s: float = RESPONDS_WITHIN_S) -> None:
         self._servers = servers
-        self._client = open_zookeeper(servers)
+        self._client = open_zookeeper(servers, within_s)
 
     def close(self) -> None:
         """Close the connection."""
-        self._client.stop()
-        self._client.close()
+        close_zookeeper(self._client)
 
     def bootstrap_servers(self, protocol: SecurityProtocol) -> tuple[str, ...]:
         """``host:port`` of each registered broker's listener with this security protocol.

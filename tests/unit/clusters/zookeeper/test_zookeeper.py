@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
 from collections.abc import Collection, Mapping
+from time import monotonic
 from typing import Any
 
 import pytest
-from kazoo.exceptions import ConnectionLoss, NoAuthError, NodeExistsError, NoNodeError
+from kazoo.exceptions import ConnectionClosedError, ConnectionLoss, NoAuthError, NodeExistsError, NoNodeError
 
+from kafkabal.clusters.clock import SystemClock
 from kafkabal.clusters.cluster_protocol import Capability, PartitionStatus
+from kafkabal.clusters.lock_request import LockRequest
 from kafkabal.clusters.zookeeper import cluster as cluster_module
+from kafkabal.clusters.zookeeper import znode_lock as lock_module
 from kafkabal.clusters.zookeeper import znodes as znodes_module
 from kafkabal.clusters.zookeeper.cluster import ZookeeperCluster
 from kafkabal.clusters.zookeeper.znodes import Znodes
-from kafkabal.config.connection_settings import SecurityProtocol, ZookeeperAddress
+from kafkabal.config.connection_settings import ConnectionSettings, SecurityProtocol, ZookeeperAddress
 from kafkabal.errors import ConfigError, NotAuthorizedError, RefusedByClusterError, UnreachableError
 from kafkabal.model.topic_partition import TopicPartition
 
@@ -70,7 +76,7 @@ def zookeeper(monkeypatch: pytest.MonkeyPatch) -> FakeZookeeper:
         "/controller": {"brokerid": 2},
     }
     fake = FakeZookeeper(content)
-    monkeypatch.setattr(znodes_module, "open_zookeeper", lambda servers: fake)
+    monkeypatch.setattr(znodes_module, "open_zookeeper", lambda *_: fake)
     return fake
 
 
@@ -183,6 +189,66 @@ def test_old_brokers_are_elected_by_znode(old: OldBrokers, zookeeper: FakeZookee
 def test_invalid_addresses_are_refused_before_connecting(servers: str) -> None:
     """The text is quoted, with how to write it."""
     with pytest.raises(ConfigError) as caught:
-        znodes_module.open_zookeeper(servers)
+        znodes_module.open_zookeeper(servers, 10.0)
     assert repr(servers) in caught.value.message
     assert "zk1:2181" in str(caught.value.hint)
+
+
+def test_a_server_that_never_responds_is_given_up_in_time() -> None:
+    """It accepts a connection, as one that is suspended does; neither the session nor its end is waited for."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        servers = f"127.0.0.1:{listener.getsockname()[1]}"
+        began_s = monotonic()
+        with pytest.raises(UnreachableError, match=f"ZooKeeper at {servers} did not respond"):
+            znodes_module.open_zookeeper(servers, 0.2, session_s=30.0)
+    assert monotonic() - began_s < 15.0
+
+
+class HangingZookeeper:
+    """A server that stops responding once it is connected to."""
+
+    def __init__(self) -> None:
+        self.is_stopped = threading.Event()
+
+    def Lock(self, path: str, owner: str) -> HangingZookeeper:  # noqa: N802 - as kazoo names it
+        """The recipe."""
+        return self
+
+    def exists(self, path: str) -> bool:
+        """Wait until the client is stopped."""
+        assert self.is_stopped.wait(60.0)
+        raise ConnectionClosedError
+
+    def stop(self) -> None:
+        """End all calls."""
+        self.is_stopped.set()
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def test_a_lock_is_given_up_in_time_and_its_session_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``--broker-timeout`` also limits a lock; a session that went on by itself would keep others out."""
+    client = HangingZookeeper()
+    monkeypatch.setattr(lock_module, "open_zookeeper", lambda *_: client)
+    with pytest.raises(UnreachableError, match="ZooKeeper at zk:2181 did not respond"):
+        lock_module.ZookeeperLock("zk:2181", SystemClock(), LockRequest("me", 30.0), within_s=0.1)
+    assert client.is_stopped.wait(60.0)
+
+
+def test_broker_timeout_limits_what_zookeeper_is_waited_for(
+    zookeeper: FakeZookeeper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Connecting, the list of brokers, and locks."""
+    limits = list[float]()
+
+    def opened(_: str, within_s: float, *_session_s: float) -> FakeZookeeper:
+        limits.append(within_s)
+        return zookeeper
+
+    for module in (znodes_module, lock_module):
+        monkeypatch.setattr(module, "open_zookeeper", opened)
+    connection = ConnectionSettings(bootstrap_servers=(), connect_timeout_s=2.0, broker_timeout_s=2.0)
+    with ZookeeperCluster(ZookeeperAddress(servers="zk:2181", connection=connection)) as cluster:
+        assert cluster.lock_holders() == ()
+    assert limits == [2.0, 2.0]
