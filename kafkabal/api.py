@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import platformdirs
 from msgspec.structs import replace as replace_field
 
 from kafkabal.closing_context import ClosingContext
@@ -53,8 +52,7 @@ from kafkabal.planner import make_plan as _plan
 from kafkabal.routing import load_policy, policy_names, view_of
 from kafkabal.scoring import Need, ScoreOptions, load_scores, refuse_weights, score_options, select_scores
 from kafkabal.simulator import PolicyRuns, SimulationOptions, compare, load_workload
-
-_PROGRAM = "kafkabal"
+from kafkabal.user_folders import user_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +256,7 @@ def apply_plan(
     settings = connection.settings
     environment = RunEnvironment(
         cluster=connection.cluster,
-        state_dir=state_dir or Path(platformdirs.user_state_dir(_PROGRAM)) / settings.runs_folder_name,
+        state_dir=state_dir or user_folder("state") / settings.runs_folder_name,
         listener=listener or NullListener(),
         clock=clock or SystemClock(),
         broker_timeout_s=connection.broker_timeout_s,

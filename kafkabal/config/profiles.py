@@ -19,6 +19,7 @@ from kafkabal.config.value_parsers import check_keys, mapping, text
 from kafkabal.config.yaml_document import Place, YamlNode, parse_yaml, read_yaml
 from kafkabal.errors import ConfigError, UsageError
 from kafkabal.input_files import exists, expand_home
+from kafkabal.user_folders import user_folder
 from kafkabal.wording import counted_noun, first_of, suggestion
 
 DEFAULT_PROFILE = "default"
@@ -75,9 +76,7 @@ class ProfilesFile:
 
 def default_profiles_file() -> Path:
     """Path of the user's profiles file on this system."""
-    from platformdirs import user_config_path
-
-    return user_config_path("kafkabal") / "profiles.yaml"
+    return user_folder("config") / "profiles.yaml"
 
 
 def load_profile(chosen: str | None, profiles_file: Path | ProfilesFile) -> Profile | None:

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-import platformdirs
-
 from kafkabal.errors import OutputError
 from kafkabal.input_files import absolute_path
+from kafkabal.user_folders import user_folder
 
 HOME_VARIABLE: Final = "KAFKABAL_SANDBOX_HOME"
 
@@ -28,12 +27,12 @@ def cache_of(cache_folder: Path) -> Path:
 
 def default_home() -> Path:
     """Folder of all sandboxes of the user of this process, see :func:`home_of`."""
-    return home_of(os.environ, platformdirs.user_state_path("kafkabal"))
+    return home_of(os.environ, user_folder("state"))
 
 
 def default_cache() -> Path:
     """Cache folder for all sandboxes of the user of this process, see :func:`cache_of`."""
-    return cache_of(platformdirs.user_cache_path("kafkabal"))
+    return cache_of(user_folder("cache"))
 
 
 def make_folder(folder: Path) -> Path:

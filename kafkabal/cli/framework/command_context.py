@@ -17,10 +17,11 @@ from enum import StrEnum
 from functools import cached_property
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 from kafkabal.errors import OutputError, UsageError
 from kafkabal.printable import printable, with_long_words_cut
+from kafkabal.user_folders import user_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -230,13 +231,8 @@ class CommandContext:
         with suppress(OSError, ValueError):
             print(printable(self.completed(text), keep="\n\t"), file=self.stderr, flush=True)
 
-    def _folder(self, kind: str) -> Path:
-        if kind in self.folders:
-            return self.folders[kind]
-        import platformdirs
-
-        find: Callable[[str], Any] = getattr(platformdirs, f"user_{kind}_path")
-        return Path(find(PROGRAM))
+    def _folder(self, kind: Literal["config", "state", "cache"]) -> Path:
+        return self.folders[kind] if kind in self.folders else user_folder(kind)
 
     def _surface(self, stream: TextIO) -> OutputCapabilities:
         from kafkabal.reporting.output_capabilities import OutputCapabilities
