@@ -10,6 +10,7 @@ import io
 import os
 import signal
 import sys
+from contextlib import suppress
 
 _CANDIDATES = ["completion", "candidates"]
 _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
@@ -20,6 +21,7 @@ _INTERRUPTED = 130
 
 def main() -> int:
     """Run the command line of the process; returns its exit code."""
+    occupy_standard_descriptors()
     on_interrupt = signal.getsignal(signal.SIGINT)
     if on_interrupt is signal.default_int_handler:  # and not ignored
         # an exception amid the imports would be a traceback, and code in C may turn it into another one
@@ -53,6 +55,20 @@ def main() -> int:
     if code == ExitCode.INTERRUPTED:
         end_at_next_interrupt()
     return code
+
+
+def occupy_standard_descriptors() -> None:
+    """Open the null device for each standard stream that the process was started without (``2>&-``).
+
+    Otherwise the next file gets its number, such as the journal of a run, and what a library writes to its standard
+    error would damage it.
+    """
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            with suppress(OSError):  # a root folder without /dev
+                os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
 
 
 def _end(*_: object) -> None:

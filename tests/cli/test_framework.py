@@ -508,6 +508,21 @@ def test_a_closed_stdout_is_an_error() -> None:
     assert b"Traceback" not in done.stderr
 
 
+def test_no_file_gets_the_number_of_a_stream_that_is_missing(tmp_path: Path) -> None:
+    """What a library writes to its standard error must not end up in the journal of a run."""
+    script = (
+        "import os\n"
+        "from kafkabal.cli.entry_point import occupy_standard_descriptors\n"
+        "occupy_standard_descriptors()\n"
+        f"with open({str(tmp_path / 'journal')!r}, 'w') as journal:\n"
+        "    os.write(2, b'noise')\n"
+        "    journal.write(str(journal.fileno() > 2))\n"
+    )
+    shell = ["sh", "-c", 'exec "$0" -c "$1" <&- >&- 2>&-', sys.executable, script]
+    assert subprocess.run(shell, check=False).returncode == 0
+    assert (tmp_path / "journal").read_text() == "True"
+
+
 def test_sigterm_ends_a_command_with_143() -> None:
     """SIGTERM becomes an exception, with a message and its own exit code."""
     script = (
