@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from contextlib import suppress
+from time import monotonic
 
 from kafkabal.clusters import Cluster, ClusterLock, LockRequest
 from kafkabal.errors import BusyError, KafkabalError, UnreachableError
@@ -15,6 +16,9 @@ _SESSION_S = 30.0
 """How long it outlives a watch that was killed on another host; a watch killed on this host is noticed at once."""
 _RETRY_EVERY_S = 5.0
 """Pause between attempts to take the lock; a watch takes over within this time after the other has ended."""
+_TRUSTED_S = 120.0
+"""How long another watch is taken to go on after it was last seen to hold the lock. If the broker that dies keeps the
+lock, nobody can be seen to hold it for up to 75 s, and both watches would post that the broker is dead."""
 _LEAVING_S = 2.0
 """Longest wait for an attempt in progress; what it still takes is released, or expires with its session."""
 
@@ -36,6 +40,7 @@ class WatchLock:
         self._owner = str(LockHolder.current(socket.gethostname()))
         self._lock: ClusterLock | None = None
         self._holder = self._why_not_held = ""
+        self._seen_at_s = float("-inf")
         self._standby: threading.Thread | None = None
         self._is_new = False
         self._ended = threading.Event()
@@ -64,11 +69,13 @@ class WatchLock:
             request = LockRequest(self._owner, _SESSION_S, _PURPOSE, is_provably_gone, _give_up)
             self._lock = self._cluster.lock(request)
         except BusyError as error:
+            self._seen_at_s = monotonic()
             self._holder = error.message.removeprefix("cluster locked by ")
             self._why_not_held = f"another watch runs on this cluster: {self._holder}"
             raise BusyError(self._why_not_held) from None
         except KafkabalError as error:
-            self._holder, self._why_not_held = "", f"cannot take the lock of watch: {error.message}"
+            if monotonic() - self._seen_at_s >= _TRUSTED_S:
+                self._holder, self._why_not_held = "", f"cannot take the lock of watch: {error.message}"
             raise
         self._holder = self._why_not_held = ""
 

@@ -98,6 +98,28 @@ def test_standby_outlives_the_broker_that_keeps_the_lock(
     _await_lock(second)
 
 
+@pytest.mark.parametrize("trusted_s", [0.0, 60.0])
+def test_another_watch_is_taken_to_go_on_while_a_broker_dies(
+    memory: InMemoryCluster, second: WatchLock, monkeypatch: pytest.MonkeyPatch, trusted_s: float
+) -> None:
+    """For two minutes after it was last seen to hold the lock; later nobody may be there to post alerts."""
+
+    def unreachable(*_: object) -> ClusterLock:
+        raise UnreachableError("cannot reach broker2:9092: connection refused")
+
+    monkeypatch.setattr("kafkabal.watch.watch_lock._TRUSTED_S", trusted_s)
+    first = WatchLock(memory)
+    first.take()
+    with pytest.raises(BusyError):
+        second.take()
+    monkeypatch.setattr(InMemoryCluster, "lock", unreachable)
+    with pytest.raises(UnreachableError):
+        second.take()
+
+    assert bool(second.other) is (trusted_s > 0)
+    assert second.why_on_standby.startswith("another watch runs" if trusted_s else "cannot take the lock of watch: ")
+
+
 def test_a_lock_that_hangs_delays_no_observation(
     memory: InMemoryCluster, second: WatchLock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
