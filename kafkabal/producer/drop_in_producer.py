@@ -83,7 +83,8 @@ class Producer(Client):
         ``kafkabal.refresh.ms``
             Milliseconds between two readings of the cluster, 100 to 86,400,000; default 5000.
         ``kafkabal.first.view.ms``
-            For how long the first record of a topic waits for the first reading, 0 to 86,400,000; default 2000.
+            For how long the first record of a topic waits for a reading, unless one of the last five seconds has the
+            topic; 0 to 86,400,000; default 2000.
         ``kafkabal.seed``
             Makes the routing repeatable; default random.
         ``kafkabal.metrics_cb``

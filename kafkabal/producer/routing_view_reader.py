@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from math import inf
 from typing import Protocol
 
 from kafkabal.clusters import Cluster, InFlight, Reading, ReadRequest
@@ -109,6 +110,10 @@ class ViewReader:
         assert self._latest is not None
         at_s, state = self._latest
         self._latest = at_s, self._with_measurements(state)
+
+    def age_s(self) -> float:
+        """Seconds since the last reading began; infinite before the first one."""
+        return inf if self._latest is None else self._clock() - self._latest[0]
 
     def has(self, topic: str) -> bool:
         """Whether the last reading found this topic."""

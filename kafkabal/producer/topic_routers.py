@@ -166,7 +166,7 @@ class TopicRouters:
                 # before the topic is known: a signal's handler may raise between any two lines
                 self._refresher.start(self._client)
                 self._routers = {**self._routers, topic: router}
-                self._refresher.wake()
+                self._refresher.add(router)
             return router
 
     def _new_router(self, topic: str) -> SlotRouter:

@@ -71,7 +71,7 @@ def test_records_settled_after_a_reading_are_not_in_its_view() -> None:
 
     refresher.refresh()
     router.settle(1, 100)
-    refresher._revise()
+    refresher._show_latencies()
     refresher.refresh()
 
     assert policy.settled == [[0, 0], [0, 0], [0, 100]]
@@ -140,6 +140,17 @@ class Changing:
         return Reading(self._states.pop(0) if len(self._states) > 1 else self._states[0])
 
 
+class Counting(Changing):
+    """Counts its readings."""
+
+    readings = 0
+
+    def read(self, request: ReadRequest) -> Reading:
+        """The next state."""
+        self.readings += 1
+        return super().read(request)
+
+
 class AskedClient:
     """A client that has sent all its records, and notes for which topics it is asked."""
 
@@ -159,10 +170,10 @@ def cluster_with(*topics: TopicRow) -> ClusterState:
     return cluster_builders.cluster(cluster_builders.brokers(2), topics)
 
 
-def topic_led_by(*leaders: int) -> TopicRow:
+def topic_led_by(*leaders: int, topic: str = TOPIC) -> TopicRow:
     """An empty topic with these leaders, -1 for none."""
     rows = [cluster_builders.partition(p, [max(b, 1)], 0, leader=b) for p, b in enumerate(leaders)]
-    return TopicRow(topic=TOPIC, partitions=rows)
+    return TopicRow(topic=topic, partitions=rows)
 
 
 def refreshed_in_thread(
@@ -206,6 +217,38 @@ def test_a_new_topic_that_brokers_do_not_know_yet_is_read_again_at_once() -> Non
     assert client.asked == [TOPIC, TOPIC]
     assert len(pauses) == 2
     assert len(policy.settled) == 1
+
+
+@pytest.mark.parametrize(
+    ("later_s", "topics", "readings"),
+    [(4.0, ["images", "texts"], 1), (6.0, ["images", "texts"], 2), (0.0, ["images"], 2)],
+    ids=["recent", "old", "before the topic"],
+)
+def test_a_new_topic_is_routed_by_a_recent_reading(later_s: float, topics: list[str], readings: int) -> None:
+    """A program that begins to write to hundreds of topics does not wait for a reading for each of them."""
+    both = [topic_led_by(1, 2, topic=topic) for topic in ("images", "texts")]
+    first = cluster_with(*(row for row in both if row.topic in topics))
+    reader = Counting(first, cluster_with(*both))
+    now_s, shown = [0.0], Event()
+    routers: list[TopicRouter] = []
+
+    class Noting(Asking):
+        def refresh(self, view: RoutingView) -> None:
+            shown.set()
+
+    refresher = ViewRefresher(
+        lambda: reader, lambda: tuple(routers), (), refresh_s=3600, clock=lambda: now_s[0], failed=lambda _: None
+    )
+    refresher.start(lambda: None)
+    for topic in ("images", "texts"):
+        routers.append(TopicRouter(topic, Noting(), lambda _: None))
+        refresher.add(routers[-1])
+        assert shown.wait(20)
+        shown.clear()
+        now_s[0] += later_s
+    refresher.close()
+
+    assert reader.readings == readings
 
 
 def test_a_topic_that_does_not_exist_is_asked_for_a_few_times_only() -> None:
