@@ -67,16 +67,18 @@ def search_locally(solution: Solution, convexity: float = 0.0) -> None:
     violation = Violation(solution, convexity)
     index = ReplicaIndex(solution)
     stuck = np.zeros(solution.problem.n_brokers, np.bool_)
+    stuck_since = np.zeros(len(stuck), np.int64)
     steps, before = 0, np.inf
     while steps < _STEPS_A_BROKER * len(stuck):
         now = np.where(stuck, 0.0, violation.now())
         worst = int(now.argmax())
         if now[worst] <= 0:
             left = float(violation.now().sum())
-            if not stuck.any() or left > before * (1 - _LEAST_PROGRESS_BY_TURN):
+            # what others have done since may have made room; where nothing moved, a broker would be stuck again
+            again = stuck & (stuck_since < steps)
+            if not again.any() or left > before * (1 - _LEAST_PROGRESS_BY_TURN):
                 return
-            # what others have done since may have made room
-            stuck[:], before = False, left
+            stuck[again], before = False, left
             continue
         violation.least_gain = max(LEAST_GAIN, _LEAST_PROGRESS * float(now[worst]))
         step = _best_single(solution, violation, index, worst)
@@ -84,7 +86,7 @@ def search_locally(solution: Solution, convexity: float = 0.0) -> None:
             violation.least_gain = max(LEAST_GAIN, _LEAST_PROGRESS_BY_EXCHANGE * float(now[worst]))
             step = _best_exchange(solution, violation, index, worst)
         if step is None:
-            stuck[worst] = True
+            stuck[worst], stuck_since[worst] = True, steps
             continue
         stuck[solution.placement[step.p, step.k]] = False
         stuck[step.target] = False
