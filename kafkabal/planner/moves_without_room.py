@@ -17,7 +17,7 @@ import numpy as np
 
 from kafkabal.model import I32, I64, UNLIMITED, ClusterState, volume_headroom_bytes
 from kafkabal.planner.plan_listener import NO_LISTENER
-from kafkabal.planner.plan_short_of_bands import is_worth_it
+from kafkabal.planner.plan_short_of_bands import FoundPlacement, is_worth_it
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.assign_log_dirs import LogDirAssignment
 from kafkabal.planner.search.keep_within_budget import repairs, send_back
@@ -26,6 +26,14 @@ from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.search_for_placement import Candidate, finish
 from kafkabal.planner.shortfall import names_of, warnings_of
 from kafkabal.wording import plural
+
+
+def startable_part(start: Solution, found: FoundPlacement) -> FoundPlacement:
+    """The placement without the partitions whose moves never start; the same one if there are none."""
+    if not (stuck := stuck_partitions(found.candidate)).size:
+        return found
+    candidate, after, warnings = without_stuck(start, found.candidate, stuck)
+    return found._replace(candidate=candidate, after=after, warnings=warnings)
 
 
 def without_stuck(start: Solution, full: Candidate, stuck: I64) -> tuple[Candidate, ClusterState, tuple[str, ...]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from kafkabal.model import ClusterState
 from kafkabal.plan import Plan, ScoreChange, cross_rack_bytes, make_changes, topic_ids
 from kafkabal.planner.budgeted_part import instalment
+from kafkabal.planner.continue_plan import with_next_plans
 from kafkabal.planner.drain_leftovers import remains_of
 from kafkabal.planner.lower_bound import bound_bytes
 from kafkabal.planner.move_reasons import LoadsBefore, MoveReasons
-from kafkabal.planner.moves_without_room import stuck_partitions, without_stuck
+from kafkabal.planner.moves_without_room import startable_part, stuck_partitions
 from kafkabal.planner.plan_listener import NO_LISTENER, PlanListener
 from kafkabal.planner.plan_options import Mode, PlanOptions
-from kafkabal.planner.plan_short_of_bands import lasting_placement
+from kafkabal.planner.plan_short_of_bands import FoundPlacement, lasting_placement
 from kafkabal.planner.problem import Problem, build_problem
 from kafkabal.planner.search.assign_log_dirs import without_refused_log_dirs
 from kafkabal.planner.search.keep_within_budget import exceeds_budget
@@ -37,17 +38,19 @@ def make_plan(state: ClusterState, options: PlanOptions | None = None, listener:
     problem = build_problem(state, options)
     start = Solution(problem)
     before = LoadsBefore.of(start)
-    candidate, after, warnings, _ = lasting_placement(start, listener)
-    unrepaired = unrepaired_of(candidate.solution, candidate.unplaced)
-    if exceeds_budget(candidate.solution):
+    found = lasting_placement(start, listener)
+    unrepaired = unrepaired_of(found.candidate.solution, found.candidate.unplaced)
+    is_whole = not exceeds_budget(found.candidate.solution)
+    if not is_whole:
         listener.step("budget")
-        full = candidate.solution
-        candidate, after = instalment(start, candidate, listener)
-        warnings = (*(f"even without a budget: {line}" for line in warnings), *left_over(full, candidate.solution))
-    if (stuck := stuck_partitions(candidate)).size:
-        candidate, after, warnings = without_stuck(start, candidate, stuck)
-        unrepaired = unrepaired_of(candidate.solution, candidate.unplaced)
-    warnings += remains_of(problem, after)
+        found = _affordable(start, found, listener)
+    if stuck_partitions(found.candidate).size:
+        found = startable_part(start, found)
+        if is_whole:
+            found = with_next_plans(start, found, listener)
+        unrepaired = unrepaired_of(found.candidate.solution, found.candidate.unplaced)
+    candidate, after = found.candidate, found.after
+    warnings = found.warnings + remains_of(problem, after)
     listener.step("bound")
     bound = _bound(start, candidate.solution)
     listener.step("changes")
@@ -66,6 +69,14 @@ def make_plan(state: ClusterState, options: PlanOptions | None = None, listener:
         unrepaired=unrepaired,
         topic_ids=topic_ids(state, (change.topic for change in changes)),
     )
+
+
+def _affordable(start: Solution, found: FoundPlacement, listener: PlanListener) -> FoundPlacement:
+    """The part of a placement that the budget covers."""
+    candidate, after = instalment(start, found.candidate, listener)
+    whole = (f"even without a budget: {line}" for line in found.warnings)
+    left = left_over(found.candidate.solution, candidate.solution)
+    return found._replace(candidate=candidate, after=after, warnings=(*whole, *left))
 
 
 def _bound(start: Solution, solution: Solution) -> int | None:

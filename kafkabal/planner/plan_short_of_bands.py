@@ -58,7 +58,7 @@ def lasting_placement(start: Solution, listener: PlanListener) -> FoundPlacement
     """Search for a placement; if it falls short of a band, continue until a later run would find nothing to do."""
     problem = start.problem
     first = _place(start, listener)
-    if not first.falls_short or _is_unchanged(start, first.after):
+    if not first.falls_short or is_unchanged(start, first.after):
         return first
     candidate, after = first.candidate, first.after
     visited: dict[bytes, tuple[int, ClusterState]] = {}
@@ -66,9 +66,9 @@ def lasting_placement(start: Solution, listener: PlanListener) -> FoundPlacement
         # the same steps that a later run takes, from the sizes that copies have by then
         begin = Solution(build_problem(after, problem.options))
         again = _place(begin, listener)
-        if _is_unchanged(begin, again.after) or not may_lead(problem, again.candidate.leader):
+        if is_unchanged(begin, again.after) or not may_lead(problem, again.candidate.leader):
             break
-        if _returns_what_was_lost(candidate.solution, again.after):
+        if returns_what_was_lost(candidate.solution, again.after):
             break
         bytes_ = candidate.solution.moved_bytes() + again.candidate.solution.moved_bytes()
         visited[_placed(candidate)] = bytes_, after
@@ -133,7 +133,7 @@ def _differs_once_applied(candidate: Candidate, after: ClusterState) -> bool:
     return shortfall(later, later.problem.leader) > 0
 
 
-def _is_unchanged(start: Solution, after: ClusterState) -> bool:
+def is_unchanged(start: Solution, after: ClusterState) -> bool:
     """Whether a plan that leads to this cluster changes nothing."""
     before = start.problem.state
     return all(
@@ -147,7 +147,7 @@ def _is_unchanged(start: Solution, after: ClusterState) -> bool:
     )
 
 
-def _returns_what_was_lost(solution: Solution, after: ClusterState) -> bool:
+def returns_what_was_lost(solution: Solution, after: ClusterState) -> bool:
     """Whether a broker that a replica left because of its offline log dir holds the partition again.
 
     A later plan could copy it to another log dir of that broker. In one plan it would never have left, and Kafka

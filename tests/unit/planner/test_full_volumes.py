@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kafkabal.model import ClusterState, TopicPartition
+from kafkabal.clusters.snapshot import read_snapshot
+from kafkabal.model import ClusterState, TopicPartition, volume_headroom_bytes
 from kafkabal.model.cluster_rows import BrokerRow, TopicRow
-from kafkabal.plan import apply_plan
+from kafkabal.plan import Plan, apply_plan
 from kafkabal.planner import PlanOptions, check_drain, make_plan, why_not
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.moves_without_room import stuck_partitions, without_stuck
@@ -152,3 +155,26 @@ def test_a_part_of_a_plan_gives_a_partition_all_of_its_new_replicas_or_none() ->
 
     assert candidate.to_state().replicas.broker.tolist() == [0, 2]
     assert candidate.unplaced.tolist() == [1, 2, 4, 5]
+
+
+def test_a_plan_contains_what_would_follow_the_moves_that_wait() -> None:
+    """On nearly full disks three partitions cannot move; a second plan, which moved half as many bytes, is empty."""
+    state = read_snapshot(Path(__file__).with_name("waiting_moves.jsonl"))
+    options = PlanOptions(tolerance=0.02)
+    plan = make_plan(state, options)
+    assert plan.moved_bytes < 6 * GB
+    assert stuck_in(state, plan) == []
+    assert make_plan(apply_plan(state, plan), options).partitions == ()
+
+
+def stuck_in(state: ClusterState, plan: Plan) -> list[TopicPartition]:
+    """Partitions of a plan for brokers of one log dir whose moves never start, the largest tried first."""
+    rows = state.brokers.index_of
+    room = volume_headroom_bytes(state, PlanOptions().log_dir_limit)
+    waiting = sorted((c for c in plan.partitions if c.bytes), key=lambda c: -c.bytes)
+    while startable := [c for c in waiting if all(room[rows(b)] >= c.bytes // len(c.to_add) for b in c.to_add)]:
+        change = startable[0]
+        for brokers_, sign in ((change.to_add, -1), (change.to_remove, 1)):
+            room[[rows(b) for b in brokers_]] += sign * (change.bytes // len(change.to_add))
+        waiting.remove(change)
+    return [change.name for change in waiting]
