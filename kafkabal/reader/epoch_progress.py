@@ -31,9 +31,10 @@ _MOST_IN_ROUNDS = 10 * MOST_READERS
 """Limit of readers over all rounds: a run of equal ones is a few bytes in a file, and a number each in memory."""
 _MOST_ROUNDS = 10_000
 """A training that is restarted every minute has as many in a week, and each takes 40 µs."""
-_MOST_APART = 2**29
-"""Limit of samples by which readers are apart, times readers: each takes up to nine bytes, and a damaged state must not
-take all memory. Readers that take work from each other are apart by at most the samples of the epoch."""
+_MOST_APART = 2**31
+"""Limit of samples by which readers are apart, times readers: each takes a byte, and eight more if it was not read.
+Readers that take work from each other may be apart by all samples of an epoch, so a lower limit would refuse states of
+large data sets."""
 _MOST_PASSED_ON = 2**29
 """Limit of the gaps that each round passes on to the next, in all: ten seconds."""
 
