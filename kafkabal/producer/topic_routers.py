@@ -223,4 +223,7 @@ class TopicRouters:
             router.first_reading.set()
         if str(error) != self._fault:
             self._fault = str(error)
-            LOG.warning("cannot refresh the view of the cluster, routing by the last one: %s", error)
+            LOG.warning(
+                "cannot refresh the view of the cluster, routing by the last one or by the default partitioner: %s",
+                error,
+            )
