@@ -31,3 +31,10 @@ def test_clients_come_with_their_first_use(script: str) -> None:
     """In a separate process, since imports are permanent."""
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_warnings_as_errors_stop_no_import() -> None:
+    """A program that turns warnings into errors, as test suites do, still has a producer that reads the cluster."""
+    command = [sys.executable, "-W", "error", "-c", "import kafkabal.clusters.kafka.cluster"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
