@@ -64,6 +64,8 @@ class AsyncProducer:
         self._producer = Producer({f"{PREFIX}first.view.ms": 0, **config})
         self._poller = DaemonExecutor("kafkabal-poller")
         finalize(self, self._poller.shutdown, wait=False)
+        self._turn = asyncio.Lock()
+        """Held by the caller of :meth:`produce` that waits for room in the queue; the others wait for it."""
         self._flushes = 0
         """How many callers wait in :meth:`flush`."""
         self._has_abandoned_call = False
@@ -98,14 +100,16 @@ class AsyncProducer:
         def report(error: KafkaError | None, message: Message) -> None:
             self._loop.call_soon_threadsafe(_settle, delivery, error, message)
 
-        while True:
-            try:
-                self._producer.produce(
-                    topic, value, key, partition, on_delivery=report, timestamp=timestamp, headers=headers
-                )
-                return delivery
-            except BufferError:
-                await asyncio.sleep(_FULL_QUEUE_S)
+        # in order: thousands of callers that all try again take the processor from librdkafka
+        async with self._turn:
+            while True:
+                try:
+                    self._producer.produce(
+                        topic, value, key, partition, on_delivery=report, timestamp=timestamp, headers=headers
+                    )
+                    return delivery
+                except BufferError:
+                    await asyncio.sleep(_FULL_QUEUE_S)
 
     def __len__(self) -> int:
         return len(self._producer)

@@ -644,6 +644,19 @@ def test_an_asyncio_producer_awaits_deliveries(brokers: MockCluster) -> None:
     assert len(brokers.messages(200)) == 200
 
 
+def test_callers_that_wait_for_room_get_it_in_turn(brokers: MockCluster) -> None:
+    """Records of one partition that are produced at once are queued in the order of the calls, however small the queue
+    is."""
+
+    async def run() -> None:
+        async with AsyncProducer({**brokers.client, "queue.buffering.max.messages": 10}) as producer:
+            calls = [producer.produce(TOPIC, b"%d" % i, partition=1) for i in range(500)]
+            await asyncio.gather(*await asyncio.gather(*calls))
+
+    asyncio.run(run())
+    assert [int(message.value() or b"-1") for message in brokers.messages(500)] == list(range(500))
+
+
 def test_a_cancelled_block_ends_with_its_deliveries(brokers: MockCluster) -> None:
     """What was queued is delivered although all tasks are cancelled, and no thread is left."""
 
