@@ -279,7 +279,10 @@ class KafkaClient:
         found = run_first([partial(_connected, link, limit) for link in links], limit, _HEAD_START_S)
         if isinstance(found, ReconnectingConnection):
             return found
-        raise _of_all([link.address for link in links], found)
+        errors = dict(zip((link.address for link in links), found, strict=False))
+        # in the order given: what goes on has the same words, and is logged once
+        asked = [seed for seed in self._seeds if seed in errors]
+        raise _of_all(asked, [errors[seed] for seed in asked])
 
     def _controller_link(self, *, is_needed: bool) -> ReconnectingConnection:
         nodes = self.nodes()

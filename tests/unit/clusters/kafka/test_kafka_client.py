@@ -17,6 +17,7 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata import ApiVersionsResponse
 
+from kafkabal.clusters.kafka.broker_address import parse_address
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.errors import ConfigError, NoResponseError, RefusedByClusterError, UnreachableError
 
@@ -118,6 +119,22 @@ def test_a_reason_that_all_bootstrap_servers_share_is_reported_once(
     with pytest.raises(UnreachableError) as caught:
         make_client(settings).nodes()
     assert caught.value.message == f"cannot reach {nobody}: connection refused (the same with 127.0.0.1:1)"
+
+
+def test_a_reason_that_lasts_has_the_same_words(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], nobody: str
+) -> None:
+    """Addresses are in the order given, though those that failed less often are tried first: logs that say something
+    once compare words."""
+    client = make_client(fake_cluster().settings(bootstrap_servers=(nobody, "127.0.0.1:1")))
+    words = set()
+    for _ in range(2):
+        with pytest.raises(UnreachableError) as caught:
+            client.nodes()
+        words.add(caught.value.message)
+        with pytest.raises(UnreachableError):
+            client._link(parse_address(nobody)).versions(client.deadline())
+    assert words == {f"cannot reach {nobody}: connection refused (the same with 127.0.0.1:1)"}
 
 
 def test_an_invalid_bootstrap_server_is_reported_before_anything_is_sent(
