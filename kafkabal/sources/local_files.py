@@ -141,8 +141,8 @@ def files_below(folder: Path | str, left_out: LeftOut = lambda _path, _why: None
     Parameters
     ----------
     left_out
-        Called with the path of anything that cannot be read, or is neither file nor folder, and why; that of a folder
-        ends with ``/``.
+        Called with the path of anything that cannot be read, is a link to a folder, or is neither file nor folder, and
+        why; that of a folder ends with ``/``.
     """
     folders = [os.fspath(folder)]
     while folders:
@@ -155,7 +155,9 @@ def files_below(folder: Path | str, left_out: LeftOut = lambda _path, _why: None
                             folders.append(entry.path)
                         elif entry.is_file():
                             yield entry
-                        elif not entry.is_dir():
+                        elif entry.is_dir():  # it may lead back, or hold the same files again
+                            left_out(f"{entry.path}/", "is a link to a folder")
+                        else:
                             left_out(entry.path, _kind_of(entry))
                     except OSError as error:
                         left_out(entry.path, why_unreadable(error))

@@ -267,16 +267,15 @@ def test_a_store_that_does_not_respond_delays_no_end(tmp_path: Path, stalled: st
     assert all(thread.daemon for thread in readers)
 
 
-def test_links_to_folders_are_not_followed(data: Path) -> None:
-    """A link back to the top does not send the data set forever; a link to a file is a file."""
+def test_links_to_folders_are_named_and_not_followed(data: Path) -> None:
+    """A link back to the top does not send the data set forever, and no file is missing in silence; a link to a file is
+    a file."""
     (data / "loop").symlink_to(data, target_is_directory=True)
     (data / "link").symlink_to(data / "cat/1.jpg")
-    assert [part.name for part in FolderSource(data).listing().parts] == [
-        "cat/1.jpg",
-        "dog/deep/2.jpg",
-        "link",
-        "readme",
-    ]
+    listing = FolderSource(data).listing()
+    assert [part.name for part in listing.parts] == ["cat/1.jpg", "dog/deep/2.jpg", "link", "readme"]
+    assert listing.left_out == [("loop", "is a link to a folder")]
+    assert FolderSource(data, exclude=["loop/*"]).listing().left_out == []
 
 
 def test_folders_may_be_deep(tmp_path: Path) -> None:
