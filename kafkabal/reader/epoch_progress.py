@@ -123,6 +123,8 @@ class EpochProgress:
             if len(state["rounds"]) > _MOST_ROUNDS:
                 raise ValueError(f"more than {_MOST_ROUNDS} rounds")
             readers = [sum(n for n, _ in each) for each in state["rounds"]]
+            if any(n < 1 for each in state["rounds"] for n, _ in each):
+                raise ValueError("a run of no readers")
             if max(readers, default=0) > MOST_READERS or sum(readers) > _MOST_IN_ROUNDS:
                 raise ValueError(f"more than {MOST_READERS} readers")
             rounds = tuple(tuple(_plain(t) for n, t in each for _ in range(n)) for each in state["rounds"])

@@ -79,6 +79,7 @@ def test_states_of_many_uneven_readers_stay_small() -> None:
         {"rounds": [[[1, 0], [1, 1]]] * 400_000},
         {"rounds": [[[1, 0], [1, 2**20]]] + [[[1, 1]]] * 9_000},
         {"rounds": [[[1, [[5, 1]]]]]},
+        {"rounds": [[[-(10**8), 0], [10**8 + 2, 0]]]},
     ],
     ids=lambda each: str(each)[:40],
 )
