@@ -278,8 +278,8 @@ class TopicReader:
                 at_end=at_end,
             )
             for sequence in self._sequences(shard, call_periodically(listeners, self.metrics)):
-                self._check_newest(number)
                 self._sequence, self._running = sequence, self._decoded(sequence, number)
+                self._check_newest(number)  # not before: an asyncio loop that is cancelled in between sees the sequence
                 yield from self._running
                 self._check_newest(number)
             for listener in listeners:

@@ -99,12 +99,16 @@ class WorkStealingIterator:
         self._ledger.close()
 
     def __iter__(self) -> Generator[Sample, None, None]:
-        for part in self._parts:
+        parts = self._parts
+        for part in parts:
             if not part.is_finished:  # the trainer left the loop early, or samples were given back
                 yield from self._samples(part)
         while (segment := self._ledger.claim()) is not None:
-            self._parts.append(_Part(segment, after=segment.begin, reserved=segment.begin))
-            yield from self._samples(self._parts[-1])
+            part = _Part(segment, after=segment.begin, reserved=segment.begin)
+            self._parts.append(part)
+            if self._parts is not parts:  # given back meanwhile: the next iteration takes the segment
+                return
+            yield from self._samples(part)
         self.close()
 
     def _samples(self, part: _Part) -> Iterator[Sample]:

@@ -837,10 +837,12 @@ def test_an_interrupted_batch_of_shared_work_is_given_again(
     assert sorted(seen) == [(p, o) for p, n in ((0, 300), (1, 31)) for o in range(n)]
 
 
+@pytest.mark.parametrize("after_s", [0.1, *(0.0001 * n for n in range(50))])
 def test_a_sample_that_no_longer_is_waited_for_is_given_again(
-    read: Any, topic: MemoryTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    read: Any, topic: MemoryTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after_s: float
 ) -> None:
-    """A cancelled asyncio loop whose thread takes one more sample loses none of the shared work."""
+    """A cancelled asyncio loop whose thread takes one more sample, or has just begun, loses none of the shared
+    work."""
     data = _dynamic(read, tmp_path, topic)
     may_load = threading.Event()
     fetch = topic.fetch
@@ -854,7 +856,7 @@ def test_a_sample_that_no_longer_is_waited_for_is_given_again(
     async def cancelled() -> None:
         samples = aiter(data)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(anext(samples), 0.1)
+            await asyncio.wait_for(anext(samples), after_s)
         may_load.set()
 
     asyncio.run(cancelled())  # waits for its threads
