@@ -7,11 +7,14 @@ replicas nearest in size to the excess.
 ::
 
     for each arrival, the largest first: the dir of its broker that is least full once it has come
-    for each broker with several dirs, while one is outside its band
+    for each broker with several dirs
+        if it has few replicas: the cheapest set of up to three copies that is enough     (reduce_log_dir_copies.py)
+        while one is outside its band
         from the dir that is furthest above to the one that is least full: the replica that takes most out of what is
         outside, arrivals for nothing, others at a price of a twentieth of their bytes; a replica that takes out less
         than its price stays, unless both dirs are inside their bands after it
         if there is none: the same from that dir to any other, in exchange for a smaller replica
+        if it has few replicas: trades of up to three of them that save bytes     (reduce_log_dir_copies.py)
 
 Source: largest processing time first (R. L. Graham, SIAM J. Appl. Math. 17, 1969), then descent.
 """
@@ -37,6 +40,7 @@ from kafkabal.model import (
     with_choosable_log_dir,
 )
 from kafkabal.planner.problem import NONE
+from kafkabal.planner.search.reduce_log_dir_copies import DirsOfBroker, best_trade
 from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring import DiskBand, due_within_groups, load_score
 
@@ -223,6 +227,37 @@ def _balance_broker(assignment: LogDirAssignment, broker: int, due: F64, p: I64,
     low, high = _band(assignment, dirs, due)
     bytes_ = solution.load(p, k, np.full(len(p), broker))
     arrived = solution.placement[p, k] != solution.problem.previous[p, k]
+    _trade(assignment, dirs, low, high, p, k, bytes_, arrived)
+    _copy_one_by_one(assignment, dirs, low, high, p, k, bytes_, arrived)
+    _trade(assignment, dirs, low, high, p, k, bytes_, arrived)
+
+
+def _trade(
+    assignment: LogDirAssignment, dirs: I64, low: I64, high: I64, p: I64, k: I64, bytes_: I64, arrived: Bools
+) -> None:
+    """Copy several replicas at once, if the broker has few, until that saves nothing."""
+    home = np.where(arrived, NONE, assignment.previous[p, k] - dirs[0])
+    for _ in range(len(p)):
+        current = DirsOfBroker(
+            load=assignment.load[dirs],
+            low=low,
+            high=high,
+            room=assignment.room[dirs],
+            is_open=assignment.is_open[dirs],
+            bytes=bytes_,
+            home=home,
+            current=assignment.dir[p, k] - dirs[0],
+        )
+        trade = best_trade(current)
+        if not trade:
+            return
+        for i, target in trade:
+            assignment.shift(int(p[i]), int(k[i]), int(dirs[target]), int(bytes_[i]))
+
+
+def _copy_one_by_one(
+    assignment: LogDirAssignment, dirs: I64, low: I64, high: I64, p: I64, k: I64, bytes_: I64, arrived: Bools
+) -> None:
     for _ in range(len(p)):
         now = assignment.load[dirs]
         surplus, lack = np.maximum(now - high, 0), np.maximum(low - now, 0)
