@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import inf
 from time import monotonic
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -93,6 +94,8 @@ class Context:
     """Rack of the reader whose records should be near."""
     compiled: bool = False
     """Pick batches in machine code (needs numba); the partitions are the same."""
+    expected_bytes: float = inf
+    """About how many bytes the producer will send in all, so that brokers are even at the end; infinite if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

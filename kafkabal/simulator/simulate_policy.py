@@ -26,7 +26,7 @@ from kafkabal.simulator.key_order_risk import KeyOrderRisk
 from kafkabal.simulator.log_bytes import LogBytes
 from kafkabal.simulator.policy_outcome import LatencyFigures, PolicyOutcome
 from kafkabal.simulator.ticks import Ticks
-from kafkabal.simulator.workload import MOST_BYTES, MOST_RECORDS, BrokerEvent, Workload
+from kafkabal.simulator.workload import MOST_BYTES, MOST_RECORDS, BrokerEvent, ListedSizes, Workload
 from kafkabal.simulator.workload_records import of_producer, record_stream
 from kafkabal.units import format_bytes
 
@@ -242,12 +242,18 @@ class _Simulation:
                     clock=clock,
                     rack=self._options.rack,
                     compiled=compile_it,
+                    expected_bytes=self._expected_bytes_of_each(),
                 )
             )
             for i in range(producers)
         ]
         _check_kernels(choice, policies[0])
         return policies
+
+    def _expected_bytes_of_each(self) -> float:
+        """What each producer knows to come: all of a data set, as ``kafkabal produce`` does, otherwise nothing."""
+        workload = self._workload
+        return workload.expected_bytes / workload.producers if isinstance(workload.sizes, ListedSizes) else inf
 
     def _outcome(self) -> PolicyOutcome:
         brokers, delivery, view = self._brokers, self._delivery, self._view

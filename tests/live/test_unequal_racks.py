@@ -20,8 +20,8 @@ from tests.live.conftest import MakeSandbox
 
 _RECORD_BYTES = 20_000
 _TOPICS, _PARTITIONS = 8, 6
-_NEAR = 0.02
-"""Of a fair share: what new topics and routed records may end beside it."""
+_NEAR = {"disk": 0.02, "replicas": 0.02, "leaders": 0.035}
+"""Of a fair share: what new topics and routed records may end beside it, such as one leader of 31."""
 
 
 def crowded(sandbox: Sandbox, brokers: int) -> None:
@@ -89,9 +89,9 @@ def test_rebalanced_once_and_balanced_from_then_on(
 def test_new_topics_and_routed_records_reach_the_fair_shares(
     brokers: int, tmp_path: Path, make_sandbox: MakeSandbox, command: Callable[..., tuple[int, str]]
 ) -> None:
-    """`create` places replicas and leaders, and `score` sends records, to within 2 % of what racks allow."""
+    """`create` places replicas and leaders, and `score` sends records, to within 2 % or a leader of the fair shares."""
     sandbox = make_sandbox(SandboxSpec(brokers=brokers, racks=3), f"new-{brokers}")
-    # one replica more or less, also of the offsets topic, is then less than 2 % of the fair share
+    # one replica more or less, also of the offsets topic, is then less than 2 % of the fair share, and one leader 3.2 %
     created = command(sandbox, "create", "new", "-p", "150", "-r", "3")
     assert created[0] == 0, created[1]
     rows = tmp_path / "rows.jsonl"
@@ -100,12 +100,11 @@ def test_new_topics_and_routed_records_reach_the_fair_shares(
     assert produced[0] == 0, produced[1]
 
     end_s = monotonic() + 60
-    while max((skews := _skews(command(sandbox, "inspect", "-o", "json")[1])).values()) > _NEAR and monotonic() < end_s:
+    while not _is_near(inspected := command(sandbox, "inspect", "-o", "json")[1]):
+        assert monotonic() < end_s, inspected
         sleep(1)  # on a busy machine a follower may lag for a moment
-    assert max(skews.values()) <= _NEAR, skews
 
 
-def _skews(inspected: str) -> dict[str, float]:
-    """Distance of the broker farthest from its fair share, by score."""
+def _is_near(inspected: str) -> bool:
     found = {score["score"]: score["skew"] for score in json.loads(inspected)["scores"]}
-    return {name: found[name] for name in ("disk", "replicas", "leaders")}
+    return all(found[score] <= near for score, near in _NEAR.items())

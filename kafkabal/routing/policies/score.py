@@ -157,7 +157,9 @@ class ScoreWeighted(PolicyBase):
         self._least_horizon_bytes = float(least_horizon_bytes)
         self._batch_bytes = batch_size
         self._linger_s = linger_ms / 1000
-        self._stride = ByteStride(batch_size, RandomStream(context.seed).next(), self._recompute_weights)
+        self._stride = ByteStride(
+            batch_size, RandomStream(context.seed).next(), self._recompute_weights, context.expected_bytes
+        )
         self._weights: F64 = np.empty(0)
         self._balanced_weights: F64 = self._weights
         # computed once, because every slot of a nearly empty topic asks for them

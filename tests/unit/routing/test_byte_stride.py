@@ -37,6 +37,26 @@ def test_short_slots_fill_a_batch_of_one_partition_of_each_broker() -> None:
     assert sum(a != b for a, b in pairwise(partitions)) > 5000 / 50, "slots are short"
 
 
+def fullest_at_end(records: int, expected_bytes: float) -> float:
+    """Bytes of the fuller broker over the mean, after so many records at speed."""
+    stride = ByteStride(BATCH_BYTES, 0.0, lambda: None, expected_bytes)
+    stride.set_slot_bytes(100 * BATCH_BYTES, 1 / 40)
+    stride.set_weights(np.full(8, 1 / 8), 1e9, LEADERS)
+    counts = np.bincount(LEADERS[[stride.pick(None, RECORD_BYTES) for _ in range(records)]])
+    return float(counts.max() / counts.mean())
+
+
+def test_brokers_end_even_if_the_end_is_known() -> None:
+    """Within an eighth of a percent and a record, even if headers add a tenth; if twice as much was expected, as
+    without."""
+    counts = range(2000, 2600, 50)
+    assert max(fullest_at_end(n, inf) for n in counts) > 1.01
+    for n in counts:
+        for expected_records in (n, n / 1.1):
+            assert fullest_at_end(n, expected_records * RECORD_BYTES) <= 1 + 1 / 800 + 2 / n
+        assert fullest_at_end(n, 2 * n * RECORD_BYTES) <= 1 + 1 / 80 + 2 / n
+
+
 def most_ahead(partitions: Sequence[int], weights: F64) -> F64:
     """After each record: bytes that the fullest of two brokers is ahead of its weight, over half a hundredth of what it
     should have and a record."""

@@ -30,8 +30,10 @@ from kafkabal.simulator.workload import (
     BrokerEvent,
     BrokerEventKind,
     FixedSize,
+    ListedSizes,
     LogNormalSize,
     LogOverhead,
+    Sizes,
     Transport,
     UniformKeys,
     Workload,
@@ -107,6 +109,19 @@ def test_same_seed_same_outcome_and_another_differs(uneven_view: RoutingView) ->
     assert first.partition_bytes.tolist() == again.partition_bytes.tolist()
     assert first.latency == again.latency
     assert first.partition_bytes.tolist() != other.partition_bytes.tolist()
+
+
+def test_a_data_set_ends_more_even_than_what_has_no_end(view_over: ViewMaker) -> None:
+    """`produce` knows how much there is to come of a folder or a file, so what is simulated for one does, too."""
+    view = view_over(brokers=3)
+
+    def fullest(sizes: Sizes, records: int) -> float:
+        sent = run("score", view, Workload(records=records, sizes=sizes)).partition_bytes - view.partition_bytes
+        of_broker = np.bincount(view.leader, sent)
+        return float(of_broker.max() / of_broker.mean())
+
+    listed, counts = ListedSizes(np.full(100, 1000), "data"), range(4000, 5000, 130)
+    assert max(fullest(listed, n) for n in counts) < 1.002 < max(fullest(FixedSize(1000), n) for n in counts)
 
 
 def test_delivery_does_not_change_where_records_go(uneven_view: RoutingView) -> None:
