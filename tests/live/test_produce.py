@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import subprocess
@@ -139,6 +140,23 @@ def test_records_that_were_sent_are_not_a_failure_if_nobody_can_read_the_report(
     assert process.returncode == 0
     assert "cannot write the output: No space left on device" in err
     assert bench.records() == 2
+
+
+def test_brokers_end_even_with_records_of_all_sizes(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
+    """Rows of 0.1 to 20 kB into an empty topic: the fullest of four brokers gets 1.005 of the mean at most."""
+    sandbox = make_sandbox(SandboxSpec(brokers=4), "even")
+    bench = Bench(sandbox, tmp_path, "rows")
+    (made,) = bench.admin.create_topics([NewTopic("rows", 8, 1)]).values()
+    made.result()
+    randomness = random.Random(5)
+    rows = tmp_path / "rows.jsonl"
+    with rows.open("w") as file:
+        for _ in range(20_000):
+            file.write(json.dumps("x" * int(min(20_000, randomness.lognormvariate(6.5, 0.8)))) + "\n")
+    code, out, err = bench.run(str(rows), "--no-manifest", "-o", "json")
+    assert code == 0, err
+    sent = [broker["sent_bytes"] for broker in json.loads(out)["brokers"]]
+    assert max(sent) <= 1.005 * sum(sent) / len(sent), sent
 
 
 def test_standard_input_with_keys(bench: Bench) -> None:
