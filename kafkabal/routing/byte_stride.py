@@ -44,11 +44,11 @@ _LEAST_SLOTS: Final = 4
 SLOT_PART: Final = 1 / 100
 # the same at high rates. Of 40 MB in records of 100 B, three brokers got 136 to 174 requests with 1/50, 215 to 285 with
 # 1/100; the fullest of 300,000 records ends 0.1 % fuller, with 1/25 0.3 %. With 1/50, four brokers that got 20,000 rows
-# ended at up to 1.0115 of the mean; 1/60 takes 2 to 5 % more slots (2026-11)
+# ended at up to 1.012 of the mean; 1/60 takes 2 to 5 % more slots (2026-11)
 SLOT_PART_AT_SPEED: Final = 1 / 60
 # the same for the last part of a run whose end is known, and that part: to make up for a slot that has just begun, and
 # for what they are ahead, two brokers need a fortieth of all bytes. Of 20,000 rows and 3,000 files, four brokers ended
-# at 1.0012 and 1.0025 of the mean, without it at 1.007 and 1.010 (six runs each, 2026-11)
+# at 1.0013 and 1.0016 of the mean, without it at 1.0075 and 1.0082 (means of four runs each, 2026-11)
 _SLOT_PART_AT_END: Final = 1 / 400
 _END_PART: Final = 1 / 20
 # fraction of a unit by which a slot may exceed its limit to reach a whole unit: twice a measured rate is seldom exactly
