@@ -255,7 +255,7 @@ def _read(request: MeasureRequest, reader: int, start: Any, results: Any) -> Non
 
 
 def _end_with_parent() -> None:
-    """End this process when its parent is killed: with nobody to read its result, it would wait forever, since the
+    """End this process when its parent is killed: otherwise it would wait forever for its result to be read, since the
     other readers keep the pipe open."""
     parent = mp.parent_process()
     if parent is not None:  # as in a process that was not started by this module

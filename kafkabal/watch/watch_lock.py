@@ -18,7 +18,7 @@ _RETRY_EVERY_S = 5.0
 """Pause between attempts to take the lock; a watch takes over within this time after the other has ended."""
 _TRUSTED_S = 120.0
 """How long another watch is taken to go on after it was last seen to hold the lock. If the broker that dies keeps the
-lock, nobody can be seen to hold it for up to 75 s, and both watches would post that the broker is dead."""
+lock, its holder cannot be seen for up to 75 s, and both watches would post that the broker is dead."""
 _LEAVING_S = 2.0
 """Longest wait for an attempt in progress; what it still takes is released, or expires with its session."""
 

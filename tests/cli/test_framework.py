@@ -560,7 +560,7 @@ def test_a_library_that_ends_the_process_gives_its_code(code: Any, expected: int
     [(MemoryError(), "out of memory"), (RuntimeError("can't start new thread"), "cannot start a thread")],
 )
 def test_a_limit_of_the_process_is_no_bug(raised: Exception, says: str) -> None:
-    """With too little memory (``ulimit -v``, a container) nobody is asked to report a bug."""
+    """With too little memory (``ulimit -v``, a container) the user is not asked to report a bug."""
     err = io.StringIO()
 
     def run() -> int:

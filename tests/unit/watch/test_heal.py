@@ -35,6 +35,7 @@ from kafkabal.watch.watch_options import WatchOptions
 from kafkabal.watch.watcher import Watcher
 
 LOOK_S = 10.0
+LOST = "this watch lost its lock for a while"
 
 
 class Crash(BaseException):
@@ -60,7 +61,7 @@ class Stage:
         *,
         state_every_s: float = 60.0,
         healer_type: type[RunHealer] = RunHealer,
-        may_heal: Callable[[], bool] = lambda: True,
+        why_not_alone: Callable[[], str] = lambda: "",
         level: HealLevel = HealLevel.ALL,
         **policy: object,
     ) -> Watcher:
@@ -75,15 +76,7 @@ class Stage:
         )
         limits = HealPolicy(level=level, **policy)  # type: ignore[arg-type]
         options = WatchOptions(every_s=LOOK_S, state_every_s=state_every_s, policy=limits)
-        return Watcher(
-            self.memory,
-            options,
-            self.clock,
-            self,
-            healer,
-            self.ledger,
-            why_not_alone=lambda: "" if may_heal() else "this watch lost its lock for a while",
-        )
+        return Watcher(self.memory, options, self.clock, self, healer, self.ledger, why_not_alone=why_not_alone)
 
     def after_crash(self, at_s: float) -> Stage:
         """Let a watch be killed while it fills the empty broker; returns the stage of the next one."""
@@ -216,7 +209,7 @@ def test_a_watch_that_ends_during_a_run_leaves_nothing_in_flight(stage: Stage) -
 
 def test_a_watch_that_another_one_replaced_leaves_nothing_in_flight(stage: Stage) -> None:
     """Its run is cancelled gracefully while it goes on observing, and it says why."""
-    watcher = stage.watcher(may_heal=lambda: stage.clock.monotonic() < 300.0)
+    watcher = stage.watcher(why_not_alone=lambda: "" if stage.clock.monotonic() < 300.0 else LOST)
     for at_s in (300.0, 310.0):
         stage.clock.at(at_s, lambda: watcher.give_way("another watch runs on this cluster: kafkabal on h (process 7)"))
     stage.run_for(watcher, hours=0.2)
@@ -301,15 +294,15 @@ def test_a_resumed_run_stops_when_its_window_closes(stage: Stage) -> None:
 
 def test_a_run_of_a_watch_that_held_the_lock_in_between_is_resumed(stage: Stage) -> None:
     """A suspended watch that gets its lock back finishes what the one that was killed meanwhile has begun."""
-    answers = list[bool]()
-    suspended = stage.watcher(may_heal=lambda: answers.pop() if answers else True)
+    answers = list[str]()
+    suspended = stage.watcher(why_not_alone=lambda: answers.pop() if answers else "")
     stage.memory.kafka.kill(4)
     stage.run_for(suspended, hours=0.05)
     stage.memory.kafka.start(4)
     stage.memory = stage.after_crash(stage.clock.monotonic() + 600.0).memory
     stage.events.clear()
 
-    answers.append(False)  # it was lost, and is held again
+    answers.append(LOST)  # it was lost, and is held again
     stage.run_for(suspended, hours=2)
 
     assert stage.messages(EventKind.HEALING)[0].startswith("resume: run ")

@@ -102,7 +102,7 @@ def test_standby_outlives_the_broker_that_keeps_the_lock(
 def test_another_watch_is_taken_to_go_on_while_a_broker_dies(
     memory: InMemoryCluster, second: WatchLock, monkeypatch: pytest.MonkeyPatch, trusted_s: float
 ) -> None:
-    """For two minutes after it was last seen to hold the lock; later nobody may be there to post alerts."""
+    """For two minutes after it was last seen to hold the lock; later there may be no other watch to post alerts."""
 
     def unreachable(*_: object) -> ClusterLock:
         raise UnreachableError("cannot reach broker2:9092: connection refused")

@@ -68,7 +68,7 @@ class Scene:
         self.events.append(event)
 
     def watcher(
-        self, may_heal: Callable[[], bool] = lambda: True, cluster_id: str | None = None, **policy: object
+        self, why_not_alone: Callable[[], str] = lambda: "", cluster_id: str | None = None, **policy: object
     ) -> Watcher:
         """A watch that heals at once, as far as the policy allows."""
         healer = RunHealer(
@@ -87,7 +87,7 @@ class Scene:
             self,
             healer,
             path,
-            why_not_alone=lambda: "" if may_heal() else LOST,
+            why_not_alone=why_not_alone,
             cluster_id=cluster_id,
         )
 
@@ -371,16 +371,16 @@ class Lock:
 
     is_lost = False
 
-    def confirm(self) -> bool:
-        """Whether it was held all the time; it is taken again."""
+    def why_not_alone(self) -> str:
+        """As of a real one, which is taken again."""
         was_lost, self.is_lost = self.is_lost, False
-        return not was_lost
+        return LOST if was_lost else ""
 
 
 def test_what_another_watch_healed_meanwhile_is_remembered(make_scene: Callable[[], Scene]) -> None:
     """A suspended watch whose lock was lost reads the ledger again before it heals, and keeps the other's entries."""
     scene, lock = make_scene(), Lock()
-    first = scene.watcher(lock.confirm, level=HealLevel.ALL, dead_after_s=0.0)
+    first = scene.watcher(lock.why_not_alone, level=HealLevel.ALL, dead_after_s=0.0)
     scene.run_for(first, minutes=1)
     scene.memory.kafka.kill(4)
     scene.run_for(scene.watcher(level=HealLevel.ALL, dead_after_s=0.0), minutes=3)
@@ -399,7 +399,7 @@ def test_what_another_watch_has_resumed_stays_recorded(
     """A watch that was suspended amid a healing does not remove the record of what the one in between resumed."""
     scene, lock = make_scene(), Lock()
     path, ends_at_s = scene.folder / "ledger.json", scene.clock.utc_now().timestamp() + 7.0
-    watcher = scene.watcher(lock.confirm, level=HealLevel.ALL, dead_after_s=0.0)
+    watcher = scene.watcher(lock.why_not_alone, level=HealLevel.ALL, dead_after_s=0.0)
     scene.run_for(watcher, minutes=1)
 
     def suspended(environment: RunEnvironment, plan: Plan, *_: object, **__: object) -> None:
@@ -425,7 +425,7 @@ def test_what_another_watch_healed_while_nothing_could_be_written_is_remembered(
     """A watch whose disk was full, and that lost its lock, does not replace what the other one has recorded since."""
     scene, lock = make_scene(), Lock()
     path = scene.folder / "ledger.json"
-    first = scene.watcher(lock.confirm, level=HealLevel.ALL, dead_after_s=60.0)
+    first = scene.watcher(lock.why_not_alone, level=HealLevel.ALL, dead_after_s=60.0)
     scene.run_for(first, minutes=1)
     path.mkdir()
     scene.memory.kafka.kill(4)
@@ -446,7 +446,7 @@ def test_what_another_watch_healed_while_nothing_could_be_written_is_remembered(
 def test_a_watch_on_standby_observes_and_heals_once_it_takes_over(make_scene: Callable[[], Scene]) -> None:
     """It reports a dead broker while another watch acts, says once why it does not repair it, then repairs it."""
     scene, is_alone = make_scene(), list[bool]()
-    standby = scene.watcher(lambda: bool(is_alone), level=HealLevel.ALL, dead_after_s=60.0)
+    standby = scene.watcher(lambda: "" if is_alone else LOST, level=HealLevel.ALL, dead_after_s=60.0)
     scene.run_for(standby, minutes=1)
     scene.memory.kafka.kill(4)
     scene.run_for(standby, minutes=4)
@@ -465,11 +465,11 @@ def test_a_watch_that_lost_its_lock_notices_at_the_next_reading(make_scene: Call
     """It does not report beside the watch that took over until it has something to heal."""
     scene, asked = make_scene(), list[float]()
 
-    def confirm() -> bool:
+    def why_not_alone() -> str:
         asked.append(scene.clock.monotonic())
-        return True
+        return ""
 
-    scene.run_for(scene.watcher(confirm), minutes=2)
+    scene.run_for(scene.watcher(why_not_alone), minutes=2)
 
     assert len(asked) == 4
 
