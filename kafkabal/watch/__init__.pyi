@@ -25,5 +25,6 @@ from .watch_events import EventKind as EventKind
 from .watch_events import WatchEvent as WatchEvent
 from .watch_events import WatchListener as WatchListener
 from .watch_lock import WatchLock as WatchLock
+from .watch_lock import lock_to_heal as lock_to_heal
 from .watch_options import WatchOptions as WatchOptions
 from .watcher import Watcher as Watcher

@@ -1,15 +1,16 @@
-"""One watch at a time acts on a cluster: a separate lock from the one that runs take. Others are on standby."""
+"""One watch at a time heals a cluster: a separate lock from the one that runs take. Others that heal are on standby."""
 
 from __future__ import annotations
 
 import socket
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from time import monotonic
 
 from kafkabal.clusters import Cluster, ClusterLock, LockRequest
 from kafkabal.errors import BusyError, KafkabalError, UnreachableError
 from kafkabal.executor import LockHolder, is_provably_gone
+from kafkabal.watch.heal_policy import HealLevel
 
 _PURPOSE = "watch"
 _SESSION_S = 30.0
@@ -24,7 +25,7 @@ _LEAVING_S = 2.0
 
 
 class WatchLock:
-    """The lock of the watch that acts on a cluster; without it a watch only observes.
+    """The lock of the watch that heals a cluster; without it a watch only observes.
 
     A watch on standby tries to take it in a thread of its own: the broker that keeps it may be the one that just died,
     and waiting for that one must not delay observations.
@@ -71,7 +72,7 @@ class WatchLock:
         except BusyError as error:
             self._seen_at_s = monotonic()
             self._holder = error.message.removeprefix("cluster locked by ")
-            self._why_not_held = f"another watch runs on this cluster: {self._holder}"
+            self._why_not_held = f"another watch heals this cluster: {self._holder}"
             raise BusyError(self._why_not_held) from None
         except KafkabalError as error:
             if monotonic() - self._seen_at_s >= _TRUSTED_S:
@@ -131,6 +132,22 @@ class WatchLock:
                 break
         if self._ended.is_set():
             self._release()
+
+
+def lock_to_heal(cluster: Cluster, level: HealLevel, at_end: ExitStack) -> WatchLock | None:
+    """The lock of a watch, taken if it can be taken now, and released at the end.
+
+    Returns
+    -------
+    WatchLock or None
+        None for a watch that only reports: it would keep the one that heals on standby.
+    """
+    if level is HealLevel.NONE:
+        return None
+    lock = WatchLock(cluster)
+    at_end.callback(lock.release)
+    lock.take_or_stand_by()
+    return lock
 
 
 def _give_up(reason: str, wait_s: float) -> None:  # noqa: ARG001

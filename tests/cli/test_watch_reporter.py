@@ -57,7 +57,7 @@ class FakeLock:
     def why_on_standby(self) -> str:
         """As in a real one."""
         if self.other:
-            return f"another watch runs on this cluster: {self.other}"
+            return f"another watch heals this cluster: {self.other}"
         return "" if self.is_granted else "cannot take the lock of watch: cannot reach b2:9092"
 
 
@@ -101,7 +101,7 @@ def test_a_watch_on_standby_prints_events_and_repeats_no_alert(monkeypatch: pyte
         ("broker-back", 3),
     ]
     assert stderr.getvalue().splitlines() == [
-        "another watch runs on this cluster: kafkabal on h (process 7); only observing until it ends",
+        "another watch heals this cluster: kafkabal on h (process 7); only observing until it ends",
         "took the lock of watch: no longer only observing",
     ]
 

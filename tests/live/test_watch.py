@@ -138,12 +138,16 @@ def _cluster(sandbox: Sandbox) -> Cluster:
 def test_a_killed_broker_is_noticed_and_repaired_by_the_watch_on_standby(
     sandbox: Sandbox, watches: Any, tmp_path: Path
 ) -> None:
-    """Two watches report a broker dead within 35 s, one repairs it; after ``kill -9`` the other one resumes the run."""
+    """Two watches report a broker dead within 35 s, one repairs it; after ``kill -9`` the other one resumes the run.
+
+    A watch that was started before them and only reports keeps neither from healing.
+    """
+    watches("--rebalance-above", "90%")
     words = ("--heal", "all", "--dead-after", "5s", "--rebalance-above", "90%", "--throttle", "1MB")
     metrics = tmp_path / "watch.prom"
     first = watches(*words, "--textfile", str(metrics))
     _until(lambda: metrics.exists() and f'broker="{VICTIM}",' in metrics.read_text())
-    assert first.run("watch", "--once", "-b", sandbox.bootstrap_servers) == 75
+    assert first.run("watch", "--once", "-b", sandbox.bootstrap_servers) in (0, 3)
     unused = tmp_path / "standby.prom"
     second = watches(*words, "--textfile", str(unused))
     sleep(10)

@@ -65,8 +65,8 @@ def watch(
     Every broker is checked every 5 seconds, and the whole cluster is read every 30. Changes are reported as events.
     With --heal leaders, leadership leaves a slow broker and returns once it has been well for ten minutes; with --heal
     all, dead brokers are repaired, new ones filled, and imbalance is corrected. Each action is an ordinary run:
-    'kafkabal rebalance status', 'cancel' and 'rollback' work on it. One watch at a time acts on a cluster; others only
-    observe until it ends.
+    'kafkabal rebalance status', 'cancel' and 'rollback' work on it. One watch at a time heals a cluster; other watches
+    with --heal only observe until it ends.
 
     Examples:
 
@@ -86,25 +86,10 @@ def watch(
 def _observe_once(
     settings: Settings, context: CommandContext, output: WatchOutput, options: "WatchOptions"
 ) -> ExitCode:
-    from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, OperationError
-    from kafkabal.watch import WatchLock
-
-    problem_of_lock = ""
-    with open_cluster(settings, context) as cluster, ExitStack() as at_end:
-        if settings.snapshot is None:
-            lock = WatchLock(cluster)
-            at_end.callback(lock.release)
-            try:
-                lock.take()
-            except (MissingCapabilityError, NotAuthorizedError):
-                pass  # a principal that may only read cannot take the lock, and need not
-            except OperationError as error:
-                problem_of_lock = error.message  # the broker that keeps the lock may be what is wrong
+    with open_cluster(settings, context) as cluster:
         from kafkabal.watch import check_once
 
         summary = check_once(cluster, options, _completed(settings))
-    if problem_of_lock:
-        context.warn(f"whether another watch runs is unknown: {problem_of_lock}")
     from kafkabal.reporting.watch_report import summary_report
 
     show_report(summary_report(summary), OutputOptions(output=Format(output.output)), context)
@@ -164,14 +149,12 @@ def _watch_cluster(
 ) -> None:
     """Watch until it is stopped, or another cluster is at the same addresses."""
     from kafkabal.clusters import SystemClock
-    from kafkabal.watch import Watcher, WatchLock, ledger_path
+    from kafkabal.watch import Watcher, ledger_path, lock_to_heal
 
     cluster_id = cluster.cluster_id()
     recording = _recording(settings, context, reporter)
     with open_cluster(settings, context) as changed, recording, ExitStack() as at_end:
-        lock = WatchLock(cluster)
-        at_end.callback(lock.release)
-        lock.take_or_stand_by()
+        lock = lock_to_heal(cluster, options.policy.level, at_end)
         watcher = Watcher(
             cluster,
             options,
@@ -180,7 +163,7 @@ def _watch_cluster(
             _healer(changed, settings, context),
             ledger_path(context.state_dir, cluster_id),
             _completed(settings),
-            lock.why_not_alone,
+            lock.why_not_alone if lock is not None else lambda: "",
             cluster_id=cluster_id,
         )
         reporter.say(
@@ -190,7 +173,7 @@ def _watch_cluster(
 
         def after_observation(summary: "WatchSummary") -> None:
             reporter.follow_lock(lock)
-            if lock.other:
+            if lock is not None and lock.other:
                 watcher.give_way(lock.why_on_standby)
             reporter.after_observation(summary)
 

@@ -1,7 +1,7 @@
 """Where a watch reports to: streams, notifications and a textfile, none of which can delay it.
 
-Notifications and the textfile are those of the watch that acts. One on standby only prints events: otherwise messages
-would be posted twice, and two processes would write one textfile in turn.
+Of the watches that heal, only the one that acts posts notifications and writes its textfile. One on standby only prints
+events: otherwise messages would be posted twice, and two processes would write one textfile in turn.
 """
 
 from contextlib import ExitStack
@@ -69,16 +69,22 @@ class WatchReporter:
         at_end.callback(self._publisher.close)
         return IsolatedListeners([self._event_lines(), self._publisher])
 
-    def follow_lock(self, lock: "WatchLock") -> None:
-        """Report once why the watch only observes, and once when it acts; publish nothing while another one acts."""
-        why, before = lock.why_on_standby, self._why_on_standby
-        self._why_on_standby = why
+    def follow_lock(self, lock: "WatchLock | None") -> None:
+        """Report once why the watch only observes, and once when it acts; publish nothing while another one acts.
+
+        Parameters
+        ----------
+        lock
+            None for a watch that only reports: it never is on standby.
+        """
+        why, other = (lock.why_on_standby, lock.other) if lock is not None else ("", "")
+        before, self._why_on_standby = self._why_on_standby, why
         if why and why != before:
-            self.say(f"{why}; only observing until {'it ends' if lock.other else 'that succeeds'}")
+            self.say(f"{why}; only observing until {'it ends' if other else 'that succeeds'}")
         elif before and not why:
             self.say("took the lock of watch: no longer only observing")
         if self._publisher is not None:
-            self._publisher.set_active(is_active=not lock.other)
+            self._publisher.set_active(is_active=not other)
 
     def _event_lines(self) -> "WatchListener":
         """The same for every watch of this process: the output has one first line."""

@@ -211,11 +211,11 @@ def test_a_watch_that_another_one_replaced_leaves_nothing_in_flight(stage: Stage
     """Its run is cancelled gracefully while it goes on observing, and it says why."""
     watcher = stage.watcher(why_not_alone=lambda: "" if stage.clock.monotonic() < 300.0 else LOST)
     for at_s in (300.0, 310.0):
-        stage.clock.at(at_s, lambda: watcher.give_way("another watch runs on this cluster: kafkabal on h (process 7)"))
+        stage.clock.at(at_s, lambda: watcher.give_way("another watch heals this cluster: kafkabal on h (process 7)"))
     stage.run_for(watcher, hours=0.2)
 
     (stopped,) = stage.messages(EventKind.HEALING_STOPPED)
-    assert stopped.startswith("fill: another watch runs on this cluster: kafkabal on h (process 7); ")
+    assert stopped.startswith("fill: another watch heals this cluster: kafkabal on h (process 7); ")
     assert stage.is_clean
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack, nullcontext
 from time import monotonic, sleep
 
 import pytest
@@ -12,7 +13,7 @@ from kafkabal.clusters import ClusterLock, LockRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import BusyError, UnreachableError
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
-from kafkabal.watch import WatchLock
+from kafkabal.watch import HealLevel, WatchLock, lock_to_heal
 
 RETRY_S = 0.01
 
@@ -44,7 +45,7 @@ def test_a_second_watch_is_on_standby_and_takes_over(memory: InMemoryCluster, se
     first.take_or_stand_by()
     second.take_or_stand_by()
     assert second.other.startswith("kafkabal on ")
-    assert second.why_not_alone() == second.why_on_standby == f"another watch runs on this cluster: {second.other}"
+    assert second.why_not_alone() == second.why_on_standby == f"another watch heals this cluster: {second.other}"
     assert not first.why_not_alone()
 
     first.release()
@@ -74,7 +75,7 @@ def test_a_lock_that_another_watch_has_taken(memory: InMemoryCluster, second: Wa
     memory.kafka.parts.locks.clear()
     other = WatchLock(memory, RETRY_S)
     other.take_or_stand_by()
-    assert second.why_not_alone().startswith("another watch runs on this cluster: ")
+    assert second.why_not_alone().startswith("another watch heals this cluster: ")
 
     other.release()
     _await_lock(second)
@@ -117,7 +118,7 @@ def test_another_watch_is_taken_to_go_on_while_a_broker_dies(
         second.take()
 
     assert bool(second.other) is (trusted_s > 0)
-    assert second.why_on_standby.startswith("another watch runs" if trusted_s else "cannot take the lock of watch: ")
+    assert second.why_on_standby.startswith("another watch heals" if trusted_s else "cannot take the lock of watch: ")
 
 
 def test_a_lock_that_hangs_delays_no_observation(
@@ -135,7 +136,7 @@ def test_a_lock_that_hangs_delays_no_observation(
 
     monkeypatch.setattr(InMemoryCluster, "lock", hangs)
     assert is_asked.wait(60.0)
-    assert second.why_not_alone().startswith("another watch runs on this cluster: ")
+    assert second.why_not_alone().startswith("another watch heals this cluster: ")
     first.release()
     threading.Timer(0.05, may_answer.set).start()
     second.release()
@@ -155,3 +156,13 @@ def test_a_lock_that_cannot_be_granted_is_not_waited_for(
     monkeypatch.setattr(InMemoryCluster, "lock", lock)
     with pytest.raises(UnreachableError, match="Kafka cannot store the lock of the cluster yet"):
         WatchLock(memory).take()
+
+
+@pytest.mark.parametrize(("level", "is_taken"), [(HealLevel.NONE, False), (HealLevel.LEADERS, True)])
+def test_only_a_watch_that_heals_takes_the_lock(memory: InMemoryCluster, level: HealLevel, *, is_taken: bool) -> None:
+    """One that only reports would keep a watch that heals on standby."""
+    with ExitStack() as at_end:
+        lock = lock_to_heal(memory, level, at_end)
+        assert (lock is not None) is is_taken
+        with nullcontext() if not is_taken else pytest.raises(BusyError):
+            WatchLock(memory.connect("second")).take()
