@@ -131,3 +131,16 @@ def test_a_run_that_completed_before_it_was_cancelled_is_not_called_cancelled(
     done = simulation.run("rebalance", "cancel")
     assert done.code == 0, done.err
     assert "has ended: complete before it read the request; all throttles restored" in done.err
+
+
+def test_a_cancelled_run_has_nothing_to_resume(simulation: Simulation) -> None:
+    """It says so, with what to do instead; a rollback needs no name, since the run is not complete."""
+    with simulation.crashing_when(lambda: simulation.memory.kafka.catch_up().moving):
+        simulation.run(*SLOWLY)
+    assert simulation.run("rebalance", "cancel").code == 0
+    resumed = simulation.run("rebalance", "resume", "--yes", "-o", "json")
+    document = json.loads(resumed.out)
+    assert (resumed.code, document["goal"], document["planned_partitions"]) == (0, "cancel", 0)
+    assert document["headline"].endswith(" is cancelled: nothing to resume")
+    assert "nothing to resume; make a new plan with 'kafkabal rebalance " in resumed.err
+    assert simulation.run("rebalance", "rollback", "--yes").code == 0

@@ -28,10 +28,12 @@ def preview_lines(found: FoundRun, goal: Goal, preview: ReopenPreview) -> Iterat
 
 def preview_headline(found: FoundRun, goal: Goal, preview: ReopenPreview) -> str:
     """How many partitions and bytes the run would move."""
+    run = f"run {found.record.run_id} of {format_moment(found.record.started_at)}"
+    if goal is Goal.CANCEL and not preview.moves:
+        return f"{run} has no reassignment in flight: only restores its throttles"
     extent = "" if goal is Goal.CANCEL else f", {_extent(preview)}"
     return (
-        f"run {found.record.run_id} of {format_moment(found.record.started_at)} {_DOES[goal]} {len(preview.moves)} of "
-        f"{counted_noun(len(found.record.partitions), 'partition')}{extent}"
+        f"{run} {_DOES[goal]} {len(preview.moves)} of {counted_noun(len(found.record.partitions), 'partition')}{extent}"
     )
 
 

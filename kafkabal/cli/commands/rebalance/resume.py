@@ -21,6 +21,11 @@ from kafkabal.errors import BusyError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_session import RunSession
+    from kafkabal.executor import FoundRun
+
+_AFTER_CANCEL = (
+    "make a new plan with 'kafkabal rebalance', or move back what was moved with 'kafkabal rebalance rollback'"
+)
 
 
 def resume(
@@ -37,8 +42,8 @@ def resume(
 
     Finished moves are not repeated. A run that was being rolled back or cancelled continues to do so. The run keeps its
     options, unless --throttle is given: then all speed and safety options are those of this command. Shows what will
-    move and prompts; --yes answers yes. A complete run has nothing to resume. A paused run whose process is alive, on
-    any host, resumes in that process, with its own options.
+    move and prompts; --yes answers yes. A complete run has nothing to resume, nor has a cancelled one. A paused run
+    whose process is alive, on any host, resumes in that process, with its own options.
 
     Examples:
 
@@ -69,6 +74,11 @@ def resume(
             command.show_nothing(_asked(_ask_to_resume(command)))
             return ExitCode.DONE
         found = find_run(command.environment, journal)
+        if found is not None and _is_cancelled(command, found):
+            said = f"run {found.record.run_id} is cancelled: nothing to resume"
+            context.say(f"{said}; {_AFTER_CANCEL}")
+            command.report_nothing(said, found.state.goal)
+            return ExitCode.DONE
         if found is not None and found.is_resumable and not command.confirm_run(found, found.state.goal, yes=yes):
             return ExitCode.FAILED
         from kafkabal.executor import Goal, RunClosedError
@@ -88,6 +98,15 @@ def resume(
             command.report_nothing(closed.message, goal)
             return ExitCode.DONE
         return command.end(result)
+
+
+def _is_cancelled(command: "RunSession", found: "FoundRun") -> bool:
+    """Whether the run was cancelled completely, and none of its moves is in flight again."""
+    from kafkabal.executor import Goal, preview_reopen
+
+    if found.state.goal is not Goal.CANCEL or not found.state.is_clean:
+        return False
+    return not preview_reopen(command.environment, found, Goal.CANCEL).moves
 
 
 def _is_held(command: "RunSession") -> bool:

@@ -62,3 +62,10 @@ def test_a_cancel_moves_nothing() -> None:
         "run r of 2026-01-01T00:00:00Z cancels the moves of 1 of 0 partitions",
         "  t-0: cancels its reassignment",
     ]
+
+
+def test_a_cancel_with_nothing_in_flight() -> None:
+    """It says what is left to do, not that it cancels the moves of 0 partitions."""
+    assert list(preview_lines(_FOUND, Goal.CANCEL, ReopenPreview((), ()))) == [
+        "run r of 2026-01-01T00:00:00Z has no reassignment in flight: only restores its throttles"
+    ]
