@@ -7,7 +7,7 @@ space, since Kafka deletes with a delay.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kafkabal.model import ClusterState, LogDirState, did_not_report, volume_room_bytes
 from kafkabal.wording import first_of
@@ -53,12 +53,20 @@ class DiskRoom:
         """The message that a dir is offline, or None; without a path, another dir will do."""
         return f"log dir {path} of broker {broker} is offline" if (broker, path) in self._offline else None
 
+    def outages(self, broker: int) -> str | None:
+        """The message that dirs of a broker are offline, or None."""
+        offline = self._offline_of(broker)
+        if not offline:
+            return None
+        return f"{_dirs_in_words(offline)} of broker {broker} {'is' if len(offline) == 1 else 'are'} offline"
+
     def loss(self, broker: int, path: str | None) -> str:
         """Why a live broker no longer holds a copy that was on its way to a dir, as far as this is visible."""
-        offline = sorted(p for b, p in self._offline if b == broker)
-        dirs = f"log dir {offline[0]} is" if len(offline) == 1 else f"log dirs {first_of(offline)} are"
+        offline = self._offline_of(broker)
         lost = f"broker {broker} lost its copy"
-        return self.outage(broker, path) or (f"{lost}: its {dirs} offline" if offline else lost)
+        if offline:
+            lost = f"{lost}: its {_dirs_in_words(offline)} {'is' if len(offline) == 1 else 'are'} offline"
+        return self.outage(broker, path) or lost
 
     def obstacle(self, broker: int, path: str | None, size_bytes: int) -> str | None:
         """Why a copy cannot go to a dir now; None if it can."""
@@ -69,6 +77,13 @@ class DiskRoom:
             return self.outage(broker, path)
         return "its destination log dir would exceed the disk limit"
 
+    def _offline_of(self, broker: int) -> list[str]:
+        return sorted(path for b, path in self._offline if b == broker)
+
     def _volumes(self, broker: int, path: str | None) -> Iterable[int]:
         paths = self._dirs[broker] if path is None else [path]
         return {self._volume[broker, p] for p in paths if (broker, p) in self._volume}
+
+
+def _dirs_in_words(paths: Sequence[str]) -> str:
+    return f"log dir {paths[0]}" if len(paths) == 1 else f"log dirs {first_of(paths)}"

@@ -6,7 +6,7 @@ no state that an observation cannot restore: after an error, a pause or a crash 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum, auto
 
 from kafkabal.executor.observe.copies_held_up_by_throttle import stall_reasons
@@ -29,6 +29,7 @@ from kafkabal.wording import first_of
 _PAUSE_S = 10.0
 """Pause before a partition held up by a dead broker or its ISR is tried again: brokers restart in 10 s to minutes, and
 shorter pauses would only repeat the same answer."""
+_NO_LEADER = "no leader to copy from"
 _STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
 _REASONS = {
     Stage.FOREIGN: "moved by another tool since planning; skipped",
@@ -78,6 +79,7 @@ class MoveLoop:
         self._meter: CopyProgress | None = None
         self._disks: DiskRoom | None = None
         self._disks_read_s = 0.0
+        self._are_disks_of_this_turn = False
         self._is_unsure = True
         """What is known of the tasks may be wrong, so the next turn observes all of them."""
         self._is_verified = False
@@ -137,6 +139,7 @@ class MoveLoop:
         return self._context.should_stop() and (not finish_only or self._context.stop.reason is StopReason.CANCELLED)
 
     def _turn(self, *, finish_only: bool) -> None:
+        self._are_disks_of_this_turn = False
         seen = self._observe()
         # a reassignment of ours to another placement, as from before a rollback, has to end before its partition can
         # start
@@ -230,13 +233,13 @@ class MoveLoop:
         if dead:
             self._postpone(task, _is_dead(dead), brokers=dead)
         elif task.leader < 0:
-            self._postpone(task, _has_no_leader(task, responding), pause_s=_PAUSE_S)
+            self._postpone(task, self._why_no_leader(task, responding), pause_s=_PAUSE_S)
         elif endangers_isr(task, self._min_insync.get(task.name.topic, 1)):
             self._postpone(task, "fewer than min.insync.replicas would remain in sync", pause_s=_PAUSE_S)
         elif task.out_of_sync:
             # started now, it would occupy its slot and its throttle until that replica is back in sync, which may be
             # never
-            self._postpone(task, _is_not_in_sync(task), pause_s=_PAUSE_S)
+            self._postpone(task, self._why_not_in_sync(task), pause_s=_PAUSE_S)
         else:
             return True
         return False
@@ -251,6 +254,12 @@ class MoveLoop:
                 for broker in (*task.arriving, *task.misplaced):
                     self._disks.reserve(broker, task.target.log_dirs.get(broker), task.target.copy_bytes)
         return self._disks
+
+    def _disks_of_this_turn(self) -> DiskRoom:
+        """Free disk space, read again once in a turn, for whatever may have failed since."""
+        if not self._are_disks_of_this_turn:
+            self._disks, self._are_disks_of_this_turn = None, True
+        return self._disks_now()
 
     def _start(self, tasks: Sequence[PartitionTask]) -> None:
         for task in tasks:
@@ -291,9 +300,27 @@ class MoveLoop:
         """Report what a complete or leaderless copy waits for; if cancelled now, it would have to be copied again."""
         dead = frozenset(task.out_of_sync) - responding
         if task.leader < 0:
-            self._postpone(task, _has_no_leader(task, responding))
+            self._postpone(task, self._why_no_leader(task, responding))
         else:
-            self._postpone(task, _is_dead(dead) if dead else _is_not_in_sync(task), brokers=dead)
+            self._postpone(task, _is_dead(dead) if dead else self._why_not_in_sync(task), brokers=dead)
+
+    def _why_no_leader(self, task: PartitionTask, responding: frozenset[int]) -> str:
+        """What has become of the replicas to copy from: their brokers are dead, or log dirs of them are offline."""
+        dead = frozenset(task.copy_sources) - responding
+        if dead:
+            return f"{_NO_LEADER}: {_is_dead(dead)}"
+        return self._with_outages(task, _NO_LEADER, task.copy_sources)
+
+    def _why_not_in_sync(self, task: PartitionTask) -> str:
+        broker = min(task.out_of_sync)
+        return self._with_outages(task, f"the replica on broker {broker} is not in sync", (broker,))
+
+    def _with_outages(self, task: PartitionTask, reason: str, brokers: Collection[int]) -> str:
+        """Add to a reason which log dirs of these brokers are offline: their replicas went offline with them."""
+        # while a task waits for the same reason, the dirs are not read every second
+        disks = self._disks_now() if task.problem.startswith(reason) else self._disks_of_this_turn()
+        outages = [outage for b in sorted(brokers) if (outage := disks.outages(b)) is not None]
+        return f"{reason}: {'; '.join(outages)}" if outages else reason
 
     def _wait_for_log_dirs(self, task: PartitionTask, live: frozenset[int]) -> None:
         """Report that a log dir is unknown because its broker is dead; a live broker reports it within a second."""
@@ -305,18 +332,16 @@ class MoveLoop:
 
     def _postpone_lost(self, task: PartitionTask, broker: int) -> None:
         """Wait if the log dir in which a copy was lost is offline; try a few times if another dir will do."""
-        # read again, since a log dir may have gone offline together with the copy
-        self._disks = None
-        reason = self._disks_now().loss(broker, task.target.log_dirs.get(broker))
+        # a log dir may have gone offline together with the copy
+        reason = self._disks_of_this_turn().loss(broker, task.target.log_dirs.get(broker))
         self._try_again(task, reason, pause_s=self._timeouts.room_s)
 
     def _postpone_cancelled(self, task: PartitionTask) -> None:
         """Try again after another tool has cancelled a move; not forever, since it may cancel whatever it finds."""
         what = "reassignment"
         if task.stage is Stage.MISPLACED:
-            # read again, since the destination may have gone offline: it then waits for it, as before any start
-            self._disks = None
-            if any(self._disks_now().outage(*at) for at in task.misplaced.items()):
+            # the destination may have gone offline: it then waits for it, as before any start
+            if any(self._disks_of_this_turn().outage(*at) for at in task.misplaced.items()):
                 return
             what = "copy between log dirs"
         # metadata that lags shows the same for a move that has just ended
@@ -403,14 +428,3 @@ class MoveLoop:
 
 def _is_dead(brokers: frozenset[int]) -> str:
     return f"broker {min(brokers)} is dead"
-
-
-def _has_no_leader(task: PartitionTask, responding: frozenset[int]) -> str:
-    # Kafka 4.1 removes even the last replica from the ISR when it dies (KIP-966)
-    held_by = task.isr or [b for b in task.current if b not in task.arriving]
-    dead = frozenset(held_by) - responding
-    return f"no leader to copy from{': ' + _is_dead(dead) if dead else ''}"
-
-
-def _is_not_in_sync(task: PartitionTask) -> str:
-    return f"the replica on broker {min(task.out_of_sync)} is not in sync"

@@ -129,6 +129,14 @@ class PartitionTask:
         return tuple(b for b in self.arriving if b not in self.isr)
 
     @property
+    def copy_sources(self) -> tuple[int, ...]:
+        """Brokers that hold a copy to copy from: those in sync, or all earlier ones where Kafka lists none as in sync.
+
+        Kafka 4.1 removes even the last replica from the ISR when it dies (KIP-966).
+        """
+        return self.isr or tuple(b for b in self.current if b not in self.arriving)
+
+    @property
     def missing_on(self) -> tuple[int, ...]:
         """Brokers that still need a copy from another broker."""
         held = [b for b in self.current if b not in self.arriving]

@@ -156,7 +156,8 @@ def test_replica_that_stays_is_out_of_sync(scene: Any) -> None:
     _at(scene, 0.5, kafka.fail_log_dir, 3, "/d0")
     result = _run(scene)
     assert result.outcome is RunOutcome.PARTIAL
-    assert "the replica on broker 3 is not in sync" in result.problems.values()
+    why = "the replica on broker 3 is not in sync: log dir /d0 of broker 3 is offline"
+    assert why in result.problems.values()
     assert result.elapsed_s < 300
     assert not kafka.parts.moving
 
@@ -185,6 +186,16 @@ def test_only_copy_is_lost_on_its_way(scene: Any) -> None:
     kafka.start(1)
     assert resume(scene.environment()).outcome is RunOutcome.COMPLETE
     assert kafka.parts.topics["t"].partitions[0].replicas == [3]
+
+
+@pytest.mark.parametrize("fails_at_s", [20.0, 300.0])
+def test_only_copy_is_on_a_failed_disk(scene: Any, fails_at_s: float) -> None:
+    """Its broker is alive, so the log dir is named, even if the dirs were read shortly before."""
+    kafka = _two_to_broker_3(scene)
+    kafka.bandwidth_bytes_per_s = 1e6
+    kafka.clock.at(fails_at_s, lambda: kafka.fail_log_dir(1, "/d0"))
+    result = _run(scene)
+    assert result.problems["t-0"].startswith("no leader to copy from: log dir /d0 of broker 1 is offline")
 
 
 @pytest.mark.parametrize("stops", [False, True])
