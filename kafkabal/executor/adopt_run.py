@@ -7,7 +7,7 @@ does not keep it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kafkabal.clusters import ClusterLock, Reassignment
@@ -25,7 +25,7 @@ from kafkabal.executor.throttle.leftover_throttles import (
     resources_of,
     throttles_on,
 )
-from kafkabal.model import TopicPartition, move_bytes
+from kafkabal.model import ClusterState, TopicPartition, move_bytes
 from kafkabal.plan import ANY_DIR, PartitionChange, Placement, Plan, partition_rows
 
 
@@ -39,6 +39,8 @@ class ForeignReassignment:
     """Broker id; -1 if there is none."""
     copy_bytes: int
     """Bytes of one copy; 0 if unknown."""
+    arrived: Mapping[int, int]
+    """Bytes that have arrived at each adding broker, as far as they report it."""
 
     @property
     def before(self) -> tuple[int, ...]:
@@ -49,6 +51,11 @@ class ForeignReassignment:
     def moved_bytes(self) -> int:
         """Bytes of all copies that the reassignment makes."""
         return self.copy_bytes * len(self.reassignment.adding)
+
+    @property
+    def left_bytes(self) -> int:
+        """Bytes that have not arrived yet."""
+        return sum(max(self.copy_bytes - self.arrived.get(b, 0), 0) for b in self.reassignment.adding)
 
 
 def find_foreign(environment: RunEnvironment) -> tuple[ForeignReassignment, ...]:
@@ -61,11 +68,24 @@ def find_foreign(environment: RunEnvironment) -> tuple[ForeignReassignment, ...]
     state = environment.read_state()
     status = cluster.partition_status({name.topic for name in running})
     sizes = move_bytes(state)
-    size_of = {name: max(int(sizes[row]), 0) for name, row in partition_rows(state, running)}
-    return tuple(
-        ForeignReassignment(name, running[name], status[name].leader if name in status else -1, size_of.get(name, 0))
-        for name in sorted(running)
-    )
+    rows = dict(partition_rows(state, running))
+
+    def foreign(name: TopicPartition) -> ForeignReassignment:
+        leader = status[name].leader if name in status else -1
+        if name not in rows:
+            return ForeignReassignment(name, running[name], leader, 0, {})
+        size = max(int(sizes[rows[name]]), 0)
+        return ForeignReassignment(name, running[name], leader, size, _known_sizes(state, rows[name]))
+
+    return tuple(foreign(name) for name in sorted(running))
+
+
+def _known_sizes(state: ClusterState, row: int) -> dict[int, int]:
+    """Broker to the bytes of its replica of a partition, without those that are unknown."""
+    replicas = state.replicas
+    of_partition = (replicas.partition == row) & (replicas.size_bytes >= 0)
+    ids = state.brokers.id[replicas.broker[of_partition]]
+    return dict(zip(ids.tolist(), replicas.size_bytes[of_partition].tolist(), strict=True))
 
 
 def throttles_set(environment: RunEnvironment, foreign: Sequence[ForeignReassignment]) -> tuple[LeftoverThrottle, ...]:
@@ -127,10 +147,11 @@ def adopt(
         cluster_id=environment.cluster.cluster_id(),
         options={"adopted": True},
     )
-    context = begin_run(environment, plan, options, skip_drifted=True, previous=previous, lock=lock)
+    goal = Goal.CANCEL if cancels else Goal.APPLY
+    context = begin_run(environment, plan, options, skip_drifted=True, previous=previous, goal=goal, lock=lock)
     if context is None:
         raise UsageError("the reassignments have finished meanwhile")
-    return execute(context, Goal.CANCEL if cancels else Goal.APPLY)
+    return execute(context, goal)
 
 
 def _placement(replicas: tuple[int, ...], leader: int) -> Placement:

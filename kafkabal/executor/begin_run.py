@@ -11,6 +11,7 @@ from kafkabal.errors import OutputError
 from kafkabal.executor.journal_paths import rollback_plan_path
 from kafkabal.executor.new_run_record import new_run_record
 from kafkabal.executor.observe.duration_estimate import planned_copies
+from kafkabal.executor.reopen_preview import preview_reopen
 from kafkabal.executor.run_context import RunContext
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
@@ -42,6 +43,7 @@ def begin_run(
     rollback_file: Path | None = None,
     skip_drifted: bool = False,
     previous: Mapping[TopicPartition, Placement] | None = None,
+    goal: Goal = Goal.APPLY,
     lock: ClusterLock | None = None,
 ) -> RunContext | None:
     """Take the lock, check the plan against the current cluster, and record everything before the first change.
@@ -54,6 +56,8 @@ def begin_run(
         Leave out partitions that have changed since the plan was made.
     previous
         Where partitions were before a reassignment of another tool that this run takes over; they have not drifted.
+    goal
+        What is announced: reassignments of another tool may be taken over to be cancelled.
     lock
         The lock if it is already held; taken now if None. The run releases it at the end.
 
@@ -73,7 +77,14 @@ def begin_run(
     """
     return retry_if_lock_lost(
         lambda held: _begin(
-            environment, plan, options, previous or {}, held, rollback_file=rollback_file, skip_drifted=skip_drifted
+            environment,
+            plan,
+            options,
+            previous or {},
+            goal,
+            held,
+            rollback_file=rollback_file,
+            skip_drifted=skip_drifted,
         ),
         lock,
     )
@@ -84,6 +95,7 @@ def _begin(
     plan: Plan,
     options: RunOptions,
     previous: Mapping[TopicPartition, Placement],
+    goal: Goal,
     held: ClusterLock | None,
     *,
     rollback_file: Path | None,
@@ -127,8 +139,14 @@ def _begin(
         context.enter(Goal.APPLY, Phase.RECORDED)
         if inherited:
             journal.append(*inherited, *(ThrottleRate(at=at, value=value) for value in sorted(rates)))
+        copies = [planned_copies(p) for p in record.partitions]
+        if previous:
+            # part of the copies of another tool has arrived already
+            run = FoundRun(record, state, None)
+            left = context.retries.until_success(lambda: preview_reopen(environment, run, Goal.APPLY).moves)
+            copies = [move.copies for move in left]
         undo.pop_all()
-    announce_start(context, Goal.APPLY, [planned_copies(p) for p in record.partitions])
+    announce_start(context, goal, copies)
     return context
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from kafkabal.errors import UsageError
 from kafkabal.executor.adopt_run import adopt, find_foreign, throttles_left, throttles_set
+from kafkabal.executor.run_events import Started
 from kafkabal.executor.safety.lock_across_runs import lock_cluster
 from kafkabal.executor.state.find_run import find_run
 from kafkabal.executor.state.run_states import Goal, RunOutcome
@@ -35,6 +36,19 @@ def test_reassignments_of_another_tool(scene: Any) -> None:
     assert (c.name, c.before, c.reassignment.target, c.leader) == (_C0, (3, 1), (5, 4), 3)
     assert (b.copy_bytes, b.moved_bytes) == (30 * MB, 30 * MB)
     assert (c.copy_bytes, c.moved_bytes) == (10 * MB, 20 * MB)
+
+
+def test_bytes_that_have_arrived_are_not_left(scene: Any) -> None:
+    """The other tool has copied for a while: its reassignments, and the run that takes them over, copy the rest."""
+    _started_elsewhere(scene)
+    scene.memory.kafka.bandwidth_bytes_per_s = 1e6
+    scene.memory.kafka.clock.sleep(5.0)
+    environment = scene.environment()
+    foreign = find_foreign(environment)
+    assert {f.name: f.moved_bytes - f.left_bytes for f in foreign} == {_B0: 2.5 * MB, _C0: 5 * MB}
+    adopt(environment, foreign, scene.options, cancels=False)
+    (started,) = scene.recorder.of(Started)
+    assert (started.goal, started.partitions, started.copy_bytes) == (Goal.APPLY, 2, 42.5 * MB)
 
 
 def test_a_partition_without_a_leader(scene: Any) -> None:
@@ -95,6 +109,7 @@ def test_reassignments_are_taken_over_and_cancelled(scene: Any) -> None:
     environment = scene.environment()
     lock = lock_cluster(environment, 30.0)
     adopt(environment, find_foreign(environment), scene.options, cancels=True, lock=lock)
+    assert [event.goal for event in scene.recorder.of(Started)] == [Goal.CANCEL]
     assert scene.memory.lock_holders() == ()
     found = find_run(environment)
     assert found is not None
