@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -515,6 +516,27 @@ def test_the_first_night_that_sees_a_broker_dead_repairs_it(simulation: Simulati
     done = simulation.run("rebalance", "--yes", "-q")
     assert (done.code, done.out, done.err) == (0, "", "")
     assert _broken(simulation) == 0
+
+
+def test_a_clock_that_is_set_ahead_does_not_end_the_wait(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The grace of a broker is a duration: an hour that only the clock has made passes for nobody."""
+    kafka = simulation.memory.kafka
+    kafka.kill(4)
+    clock, began_s, moved_s = kafka.clock, kafka.clock.monotonic(), list[float]()
+    utc_now = clock.utc_now
+    clock.at(began_s + 60, lambda: monkeypatch.setattr(clock, "utc_now", lambda: utc_now() + timedelta(hours=1)))
+    alter = InMemoryCluster.alter_reassignments
+
+    def note(*arguments: Any, **options: Any) -> Any:
+        moved_s.append(clock.monotonic())
+        return alter(*arguments, **options)
+
+    monkeypatch.setattr(InMemoryCluster, "alter_reassignments", note)
+    assert simulation.run("rebalance", "--yes", "-q").code == 0
+    assert _broken(simulation) == 0
+    assert moved_s[0] - began_s >= _DEAD_AFTER_S
 
 
 def test_a_broker_that_is_restarted_during_the_wait_ends_it(simulation: Simulation) -> None:

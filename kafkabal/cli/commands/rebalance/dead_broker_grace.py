@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
+from math import inf
 from typing import TYPE_CHECKING
 
 from kafkabal.cli.framework.cluster_access import note_brokers, read_cluster, sightings_file
@@ -60,10 +61,18 @@ def await_end_of_grace(
     cluster, settings, context = command.cluster, command.settings, command.context
     clock = command.environment.clock
 
+    waiting: Mapping[int, float] = {}
+    read_at_s = clock.monotonic()
+
     def read_state() -> tuple[ClusterState, Mapping[int, float]]:
+        nonlocal read_at_s
         before = known_before(cluster, settings, context)
         state = _when_responded(cluster, settings, context, clock)
-        return state, recently_dead(cluster, state, settings, context, drained=drained, before=before, shares=True)
+        elapsed_s, read_at_s = clock.monotonic() - read_at_s, clock.monotonic()
+        oldest_s = {b: age_s + elapsed_s for b, age_s in waiting.items()}
+        return state, recently_dead(
+            cluster, state, settings, context, drained=drained, before=before, oldest_s=oldest_s, shares=True
+        )
 
     state, waiting = read_state()
     ends_at_s, is_announced = clock.monotonic() + stay_s, False
@@ -108,6 +117,7 @@ def recently_dead(
     *,
     drained: Collection[int] = (),
     before: Sightings | None = None,
+    oldest_s: Mapping[int, float] | None = None,
     shares: bool = False,
 ) -> Mapping[int, float]:
     """Seconds for which brokers within their grace have been dead; empty for a snapshot, which has no clock.
@@ -118,6 +128,9 @@ def recently_dead(
         Brokers that are to be emptied whatever becomes of them.
     before
         What this host knew before the cluster was read.
+    oldest_s
+        Seconds for which brokers can have been dead at most, as an earlier reading of this process and the time since
+        show: if the clock is set ahead during a wait, it must not end the grace.
     shares
         Note in the cluster's record since when they are dead, for other hosts.
     """
@@ -132,7 +145,8 @@ def recently_dead(
     if shares:
         record_on_cluster(cluster, found, now)
     limit_s = _limit_s(settings)
-    ages = {b: (now - at).total_seconds() for b, at in found.dead_since.items()}
+    limits_s = oldest_s or {}
+    ages = {b: min((now - at).total_seconds(), limits_s.get(b, inf)) for b, at in found.dead_since.items()}
     waiting = {b: age_s for b, age_s in ages.items() if age_s < limit_s and b not in drained}
     if waiting:
         _warn_if_unrecorded(ours, sightings_file(state.cluster_id, context), context)
