@@ -849,6 +849,17 @@ def test_topics_created_during_a_drain_leave_nothing_behind(simulation: Simulati
     assert not any(4 in b for b in simulation.replicas().values())
 
 
+def test_a_drain_that_is_only_partly_done_says_what_keeps_its_broker(simulation: Simulation) -> None:
+    """A broker dies during the drain: beside the moves that failed, the command says that the drained one is needed."""
+    kafka = simulation.memory.kafka
+    kafka.bandwidth_bytes_per_s = 1e6
+    kafka.clock.at(kafka.clock.monotonic() + 5.0, lambda: kafka.kill(5))
+    done = simulation.run("rebalance", "--yes", "--drain", "4", "--throttle", "none")
+    assert done.code == 1, done.err
+    assert "broker 5 is dead" in done.err
+    assert "broker 4 is not safe to stop: it holds " in done.err
+
+
 @pytest.mark.parametrize("budget", [("--max-moves", "1"), ("--max-bytes", "10MB")])
 def test_a_budget_of_a_drain_is_spent_once(simulation: Simulation, budget: tuple[str, str]) -> None:
     """What the budget leaves on the broker is for another command, and is no failure of this one."""

@@ -1,5 +1,7 @@
 """``kafkabal rebalance --drain ID``: whether brokers can be drained, and whether they are safe to stop then."""
 
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -7,7 +9,7 @@ from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_settings import cluster_options, rebalance_command
 from kafkabal.cli.framework.shared_options import Format, OutputOptions
 from kafkabal.cli.framework.show_report import show_report
-from kafkabal.errors import ExitCode, FindingsError, UsageError
+from kafkabal.errors import ExitCode, FindingsError, KafkabalError, PartialFailureError, UsageError
 from kafkabal.gc_pause import cycle_collection_paused
 from kafkabal.wording import brokers_by_id, counted_noun, first_of
 
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.check_and_apply import ApplyCommand
     from kafkabal.cli.commands.rebalance.plan_command_options import PlanCommandOptions
     from kafkabal.cli.commands.rebalance.run_command_options import RunOutput
+    from kafkabal.cli.commands.rebalance.run_session import RunSession
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.config import Settings
     from kafkabal.executor import SafeToStop
@@ -64,6 +67,31 @@ def check_of_drain(
     return ExitCode.DONE if found.can_drain else ExitCode.UNSAFE
 
 
+@contextmanager
+def saying_whether_safe_to_stop(command: "RunSession", brokers: Collection[int]) -> Iterator[None]:
+    """Within the block, a run that moves only part of what it should is followed by what still needs these brokers."""
+    try:
+        yield
+    except (PartialFailureError, FindingsError):
+        _say_whether_safe_to_stop(command, brokers)
+        raise
+
+
+def _say_whether_safe_to_stop(command: "RunSession", brokers: Collection[int]) -> None:
+    from kafkabal.clusters import ReadRequest
+    from kafkabal.executor import prove_safe_to_stop
+
+    if not brokers:
+        return
+    try:
+        state = read_cluster(command.cluster, command.settings, command.context, ReadRequest()).state
+        for one in prove_safe_to_stop(command.cluster, state, brokers):
+            command.context.say(one.in_words())
+    except KafkabalError as error:
+        ids = brokers_by_id(sorted(brokers))
+        command.context.warn(f"cannot check whether {ids} can be stopped: {error.message}")
+
+
 def finish_drain(
     applying: "ApplyCommand", planning: "PlanCommandOptions", before: "ClusterState", gone: frozenset[int]
 ) -> None:
@@ -105,7 +133,9 @@ def finish_drain(
         context.say(
             f"{counted_noun(len(now), 'partition')} on the drained brokers, new ones among them: draining again"
         )
-        if further.apply(plan) is not ExitCode.DONE:
+        with saying_whether_safe_to_stop(command, drained):
+            code = further.apply(plan)
+        if code is not ExitCode.DONE:
             break  # the answer was no
     found = prove_safe_to_stop(cluster, state, drained)
     for one in found:
@@ -166,7 +196,8 @@ def _hint(state: "ClusterState", left: "frozenset[TopicPartition]") -> str:
     stuck = [name for name in unreadable if name in left]
     if not stuck:
         return "run the drain again"
-    return f"no in-sync replica of {first_of(stuck)} is online: bring its broker back, then run the drain again"
+    missing = f"no in-sync replica of {first_of(stuck)} is online"
+    return f"{missing}: bring its broker or log dir back, then run the drain again"
 
 
 def _refuse_leftovers(found: "tuple[SafeToStop, ...]", hint: str) -> None:

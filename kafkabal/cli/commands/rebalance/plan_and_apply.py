@@ -5,7 +5,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from kafkabal.cli.commands.rebalance.check_and_finish_drain import check_of_drain, finish_drain
+from kafkabal.cli.commands.rebalance.check_and_finish_drain import (
+    check_of_drain,
+    finish_drain,
+    saying_whether_safe_to_stop,
+)
 from kafkabal.cli.commands.rebalance.plan_command_options import PLAN_SETTINGS, PlanCommandOptions, plan_options
 from kafkabal.cli.commands.rebalance.run_command_options import (
     RUN_CLUSTER,
@@ -107,7 +111,8 @@ def rebalance(
         plan = make_plan(measured, plan_options(settings, planning, gone))
         _show(plan, output, context, all_rows=all_rows)
         applying = applying.as_far_as_known(state)
-        code = applying.apply(plan)
+        with saying_whether_safe_to_stop(command, () if begin.dry_run else frozenset(drained) - gone):
+            code = applying.apply(plan)
         if drained and not begin.dry_run:
             finish_drain(applying, planning, state, gone)
         if code is ExitCode.DONE:
