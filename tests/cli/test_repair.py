@@ -518,6 +518,31 @@ def test_the_first_night_that_sees_a_broker_dead_repairs_it(simulation: Simulati
     assert _broken(simulation) == 0
 
 
+@pytest.mark.parametrize("away_s", [None, 20.0])
+def test_what_fails_during_a_run_is_a_finding_of_that_run(simulation: Simulation, away_s: float | None) -> None:
+    """Nothing planned needs the failed broker, but cron must report it tonight, unless it was only restarted."""
+    kafka = simulation.memory.kafka
+    _uneven(simulation.memory)
+    topics = ("--topics", "heavy", "--exclude-brokers", "5")
+    kafka.bandwidth_bytes_per_s = 1e8
+    kafka.clock.at(kafka.clock.monotonic() + 10.0, lambda: kafka.kill(5))
+
+    def has_moved() -> bool:
+        return not kafka.catch_up().moving and kafka.clock.monotonic() > 10.0
+
+    sleep = kafka.clock.sleep
+
+    def sleep_and_start(seconds: float) -> None:
+        sleep(seconds)
+        if away_s is not None and has_moved() and not kafka.parts.brokers[5].responds:
+            kafka.clock.at(kafka.clock.monotonic() + away_s, lambda: kafka.start(5))
+
+    kafka.clock.sleep = sleep_and_start  # type: ignore[method-assign]
+    done = simulation.run("rebalance", "--yes", "--throttle", "50MB", *topics)
+    assert done.code == (3 if away_s is None else 0), done.err
+    assert ("kafkabal: replicas went offline during the run: " in done.err) is (away_s is None)
+
+
 def test_a_clock_that_is_set_ahead_does_not_end_the_wait(
     simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,5 @@
-"""Waits for what no move repairs, brokers that do not respond and replicas out of sync; fails if it lasts."""
+"""Waits for what the plan did not repair: brokers that do not respond, replicas out of sync or lost since; fails if it
+lasts."""
 
 from __future__ import annotations
 
@@ -7,10 +8,11 @@ from typing import TYPE_CHECKING
 from kafkabal.cli.framework.cluster_access import read_cluster
 from kafkabal.clusters import FOR_REPORTS
 from kafkabal.errors import FindingsError
+from kafkabal.wording import first_of
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_session import RunSession
-    from kafkabal.model import ClusterState
+    from kafkabal.model import ClusterState, TopicPartition
 
 _PASSING_S = 30.0
 """Kafka counts a follower as out of sync after replica.lag.time.max.ms, 30 s by default, and fences a killed broker
@@ -19,26 +21,28 @@ _POLL_S = 5.0
 """Pause between reads: one is a metadata request; a restart takes tens of seconds."""
 
 
-def await_healthy_cluster(command: RunSession, state: ClusterState | None) -> None:
-    """Read again a cluster with faults that no plan repairs, until it recovers or half a minute has passed.
+def await_healthy_cluster(command: RunSession, before: ClusterState, *, has_run: bool) -> None:
+    """Read again a cluster with faults that the plan did not repair, until it recovers or half a minute has passed.
 
     Parameters
     ----------
-    state
-        The cluster as it was just read; None if a run has changed it since. If nothing is broken, it is not read again.
+    before
+        The cluster that was planned for.
+    has_run
+        Whether a run has changed it since. If not, and nothing is broken, it is not read again.
 
     Raises
     ------
     FindingsError
-        If live brokers still do not answer, or their replicas still are out of sync.
+        If live brokers still do not answer, or their replicas still are out of sync, or replicas went offline during
+        the run.
     """
     settings, context, clock = command.settings, command.context, command.environment.clock
     if settings.snapshot:
         return  # a snapshot does not change while we wait
     give_up_at_s = clock.monotonic() + _PASSING_S
-    if state is None:
-        state = read_cluster(command.cluster, settings, context, FOR_REPORTS).state
-    while (finding := _finding(state)) is not None:
+    state = read_cluster(command.cluster, settings, context, FOR_REPORTS).state if has_run else before
+    while (finding := _finding(state) or _lost_since(before, state)) is not None:
         if clock.monotonic() >= give_up_at_s or command.environment.stop.reason is not None:
             raise finding
         clock.sleep(_POLL_S)
@@ -68,3 +72,21 @@ def _finding(state: ClusterState) -> FindingsError | None:
         f"not repaired: {broken}",
         hint="moving replicas does not repair this: restore these brokers; 'kafkabal inspect' shows them",
     )
+
+
+def _lost_since(before: ClusterState, state: ClusterState) -> FindingsError | None:
+    """What failed during a run, which may take hours: the next one would be the first to say so."""
+    lost = sorted(_with_offline_replicas(state) - _with_offline_replicas(before))
+    if not lost:
+        return None
+    return FindingsError(
+        f"replicas went offline during the run: {first_of(lost)}",
+        hint="'kafkabal inspect' shows what has failed; another run can repair it",
+    )
+
+
+def _with_offline_replicas(state: ClusterState) -> set[TopicPartition]:
+    """Partitions with a replica on a dead broker or in an offline log dir."""
+    from kafkabal.model import offline_replicas
+
+    return {state.topic_partition(row) for row in set(state.replicas.partition[offline_replicas(state)].tolist())}

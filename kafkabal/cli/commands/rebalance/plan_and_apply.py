@@ -122,7 +122,7 @@ def rebalance(
             if begin.dry_run:
                 refuse_unhealthy_cluster(state)
             else:
-                await_healthy_cluster(command, None if plan.partitions else state)
+                await_healthy_cluster(command, state, has_run=bool(plan.partitions))
         return code
 
 
