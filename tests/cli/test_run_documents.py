@@ -143,4 +143,5 @@ def test_a_cancelled_run_has_nothing_to_resume(simulation: Simulation) -> None:
     assert (resumed.code, document["goal"], document["planned_partitions"]) == (0, "cancel", 0)
     assert document["headline"].endswith(" is cancelled: nothing to resume")
     assert "nothing to resume; make a new plan with 'kafkabal rebalance " in resumed.err
+    assert "cancelled" in simulation.run("rebalance", "history").out
     assert simulation.run("rebalance", "rollback", "--yes").code == 0

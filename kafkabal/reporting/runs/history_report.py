@@ -77,8 +77,9 @@ def _who(run: RunSummary) -> str:
 
 
 def _end(run: RunSummary) -> str:
-    """``complete``, ``rolled back``, ``roll-back: partial``: the outcome, and the goal unless it is to apply."""
-    if run.outcome is RunOutcome.COMPLETE:
+    """``complete``, ``rolled back``, ``cancelled``, ``roll-back: partial``: the outcome, and any goal but to apply."""
+    # a cancel moves nothing to a target, so that it ends its run as stopped
+    if run.outcome is RunOutcome.COMPLETE or (run.goal is Goal.CANCEL and run.outcome is RunOutcome.STOPPED):
         return _DONE[run.goal]
     outcome = run.outcome.value if run.outcome else _UNKNOWN_END
     return outcome if run.goal is Goal.APPLY else f"{run.goal.value}: {outcome}"
