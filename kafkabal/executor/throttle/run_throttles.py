@@ -22,6 +22,7 @@ from kafkabal.executor.run_events import RunListener, Warned
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.safety.fenced_requests import FencedRequests
 from kafkabal.executor.state.run_record import Original, RunPartition
+from kafkabal.executor.state.run_states import Goal
 from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle.throttle_rules import (
     LIST_KEYS,
@@ -173,16 +174,29 @@ class RunThrottles:
             self._restore_rates(Leftovers(), (LOG_DIR_RATE,))
 
     def restore(self, still_running: Collection[TopicPartition] = ()) -> Leftovers:
-        """Restore every config as found; if partitions still move, their list entries and all rates stay."""
+        """Restore every config as found; list entries and rates that partitions in flight need stay."""
         left = Leftovers()
         # lists before rates: if this process dies in between, a rate without entries throttles nothing
         self._restore_lists(still_running, left)
-        # a rate serves all moves of a broker, so a single move in flight keeps all rates
         if still_running:
             left.pending += [f"the throttle of {name}, still in flight" for name in sorted(still_running)]
+            self._restore_rates_beside(still_running)
         else:
             self._restore_rates(left)
         return left
+
+    def _restore_rates_beside(self, still_running: Collection[TopicPartition]) -> None:
+        """Restore rates that no partition still in flight needs; it may wait for days, and one between log dirs limits
+        every such copy of its broker.
+
+        What fails is not named: it is restored together with the rest, and until then a later run may take that over.
+        """
+        partitions = [p for p in self._store.record.partitions if p.name in still_running]
+        with_copies = {_broker(b) for p in partitions for b in p.brokers}
+        is_back = self._state.goal is Goal.ROLL_BACK
+        with_chosen_dirs = {_broker(b) for p in partitions for b in (p.previous_dirs if is_back else p.target_dirs)}
+        self._restore_rates(Leftovers(), (LEADER_RATE, FOLLOWER_RATE), except_of=with_copies)
+        self._restore_rates(Leftovers(), (LOG_DIR_RATE,), except_of=with_chosen_dirs)
 
     def _rates_for(
         self, tasks: Iterable[PartitionTask], responding: frozenset[int]
@@ -327,8 +341,11 @@ class RunThrottles:
             self._listed.pop(resource, None)
         return {r: fault for r, fault in faults.items() if fault.name != _GONE}
 
-    def _restore_rates(self, left: Leftovers, keys: Collection[str] = RATE_KEYS) -> None:
-        originals = [o for o in self._originals.values() if o.kind is ResourceKind.BROKER and o.key in keys]
+    def _restore_rates(
+        self, left: Leftovers, keys: Collection[str] = RATE_KEYS, *, except_of: Collection[ConfigResource] = ()
+    ) -> None:
+        of_brokers = [o for o in self._originals.values() if o.kind is ResourceKind.BROKER and o.key in keys]
+        originals = [o for o in of_brokers if o.of not in except_of]
         brokers = {o.of for o in originals} if self._state.rates else set()
         current, faults = self._read(brokers, RATE_KEYS) if brokers else ({}, {})
         # a dead broker reports nothing, but controllers, if given, accept configs for it

@@ -440,15 +440,31 @@ def test_a_topic_that_was_deleted(kafka: _Kafka) -> None:
 
 
 def test_partitions_in_flight_keep_their_throttle(kafka: _Kafka) -> None:
-    """Its entries, and all rates, which belong to other moves too; both are named."""
+    """Its entries, and the rates of its brokers, which belong to other moves too; both are named."""
     throttles = kafka.throttles(MOVE, OTHER)
     throttles.cover([_task(MOVE), _task(OTHER)], [], EVERYWHERE)
     kafka.new()
     left = throttles.restore([OTHER.name])
     assert left.pending == ["the throttle of t-1, still in flight"]
-    assert kafka.changes() == [_lists(SUBTRACT, "0:1,0:2", "0:3")]
+    assert kafka.changes()[0] == _lists(SUBTRACT, "0:1,0:2", "0:3")
     assert kafka.own[TOPIC, LEADER_REPLICAS] == "1:1,1:2"
     assert kafka.own[_broker(1), LEADER_RATE] == RATE
+
+
+def test_partitions_in_flight_keep_no_other_throttle(kafka: _Kafka) -> None:
+    """Rates of brokers that they are not on are restored, and rates between log dirs where they choose none.
+
+    What cannot be restored yet is not named beside them: a later run takes them over only if nothing else is left.
+    """
+    elsewhere = planned_partition((4, 5), (4, 6), number=2)
+    throttles = kafka.throttles(MOVE, elsewhere)
+    throttles.cover([_task(MOVE), _task(elsewhere)], [], EVERYWHERE)
+    kafka.own[_broker(1), LOG_DIR_RATE] = kafka.own[_broker(5), LOG_DIR_RATE] = RATE
+    kafka.refused = {_broker(6): Fault("REQUEST_TIMED_OUT")}
+    left = throttles.restore([MOVE.name])
+    assert left.pending == ["the throttle of t-0, still in flight"]
+    assert {int(at.name) for at, _ in kafka.own if at.kind is ResourceKind.BROKER} == {1, 2, 3, 6}
+    assert (_broker(1), LOG_DIR_RATE) not in kafka.own
 
 
 def test_throttles_that_cannot_be_restored_are_named(kafka: _Kafka) -> None:
