@@ -10,6 +10,7 @@ from kafkabal.cli.commands.rebalance.run_command_options import JournalOption
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
+from kafkabal.cli.framework.slow_notice import saying_if_slow
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, NotAuthorizedError, OperationError, UsageError
 
@@ -87,14 +88,14 @@ def _expect_readable_record(command: "RunSession") -> None:
 
 
 def _read_status(command: "RunSession", journal: Path | None) -> "RunStatus | None":
-    from kafkabal.executor import find_run
+    from kafkabal.executor import find_run, run_status
 
-    found = find_run(command.environment, journal)
-    if found is None or not found.state.has_begun:
-        return None
-    from kafkabal.executor import run_status
-
-    return run_status(command.cluster, found)
+    # with the controller dead, every broker is asked in turn for as long as --broker-timeout
+    with saying_if_slow(command.context.say, "still waiting for the cluster to respond"):
+        found = find_run(command.environment, journal)
+        if found is None or not found.state.has_begun:
+            return None
+        return run_status(command.cluster, found)
 
 
 def _read_status_twice(command: "RunSession", journal: Path | None) -> "RunStatus | None":
