@@ -412,6 +412,11 @@ class _PluggedProducer(Producer):
             return int(Client.produce_batch(self, topic, part, UNROUTED, on_delivery=report))
 
 
+# in errors of Python, which name the class or its method, as in repr()
+_PluggedProducer.__name__ = Producer.__name__
+_PluggedProducer.__qualname__ = Producer.__qualname__
+_PluggedProducer.produce_batch.__qualname__ = Producer.produce_batch.__qualname__
+
 if TYPE_CHECKING:
     _Serializing = confluent_kafka.SerializingProducer[Any, Any]
 else:  # before confluent-kafka 2.16 the class takes no types

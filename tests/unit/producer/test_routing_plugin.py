@@ -65,6 +65,15 @@ def test_it_is_used_by_default(producer: Producer) -> None:
     assert type(producer).produce is Client.produce
 
 
+def test_errors_name_the_public_class(producer: Producer) -> None:
+    """Python's own errors about a producer that the plug-in routes name ``Producer``, and no private class."""
+    with pytest.raises(AttributeError, match=r"^'Producer' object has no attribute 'send'$"):
+        producer.send  # type: ignore[attr-defined] # noqa: B018
+    with pytest.raises(TypeError, match=r"^Producer\.produce_batch\(\) missing"):
+        producer.produce_batch()  # type: ignore[call-arg]
+    assert repr(producer).startswith("<kafkabal.producer.drop_in_producer.Producer object")
+
+
 def test_a_policy_without_slots_routes_before_librdkafka(brokers: MockCluster) -> None:
     """It picks the partition of every record, which the plug-in cannot ask it for."""
     with Producer({**brokers.client, "kafkabal.policy": "power-of-d"}) as producer:
