@@ -49,6 +49,8 @@ from kafkabal.routing import Slot
 
 _STATISTICS: Final = "statistics.interval.ms"
 _REPORTS: Final = ("on_delivery", "dr_cb", "dr_msg_cb")
+# for the client, a callback that is given as None replaces the other argument
+_NOT_GIVEN: Final[Any] = object()
 _USED_UP: Final = Slot()
 _send: Final = Client.produce
 _LIVE_PRODUCERS: Final[WeakSet[Producer]] = WeakSet()
@@ -149,7 +151,7 @@ class Producer(Client):
         value: str | bytes | None = None,
         key: str | bytes | None = None,
         partition: int = UNROUTED,
-        callback: Report | None = None,
+        callback: Report | None = _NOT_GIVEN,
         on_delivery: Report | None = None,
         timestamp: int = 0,
         headers: Any = None,
@@ -164,7 +166,7 @@ class Producer(Client):
         # this path costs every record 0.18 us, beside 0.4 us of librdkafka's own call: so no Python call, a plain
         # dictionary, and one jump per condition
         # a callable may be false, such as a list that collects reports
-        report = on_delivery if callback is None else callback
+        report = on_delivery if callback is _NOT_GIVEN else callback
         if key is None and partition == UNROUTED and headers is None and timestamp == 0 and type(value) is bytes:
             try:
                 slot, size_bytes = self._slots[topic], len(value)
@@ -187,7 +189,7 @@ class Producer(Client):
         topic: str,
         messages: list[dict[str, Any]],
         partition: int = UNROUTED,
-        callback: Report | None = None,
+        callback: Report | None = _NOT_GIVEN,
         on_delivery: Report | None = None,
     ) -> int:
         """Queue many records; see ``confluent_kafka.Producer.produce_batch``. A record's own partition is obeyed.
@@ -197,7 +199,7 @@ class Producer(Client):
         int
             How many were queued; each of the other messages gets its ``KafkaError`` as ``_error``.
         """
-        report = on_delivery if callback is None else callback
+        report = on_delivery if callback is _NOT_GIVEN else callback
         router = self._router(topic, partition)
         parts = None if router is None else split_batch(messages, routes_keys=router.routes_keys)
         if router is None or parts is None:
@@ -368,11 +370,11 @@ class _PluggedProducer(Producer):
         topic: str,
         messages: list[dict[str, Any]],
         partition: int = UNROUTED,
-        callback: Report | None = None,
+        callback: Report | None = _NOT_GIVEN,
         on_delivery: Report | None = None,
     ) -> int:
         """See :meth:`Producer.produce_batch`."""
-        report = on_delivery if callback is None else callback
+        report = on_delivery if callback is _NOT_GIVEN else callback
         ends = value_ends(messages) if type(messages) is list else None
         by_partition = by_explicit_partition(messages) if partition == UNROUTED and ends is None else None
         if by_partition is None:

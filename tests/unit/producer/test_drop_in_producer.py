@@ -459,6 +459,24 @@ def test_the_callback_given_first_wins_as_in_the_bare_client(brokers: MockCluste
     assert called == ["callback"] * 6
 
 
+@pytest.mark.parametrize("configured", [False, True])
+def test_a_callback_given_as_none_replaces_the_other_argument(brokers: MockCluster, *, configured: bool) -> None:
+    """Reports then go where the bare client sends them: to the configured callback, or nowhere."""
+    called: list[str] = []
+    config = {**brokers.client, **({"on_delivery": lambda *_: called.append("configured")} if configured else {})}
+    given: Any = {"callback": None, "on_delivery": lambda *_: called.append("argument")}
+    for client in (Client(config), Producer(config), _Subclass(config)):
+        client.produce(TOPIC, b"x", **given)
+        client.produce(TOPIC, b"x", headers={"a": "b"}, **given)
+        client.produce_batch(TOPIC, [{"value": b"x"}], **given)
+        client.flush()
+    assert called == ["configured"] * (9 if configured else 0)
+
+
+class _Subclass(Producer):
+    """It is not routed inside librdkafka."""
+
+
 class _Reports(list[bytes]):
     """A callback that is false until it is called."""
 
