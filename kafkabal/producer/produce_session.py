@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 from pathlib import Path
 
 from kafkabal.clusters import InFlight, ReadRequest
 from kafkabal.config import ClientSetting
+from kafkabal.producer.expected_bytes import ExpectedBytes
 from kafkabal.producer.policy_for_librdkafka import check_key_order, client_policy
 from kafkabal.producer.progress_listener import DeliveryListener, DeliveryProgress
 from kafkabal.producer.record_names import found_records
@@ -24,7 +24,7 @@ from kafkabal.producer.topic_facts import TopicDescriber, TopicFacts, current_to
 from kafkabal.producer.unsent_records import SendOutcome, has_other_rows
 from kafkabal.routing import Context, PolicyChoice, RoutingView, view_of
 from kafkabal.scoring import WeightedScore
-from kafkabal.sources import Listing, Source
+from kafkabal.sources import Source
 from kafkabal.telemetry import BrokerLatencies
 
 _BATCH_BYTES = 1_000_000
@@ -112,10 +112,13 @@ def produce_source(
             manifest.start_over(new_id(), reader.end_offsets())
         found = _read_back(manifest, reader, listener, sleep)
         listener.starts(total_bytes=listing.size_bytes, total_records=listing.records)
+        expected = ExpectedBytes(listing.size_bytes)
         with RecordSender(
             cluster,
             order.topic,
-            client_policy(order.policy, order.client).create(policy_context(order, listing, clock)),
+            client_policy(order.policy, order.client).create(
+                Context(seed=order.seed, clock=clock, expected_bytes=expected.in_all)
+            ),
             {**topic_settings(facts), **order.client},
             scores=order.scores,
             refresh_s=order.refresh_s,
@@ -129,6 +132,7 @@ def produce_source(
                 order.source,
                 manifest,
                 found=found,
+                expected=expected,
                 resend=order.resend,
                 same_topic=same_topic_check(
                     facts.topic_id,
@@ -141,11 +145,6 @@ def produce_source(
             )
             outcome = run.send(listing)
     return ProduceResult(outcome, view_of(cluster.read(ReadRequest(in_flight=InFlight.OMITTED)).state, order.topic))
-
-
-def policy_context(order: ProduceOrder, listing: Listing, clock: Callable[[], float]) -> Context:
-    """What the policy gets: also the size of the data set, unless it is a stream, which has none."""
-    return Context(seed=order.seed, clock=clock, expected_bytes=listing.size_bytes or inf)
 
 
 def _check_key_order(order: ProduceOrder, facts: TopicFacts) -> None:

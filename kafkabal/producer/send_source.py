@@ -18,6 +18,7 @@ from kafkabal.errors import OperationError
 from kafkabal.gc_pause import cycle_collection_paused
 from kafkabal.model import I64
 from kafkabal.producer.acknowledged_records import AcknowledgedRecords
+from kafkabal.producer.expected_bytes import ExpectedBytes
 from kafkabal.producer.librdkafka_errors import error_of
 from kafkabal.producer.progress_listener import DeliveryProgress
 from kafkabal.producer.record_names import RECORD_HEADER, NameHeaders, record_names
@@ -56,6 +57,8 @@ class SendRun:
     found
         Records that are in the topic but not in the manifest; see
         :func:`~kafkabal.producer.record_names.found_records`.
+    expected
+        Learns how far the run has come.
     resend
         Send files again if they changed since they were sent.
     same_topic
@@ -71,6 +74,7 @@ class SendRun:
         manifest: SendManifest,
         *,
         found: Mapping[int, int] | None = None,
+        expected: ExpectedBytes | None = None,
         resend: bool = False,
         same_topic: Callable[[], None] = lambda: None,
         progressed: Callable[[DeliveryProgress], None] = lambda _: None,
@@ -90,6 +94,7 @@ class SendRun:
         self._next_checkpoint_s = self._next_topic_check_s = clock()
         self._next_collection_s = clock() + _COLLECTION_S
         self._window = SendWindow(clock)
+        self._expected = expected or ExpectedBytes(0)
         self._fault: KafkaError | None = None
         self._name = f"{manifest.header.id}/".encode()
         self._next_number = self._unsent.first_row
@@ -207,6 +212,7 @@ class SendRun:
 
     def _send_block(self, block: Block) -> None:
         sizes, headers = self._add_names(block)
+        self._expected.add(block.progress_bytes, int(sizes.sum()), skipped_bytes=self._unsent.skipped_bytes)
         before = self._sender.deliveries.handed_over
         try:
             self._sender.produce_many(

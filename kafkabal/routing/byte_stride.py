@@ -74,13 +74,18 @@ class ByteStride:
     when_used_up
         Called before a slot once the bytes that the weights were set for are sent; may set new weights.
     expected_bytes
-        About how many bytes come in all, infinite if unknown: the last slots are short, so that brokers end even.
+        Called for each slot: about how many bytes come in all, infinite if unknown. The last slots are short, so that
+        brokers end even.
     """
 
     def __init__(
-        self, slot_bytes: int, start: float, when_used_up: Callable[[], None], expected_bytes: float = inf
+        self,
+        slot_bytes: int,
+        start: float,
+        when_used_up: Callable[[], None],
+        expected_bytes: Callable[[], float] = lambda: inf,
     ) -> None:
-        self._last_part_from_bytes = (1 - _END_PART) * expected_bytes
+        self._expected_bytes = expected_bytes
         self._max_slot_bytes = slot_bytes
         self._max_part = SLOT_PART
         self._stored_per_led = 1.0
@@ -406,7 +411,8 @@ class ByteStride:
         slot_bytes, weight = float(self._max_slot_bytes), self._broker_weights[broker]
         if self._max_part < inf and weight < 1:
             ahead_bytes = self._broker_booked[broker] - weight * (self._total_bytes - self._unbooked_bytes)
-            part = self._max_part if self._total_bytes < self._last_part_from_bytes else _SLOT_PART_AT_END
+            is_last_part = self._total_bytes >= (1 - _END_PART) * self._expected_bytes()
+            part = _SLOT_PART_AT_END if is_last_part else self._max_part
             most_bytes = part / 2 * weight * self._total_bytes * self._stored_per_led
             most_bytes += weight * self._spare_bytes / 2
             slot_bytes = min(slot_bytes, (most_bytes - ahead_bytes) / (1 - weight))

@@ -94,8 +94,9 @@ class Context:
     """Rack of the reader whose records should be near."""
     compiled: bool = False
     """Pick batches in machine code (needs numba); the partitions are the same."""
-    expected_bytes: float = inf
-    """About how many bytes the producer will send in all, so that brokers are even at the end; infinite if unknown."""
+    expected_bytes: Callable[[], float] = lambda: inf
+    """About how many bytes the producer will send in all, as far as known now, so that brokers are even at the end;
+    infinite if unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -233,6 +233,7 @@ class _Simulation:
             return self._now_s
 
         producers = self._workload.producers
+        expected_bytes = self._expected_bytes_of_each()
         # the clients' linger time, unless the policy was given another one
         made = choice.with_client_linger(self._workload.transport.linger_s * 1000)
         policies = [
@@ -242,7 +243,7 @@ class _Simulation:
                     clock=clock,
                     rack=self._options.rack,
                     compiled=compile_it,
-                    expected_bytes=self._expected_bytes_of_each(),
+                    expected_bytes=lambda: expected_bytes,
                 )
             )
             for i in range(producers)

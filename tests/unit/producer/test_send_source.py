@@ -25,6 +25,7 @@ from kafkabal.errors import (
     UsageError,
 )
 from kafkabal.producer import send_window
+from kafkabal.producer.expected_bytes import ExpectedBytes
 from kafkabal.producer.progress_listener import DeliveryProgress
 from kafkabal.producer.record_names import RECORD_HEADER, NameHeaders, found_records, record_names
 from kafkabal.producer.record_sender import RecordSender
@@ -54,6 +55,21 @@ def one_by_one(blocks: Iterable[Block]) -> Iterator[Block]:
     for block in blocks:
         for number, value in zip(block.numbers, block.values, strict=True):
             yield Block(numbers=[number], values=[value], sizes=[len(value)], name_of=str)
+
+
+class NotedBytes(ExpectedBytes):
+    """Keeps what a policy would see with the next record."""
+
+    def __init__(self, source_bytes: int) -> None:
+        super().__init__(source_bytes)
+        self.seen: list[float] = []
+        self.sent_bytes = 0
+
+    def add(self, read_bytes: int, sent_bytes: int, *, skipped_bytes: int) -> None:
+        """Look before any record of the block is sent."""
+        super().add(read_bytes, sent_bytes, skipped_bytes=skipped_bytes)
+        self.seen.append(self.in_all())
+        self.sent_bytes += sent_bytes
 
 
 class CrashError(Exception):
@@ -126,6 +142,25 @@ def test_a_folder_is_sent_once_however_often_the_run_is_repeated(bench: Bench, d
     second = bench.run(FolderSource(data))
     assert (second.sent, second.already_there) == (2, 20)
     assert bench.topic() == CONTENT + Counter({b"new": 1, b"newer": 1})
+
+
+@pytest.mark.parametrize("has_rows", [False, True])
+def test_a_resumed_run_expects_only_what_is_left(bench: Bench, data: Path, tmp_path: Path, *, has_rows: bool) -> None:
+    """The policy learns it with the first record, so that the last slots of a resumed run are short, too."""
+    events = tmp_path / "events.jsonl"
+    events.write_bytes(b"".join(b'{"n":%03d}\n' % n for n in range(500)))
+    source = RowSource(events) if has_rows else FolderSource(data)
+    bench.run(source)
+    if has_rows:
+        events.write_bytes(events.read_bytes() + b"".join(b'{"n":%03d}\n' % n for n in range(500, 510)))
+    else:
+        for n in range(10):
+            (data / f"new{n}").write_bytes(bytes(9))
+
+    expected = NotedBytes(source.listing().size_bytes)
+    assert bench.run(source, expected=expected).sent == 10
+    assert expected.sent_bytes > 0
+    assert {round(in_all) for in_all in expected.seen} == {expected.sent_bytes}
 
 
 def test_records_that_the_client_took_are_freed(bench: Bench, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

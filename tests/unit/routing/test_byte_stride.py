@@ -39,7 +39,7 @@ def test_short_slots_fill_a_batch_of_one_partition_of_each_broker() -> None:
 
 def fullest_at_end(records: int, expected_bytes: float) -> float:
     """Bytes of the fuller broker over the mean, after so many records at speed."""
-    stride = ByteStride(BATCH_BYTES, 0.0, lambda: None, expected_bytes)
+    stride = ByteStride(BATCH_BYTES, 0.0, lambda: None, lambda: expected_bytes)
     stride.set_slot_bytes(100 * BATCH_BYTES, 1 / 40)
     stride.set_weights(np.full(8, 1 / 8), 1e9, LEADERS)
     counts = np.bincount(LEADERS[[stride.pick(None, RECORD_BYTES) for _ in range(records)]])
