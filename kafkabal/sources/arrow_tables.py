@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from importlib import import_module
-from typing import IO, Any
+from sys import getrefcount
+from time import monotonic, sleep
+from typing import IO, Any, Final
 
 import msgspec
 
@@ -14,6 +16,10 @@ from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, Want
 
 _ROWS_A_BATCH = 1024
 """A batch of rows of a few kB fits the cache; single rows would each cost an Arrow call."""
+# a thread of pyarrow takes microseconds to free what it has read; longer only on a machine that is very busy
+_FREED_WITHIN_S: Final = 1.0
+_OWN_REFERENCES: Final = 2
+"""The attribute, and the argument of ``getrefcount``."""
 
 
 def parquet_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
@@ -40,11 +46,13 @@ def parquet_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iter
 def arrow_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
     """Rows of an Arrow IPC file or stream; see :func:`parquet_rows`."""
     pyarrow, ipc, _ = _pyarrow("Arrow")
+    footer = _WatchedFile(file)
 
     def opened() -> tuple[list[str], int, Iterable[Any]]:
         try:
-            table = ipc.open_file(file)
+            table = ipc.open_file(footer)
         except pyarrow.ArrowInvalid:  # a stream has no footer
+            footer.await_freed()
             file.seek(0)
             stream = ipc.open_stream(file)
             return stream.schema.names, 0, _cut(stream, wanted.columns(stream.schema.names))
@@ -52,6 +60,30 @@ def arrow_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterat
         return table.schema.names, 0, _cut(batches, wanted.columns(table.schema.names))
 
     yield from _rows("Arrow", opened, file, size_bytes, wanted)
+
+
+class _WatchedFile:
+    """A file that knows when pyarrow has freed what it read.
+
+    pyarrow reads a footer in a thread of its own, which frees it after the caller has its error. If Python ends before
+    that, it aborts the process.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.seek, self.tell, self.closed = file.seek, file.tell, False
+        self._file = file
+        self._last = b""
+
+    def read(self, n_bytes: int = -1) -> bytes:
+        """As of the file."""
+        self._last = self._file.read(n_bytes)
+        return self._last
+
+    def await_freed(self) -> None:
+        """Wait until nobody else holds what was read last."""
+        end_s = monotonic() + _FREED_WITHIN_S
+        while self._last and getrefcount(self._last) > _OWN_REFERENCES and monotonic() < end_s:
+            sleep(0)  # the thread needs Python's lock
 
 
 def _rows(what: str, opened: Any, file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
