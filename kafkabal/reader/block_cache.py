@@ -11,7 +11,7 @@ from __future__ import annotations
 import mmap
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -117,7 +117,7 @@ class BlockCache:
         if self.fault is not None or block.faults or path.exists():
             return
         packed = pack_block(block, name)
-        if len(packed) > self._limit_bytes:
+        if sum(map(len, packed)) > self._limit_bytes:
             return
         try:
             self._write(path, packed)
@@ -144,14 +144,15 @@ class BlockCache:
                 if now_s - path.stat().st_mtime > _LEFTOVER_AGE_S:
                     path.unlink()
 
-    def _write(self, path: Path, packed: bytes) -> None:
+    def _write(self, path: Path, packed: Sequence[bytes | memoryview]) -> None:
         temporary = temporary_name(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            temporary.write_bytes(packed)
+            with temporary.open("wb") as file:
+                file.writelines(packed)
             with self._total() as total:
                 if not path.exists():
-                    total.value += len(packed)
+                    total.value += sum(map(len, packed))
                     temporary.rename(path)
                 if total.value > self._limit_bytes:
                     total.value = self._evict_oldest(path)

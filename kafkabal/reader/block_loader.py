@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 from kafkabal.clusters.kafka import DAMAGED, LazyRecords, RawRecord
 from kafkabal.errors import DriftError
+from kafkabal.reader.block_in_temporary_file import BlockInTemporaryFile
 from kafkabal.reader.join_file_pieces import join_pieces
 from kafkabal.reader.loaded_blocks import LoadedBlock
 from kafkabal.reader.manifest import Manifest
@@ -15,6 +17,15 @@ from kafkabal.wording import counted_noun
 
 class UncountedOffsetsError(DriftError):
     """Offsets of a topic that was pinned without counting hold no record, as after transactions."""
+
+
+def moved_to_file(block: LoadedBlock) -> LoadedBlock:
+    """The same block in a temporary file; unchanged if that cannot be written."""
+    with BlockInTemporaryFile() as file:
+        file.add_columns(block.records)
+        if file.memory_bytes:
+            return block
+        return replace(block, records=file.columns(), size_bytes=0, is_mapped=True)
 
 
 class BlockLoader(Protocol):
@@ -50,8 +61,15 @@ class BlocksOnDemand:
 class Fetcher(Protocol):
     """Reads ranges of offsets; :class:`~kafkabal.clusters.kafka.range_fetcher.RangeFetcher` does."""
 
-    def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRecords:
-        """All records of a range."""
+    def fetch(
+        self,
+        partition: int,
+        begin: int,
+        end: int,
+        size_bytes: int,
+        pass_on: Callable[[LazyRecords], None] | None = None,
+    ) -> FetchedRecords:
+        """All records of a range but those that were passed on before, since they take much memory."""
 
     def close(self) -> None:
         """Drop all connections."""
@@ -102,17 +120,35 @@ class BrokerBlocks:
         begin, end, size = int(blocks.begin[block]), int(blocks.end[block]), int(blocks.size_bytes[block])
         if only is not None:
             begin, end, size, samples = begin + only, begin + only + 1, size // samples, 1
-        fetched = self._fetcher.fetch(partition, begin, end, size)
-        if len(fetched.records) != samples:
+        with BlockInTemporaryFile() as large:
+            return self._load_records(partition, begin, end, samples, size, large)
+
+    def _load_records(
+        self, partition: int, begin: int, end: int, samples: int, size: int, large: BlockInTemporaryFile
+    ) -> LoadedBlock:
+        fetched = self._fetcher.fetch(partition, begin, end, size, large.add)
+        found = len(large) + len(fetched.records)
+        if found != samples:
             fetched.records.refuse_damaged(self._manifest.topic)
-            raise self._missing(partition, begin, end, len(fetched.records), samples)
-        return LoadedBlock(
+            raise self._missing(partition, begin, end, found, samples)
+        loaded = LoadedBlock(
             fetched.records.columns(),
-            max(size, sum(fetched.bytes_by_broker.values())),
+            0,
             fetched.bytes_by_broker,
             fetched.seconds_by_broker,
             faults=dict.fromkeys(fetched.records.damaged_rows().tolist(), DAMAGED),
             whole_files_of=self._manifest.topic if self._joins else None,
+        )
+        if not len(large):
+            taken_bytes = int(loaded.records.size_bytes.sum())
+            return replace(loaded, size_bytes=max(size, taken_bytes, sum(fetched.bytes_by_broker.values())))
+        large.add(fetched.records)
+        return replace(
+            loaded,
+            records=large.columns(),
+            size_bytes=large.memory_bytes,
+            is_mapped=True,
+            faults=dict.fromkeys(large.damaged_rows, DAMAGED),
         )
 
     def close(self) -> None:

@@ -27,6 +27,8 @@ class LoadedBlock:
     """Time taken by those fetches."""
     is_cached: bool = False
     """Whether it came from the cache on disk."""
+    is_mapped: bool = False
+    """Whether its bytes are in a mapped file, as those of the cache are."""
     faults: Mapping[int, str] = field(default_factory=dict)
     """By the row of a record, why its value is not what was sent."""
     whole_files_of: str | None = None
@@ -65,23 +67,29 @@ class SampleBlock:
         self._order = order
         if loaded.whole_files_of is not None:
             _refuse_pieces(loaded.records, loaded.whole_files_of)
-        self._mapped = loaded.records if loaded.is_cached else None
+        self._mapped = loaded.records if loaded.is_mapped else None
         self._copied: dict[int, Sample] = {}
         """By number in epoch order; each is removed when it is yielded."""
-        if not loaded.is_cached:
+        if not loaded.is_mapped:
             self._copied = dict(enumerate(_samples(loaded.records, order, at_once=True)))
-        for row, fault in loaded.faults.items():
-            for number in np.flatnonzero(order == row).tolist():
-                self._copied[number].decoded = ValueError(fault)
+        self._faults = {
+            number: fault for row, fault in loaded.faults.items() for number in np.flatnonzero(order == row).tolist()
+        }
 
     def __len__(self) -> int:
         return len(self._order)
 
     def samples(self, numbers: I64) -> Iterator[Sample]:
         """The samples with these numbers, each of which can be yielded once."""
+        found: Iterator[Sample] = map(self._copied.pop, numbers.tolist())
         if self._mapped is not None:
-            return _samples(self._mapped, self._order[numbers], at_once=False)
-        return map(self._copied.pop, numbers.tolist())
+            found = _samples(self._mapped, self._order[numbers], at_once=False)
+        return map(self._with_fault, found, numbers.tolist()) if self._faults else found
+
+    def _with_fault(self, sample: Sample, number: int) -> Sample:
+        if (fault := self._faults.get(number)) is not None:
+            sample.decoded = ValueError(fault)
+        return sample
 
 
 def _samples(columns: RecordColumns, places: I64, *, at_once: bool) -> Iterator[Sample]:

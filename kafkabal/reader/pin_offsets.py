@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -158,7 +158,7 @@ def _dense_ranges(
 
 def _counted_ranges(reading: WholeReading, lanes: int) -> tuple[PartitionRange, ...]:
     ranges = reading.ranges
-    found = dict(zip(ranges, reading.each(lambda _, steps: _offsets_and_sizes(steps)), strict=True))
+    found = dict(zip(ranges, map(_joined, reading.each(_offsets_and_sizes)), strict=True))
     cuts = block_counts([len(f.offset) for f in found.values()], [int(f.size.sum()) for f in found.values()], lanes)
     return tuple(_counted_range(p, ranges[p], found[p], blocks) for p, blocks in zip(ranges, cuts, strict=True))
 
@@ -197,13 +197,16 @@ def _counted_range(p: int, offsets: tuple[int, int], found: _OffsetsAndSizes, bl
     )
 
 
-def _offsets_and_sizes(steps: Iterator[LazyRecords]) -> _OffsetsAndSizes:
-    offset, size = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for records in steps:
-        columns = records.columns()
-        offset.append(columns.offset.copy())  # a view would keep the received bytes
-        size.append(columns.size_bytes)
-    return _OffsetsAndSizes(np.concatenate(offset), np.concatenate(size))
+def _offsets_and_sizes(_: int, records: LazyRecords) -> _OffsetsAndSizes:
+    columns = records.columns()
+    return _OffsetsAndSizes(columns.offset.copy(), columns.size_bytes)  # a view would keep the received bytes
+
+
+def _joined(steps: Sequence[_OffsetsAndSizes]) -> _OffsetsAndSizes:
+    none = np.empty(0, np.int64)  # if reading was stopped
+    return _OffsetsAndSizes(
+        np.concatenate([none, *(s.offset for s in steps)]), np.concatenate([none, *(s.size for s in steps)])
+    )
 
 
 def _partition_sizes(

@@ -6,7 +6,7 @@ import warnings
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.errors import OperationError, UsageError
@@ -37,13 +37,13 @@ def file_blocks(reading: WholeReading, topic: str, lanes: int) -> tuple[FileBloc
         If no file is whole.
     """
 
-    def pieces_of(p: int, steps: Iterator[LazyRecords]) -> list[_Piece]:
-        return [_piece(topic, p, record) for records in steps for record in records]
+    def pieces_of(p: int, records: LazyRecords) -> list[_Piece]:
+        return [_piece(topic, p, record) for record in records]
 
     files: dict[FileKey, dict[int, _Piece]] = {}
     copies: dict[int, list[int]] = {}  # offsets of first pieces that were sent again, by partition
-    for pieces in reading.each(pieces_of):
-        for piece in pieces:
+    for steps in reading.each(pieces_of):
+        for piece in chain.from_iterable(steps):
             used = files.setdefault(piece.file, {}).setdefault(piece.number, piece)
             if used is piece:
                 continue

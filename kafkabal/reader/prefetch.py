@@ -5,7 +5,8 @@ first block of a broker that no other thread is reading from, if there is memory
 More than three threads work only if each reads from a different broker.
 
 A loaded block counts against the memory limit until its records are yielded. A block that the reader waits for is
-loaded even beyond the limit: otherwise nothing would ever be yielded.
+loaded even beyond the limit: otherwise nothing would ever be yielded. One that finds no memory left is moved to a
+temporary file.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from itertools import islice
 from weakref import WeakSet
 
 from kafkabal.errors import OperationError
-from kafkabal.reader.block_loader import BlockLoader, BlocksOnDemand
+from kafkabal.reader.block_loader import BlockLoader, BlocksOnDemand, moved_to_file
 from kafkabal.reader.block_schedule import Opening, Visits
 from kafkabal.reader.loaded_blocks import SampleBlock
 
@@ -39,6 +40,8 @@ _PLANNED_AHEAD = 64
 _MOST_LOOKED_AT = 128
 """Blocks that are searched for one of an idle broker: 32 of 8 MiB fit into the default limit. Without an end, 15,500
 blocks of a few records took seven times as long, since each search passed all of them."""
+_LEAST_IN_FILE_BYTES = 2**18
+"""Smallest block that is moved to a file: smaller ones take little memory, and a file takes as long as they do."""
 UNKNOWN_BROKER = -1
 _CLOSING_S = 5.0
 """A thread ends with its current fetch, after half a second without data; brokers that hang do not delay the end
@@ -199,12 +202,24 @@ class Prefetch:
     def _load_blocks(self, loader: BlockLoader) -> None:
         while (task := self._next_task()) is not None:
             number, opening, expected = task
-            block = _loaded(loader, opening)
+            block = self._load(loader, opening, expected)
             with self._lock:
-                self._held_bytes += block.size_bytes - expected
                 self._loaded[number] = block
                 self._being_loaded.remove(opening.block)
                 self._arrived.notify()
+
+    def _load(self, loader: BlockLoader, opening: Opening, expected: int) -> SampleBlock:
+        """Load a block; its buffer is free when this returns."""
+        loaded = loader.load(opening.block, opening.only)
+        with self._lock:
+            has_room = self._held_bytes - expected < self._limit_bytes
+            self._held_bytes += loaded.size_bytes - expected
+        if not has_room and not loaded.is_mapped and loaded.size_bytes >= _LEAST_IN_FILE_BYTES:
+            moved = moved_to_file(loaded)
+            with self._lock:
+                self._held_bytes += moved.size_bytes - loaded.size_bytes
+            loaded = moved
+        return SampleBlock(loaded, opening.places(len(loaded.records)))
 
     def _next_task(self) -> tuple[int, Opening, int] | None:
         """A block to load, as soon as one may be loaded; None at the end."""
@@ -294,12 +309,6 @@ def _end_all_threads() -> None:
     """
     for prefetch in list(_OPEN):
         prefetch._end_threads()  # noqa: SLF001
-
-
-def _loaded(loader: BlockLoader, opening: Opening) -> SampleBlock:
-    """Load a block; its buffer is free when this returns."""
-    loaded = loader.load(opening.block, opening.only)
-    return SampleBlock(loaded, opening.places(len(loaded.records)))
 
 
 def _return_free_memory() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Event, Lock
 from typing import Protocol, TypeAlias, TypeVar
 
-from kafkabal.clusters.kafka import LazyRecords, TooLargeUnpackedError
+from kafkabal.clusters.kafka import LazyRecords
 from kafkabal.reader.block_loader import FetchedRecords
 
 _T = TypeVar("_T")
@@ -17,8 +18,6 @@ CountingListener: TypeAlias = "Callable[[int, int], None]"
 """Called with the bytes read and their total while a whole topic is read to pin it; by one thread at a time."""
 _COUNTED_AT_ONCE_BYTES = 4 * 2**20
 """Counting needs only offsets and sizes, so blocks are dropped at once; a few MiB keep the connection busy."""
-_SMALLER = 8
-"""By which factor fewer records are read at once where they are compressed so well that they take too much memory."""
 _THREADS = 4
 """While some threads unpack, others wait for brokers; because of the interpreter's lock, more threads do not help."""
 
@@ -32,8 +31,15 @@ class TopicFetcher(Protocol):
     def local_starts(self) -> Mapping[int, int]:
         """First offset of each partition that is not only in remote storage, if brokers report it."""
 
-    def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRecords:
-        """All committed records of a range."""
+    def fetch(
+        self,
+        partition: int,
+        begin: int,
+        end: int,
+        size_bytes: int,
+        pass_on: Callable[[LazyRecords], None] | None = None,
+    ) -> FetchedRecords:
+        """All committed records of a range but those that were passed on before, since they take much memory."""
 
     def close(self) -> None:
         """Drop all connections."""
@@ -106,27 +112,26 @@ class WholeReading:
         self._total_bytes = sum(sizes[p] for p in ranges)
         self._lock = Lock()
 
-    def each(self, job: Callable[[int, Iterator[LazyRecords]], _T]) -> Iterator[_T]:
-        """What a function makes of each partition and its records, which it gets a few MiB at a time."""
+    def each(self, job: Callable[[int, LazyRecords], _T]) -> Iterator[list[_T]]:
+        """By partition, what a function makes of its number and its records, which it gets a few MiB at a time."""
         self._listener(0, self._total_bytes)
-        return self._readers.each(self.ranges, lambda reader, p: job(p, self._steps(reader, p)))
+        return self._readers.each(self.ranges, lambda reader, p: self._read(reader, p, partial(job, p)))
 
-    def _steps(self, reader: TopicFetcher, p: int) -> Iterator[LazyRecords]:
+    def _read(self, reader: TopicFetcher, p: int, job: Callable[[LazyRecords], _T]) -> list[_T]:
         (begin, end), size_bytes = self.ranges[p], self.sizes[p]
         step = max(1, (end - begin) * _COUNTED_AT_ONCE_BYTES // max(size_bytes, 1))
-        at = begin
+        at, made = begin, []
+
+        def use(records: LazyRecords) -> None:
+            made.append(job(records))
+
         while at < end and not self._readers.are_stopped.is_set():
             until = min(at + step, end)
-            try:
-                yield reader.fetch(p, at, until, _COUNTED_AT_ONCE_BYTES).records
-            except TooLargeUnpackedError:
-                if step == 1:
-                    raise
-                step = -(-step // _SMALLER)
-                continue
+            use(reader.fetch(p, at, until, _COUNTED_AT_ONCE_BYTES, use).records)
             done = [size_bytes * (offset - begin) // (end - begin) for offset in (at, until)]
             self._add(done[1] - done[0])
             at = until
+        return made
 
     def _add(self, n_bytes: int) -> None:
         with self._lock:

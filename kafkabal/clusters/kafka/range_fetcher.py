@@ -32,7 +32,7 @@ from kafkabal.clusters.kafka.leader_and_group_offsets import (
 )
 from kafkabal.clusters.kafka.metadata import describe_topic
 from kafkabal.clusters.kafka.overfetched_batch_cache import OverfetchedBatches
-from kafkabal.clusters.kafka.record_batches import MOST_UNPACKED_BYTES, BatchReader
+from kafkabal.clusters.kafka.record_batches import AT_ONCE_BYTES, MOST_UNPACKED_BYTES, BatchReader
 from kafkabal.clusters.kafka.record_columns import RawRecord
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import DriftError, KafkabalError, NoResponseError, NotAuthorizedError, UnreachableError
@@ -77,6 +77,7 @@ class FetchedRange:
     """Records of a range, and the cost of fetching them."""
 
     records: LazyRecords = field(default_factory=LazyRecords)
+    """Those that were not passed on."""
     bytes_by_broker: dict[int, int] = field(default_factory=dict)
     """Bytes received over the network."""
     seconds_by_broker: dict[int, float] = field(default_factory=dict)
@@ -89,6 +90,10 @@ class FetchedRange:
     """Size of the compressed records that were read."""
     unpacked_bytes: int = 0
     """Size of these records uncompressed."""
+    held_bytes: int = 0
+    """Memory of :attr:`records`."""
+    pass_on: Callable[[LazyRecords], None] | None = None
+    """Takes records early if they take much memory."""
 
     @property
     def unpacking(self) -> float:
@@ -100,6 +105,20 @@ class FetchedRange:
         self.log_bytes += reader.log_bytes
         self.compressed_bytes += reader.compressed_bytes
         self.unpacked_bytes += reader.unpacked_bytes
+        self.held_bytes += reader.log_bytes + reader.held_bytes
+
+    def add(self, records: LazyRecords) -> None:
+        """Append records, and pass all on if they take much memory."""
+        self.records.extend(records)
+        if self.held_bytes >= AT_ONCE_BYTES:
+            self.pass_on_all()
+
+    def pass_on_all(self, records: LazyRecords | None = None) -> None:
+        """Pass on what is held, and these records after it."""
+        if self.pass_on is not None:
+            self.records.extend(records or LazyRecords())
+            self.pass_on(self.records)
+            self.records, self.held_bytes = LazyRecords(), 0
 
     def count(self, broker: int, size_bytes: int, seconds: float) -> None:
         """Record a response."""
@@ -253,32 +272,41 @@ class RangeFetcher:
         """Rack of every broker, by its id."""
         return {broker: node.rack for broker, node in self._client.nodes().by_id.items()}
 
-    def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRange:
+    def fetch(
+        self,
+        partition: int,
+        begin: int,
+        end: int,
+        size_bytes: int,
+        pass_on: Callable[[LazyRecords], None] | None = None,
+    ) -> FetchedRange:
         """All committed records at offsets ``begin`` to ``end - 1``, those of damaged batches included.
 
         Parameters
         ----------
         size_bytes
             Expected size of the range in the log, or uncompressed.
+        pass_on
+            Takes the records read so far, in order, whenever they take much memory; the result then has the rest.
 
         Raises
         ------
         TooLargeUnpackedError
-            If it takes more than 256 MiB uncompressed.
+            If it takes more than 256 MiB uncompressed; with ``pass_on``, if a batch does.
         DriftError
             If the topic was deleted or created again, retention has deleted part of the range, or the log ends before
             the range does.
         UnreachableError
             If no replica responds within a minute.
         """
-        got = FetchedRange()
+        got = FetchedRange(pass_on=pass_on)
         at = begin
         silence = self._silence()
         while at < end:
             kept = self._kept.take(partition, at, end)
             if kept is not None:
                 found, at = self._read(self._reader(partition, got), kept, at, end, got)
-                got.records.extend(found)
+                got.add(found)
                 continue
             stop = self._kept.next_after(partition, at, end)
             each_bytes = size_bytes / (end - begin)
@@ -291,7 +319,7 @@ class RangeFetcher:
             least = 0 if self._batch_bytes else _LEAST_BYTES
             throttled_s, log_bytes = got.throttled_s, got.log_bytes
             found, after = self._once(partition, at, stop, max(least, wanted), got, silence)
-            got.records.extend(found)
+            got.add(found)
             if after > at:
                 fraction = (got.log_bytes - log_bytes) / max(each_bytes * (after - at), 1)
                 self._log_fraction = fraction if fraction < _MUCH_LESS else 1.0
@@ -444,7 +472,9 @@ class RangeFetcher:
             )
 
     def _reader(self, partition: int, got: FetchedRange, aborted: Sequence[tuple[int, int]] = ()) -> BatchReader:
-        return BatchReader(partition, aborted, room_bytes=MOST_UNPACKED_BYTES - got.unpacked_bytes)
+        if got.pass_on is None:
+            return BatchReader(partition, aborted, room_bytes=MOST_UNPACKED_BYTES - got.unpacked_bytes)
+        return BatchReader(partition, aborted, pass_on=got.pass_on_all)
 
     def _read(
         self, reader: BatchReader, packed: memoryview, at: int, end: int, got: FetchedRange

@@ -7,7 +7,7 @@ transactions, and which offsets are missing. The layout is Apache Kafka's ``Defa
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -38,8 +38,10 @@ _CONTROL_KEY = struct.Struct(">hh")
 _EMPTY_RECORD = memoryview(b"\0\0\0\1\1\0")
 """Without key, value and headers: in place of a record of a damaged batch that cannot be found."""
 MOST_UNPACKED_BYTES: Final = 2**28
-"""Limit of what a range may take uncompressed, the same as of a response: a batch of 1 MB may hold gigabytes of
-zeros."""
+"""Limit of what a range may take uncompressed, or a batch where records are passed on, the same as of a response: a
+batch of 1 MB may hold gigabytes of zeros."""
+AT_ONCE_BYTES: Final = 2**25
+"""Bytes of records that are held before they are passed on to whoever takes them early: four blocks of usual size."""
 _UNPACKED_TIMES = 16
 """Uncompressed size that is tried first, relative to the compressed one, and its growth: text takes three to ten times
 as much, and memory that stays untouched costs nothing."""
@@ -103,11 +105,15 @@ class BatchReader:
         Producer id and first offset of the aborted transactions that the broker listed with the bytes (KIP-98).
     room_bytes
         How much memory compressed batches may take.
+    pass_on
+        Takes the records read so far whenever compressed batches take :data:`AT_ONCE_BYTES`; None returns all at the
+        end.
     """
 
     partition: int
     aborted: Sequence[tuple[int, int]] = ()
     room_bytes: int = MOST_UNPACKED_BYTES
+    pass_on: Callable[[LazyRecords], None] | None = None
     largest_bytes: int = 0
     """Size of the largest batch read."""
     log_bytes: int = 0
@@ -116,13 +122,16 @@ class BatchReader:
     """Size of the compressed records in them."""
     unpacked_bytes: int = 0
     """Size of these records uncompressed."""
+    held_bytes: int = 0
+    """Of these, what was not passed on."""
     outside: list[BatchSpan] = field(default_factory=list)
     """Visible batches with offsets beyond the requested ones."""
     _open: set[int] = field(default_factory=set)
     _begun: int = 0
 
     def records(self, packed: memoryview, begin: int, end: int) -> tuple[LazyRecords, int]:
-        """Records at offsets ``begin`` to ``end - 1``, and the offset after the last whole batch; ``begin`` if none.
+        """Records at offsets ``begin`` to ``end - 1`` that were not passed on, and the offset after the last whole
+        batch; ``begin`` if none.
 
         Raises
         ------
@@ -147,6 +156,9 @@ class BatchReader:
                 continue
             if begin <= batch.last_offset and batch.base_offset < end:
                 self._note(batch, packed, begin, end, found)
+                if self.pass_on is not None and self.held_bytes >= AT_ONCE_BYTES:
+                    self.pass_on(found)
+                    found, self.held_bytes = LazyRecords(), 0
             if batch.base_offset < begin or batch.last_offset >= end:
                 self._note_outside(BatchSpan(batch.base_offset, batch.last_offset, batch.begin - _HEAD.size, batch.end))
 
@@ -198,17 +210,20 @@ class BatchReader:
         # a batch before it tells about how much to expect
         times = max(_UNPACKED_TIMES, 2 * self.unpacked_bytes // max(self.compressed_bytes, 1))
         try:
-            room_bytes = self.room_bytes - self.unpacked_bytes
+            room_bytes = self.room_bytes - self.held_bytes
             plain = _decompressed(batch.attributes & _CODEC, packed, times * len(packed), room_bytes)
         except _NoRoomError as error:
+            what, remedy = "batches of one block take", "pin the topic with count=True, which cuts blocks by the size "
+            remedy += "of records, or produce it again in smaller batches"
+            if self.pass_on is not None:
+                what, remedy = "the batch takes", "produce the topic again in smaller batches"
             raise TooLargeUnpackedError(
-                f"offset {batch.base_offset}: batches of one block take more than "
-                f"{format_bytes(MOST_UNPACKED_BYTES)} uncompressed",
-                hint="pin the topic with count=True, which cuts blocks by the size of records, or produce it again "
-                "in smaller batches",
+                f"offset {batch.base_offset}: {what} more than {format_bytes(MOST_UNPACKED_BYTES)} uncompressed",
+                hint=remedy,
             ) from error
         self.compressed_bytes += len(packed)
         self.unpacked_bytes += len(plain)
+        self.held_bytes += len(plain)
         return plain
 
     def _is_visible(self, batch: StoredBatch, packed: memoryview) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kafkabal.clusters.kafka import LazyRecords, RawRecord, TooLargeUnpackedError
+from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.clusters.kafka.lazy_records import PlacedRecords
 from kafkabal.clusters.kafka.range_fetcher import FetchedRange
 from kafkabal.reader.block_loader import BrokerBlocks
@@ -36,8 +36,8 @@ class MemoryTopic:
         """Records of a partition that only remote storage holds."""
         self.unpacking = 1
         """By which factor batches are larger uncompressed."""
-        self.most_at_once: int | None = None
-        """How many records do not take too much memory uncompressed; None for any number."""
+        self.passed_on = 0
+        """How many records take so much memory that they are passed on; 0 for any number."""
 
     def manifest(self) -> Manifest:
         """Pin all of it as dense."""
@@ -57,20 +57,32 @@ class MemoryTopic:
         """First offset on disk of every partition."""
         return {p: self.remote.get(p, 0) for p in range(len(self.counts))}
 
-    def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRange:
+    def fetch(
+        self,
+        partition: int,
+        begin: int,
+        end: int,
+        size_bytes: int,
+        pass_on: Callable[[LazyRecords], None] | None = None,
+    ) -> FetchedRange:
         """Records of a range."""
         if self.fault is not None:
             raise self.fault
-        if self.most_at_once is not None and end - begin > self.most_at_once:
-            raise TooLargeUnpackedError("its batches take more than 256 MiB uncompressed")
         found = [record for record in self.records[partition] if begin <= record[0] < end]
         self.fetched_records += len(found)
-        packed = LazyRecords.of((partition, record) for record in found)
+        while pass_on is not None and 0 < self.passed_on <= len(found):
+            pass_on(self._packed(partition, found[: self.passed_on]))
+            del found[: self.passed_on]
+        packed = self._packed(partition, found)
+        size = sum(len(record[3] or b"") for record in found)
+        return FetchedRange(packed, {BROKER: size}, compressed_bytes=size, unpacked_bytes=self.unpacking * size)
+
+    def _packed(self, partition: int, records: list[RawRecord]) -> LazyRecords:
+        packed = LazyRecords.of((partition, record) for record in records)
         for part in packed.parts:
             assert isinstance(part, PlacedRecords)
             part.heads = [h._replace(is_damaged=(partition, h.base_offset) in self.damaged) for h in part.heads]
-        size = sum(len(record[3] or b"") for record in found)
-        return FetchedRange(packed, {BROKER: size}, compressed_bytes=size, unpacked_bytes=self.unpacking * size)
+        return packed
 
     def close(self) -> None:
         """Nothing is open."""

@@ -11,6 +11,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
@@ -156,11 +157,15 @@ def test_a_full_disk_ends_caching_only(tmp_path: Path, monkeypatch: pytest.Monke
     cache = BlockCache(tmp_path, 10_000, faults.append)
     cache.put("a", BLOCK)
 
-    def full(path: Path, packed: bytes) -> int:
-        path.open("wb").close()
-        raise OSError(28, "No space left on device")
+    create = Path.open
 
-    monkeypatch.setattr(Path, "write_bytes", full)
+    def full(path: Path, mode: str = "r", **options: Any) -> IO[Any]:
+        if mode == "wb":
+            create(path, mode).close()
+            raise OSError(28, "No space left on device")
+        return create(path, mode, **options)
+
+    monkeypatch.setattr(Path, "open", full)
     cache.put("b", BLOCK)
     cache.put("c", BLOCK)
     assert faults == [f"{tmp_path}: No space left on device"]
@@ -179,7 +184,7 @@ def _make_read_only(monkeypatch: pytest.MonkeyPatch, reason: str) -> None:
 
     monkeypatch.setattr("kafkabal.reader.block_cache.acquire_file_lock", refuse_lock)
     monkeypatch.setattr(os, "utime", refuse)
-    for name in ("write_bytes", "unlink", "rename"):
+    for name in ("unlink", "rename"):
         monkeypatch.setattr(Path, name, refuse)
 
 

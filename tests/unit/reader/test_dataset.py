@@ -80,8 +80,10 @@ def test_iterating_again_gives_the_next_epoch(read: Any) -> None:
     assert _places(data) == twice[:331]
 
 
-def test_a_cached_epoch_needs_no_broker(topic: MemoryTopic, tmp_path: Path) -> None:
-    """With all blocks in the cache, a reader with a manifest can read while no broker is reachable."""
+@pytest.mark.parametrize("passed_on", [0, 4])
+def test_a_cached_epoch_needs_no_broker(topic: MemoryTopic, tmp_path: Path, passed_on: int) -> None:
+    """With all blocks in the cache, large ones too, a reader with a manifest can read while no broker is reachable."""
+    topic.passed_on = passed_on
     manifest, cache = topic.manifest(), BlockCache(tmp_path, 10**6)
     blocks = CachedBlocks(manifest, cache, BrokerBlocks(manifest, topic))
     for block in range(len(manifest.blocks)):
@@ -510,9 +512,24 @@ def test_records_that_cannot_be_decoded(read: Any) -> None:
     assert (skipping.metrics.corrupt, counting.metrics.corrupt) == (2, 2)
 
 
+def test_blocks_that_take_much_memory(read: Any, topic: MemoryTopic) -> None:
+    """Whether they are in memory or in a temporary file, an epoch has the same samples in the same order."""
+
+    def content(data: Any) -> list[tuple[int, int, int, bytes]]:
+        return [(s.partition, s.offset, s.timestamp, s.value) for s in data]
+
+    whole = content(read())
+    topic.passed_on = 4
+    assert content(read()) == whole
+
+
+@pytest.mark.parametrize("passed_on", [0, 4])
 @pytest.mark.parametrize("cached", [False, True])
-def test_records_of_a_damaged_batch(read: Any, topic: MemoryTopic, tmp_path: Path, cached: bool) -> None:
+def test_records_of_a_damaged_batch(
+    read: Any, topic: MemoryTopic, tmp_path: Path, cached: bool, passed_on: int
+) -> None:
     """Without a decoder, too, they are raised, skipped or counted, also in epochs that a cache could give."""
+    topic.passed_on = passed_on
     topic.damaged = {(0, 7), (0, 8), (1, 30)}
     options = {"cache": tmp_path / "cache", "epochs": 2} if cached else {}
     with pytest.raises(OperationError, match=r"t-\d: offset \d+ cannot be decoded: the batch is damaged"):

@@ -12,7 +12,6 @@ import pytest
 
 from kafkabal.clusters.cluster_protocol import PartitionStatus, ReplicaLog, ReplicaOn, TopicDescription
 from kafkabal.clusters.config_items import ConfigSource, ConfigValue
-from kafkabal.clusters.kafka import TooLargeUnpackedError
 from kafkabal.clusters.kafka.range_fetcher import FetchedRange
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.model.topic_partition import TopicPartition
@@ -97,14 +96,13 @@ def test_blocks_are_cut_by_the_memory_that_they_take(are_log_dirs_told: bool) ->
     assert pinned.size_bytes == pytest.approx(topic.unpacking * read_bytes, rel=0.5)
 
 
-def test_counting_reads_fewer_records_at_once_where_they_take_too_much_memory() -> None:
+def test_counting_holds_few_records_at_once_where_they_take_much_memory() -> None:
     """Records that are compressed better than the first and last ones suggest are counted all the same."""
     topic = MemoryTopic([700], missing=frozenset({(0, 350)}))
-    topic.most_at_once = 64
-    assert _pin(topic, count=True).samples == 699
-    topic.most_at_once = 0
-    with pytest.raises(TooLargeUnpackedError, match="more than 256 MiB uncompressed"):
-        _pin(topic, count=True)
+    whole = _pin(topic, count=True)
+    topic.passed_on = 64
+    assert _pin(topic, count=True) == whole
+    assert whole.samples == 699
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ import pytest
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.clusters.kafka.lazy_records import BatchHead, PlacedRecords
 from kafkabal.errors import OperationError
-from kafkabal.reader.block_loader import BrokerBlocks, UncountedOffsetsError
+from kafkabal.reader import prefetch
+from kafkabal.reader.block_loader import BrokerBlocks, UncountedOffsetsError, moved_to_file
 from kafkabal.reader.block_schedule import Opening, Visits, schedule
 from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.loaded_blocks import LoadedBlock, SampleBlock
@@ -116,6 +117,25 @@ def test_memory_is_bounded(topic: MemoryTopic) -> None:
         with guard:
             held -= len(sample.value) + 1
     assert most <= 6 * 1100 + 1100  # six lanes with a block of 100 records each, and one being loaded
+
+
+def test_blocks_without_room_are_in_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of blocks a thousand times as large as expected, those that find the limit reached are moved, and give the same
+    samples."""
+    moved: list[int] = []
+
+    def move(block: LoadedBlock) -> LoadedBlock:
+        found = moved_to_file(block)
+        moved.append(block.size_bytes - found.size_bytes)
+        return found
+
+    monkeypatch.setattr(prefetch, "moved_to_file", move)
+    large = MemoryTopic([60], record_bytes=100_000)
+    whole = [(s.offset, s.value) for s in large.sequence(ReaderShard(), limit_bytes=10**8)]
+    assert moved == []
+    assert [(s.offset, s.value) for s in large.sequence(ReaderShard(), limit_bytes=10**6)] == whole
+    assert min(moved) >= 10**6
+    assert len(moved) >= 4  # the first fills the limit, at which three threads may load one each
 
 
 def test_a_received_block_needs_no_buffer() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from kafka.protocol.consumer import FetchRequest
 
-from kafkabal.clusters.kafka import range_fetcher
+from kafkabal.clusters.kafka import range_fetcher, record_batches
 from kafkabal.clusters.kafka.fetch_response import PartitionResponse
 from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
 from kafkabal.clusters.simulated.fake_clock import FakeClock
@@ -206,6 +206,27 @@ def test_a_leader_is_not_asked_for_another_replica(broker: ThrottlingBroker, mon
     fetcher = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", rack="r0")
     fetcher._located.replicas = {0: range_fetcher._Replica(1, 1)}
     assert _offsets(fetcher) == list(range(RECORDS))
+
+
+@pytest.mark.parametrize("codec", [0, GZIP])
+def test_records_that_take_much_memory_are_passed_on(
+    broker: ThrottlingBroker, monkeypatch: pytest.MonkeyPatch, codec: int
+) -> None:
+    """Whether a response has all of them compressed, or many have them as they are: all in order, few at once."""
+    broker.left_bytes = float("inf")
+    broker.compressed = {0: [pack_batch(n, [(1000, None, bytes(RECORD_BYTES), ())], codec=codec) for n in range(200)]}
+    for module in (range_fetcher, record_batches):
+        monkeypatch.setattr(module, "AT_ONCE_BYTES", 20 * RECORD_BYTES)
+    passed_on: list[list[int]] = []
+    fetcher = _fetcher()
+    expected_bytes = 200 if codec else 200 * RECORD_BYTES // 50  # as if estimated from other records
+    fetched = fetcher.fetch(
+        0, 0, 200, expected_bytes, lambda records: passed_on.append([record[0] for record in records])
+    )
+    rest = [record[0] for record in fetched.records]
+    assert [offset for some in [*passed_on, rest] for offset in some] == list(range(200))
+    assert len(passed_on) > 4
+    assert max(map(len, [*passed_on, rest])) <= 40
 
 
 def test_a_damaged_batch_ends_following(broker: ThrottlingBroker) -> None:

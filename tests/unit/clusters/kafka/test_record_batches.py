@@ -141,6 +141,21 @@ def test_a_batch_that_is_too_large_uncompressed(codec: int, monkeypatch: pytest.
     assert [record[3] for record in records] == [bytes(600_000)]
 
 
+def test_records_that_take_much_memory_are_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of 600 kB are passed on by two where 1 MB is held at once, in order, and no limit adds up over them."""
+    monkeypatch.setattr(record_batches, "MOST_UNPACKED_BYTES", 2**20)
+    monkeypatch.setattr(record_batches, "AT_ONCE_BYTES", 10**6)
+    packed = b"".join(_recompressed(_batch(n, [bytes(600_000)]), 4) for n in range(5))
+    passed_on: list[list[int]] = []
+    reader = BatchReader(
+        0, room_bytes=2 * 2**20, pass_on=lambda records: passed_on.append([record[0] for record in records])
+    )
+    rest, after = reader.records(memoryview(packed), 0, 5)
+    assert (passed_on, [record[0] for record in rest], after) == ([[0, 1], [2, 3]], [4], 5)
+    with pytest.raises(TooLargeUnpackedError, match=r"offset 0: the batch takes more than 1\.00 MiB uncompressed"):
+        BatchReader(0, room_bytes=2**19, pass_on=lambda _: None).records(memoryview(packed), 0, 5)
+
+
 @pytest.mark.parametrize("codec", [1, 2, 3, 4])
 def test_a_damaged_batch_that_cannot_be_decompressed(codec: int) -> None:
     """Its records have no values, so a reader can leave them out; of a compacted one the offsets are the first ones."""
