@@ -61,5 +61,6 @@ def named_connection(
 
 def _check_text(name: str, given: Any) -> None:
     """Refuse what is not text, such as a profile 7 from a YAML file; addresses may also be a list."""
-    if not (given is None or isinstance(given, str | os.PathLike | list | tuple)):
+    allowed = str | os.PathLike | list | tuple if name == "bootstrap_servers" else str | os.PathLike
+    if not (given is None or isinstance(given, allowed)):
         raise UsageError(f"{name}: must be text ({given!r:.40})")

@@ -33,7 +33,11 @@ from kafkabal.reader.reader_options import (
     ReaderOptions,
     bytes_of,
     choice_of,
+    connection_of,
+    flag_of,
+    path_of,
     refuse_empty,
+    text_of,
     whole_number,
 )
 from kafkabal.reader.reader_shard import Balance, ReaderShard, Tail
@@ -145,14 +149,13 @@ class TopicReader:
         num_workers = whole_number("num_workers", num_workers, most=MOST_READERS // world_size)
         self._rank, self._world_size, self._workers = rank, world_size, max(1, num_workers)
         self._has_workers = num_workers > 0
-        refuse_empty(
-            topic=topic, manifest=manifest, state=state, cache=cache, rack=rack, group=group, metrics_file=metrics_file
-        )
+        refuse_empty(topic=topic, manifest=manifest, state=state)
         _warn_of_other_ranks(world_size)
         _check_listener(on_metrics)
         chosen = _balance(balance, manifest)
         seed = None if shuffle_seed is None else whole_number("shuffle_seed", shuffle_seed, least=-LARGEST_NUMBER)
-        connection = connection or named_connection(profile, bootstrap_servers, command_config)
+        connection = connection_of(connection) or named_connection(profile, bootstrap_servers, command_config)
+        join, count = flag_of("join", join), None if count is None else flag_of("count", count)
         self._epochs = whole_number("epochs", epochs, least=1, most=_MOST_EPOCHS)
         self._options = ReaderOptions(
             connection=connection,
@@ -162,11 +165,11 @@ class TopicReader:
             decode=load_decoder(decode),
             on_error=choice_of(OnError, "on_error", on_error),
             prefetch_bytes=bytes_of("prefetch", prefetch),
-            cache=None if cache is None else Path(cache),
+            cache=path_of("cache", cache),
             cache_bytes=bytes_of("cache_bytes", cache_bytes),
-            rack=rack,
-            group=group,
-            metrics_file=None if metrics_file is None else Path(metrics_file),
+            rack=text_of("rack", rack),
+            group=text_of("group", group),
+            metrics_file=path_of("metrics_file", metrics_file),
             on_metrics=on_metrics,
             balance=chosen,
             ledgers=Path(f"{manifest}.readers") if isinstance(manifest, str | Path) else None,

@@ -22,6 +22,7 @@ from kafkabal.model import I64
 from kafkabal.reader.block_loader import Fetcher
 from kafkabal.reader.choose_manifest import manifest_of
 from kafkabal.reader.manifest import BLOCK_BYTES, Manifest
+from kafkabal.reader.reader_options import flag_of, text_of
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:  # an optional extra, which may not be installed
@@ -88,6 +89,7 @@ def read_topic(
     except ImportError as error:
         raise MissingCapabilityError("Ray is not installed", hint="pip install 'kafkabal[ray]'") from error
     connection = named_connection(profile, bootstrap_servers, command_config)
+    rack, count = text_of("rack", rack), None if count is None else flag_of("count", count)
     pinned = manifest_of(topic, connection, manifest, count=count, join=False, readers=1, ranks=1)
     source = _datasource(connection, pinned, rack, headers=headers)
     if override_num_blocks is None:

@@ -8,6 +8,9 @@ from operator import index
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
+from kafkabal.atomic_files import parse_path
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import UsageError
 from kafkabal.reader.decoders import Decoder, OnError
@@ -74,6 +77,67 @@ def refuse_empty(**given: Any) -> None:
     for name, value in given.items():
         if isinstance(value, str) and not value:
             raise UsageError(f"{name}: must not be empty", hint="leave it out, or see whether a variable in it is set")
+
+
+def text_of(name: str, given: Any) -> str | None:
+    """Text, or None if none was given.
+
+    Raises
+    ------
+    UsageError
+        If it is something else, or empty.
+    """
+    if not (given is None or isinstance(given, str)):
+        raise UsageError(f"{name}: must be text ({given!r:.40})")
+    refuse_empty(**{name: given})
+    return given
+
+
+def path_of(name: str, given: Any) -> Path | None:
+    """A path given as text or as a path, or None if none was given.
+
+    Raises
+    ------
+    UsageError
+        If it is something else, empty, or no file can have that name.
+    """
+    if given is None:
+        return None
+    if not isinstance(given, str | Path):
+        raise UsageError(f"{name}: must be a path ({given!r:.40})")
+    refuse_empty(**{name: given})
+    try:
+        return parse_path(str(given))
+    except UsageError as error:
+        raise UsageError(f"{name}: {error.message}", hint=error.hint) from error
+
+
+def flag_of(name: str, given: Any) -> bool:
+    """True or False; text such as ``"False"``, which Python takes for true, is neither.
+
+    Raises
+    ------
+    UsageError
+        If it is something else.
+    """
+    if not isinstance(given, bool | np.bool_):
+        raise UsageError(f"{name}: must be True or False ({given!r:.40})")
+    return bool(given)
+
+
+def connection_of(given: Any) -> ConnectionSettings | None:
+    """A resolved connection, or None if none was given.
+
+    Raises
+    ------
+    UsageError
+        If it is something else, such as an address.
+    """
+    if not (given is None or isinstance(given, ConnectionSettings)):
+        raise UsageError(
+            f"connection: must be a ConnectionSettings ({given!r:.40})", hint="pass an address as bootstrap_servers"
+        )
+    return given
 
 
 def bytes_of(name: str, given: Any) -> int:

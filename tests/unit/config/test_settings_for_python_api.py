@@ -16,6 +16,7 @@ from kafkabal.errors import UsageError
         ({"profile": 7}, r"^profile: must be text \(7\)"),
         ({"bootstrap_servers": b"h:1"}, r"^bootstrap_servers: must be text \(b'h:1'\)"),
         ({"command_config": True}, r"^command_config: must be text \(True\)"),
+        ({"profile": ["prod"]}, r"^profile: must be text \(\['prod'\]\)"),
     ],
 )
 def test_what_is_not_text_is_refused(given: dict[str, Any], message: str) -> None:
