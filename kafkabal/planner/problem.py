@@ -149,7 +149,8 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
     """
     counted = _counted(state, options)
     excluded = named_brokers(state, options.exclude_brokers, "--exclude-brokers")
-    takes_homeless = _takes_homeless(state, options, ~counted | excluded)
+    is_open = _open(state, options, ~counted | excluded)
+    takes_homeless = _takes_homeless(state, options, is_open)
     _check_replication_factor(options.replication_factor, counted)
     previous, held = _matrix(state)
     positions = state.replication_factor
@@ -184,13 +185,13 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
         electable=_in_positions(state, state.replicas.in_sync & state.brokers.is_live[state.replicas.broker], previous),
         counted=counted,
         weighed=counted & ~reports_no_log_dir(state),
-        takes=_takes(state, takes_homeless),
+        takes=_takes(state, is_open, takes_homeless),
         takes_homeless=takes_homeless,
         leaves=~counted,
         rack=rack,
         n_racks=len(np.unique(rack[counted])),
         capacity=DISK.capacity(state),
-        rules=_rules(state, options, counted, excluded, positions),
+        rules=_rules(state, options, counted, is_open, may_lead_more=~excluded, factor=positions),
         limit_bytes=_limit_bytes(state, options),
         asked_bytes=_asked(state, {b: limit.bytes for b, limit in options.broker_limits.items()}),
         limit_replicas=_asked(state, {b: limit.replicas for b, limit in options.broker_limits.items()}),
@@ -207,13 +208,15 @@ def _counted(state: ClusterState, options: PlanOptions) -> Bools:
     return np.asarray(counted)
 
 
-def _rules(state: ClusterState, options: PlanOptions, counted: Bools, excluded: Bools, positions: I32) -> Rules:
+def _rules(
+    state: ClusterState, options: PlanOptions, counted: Bools, is_open: Bools, *, may_lead_more: Bools, factor: I32
+) -> Rules:
     return Rules(
         movable=in_scope(state, options),
         ignored=ignored_partitions(state, options),
-        factor=lasting_factor(state) if options.replication_factor is None else positions,
-        takes=_open(state, options, ~counted | excluded),
-        may_lead_more=~excluded,
+        factor=lasting_factor(state) if options.replication_factor is None else factor,
+        takes=is_open,
+        may_lead_more=may_lead_more,
         leaves=~counted,
         rack=_racks(state),
         room_bytes=room_for_replicas(state, options.log_dir_limit),
@@ -304,16 +307,15 @@ def _open(state: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
     return np.asarray(takes_replicas(state, closed) & (room_for_replicas(state, options.log_dir_limit) > 0))
 
 
-def _takes_homeless(state: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
-    takes = _open(state, options, closed)
-    if options.mode is Mode.ONLY_TO_NEW:
-        takes &= np.bincount(state.replicas.broker, minlength=len(closed)) == 0
-    return takes
+def _takes_homeless(state: ClusterState, options: PlanOptions, is_open: Bools) -> Bools:
+    if options.mode is not Mode.ONLY_TO_NEW:
+        return is_open
+    return np.asarray(is_open & (np.bincount(state.replicas.broker, minlength=len(is_open)) == 0))
 
 
-def _takes(state: ClusterState, takes_homeless: Bools) -> Bools:
-    undamaged = takes_homeless & ~has_offline_dir(state)
-    return undamaged if undamaged.any() else takes_homeless
+def _takes(state: ClusterState, is_open: Bools, takes_homeless: Bools) -> Bools:
+    undamaged = is_open & ~has_offline_dir(state)
+    return takes_homeless & undamaged if undamaged.any() else takes_homeless
 
 
 def _racks(state: ClusterState) -> I32:

@@ -238,7 +238,7 @@ def _crowded_out(solution: Solution) -> F64:
 
 
 def _filled_outside(solution: Solution, leader: I32) -> Iterator[str]:
-    """One line, since the reason is the same for all; also says why nothing moved if no broker is empty."""
+    """One line, since the reason is the same for all, and why nothing moved to empty brokers, or that none is empty."""
     number = {name: n for name, n in _brokers_outside(solution, leader).items() if n}
     if not number:
         return
@@ -251,6 +251,11 @@ def _filled_outside(solution: Solution, leader: I32) -> Iterator[str]:
             "no broker is empty, so --only-to-new copies nothing between brokers: "
             "to continue filling the new brokers, use --exclude-brokers with the old ones instead"
         )
+    rows = np.flatnonzero(problem.counted & ~problem.takes & (held == 0) & (solution.count == 0))
+    for b in rows[:_NAMED].tolist():
+        yield f"broker {problem.state.brokers.id[b]} remains empty{_why_below(solution, b)}"
+    if len(rows) > _NAMED:
+        yield f"{counted_noun(len(rows) - _NAMED, 'more broker')} without replicas"
 
 
 def _brokers_outside(solution: Solution, leader: I32) -> dict[str, int]:

@@ -139,6 +139,17 @@ def test_only_to_new_reports_brokers_that_stay_outside() -> None:
     assert "--exclude-brokers" in filled[1]
 
 
+def test_only_to_new_leaves_a_damaged_broker_empty() -> None:
+    """An empty broker with an offline log dir gets nothing for balance, and a line says why it remains empty."""
+    rows = brokers(3, dirs=2)
+    offline = msgspec.structs.replace(rows[2].log_dirs[1], state="offline")
+    rows[2] = msgspec.structs.replace(rows[2], log_dirs=[rows[2].log_dirs[0], offline])
+    plan = make_plan(cluster(rows, [topic("t", *[(1, 2)] * 6)]), PlanOptions(mode=Mode.ONLY_TO_NEW))
+
+    assert _targets(plan) == set()
+    assert "broker 3 remains empty: it has an offline log dir" in plan.warnings
+
+
 def test_below_moves_only_from_fuller_brokers() -> None:
     """Replicas leave only brokers above the share."""
     state = make_world(SyntheticWorld(seed=3, brokers=6, racks=6, skew=2.0))

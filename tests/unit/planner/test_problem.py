@@ -135,6 +135,22 @@ def test_only_empty_brokers_receive_on_request() -> None:
     assert made.rules.takes.tolist() == [True, True, True]
 
 
+@pytest.mark.parametrize(("damaged", "takes"), [({3}, [False] * 3), ({1, 2, 3}, [False, False, True])])
+def test_an_empty_broker_with_an_offline_log_dir(damaged: set[int], takes: list[bool]) -> None:
+    """It gets nothing for balance unless all brokers have an offline log dir, empty or not."""
+    rows = brokers(3, dirs=2)
+    rows = [
+        _with(row, log_dirs=[row.log_dirs[0], _with(row.log_dirs[1], state="offline")])
+        if row.broker in damaged
+        else row
+        for row in rows
+    ]
+    state = cluster(rows, [TopicRow(topic="a", partitions=[partition(0, [1, 2])])])
+    made = _built(state, mode=Mode.ONLY_TO_NEW)
+    assert made.takes.tolist() == takes
+    assert made.takes_homeless.tolist() == [False, False, True]
+
+
 def test_a_broker_filled_by_other_programs_receives_nothing() -> None:
     """No plan sends a copy to a volume that other programs fill beyond the limit."""
     rows = brokers(3, dir_bytes=100 * GB)
