@@ -6,12 +6,29 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from textwrap import shorten
 
+import numpy as np
+
 from kafkabal.errors import KafkabalError, UsageError, described
+from kafkabal.model import Bools
+
+_HINT = "see 'kafkabal help own-score'"
 
 
 def reporting_score_errors(name: str, part: str) -> AbstractContextManager[None]:
     """As :func:`reporting_plugin_errors`, for a part of a score."""
-    return reporting_plugin_errors(f"score {name!r}: its {part}", hint="see 'kafkabal help own-score'")
+    return reporting_plugin_errors(f"score {name!r}: its {part}", hint=_HINT)
+
+
+def check_score_part(name: str, part: str, wanted: str, is_met: bool | np.bool_ | Bools) -> None:
+    """Refuse what a score returned, unless all of it is as wanted.
+
+    Raises
+    ------
+    UsageError
+        Naming the score and the part.
+    """
+    if not np.all(is_met):
+        raise UsageError(f"score {name!r}: its {part} is not {wanted}", hint=_HINT)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from kafkabal.model import F64, I32, ClusterState
 from kafkabal.scoring import score_parts
 from kafkabal.scoring.bands import Band
 from kafkabal.scoring.capacity_options import Configurable, ScoreOptions
-from kafkabal.scoring.plugin_errors import reporting_score_errors
+from kafkabal.scoring.plugin_errors import check_score_part, reporting_score_errors
 from kafkabal.scoring.score_protocol import Grain, Need, Score
 
 
@@ -23,10 +23,14 @@ class _PluginBand:
     _band: Band
 
     def edges(self, fair_load: F64, tolerance: float) -> tuple[F64, F64]:
-        """See :meth:`~kafkabal.scoring.bands.Band.edges`."""
+        """See :meth:`~kafkabal.scoring.bands.Band.edges`; the band gets a copy of the fair loads."""
         with reporting_score_errors(self.score_name, "band"):
-            low, high = self._band.edges(fair_load, tolerance)
-            return np.broadcast_to(low, fair_load.shape), np.broadcast_to(high, fair_load.shape)
+            low, high = (np.broadcast_to(e, fair_load.shape) for e in self._band.edges(fair_load.copy(), tolerance))
+        are_numbers = low.dtype.kind in "biuf" and high.dtype.kind in "biuf"
+        check_score_part(self.score_name, "band", "a pair of numbers or of columns of numbers", are_numbers)
+        # the fair load of holders that do not count is NaN
+        check_score_part(self.score_name, "band", "from a lower to a higher edge", (low <= high) | np.isnan(fair_load))
+        return low.astype(np.float64), high.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,12 +29,14 @@ BUILT_IN: Mapping[str, str] = {
     "latency": "kafkabal.scoring.scores.latency:SCORE",
     "prometheus": "kafkabal.scoring.scores.prometheus:SCORE",
 }
+_MOST_WEIGHT = 1_000_000
+"""Times any other weight; sums with 1e308 overflow, and a plan with such a score balanced nothing."""
 DEFAULT_SCORES = ("disk", "replicas", "leaders", "topic-spread", "log-dir")
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedScore:
-    """A score and its weight, which is finite and above 0."""
+    """A score and its weight, which is above 0 and at most 1,000,000."""
 
     score: Score
     weight: float = 1.0
@@ -74,7 +76,7 @@ def load_scores(texts: Iterable[str], options: ScoreOptions | None = None) -> tu
     Raises
     ------
     UsageError
-        If a score is unknown or named twice, or a weight is not a finite number above 0.
+        If a score is unknown or named twice, or a weight is not a number above 0 and at most 1,000,000.
     """
     scores = tuple(_weighted(text, options or ScoreOptions()) for text in texts)
     names = [s.score.name for s in scores]
@@ -109,8 +111,10 @@ def _weighted(text: str, options: ScoreOptions) -> WeightedScore:
         weight = 1.0 if number is None else parse_number(number)
     except UsageError:
         weight = math.nan
-    if not weight > 0:
-        raise UsageError(f"weight must be a number above 0: {text!r}", hint="write it like disk=3")
+    if not 0 < weight <= _MOST_WEIGHT:
+        raise UsageError(
+            f"weight must be a number above 0 and at most {_MOST_WEIGHT:,}: {text!r}", hint="write it like disk=3"
+        )
     score = load_score(name)
     return WeightedScore(score.configured(options) if isinstance(score, Configurable) else score, weight)
 

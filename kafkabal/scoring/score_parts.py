@@ -8,14 +8,14 @@ from typing import Final
 
 import numpy as np
 
-from kafkabal.errors import UsageError
-from kafkabal.model import F64, I32, Bools, ClusterState
+from kafkabal.model import F64, I32, ClusterState
 from kafkabal.scoring.bands import SHARE_EPSILON
-from kafkabal.scoring.plugin_errors import reporting_score_errors
+from kafkabal.scoring.plugin_errors import check_score_part, reporting_score_errors
 from kafkabal.scoring.score_protocol import Score, n_holders
 
 _MOST: Final = 1e150
-"""Sums and squares of smaller numbers stay finite."""
+"""Sums and squares of smaller numbers stay finite, and so do quotients of numbers that are not nearer to 0 than its
+inverse."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,42 +56,44 @@ def parts_of(score: Score, state: ClusterState) -> Parts:
     led = parts.leader_replica >= 0
     carried = parts.replica_load[parts.leader_replica[led]]
     not_less = parts.leader_load[led] >= -carried * (1 + SHARE_EPSILON)
-    _check(score, "leader_load", "0 or more together with the replica_load of the leader", not_less)
+    check_score_part(score.name, "leader_load", "0 or more together with the replica_load of the leader", not_less)
     return parts
 
 
 def base_load_of(score: Score, state: ClusterState) -> F64:
     """The checked ``base_load`` of a score; :func:`parts_of` says what is refused here and below."""
     load = _column(score, "base_load", score.base_load, state, n_holders(score.grain, state))
-    _check(score, "base_load", "finite or NaN", ~np.isinf(load))
+    check_score_part(score.name, "base_load", "finite or NaN", ~np.isinf(load))
     known = load[~np.isnan(load)]
-    _check(score, "base_load", "0 or more", known >= 0)
-    _check_sum(score, "base_load", known)
+    check_score_part(score.name, "base_load", "0 or more", known >= 0)
+    _check_size(score, "base_load", known)
     return load
 
 
 def replica_load_of(score: Score, state: ClusterState) -> F64:
     """The checked ``replica_load`` of a score."""
     load = _column(score, "replica_load", score.replica_load, state, len(state.replicas))
-    _check(score, "replica_load", "finite", np.isfinite(load))
-    _check(score, "replica_load", "0 or more", load >= 0)
-    _check_sum(score, "replica_load", load)
+    check_score_part(score.name, "replica_load", "finite", np.isfinite(load))
+    check_score_part(score.name, "replica_load", "0 or more", load >= 0)
+    _check_size(score, "replica_load", load)
     return load
 
 
 def leader_load_of(score: Score, state: ClusterState) -> F64:
     """The checked ``leader_load`` of a score; below 0 where leaders carry less than followers."""
     load = _column(score, "leader_load", score.leader_load, state, len(state.partitions))
-    _check(score, "leader_load", "finite", np.isfinite(load))
-    _check_sum(score, "leader_load", load)
+    check_score_part(score.name, "leader_load", "finite", np.isfinite(load))
+    _check_size(score, "leader_load", load)
     return load
 
 
 def capacity_of(score: Score, state: ClusterState) -> F64:
     """The checked ``capacity`` of a score."""
     capacity = _column(score, "capacity", score.capacity, state, n_holders(score.grain, state))
-    _check(score, "capacity", "above 0 and finite", np.isfinite(capacity) & (capacity > 0))
-    _check(score, "capacity", f"within {1 / _MOST:g} and {_MOST:g}", (capacity >= 1 / _MOST) & (capacity <= _MOST))
+    check_score_part(score.name, "capacity", "above 0 and finite", np.isfinite(capacity) & (capacity > 0))
+    check_score_part(
+        score.name, "capacity", f"within {1 / _MOST:g} and {_MOST:g}", (capacity >= 1 / _MOST) & (capacity <= _MOST)
+    )
     return capacity
 
 
@@ -108,8 +110,8 @@ def holder_group_of(score: Score, state: ClusterState) -> I32 | None:
 def _column(score: Score, part: str, ask: Callable[[ClusterState], F64], state: ClusterState, length: int) -> F64:
     with reporting_score_errors(score.name, part):
         column = np.asarray(ask(state))
-    _check(score, part, f"of shape ({length},)", column.shape == (length,))
-    _check(score, part, "a column of numbers", column.dtype.kind in "biuf")
+    check_score_part(score.name, part, f"of shape ({length},)", column.shape == (length,))
+    check_score_part(score.name, part, "a column of numbers", column.dtype.kind in "biuf")
     return column.astype(np.float64, copy=False)
 
 
@@ -121,18 +123,14 @@ def _groups(
         if answer is None:
             return None
         column = np.asarray(answer)
-    _check(score, part, f"of shape ({length},)", column.shape == (length,))
-    _check(score, part, "whole numbers from 0 on", column.dtype.kind in "iu" and not (column < 0).any())
+    check_score_part(score.name, part, f"of shape ({length},)", column.shape == (length,))
+    check_score_part(score.name, part, "whole numbers from 0 on", column.dtype.kind in "iu" and not (column < 0).any())
     if column.max(initial=0) >= max(length, 1):
         return np.unique(column, return_inverse=True)[1].astype(np.int32)
     return column.astype(np.int32, copy=False)
 
 
-def _check_sum(score: Score, part: str, loads: F64) -> None:
+def _check_size(score: Score, part: str, loads: F64) -> None:
+    check_score_part(score.name, part, f"0 or at least {1 / _MOST:g}", (loads == 0) | (np.abs(loads) >= 1 / _MOST))
     with np.errstate(over="ignore"):
-        _check(score, part, "small enough for their sum", np.abs(loads).sum() <= _MOST)
-
-
-def _check(score: Score, part: str, wanted: str, is_met: bool | np.bool_ | Bools) -> None:
-    if not np.all(is_met):
-        raise UsageError(f"score {score.name!r}: its {part} is not {wanted}", hint="see 'kafkabal help own-score'")
+        check_score_part(score.name, part, "small enough for their sum", np.abs(loads).sum() <= _MOST)

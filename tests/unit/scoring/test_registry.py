@@ -90,6 +90,7 @@ def test_scores_are_written_with_their_weight(texts: list[str], weights: dict[st
         (["qqqq"], "unknown score: 'qqqq'", "choose from: bytes-out, disk"),
         (["disk", "disk=2"], "duplicate score: 'disk'", None),
         (["disk=0"], "weight must be a number above 0", "disk=3"),
+        (["disk=1e7"], "weight must be a number above 0 and at most 1,000,000", "disk=3"),
         (["disk=-1"], "above 0", "disk=3"),
         (["disk=nan"], "above 0", "disk=3"),
         (["disk=inf"], "above 0", "disk=3"),
@@ -136,6 +137,7 @@ def test_the_default_scores_compare_log_dirs_only_where_there_are_several(severa
         ("replica_load", np.array([1.0, -1.0]), "replica_load is not 0 or more"),
         ("replica_load", np.full(2, 1e308), "replica_load is not small enough"),
         ("base_load", np.array([1.0, -1.0]), "base_load is not 0 or more"),
+        ("replica_load", np.full(2, 5e-324), "replica_load is not 0 or at least 1e-150"),
         ("leader_load", np.array([-1.0]), "leader_load is not 0 or more together with the replica_load"),
         ("capacity", np.array([1.0, 1e-310]), "capacity is not within 1e-150"),
     ],
@@ -203,6 +205,38 @@ def test_a_band_that_raises_is_named() -> None:
     score = plugin_score(type("Broken", (Heat,), {"band": NoBand()})())
     with pytest.raises(UsageError, match="score 'heat': its band raised RuntimeError: boom"):
         evaluate(score, cluster, tolerance=0.1)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "message"),
+    [
+        ("a", "b", "a pair of numbers or of columns of numbers"),
+        (None, None, "a pair of numbers or of columns of numbers"),
+        (1j, 2j, "a pair of numbers or of columns of numbers"),
+        (np.nan, 1.0, "from a lower to a higher edge"),
+        (np.array([1.0, 3.0]), 2.0, "from a lower to a higher edge"),
+    ],
+)
+def test_a_band_with_wrong_edges_is_named(low: Any, high: Any, message: str) -> None:
+    """Edges of another type ended in a traceback, NaN counted as inside, and kept a plan from balancing anything."""
+    cluster = cluster_builders.cluster(cluster_builders.brokers(2), [cluster_builders.topic("t", [1, 2])])
+    band = type("Band", (), {"edges": lambda self, fair_load, tolerance: (low, high)})()
+    score = plugin_score(type("Broken", (Heat,), {"band": band})())
+    with pytest.raises(UsageError, match=f"score 'heat': its band is not {message}"):
+        evaluate(score, cluster, tolerance=0.1)
+
+
+def test_a_band_cannot_change_fair_loads() -> None:
+    """It gets a copy: the shares are computed from the same column."""
+
+    def edges(self: Any, fair_load: Any, tolerance: float) -> Any:
+        fair_load *= 0
+        return -np.inf, np.inf
+
+    cluster = cluster_builders.cluster(cluster_builders.brokers(2), [cluster_builders.topic("t", [1, 2])])
+    score = plugin_score(type("Changing", (Heat,), {"band": type("Band", (), {"edges": edges})()})())
+    plain = evaluate(plugin_score(Heat()), cluster, tolerance=0.1)
+    assert evaluate(score, cluster, tolerance=0.1).fair.tolist() == plain.fair.tolist()
 
 
 def test_a_module_that_ends_the_process_cannot_be_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
