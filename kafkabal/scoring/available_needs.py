@@ -6,7 +6,8 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState, broker_capacity_bytes, reports_no_log_dir
-from kafkabal.scoring.score_protocol import Need, Score
+from kafkabal.scoring.score_parts import base_load_of
+from kafkabal.scoring.score_protocol import Grain, Need, Score
 
 _HINTS = {
     Need.LOG_DIRS: "no broker reported its log dirs",
@@ -49,13 +50,22 @@ def require(score: Score, state: ClusterState) -> None:
     Raises
     ------
     UsageError
-        Naming the score and what it lacks.
+        Naming the score and what it lacks, or if its own measurements are unknown for all live holders.
     """
     missing = sorted(score.needs - supplied(state) - {Need.CAPACITY})
     if missing:
         raise UsageError(
             f"score {score.name!r} needs {missing[0]}, which this cluster does not supply",
             hint=_hint(missing[0], state),
+        )
+    is_live = state.brokers.is_live
+    unknown = np.isnan(base_load_of(score, state))[
+        is_live if score.grain is Grain.BROKER else is_live[state.log_dirs.broker]
+    ]
+    if unknown.size and unknown.all():
+        raise UsageError(
+            f"score {score.name!r} has no value for any live broker",
+            hint="its base_load is unknown (NaN); see 'kafkabal help own-score'",
         )
 
 

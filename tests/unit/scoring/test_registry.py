@@ -1,6 +1,7 @@
 """Scores are found by name, by entry point and by place."""
 
 import math
+from contextlib import nullcontext
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from kafkabal.errors import UsageError
+from kafkabal.scoring.available_needs import require
 from kafkabal.scoring.bands import RelativeBand
 from kafkabal.scoring.evaluation import evaluate
 from kafkabal.scoring.plugin_score import plugin_score
@@ -166,6 +168,16 @@ def test_a_part_that_raises_is_named_in_one_line(part: str, error: BaseException
             asked(score, cluster)
         said = f"{type(error).__name__}: {' '.join(str(error).split())}"
         assert caught.value.message == f"score 'heat': its {part} raised {said}"
+
+
+@pytest.mark.parametrize("grain", list(Grain))
+@pytest.mark.parametrize(("values", "is_refused"), [([np.nan, np.nan], True), ([np.nan, 3.0], False)])
+def test_a_score_that_knows_nothing_is_refused(grain: Grain, values: list[float], is_refused: bool) -> None:
+    """If no live broker had a value, inspect called the cluster balanced; one value is enough."""
+    parts = {"grain": grain, "base_load": lambda self, cluster: np.array(values)}
+    cluster = cluster_builders.cluster(cluster_builders.brokers(2), [cluster_builders.topic("t", [1, 2])])
+    with pytest.raises(UsageError, match="'heat' has no value for any live") if is_refused else nullcontext():
+        require(type("Unknown", (Heat,), parts)(), cluster)
 
 
 def test_signals_reach_through_a_score() -> None:
