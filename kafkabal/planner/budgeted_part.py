@@ -111,6 +111,8 @@ class _Parts:
 
     def __init__(self, start: Solution, full: Candidate, listener: PlanListener) -> None:
         self.start, self.full, self.listener = start, full, listener
+        self._looked_ahead: dict[bytes, _Part] = {}
+        """By placement: other orders and bars often pay for the same moves, and each search ahead takes seconds."""
 
     def lasting_part(self, number: int) -> _Part:
         """A part without partitions that the plan for the rest would move again, as far as looking ahead shows."""
@@ -138,8 +140,15 @@ class _Parts:
 
     def affordable(self, number: int, barred: Bools, *, crowd: bool = False) -> _Part:
         """As much as the budget pays for, and what is left then; see :func:`trim_to_budget`."""
-        problem, solution = self.start.problem, self.full.solution.copy()
+        solution = self.full.solution.copy()
         trim_to_budget(self.start, solution, barred, self._lot(number), crowd=crowd)
+        chosen = b"".join(column.tobytes() for column in (solution.placement, solution.is_position, solution.why))
+        if chosen not in self._looked_ahead:
+            self._looked_ahead[chosen] = self._look_ahead(solution)
+        return self._looked_ahead[chosen]
+
+    def _look_ahead(self, solution: Solution) -> _Part:
+        problem = self.start.problem
         candidate = finish(solution, self.full.unplaced, self.listener, room=False)
         after = candidate.to_state()
         rest = search(
