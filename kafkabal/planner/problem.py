@@ -20,6 +20,7 @@ from kafkabal.model import (
     UNLIMITED,
     Bools,
     ClusterState,
+    broker_capacity_bytes,
     first_open_dirs,
     has_offline_dir,
     in_offline_dir,
@@ -228,6 +229,7 @@ def _scores(state: ClusterState, options: PlanOptions) -> tuple[WeightedScore, .
     """The selected scores; only disk if brokers above a share are to be relieved."""
     if options.below is not None:
         _check_goes_by_disk(options)
+        _check_disk_sizes(state)
         return load_scores(["disk"])
     aims_at_bytes = options.mode not in {Mode.LEADERS_ONLY, Mode.REPAIR_ONLY}
     if not options.scores and not aims_at_bytes:
@@ -245,6 +247,14 @@ def _check_goes_by_disk(options: PlanOptions) -> None:
         raise UsageError(
             f"--below supports only the score disk, not {', '.join(others)}",
             hint="leave out --score, or use --score disk",
+        )
+
+
+def _check_disk_sizes(state: ClusterState) -> None:
+    """Refuse ``--below`` if no usage is known: with equal sizes assumed, every broker with data was above it."""
+    if np.isnan(broker_capacity_bytes(state)[state.brokers.is_live]).all():
+        raise UsageError(
+            "--below needs the sizes of disks: no live broker reports them", hint="set 'capacity' in the profile"
         )
 
 

@@ -205,6 +205,13 @@ def test_modes_without_bytes_use_the_available_scores(mode: Mode) -> None:
         make_plan(_without_bytes(), PlanOptions(mode=mode, scores=load_scores(["disk"])))
 
 
+def test_below_needs_to_know_how_full_disks_are() -> None:
+    """Sizes are not assumed equal here: every broker with data would be above any usage, and lose some of it."""
+    rows = [msgspec.structs.replace(row, log_dirs=[LogDirRow(path="/d0")]) for row in brokers(3)]
+    with pytest.raises(UsageError, match="--below needs the sizes of disks: no live broker reports them"):
+        make_plan(cluster(rows, [topic("t", *[(1, 2)] * 6)]), PlanOptions(below=0.6))
+
+
 def test_below_considers_disk_only() -> None:
     """Another score next to it is refused, not replaced; disk itself may be named."""
     state = make_world(SyntheticWorld(seed=3))
