@@ -152,8 +152,10 @@ class ByteStride:
 
     @property
     def least_span_bytes(self) -> int:
-        """What is sent by weights before others are asked for, in slots of one record; 0 before any."""
-        return _LEAST_SLOTS * len(self._weights_and_booked[0]) * self.mean_record_bytes
+        """What is sent by weights before others are asked for; 0 before any record, as their length is unknown."""
+        if not self._counted_records:
+            return 0
+        return _LEAST_SLOTS * len(self._weights_and_booked[0]) * self._usual_slot_bytes(self.mean_record_bytes)
 
     @property
     def is_fine_grained(self) -> bool:
@@ -358,7 +360,7 @@ class ByteStride:
             # only now: a signal's handler may raise half way, and another thread may have set other weights
             if self._pending is pending:
                 self._pending = None
-        self._set_end_of_span(next_bytes)
+        self._set_end_of_span()
 
     def _switch_weights(self, weights: F64, broker: I32 | None, next_bytes: int) -> None:
         """Switch to new weights, and make up for what partitions are ahead of the old ones."""
@@ -387,9 +389,8 @@ class ByteStride:
         ]
         heapify(self._brokers)
 
-    def _set_end_of_span(self, next_bytes: int) -> None:
-        least_bytes = _LEAST_SLOTS * len(self._weights_and_booked[0]) * self._usual_slot_bytes(next_bytes)
-        self._used_up_at_bytes = self._total_bytes + max(self._span_bytes, least_bytes)
+    def _set_end_of_span(self) -> None:
+        self._used_up_at_bytes = self._total_bytes + max(self._span_bytes, self.least_span_bytes)
 
     def _bytes_per_broker(self) -> float:
         """What each broker got so far, in the mean."""
