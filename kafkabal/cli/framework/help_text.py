@@ -21,6 +21,11 @@ _WIDEST: Final = 120
 _UNBREAKABLE_HYPHEN: Final = "\u2011"
 _NARROWEST: Final = 40
 """Columns: below this, descriptions would have one word per line."""
+_WIDEST_TERM: Final = 30
+"""Columns: descriptions of longer terms begin on the next line."""
+_LONGEST_WORD: Final = len("package.module:object.")
+_MARGINS: Final = 4
+"""Columns before a term and after it."""
 
 
 class HelpText(NamedTuple):
@@ -92,7 +97,8 @@ def write_list(formatter: Any, title: str, rows: Iterable[tuple[str, str]]) -> N
     # typer puts two blanks before the default of an option
     spaced = [(term, " ".join(meaning.split())) for term, meaning in rows]
     with formatter.section(title), _whole_words(formatter):
-        formatter.write_dl([(term, _unbreakable(meaning)) for term, meaning in spaced])
+        widest = min(_WIDEST_TERM, formatter.width - _LONGEST_WORD - _MARGINS)
+        formatter.write_dl([(term, _unbreakable(meaning)) for term, meaning in spaced], col_max=widest)
 
 
 def write_text(formatter: Any, text: str | None) -> None:
