@@ -15,7 +15,7 @@ from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.failed_destinations import FailedDestinations
 from kafkabal.executor.observe.observation import Observation, Stage, observe, observe_again
 from kafkabal.executor.reassign.choose_next_moves import ConcurrentMoves, choose_batch, start_order
-from kafkabal.executor.reassign.partition_task import LONGEST_LAG_S, PartitionTask
+from kafkabal.executor.reassign.partition_task import PartitionTask
 from kafkabal.executor.reassign.start_moves import endangers_isr, start_moves
 from kafkabal.executor.reassign.target_placement import TargetPlacement
 from kafkabal.executor.reassign.throttle_changes import ThrottleChanges
@@ -27,8 +27,8 @@ from kafkabal.model import TopicPartition
 from kafkabal.wording import first_of
 
 _PAUSE_S = 10.0
-"""Pause before a partition held up by a dead broker or its ISR is tried again: brokers restart in 10 s to minutes, and
-shorter pauses would only repeat the same answer."""
+"""Pause before a partition held up by a dead broker, its ISR or another tool is tried again: brokers restart in 10 s to
+minutes, and shorter pauses would only repeat the same answer."""
 _NO_LEADER = "no leader to copy from"
 _STORAGE_ERROR = "KAFKA_STORAGE_ERROR"
 _REASONS = {
@@ -226,6 +226,8 @@ class MoveLoop:
             task.take(closer, self._now())
             if task.is_over:
                 self._end(task)
+        # one that metadata now shows in flight, or whose log dir is unknown, would not be observed again otherwise
+        self._regroup([*self._running, *self._unseen, *batch.starting])
         return [t for t in batch.starting if t.can_start and self._may_start(t, seen.responding)]
 
     def _may_start(self, task: PartitionTask, responding: frozenset[int]) -> bool:
@@ -344,8 +346,7 @@ class MoveLoop:
             if any(self._disks_of_this_turn().outage(*at) for at in task.misplaced.items()):
                 return
             what = "copy between log dirs"
-        # metadata that lags shows the same for a move that has just ended
-        self._try_again(task, f"its {what} was cancelled by another tool", pause_s=LONGEST_LAG_S)
+        self._try_again(task, f"its {what} was cancelled by another tool", pause_s=_PAUSE_S)
 
     def _try_again(self, task: PartitionTask, reason: str, *, pause_s: float) -> None:
         """Start the move again after a pause, or give it up after some attempts."""

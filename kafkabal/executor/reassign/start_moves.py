@@ -63,7 +63,7 @@ def _reassign(
     )
     for task in tasks:
         if task.name not in faults:
-            task.stage, task.arriving = Stage.MOVING, task.to_add
+            task.begin_reassignment()
     return {by_name[name]: fault for name, fault in faults.items()}
 
 

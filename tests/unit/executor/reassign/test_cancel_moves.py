@@ -11,6 +11,7 @@ from kafkabal.clusters import Fault, ReplicaLog, ReplicaOn
 from kafkabal.errors import UnreachableError
 from kafkabal.executor.execute_run import cancel
 from kafkabal.executor.reassign.cancel_moves import cancel_in_flight, copies_between_dirs, ends_of_copies
+from kafkabal.executor.reassign.partition_task import LONGEST_LAG_S
 from kafkabal.executor.reassign.target_placement import target_of
 from kafkabal.executor.reopen_run import reopen_run
 from kafkabal.executor.run_context import RunContext
@@ -124,7 +125,7 @@ def test_copies_of_ours_between_log_dirs(future: str | None, is_ours: bool) -> N
     assert found == ({ReplicaOn("t", 0, 1): "/d0"} if is_ours else {})
 
 
-@pytest.mark.parametrize(("waited_s", "still_s"), [(100.0, 0.0), (None, 10.0)])
+@pytest.mark.parametrize(("waited_s", "still_s"), [(100.0, 0.0), (None, LONGEST_LAG_S)])
 def test_metadata_that_lags_is_waited_for_once(
     scene: Any, context: RunContext, waited_s: float | None, still_s: float
 ) -> None:

@@ -9,7 +9,7 @@ from kafkabal.clusters.cluster_protocol import PartitionStatus, Reassignment
 from kafkabal.executor.observe.disk_room import DiskRoom
 from kafkabal.executor.observe.observation import Observation, Stage
 from kafkabal.executor.reassign.choose_next_moves import ConcurrentMoves, choose_batch
-from kafkabal.executor.reassign.partition_task import PartitionTask
+from kafkabal.executor.reassign.partition_task import LONGEST_LAG_S, PartitionTask
 from kafkabal.executor.reassign.target_placement import next_step, target_of
 from kafkabal.executor.run_options import RunLimits
 from kafkabal.executor.state.run_record import RunPartition
@@ -192,7 +192,7 @@ def test_metadata_may_lag_for_a_while() -> None:
     status = {task.name: PartitionStatus(leader=1, replicas=(3, 2, 1), isr=(1, 2, 3))}
     seen = Observation(frozenset((1, 2, 3)), {}, status, {}, {})
     stages = []
-    for now_s in (100.0, 109.9, 110.0):
+    for now_s in (100.0, 99.9 + LONGEST_LAG_S, 100.0 + LONGEST_LAG_S):
         task.take(seen, now_s)
         stages.append(task.stage)
     assert stages == [Stage.LAGGING, Stage.LAGGING, Stage.FOREIGN]

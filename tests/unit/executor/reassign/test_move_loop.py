@@ -204,6 +204,62 @@ def test_all_is_over_only_if_it_is_twice_in_a_row(
     context.store.close()
 
 
+def _lagging_by(scene: Any, monkeypatch: pytest.MonkeyPatch, lag_s: float) -> None:
+    """Make metadata show the replicas as they were some seconds ago."""
+    partition_status, shown = scene.memory.partition_status, []
+
+    def as_before(topics: Any) -> Any:
+        now_s = scene.memory.kafka.clock.monotonic()
+        shown.append((now_s, partition_status(topics)))
+        return next(status for at_s, status in reversed(shown) if at_s <= now_s - lag_s or at_s == shown[0][0])
+
+    monkeypatch.setattr(scene.memory, "partition_status", as_before)
+
+
+@pytest.mark.parametrize("lag_s", [3.0, 15.0, 45.0])
+def test_metadata_that_lags_behind_small_copies(scene: Any, monkeypatch: pytest.MonkeyPatch, lag_s: float) -> None:
+    """Nothing is reported as cancelled, moved by another tool or failed; each move is requested once."""
+    kafka = _one_to_broker_3(scene)
+    kafka.bandwidth_bytes_per_s = 1e9
+    _lagging_by(scene, monkeypatch, lag_s)
+    times = _starts_s(scene)
+    result = _run(scene)
+    assert (result.outcome, result.problems) == (RunOutcome.COMPLETE, {})
+    assert len(times) == 1
+    assert scene.recorder.of(PartitionPostponed) == scene.recorder.of(PartitionFailed) == []
+
+
+@pytest.mark.parametrize("shown", [(1, 3), (3,)])
+def test_a_move_that_is_found_in_flight_when_it_is_to_start_is_observed_on(
+    scene: Any, monkeypatch: pytest.MonkeyPatch, shown: tuple[int, ...]
+) -> None:
+    """Metadata shows it late, or complete on a broker that does not report its log dir yet: it is not given up."""
+    kafka = _one_to_broker_3(scene, dirs={3: "/d0"})
+    context = reopen_run(scene.crash_before("alter_reassignments"))
+    kafka.bandwidth_bytes_per_s = 1e12
+    status, replica_logs, looks = scene.memory.partition_status, scene.memory.replica_logs, count(1)
+
+    def found(topics: Any) -> Any:
+        look = next(looks)
+        if look == 2:  # the observation that a start is based on
+            scene.memory.alter_reassignments({T0: (3,)})
+            kafka.clock.sleep(1.0)
+            return {T0: PartitionStatus(leader=1, replicas=shown, isr=shown)}
+        return status(topics)
+
+    def reported(*arguments: Any, **options: Any) -> Any:
+        logs, faults = replica_logs(*arguments, **options)
+        return (logs if kafka.clock.monotonic() > began_s + 5.0 else {}), faults
+
+    monkeypatch.setattr(scene.memory, "partition_status", found)
+    monkeypatch.setattr(scene.memory, "replica_logs", reported)
+    began_s = kafka.clock.monotonic()
+    loop = move_loop.MoveLoop(context, context.targets(Goal.APPLY), {})
+    assert loop.run() is move_loop.MoveEnd.ALL_OVER
+    assert [(task.stage, task.problem) for task in loop.tasks] == [(Stage.PLACED, "")]
+    context.store.close()
+
+
 def test_a_stop_that_lets_moves_finish_waits_for_a_dead_broker(scene: Any) -> None:
     """A complete copy waits for a replica that stays, as long as in any run, before it is cancelled."""
     stop, kafka = StopSwitch(), scene.memory.kafka

@@ -165,6 +165,30 @@ def test_a_cancel_that_metadata_shows_late() -> None:
     assert not task.was_cancelled
 
 
+@pytest.mark.parametrize("then", [(4, 5, 3, 1, 2), (4, 5, 3)])
+def test_metadata_that_does_not_show_an_accepted_reassignment_yet(then: tuple[int, ...]) -> None:
+    """Busy brokers show the replicas from before it when it has already ended: nobody has cancelled it."""
+    task, before = _task(), observation_of((1, 2, 3))
+    task.take(before, 0.0)
+    task.begin_reassignment()
+    for now_s in (1.0, 2.0, LONGEST_LAG_S):
+        task.take(before, now_s)
+        assert (task.stage, task.was_cancelled) == (Stage.LAGGING, False)
+    task.take(observation_of(then), LONGEST_LAG_S)
+    assert task.stage not in (Stage.WAITING, Stage.FOREIGN)
+    assert not task.was_cancelled
+
+
+def test_an_accepted_reassignment_that_metadata_never_shows() -> None:
+    """After the longest lag it is taken for cancelled, and may be requested again."""
+    task, before = _task(), observation_of((1, 2, 3))
+    task.take(before, 0.0)
+    task.begin_reassignment()
+    task.take(before, 1.0)
+    task.take(before, 1.0 + LONGEST_LAG_S)
+    assert (task.stage, task.was_cancelled, task.can_start) == (Stage.WAITING, True, True)
+
+
 def test_waiting_for_brokers_and_times() -> None:
     """It is ready once all of its brokers respond and its time has come; a release forgets both and the reason."""
     task = _task()
