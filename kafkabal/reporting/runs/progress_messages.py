@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 
+from msgspec.structs import replace
+
 from kafkabal.executor import (
     Event,
     Finished,
@@ -25,7 +27,7 @@ from kafkabal.executor import (
 )
 from kafkabal.reporting.transfer_progress import TransferProgress as Display
 from kafkabal.units import format_bytes, format_duration, format_stated_rate
-from kafkabal.wording import counted_noun
+from kafkabal.wording import counted_noun, first_of
 
 _DOING = {Goal.APPLY: "moving", Goal.ROLL_BACK: "rolling back", Goal.CANCEL: "cancelling"}
 _PHASES = {
@@ -65,11 +67,18 @@ class ProgressMessages:
         self._doing = ""
         self._awaited = ""
         self._has_submitted = False
+        self._held_up: dict[PartitionPostponed | PartitionFailed, list[str]] = {}
+        """Partitions since the last other event, by the event without its partition: a broker that dies, or another
+        tool, holds up thousands at once."""
         self._stack = ExitStack()
         self._display: Display | None = None
 
     def on_event(self, event: Event) -> None:
         """Show the event."""
+        if isinstance(event, PartitionPostponed | PartitionFailed):
+            self._held_up.setdefault(replace(event, partition=""), []).append(event.partition)
+            return
+        self._write_held_up()
         match event:
             case Started():
                 self._start(event)
@@ -86,10 +95,6 @@ class ProgressMessages:
 
     def _write(self, event: Event) -> None:
         match event:
-            case PartitionPostponed():
-                self._say(f"{event.partition} waits: {event.reason}")
-            case PartitionFailed():
-                self._warn(f"{event.partition}: {event.reason}")
             case ThrottleChanged():
                 self._say(f"throttle: {_throttle(event)}, {event.reason}")
             case Trouble():
@@ -102,6 +107,15 @@ class ProgressMessages:
                 self._say(f"stopping gracefully; {_ABORTING[event.reason]}")
             case Warned():
                 self._warn(event.message)
+
+    def _write_held_up(self) -> None:
+        """One line for each reason."""
+        held_up, self._held_up = self._held_up, {}
+        for event, names in held_up.items():
+            if isinstance(event, PartitionFailed):
+                self._warn(f"{first_of(names)}: {event.reason}")
+            else:
+                self._say(f"{first_of(names)} {'waits' if len(names) == 1 else 'wait'}: {event.reason}")
 
     def _start(self, event: Started) -> None:
         self._doing = _DOING[event.goal]
@@ -139,15 +153,16 @@ class ProgressMessages:
     def _show(self, event: RunProgress) -> None:
         if self._display is None:
             self._display = self._stack.enter_context(self._open_display(self._doing, event.total_bytes))
-        waiting = f", {event.postponed} postponed" if event.postponed else ""
+        waiting = f", {event.postponed:,} postponed" if event.postponed else ""
         note = (
-            f"{event.done_partitions} of {counted_noun(event.total_partitions, 'partition')}, "
-            f"{event.in_flight} in flight{waiting}"
+            f"{event.done_partitions:,} of {counted_noun(event.total_partitions, 'partition')}, "
+            f"{event.in_flight:,} in flight{waiting}"
         )
         self._display.update(event.done_bytes, total_bytes=event.total_bytes, note=note)
 
     def close(self) -> None:
-        """Remove the display from the terminal."""
+        """Write what is held back, and remove the display from the terminal."""
+        self._write_held_up()
         self._stack.close()
         self._display = None
 

@@ -36,10 +36,10 @@ def summary(result: RunResult, *, only_restores: bool = False) -> str:
 def _done(result: RunResult) -> str:
     if result.goal is Goal.CANCEL:
         left = len(result.problems)
-        return f"{left} of its reassignments cannot be cancelled" if left else "all its reassignments are cancelled"
-    deleted = f", {result.deleted} deleted with their topics" if result.deleted else ""
+        return f"{left:,} of its reassignments cannot be cancelled" if left else "all its reassignments are cancelled"
+    deleted = f", {result.deleted:,} deleted with their topics" if result.deleted else ""
     return (
-        f"{result.done} of {counted_noun(result.total, 'partition')} {_DONE[result.goal]}{deleted}, "
+        f"{result.done:,} of {counted_noun(result.total, 'partition')} {_DONE[result.goal]}{deleted}, "
         f"{format_bytes(result.copied_bytes)} in {format_duration(result.elapsed_s)}"
     )
 

@@ -81,14 +81,14 @@ def _headline(status: RunStatus, moving: int) -> str:
     elsewhere = sum(partition.stage is not Stage.PLACED for partition in status.differing)
     led_elsewhere = len(status.differing) - elsewhere
     if status.found.is_resumable:
-        parts = [f"{elsewhere} {of_all} not in place" if elsewhere else _in_place(status)]
-        parts += [f"{led_elsewhere} not led as planned"] if led_elsewhere else []
+        parts = [f"{elsewhere:,} {of_all} not in place" if elsewhere else _in_place(status)]
+        parts += [f"{led_elsewhere:,} not led as planned"] if led_elsewhere else []
     else:
         parts = [_as_planned(status) if not status.differing else "completed"]
-        parts += [f"{elsewhere} {of_all} moved since"] if elsewhere else []
-        parts += [f"{led_elsewhere} led by another broker since"] if led_elsewhere else []
+        parts += [f"{elsewhere:,} {of_all} moved since"] if elsewhere else []
+        parts += [f"{led_elsewhere:,} led by another broker since"] if led_elsewhere else []
     if moving:
-        parts.append(f"{moving} in flight")
+        parts.append(f"{moving:,} in flight")
     if status.throttles:
         parts.append(f"{counted_noun(len(status.throttles), 'throttle')} set")
     if status.unknown_throttles:
@@ -108,7 +108,7 @@ def _in_place(status: RunStatus) -> str:
     gone, count = status.stages[Stage.GONE], len(status.found.record.partitions)
     if not gone:
         return "all partitions in place"
-    return f"{count - gone} of {counted_noun(count, 'partition')} in place, {gone} deleted with their topics"
+    return f"{count - gone:,} of {counted_noun(count, 'partition')} in place, {gone:,} deleted with their topics"
 
 
 def progress_line(status: RunStatus) -> str:
@@ -124,7 +124,7 @@ def progress_line(status: RunStatus) -> str:
         parts.append(f"{format_duration(status.left_s)} left")
     moving = sum(status.stages[stage] for stage in _MOVING)
     waiting = status.stages[Stage.WAITING] + status.stages[Stage.MISPLACED]
-    return f"{', '.join(parts)}; {counted_noun(moving, 'partition')} in flight, {waiting} waiting"
+    return f"{', '.join(parts)}; {counted_noun(moving, 'partition')} in flight, {waiting:,} waiting"
 
 
 def _notes(status: RunStatus) -> tuple[str, ...]:

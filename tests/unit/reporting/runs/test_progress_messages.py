@@ -9,6 +9,8 @@ import pytest
 from kafkabal.executor import (
     Event,
     Goal,
+    PartitionFailed,
+    PartitionPostponed,
     Phase,
     PhaseEntered,
     Started,
@@ -97,6 +99,30 @@ def test_a_cancellation_announces_no_copies() -> None:
 def test_a_run_with_nothing_left_to_move() -> None:
     """Neither bytes nor a throttle are announced, as of a resume that only elects leaders or restores throttles."""
     assert _said(_started(partitions=0, copy_bytes=0)) == ["run r: nothing to move; lock: this cluster"]
+
+
+def test_partitions_held_up_for_one_reason_are_one_line() -> None:
+    """A broker that dies holds up thousands at once: the first few are named before whatever is said next."""
+    names = [f"t-{number}" for number in range(1208)]
+    events = [PartitionPostponed(partition=name, reason="broker 3 is dead") for name in names]
+    other = PartitionPostponed(partition="u-0", reason="broker 4 is dead")
+    failed = [PartitionFailed(partition=name, reason="topic deleted") for name in names[:2]]
+    said = _said(*events[:3], other, *events[3:], *failed, *_phases(Phase.ELECTING), events[0])
+    assert said == [
+        "t-0, t-1, t-2, t-3, t-4 and 1,203 more wait: broker 3 is dead",
+        "u-0 waits: broker 4 is dead",
+        "t-0, t-1: topic deleted",
+        "electing preferred leaders",
+    ]
+
+
+def test_the_end_of_a_run_holds_nothing_back() -> None:
+    """What failed last is written when the display closes, though no other event follows."""
+    said: list[str] = []
+    messages = ProgressMessages(said.append, said.append, lambda *_: pytest.fail("no progress to display"))
+    messages.on_event(PartitionFailed(partition="t-0", reason="topic deleted"))
+    messages.close()
+    assert said == ["t-0: topic deleted"]
 
 
 def test_a_throttle_is_reported_as_it_was_written() -> None:
