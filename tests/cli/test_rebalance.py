@@ -348,6 +348,24 @@ def test_dry_run(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -
     assert run_cli(*words, "--exit-code").code == 3
 
 
+def test_a_long_dry_run_is_cut(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """A plan of a hundred partitions lists the first twenty changes, with short values; --all and JSON list all."""
+    snapshot = tmp_path / "state.jsonl"
+    write_snapshot(cluster(brokers(3), [topic("t", *[[1, 2]] * 200)]), snapshot)
+    words = ("rebalance", "--snapshot", str(snapshot), "--dry-run")
+
+    cut, full = run_cli(*words), run_cli(*words, "--all")
+    requests = json.loads(run_cli(*words, "-o", "json").out)["requests"]
+
+    lines = cut.out.splitlines()
+    changes = [line for line in lines if " s  " in line]
+    assert len(changes) == 20
+    assert max(map(len, changes)) < 200
+    assert lines[-1] == f"and {len(requests) - 20:,} more, listed by -o json"
+    assert f"{len(requests):,} changes, about " in cut.err
+    assert sum(" s  " in line for line in full.out.splitlines()) == len(requests) > 100
+
+
 def test_a_dry_run_in_json_has_one_shape(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
     """JSON lists the moves and the requests, from a plan file or without, with something to do or nothing."""
     on = ("--snapshot", str(snapshot), "--dry-run", "-o", "json")

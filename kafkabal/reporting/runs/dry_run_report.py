@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kafkabal.plan import Plan
+from kafkabal.reporting.plan_moves import FIRST_MOVES
 from kafkabal.reporting.plan_report import plan_report
 from kafkabal.reporting.report import Column, Fact, Report, Table, ValueKind
 from kafkabal.reporting.runs.result_report import problems_table
+from kafkabal.wording import first_of
+
+_SHOWN_ITEMS = 10
+"""Of a list of throttled replicas, which has thousands for a large topic; no partition has so many replicas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +29,12 @@ class DryRunRequest:
     value: str | None
     """What it would be changed to; None for an election of the preferred leader."""
 
-    def __str__(self) -> str:
-        goal = "" if self.value is None else f": {self.value}"
+    def line(self, *, shortened: bool) -> str:
+        """The change in words; ``shortened``: of a list of throttled replicas only the first few."""
+        value = self.value
+        if value is not None and shortened:
+            value = first_of(value.split(","), _SHOWN_ITEMS, separator=",")
+        goal = "" if value is None else f": {value}"
         return f"{self.at_s:8.0f} s  {self.api} {self.resource}{goal}"
 
 
@@ -38,6 +47,14 @@ class DryRun:
     """Duration on the simulated clock."""
     problems: Mapping[str, str] = field(default_factory=dict)
     """Partition to reason, for those that would not reach their planned placement."""
+
+
+def request_lines(dry_run: DryRun, *, all_rows: bool) -> Iterator[str]:
+    """The changes as lines: the first few, as of a table, unless all are asked for."""
+    shown = dry_run.requests if all_rows else dry_run.requests[:FIRST_MOVES]
+    yield from (request.line(shortened=not all_rows) for request in shown)
+    if len(shown) < len(dry_run.requests):
+        yield f"and {len(dry_run.requests) - len(shown):,} more, listed by -o json"
 
 
 def dry_run_report(plan: Plan, dry_run: DryRun) -> Report:

@@ -25,6 +25,8 @@ class ApplyCommand:
     begin: StartCommandOptions
     command_options: RunCommandOptions
     skip_drifted: bool = False
+    all_rows: bool = False
+    """A dry run lists all changes, not only the first ones."""
 
     def resume_unfinished(self) -> ApplyCommand:
         """Finish an unfinished run of this host without a prompt.
@@ -265,7 +267,7 @@ class ApplyCommand:
 
     def _show_dry_run(self, plan: Plan, options: RunOptions, state: ClusterState) -> None:
         from kafkabal.cli.commands.rebalance.dry_run import simulate_run
-        from kafkabal.reporting.runs.dry_run_report import dry_run_report
+        from kafkabal.reporting.runs.dry_run_report import dry_run_report, request_lines
         from kafkabal.units import format_duration
 
         context = self.command.context
@@ -273,9 +275,10 @@ class ApplyCommand:
         if self._in_json:
             self.command.show_json(dry_run_report(plan, dry_run))
         elif not context.quiet:
-            context.stdout.writelines(printable(str(request)) + "\n" for request in dry_run.requests)
+            lines = request_lines(dry_run, all_rows=self.all_rows)
+            context.stdout.writelines(f"{printable(line)}\n" for line in lines)
         took = format_duration(dry_run.elapsed_s)
-        context.say(f"{counted_noun(len(dry_run.requests), 'request')}, about {took}; nothing changed")
+        context.say(f"{counted_noun(len(dry_run.requests), 'change')}, about {took}; nothing was sent")
         if dry_run.problems:
             name, reason = next(iter(dry_run.problems.items()))
             raise UnsafeError(

@@ -97,7 +97,7 @@ def rebalance(
     cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
     with open_run_session("rebalance", settings, context, output, cluster, wait_s, dry_run=begin.dry_run) as command:
         context = command.context
-        applying = ApplyCommand(command, begin, command_options).resume_unfinished()
+        applying = ApplyCommand(command, begin, command_options, all_rows=all_rows).resume_unfinished()
         drained = planning.drain or ()
         stay_s = longest_stay_s(is_unattended=begin.yes, max_runtime_s=command_options.max_runtime_s)
         state, waiting = _read(command, drained, None if begin.dry_run else stay_s)
