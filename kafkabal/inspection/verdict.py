@@ -124,13 +124,13 @@ def _imbalance(inspection: Inspection) -> Iterator[str]:
     if not out:
         return
     first, *others = out
-    clause = _extremes(first, inspection.state)
+    clause = _extremes(first, inspection.state, inspection.tolerance)
     if others:
         clause += f"; also outside their bands: {_listed([s.score.name for s in others])}"
     yield clause
 
 
-def _extremes(scored: Scored, state: ClusterState) -> str:
+def _extremes(scored: Scored, state: ClusterState, tolerance: float) -> str:
     """The holders with the largest and smallest shares, if they are outside the band."""
     e, side = scored.evaluation, scored.side()
     parts = []
@@ -139,7 +139,7 @@ def _extremes(scored: Scored, state: ClusterState) -> str:
         if rows.size:
             row = int(rows[pick(e.share[rows])])
             parts.append(f"{_holder(scored, state, row)} is at {e.share[row]:.2f}x")
-    group = worst_group(scored, state)
+    group = worst_group(scored, state, outside_by=tolerance)
     if group is not None and group.topic is not None:
         spread = f"from {group.min_share:.2f}x to {group.max_share:.2f}x its fair share"
         return f"topic {group.topic} is spread {spread} by {scored.score.name}"

@@ -21,8 +21,15 @@ class WorstGroup:
     min_share: float
 
 
-def worst_group(scored: Scored, state: ClusterState) -> WorstGroup | None:
-    """The group with the share farthest from 1; None for a score without groups."""
+def worst_group(scored: Scored, state: ClusterState, *, outside_by: float | None = None) -> WorstGroup | None:
+    """The group with the share farthest from 1; None for a score without groups.
+
+    Parameters
+    ----------
+    outside_by
+        Tolerance: among the groups that are outside their bands by it, if there are any. A topic with fewer replicas
+        than there are brokers is never on all of them, and inside its band.
+    """
     if scored.score.grain is not Grain.BROKER or scored.score.group(state) is None:
         return None
     parts = parts_of(scored.score, state)
@@ -39,6 +46,11 @@ def worst_group(scored: Scored, state: ClusterState) -> WorstGroup | None:
     present = np.bincount(groups.group, minlength=n)
     least[(present < counted.sum()) & groups.judged & (groups.mean > 0)] = 0.0
     least = np.minimum(least, 1.0)
-    worst = int(np.argmax(np.maximum(most - 1, 1 - least)))
+    distance = np.maximum(most - 1, 1 - least)
+    if outside_by is not None and scored.score.band is not None:
+        outside = np.zeros(n, np.bool_)
+        outside[groups.group[groups.pairs_outside(scored.score.band, outside_by)]] = True
+        distance[~outside & outside.any()] = -1.0
+    worst = int(np.argmax(distance))
     by_topic = np.array_equal(parts.group, state.partitions.topic[state.replicas.partition])
     return WorstGroup(state.topics.name[worst] if by_topic else None, float(most[worst]), float(least[worst]))

@@ -57,12 +57,16 @@ class GroupLoads:
 
     def outside(self, band: Band, tolerance: float) -> Bools:
         """bool, shape (n_holders,): outside the band in some group, above or below."""
-        low, high = band.edges(self.fair(), tolerance)
-        judged = self.judged[self.group]
         n = len(self.counted)
-        outside = np.bincount(self.holder, ((self.load < low) | (self.load > high)) & judged, n) > 0
-        holds_some_due = np.bincount(self.holder, (low > 0) & judged, n)
+        outside = np.bincount(self.holder, self.pairs_outside(band, tolerance), n) > 0
+        low, _ = band.edges(self.fair(), tolerance)
+        holds_some_due = np.bincount(self.holder, (low > 0) & self.judged[self.group], n)
         return np.asarray(outside | (self.counted & (holds_some_due < self._due_some(band, tolerance))))
+
+    def pairs_outside(self, band: Band, tolerance: float) -> Bools:
+        """bool, shape (n_pairs,): the load of the pair is outside the band, above or below."""
+        low, high = band.edges(self.fair(), tolerance)
+        return np.asarray(((self.load < low) | (self.load > high)) & self.judged[self.group])
 
     def _due_some(self, band: Band, tolerance: float) -> I64:
         """int64, shape (n_holders,): number of groups of which each holder must have some."""

@@ -18,6 +18,7 @@ from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.tolerance_notes import TWO_TOLERANCES, rounding_note
 from kafkabal.scoring.score_selection import select_scores
+from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from kafkabal.testing.strategies import clusters
 
 LOPSIDED = Path(__file__).parents[2] / "cli" / "snapshots" / "lopsided.jsonl"
@@ -49,6 +50,15 @@ def test_the_topic_behind_a_skew_is_named() -> None:
     assert rows["topic-spread"]["worst_topic"] == "labels"
     assert rows["disk"]["worst_topic"] is None
     assert judge(alone).sentence.startswith("Topic labels is spread from 0.00x to 3.00x its fair share")
+
+
+def test_a_topic_inside_its_band_is_not_blamed() -> None:
+    """One of fewer replicas than brokers is at 0.00x on some, which is as even as it can be: the one outside is named."""
+    big = topic("big", *[[1, 2]] * 6, *[[3, 4]] * 2, *[[1, 3], [2, 4]] * 2)
+    state = cluster(brokers(4), [topic("a-small", [1]), big, topic("small", [3])])
+    alone = inspect_cluster(state, select_scores(state, ("topic-spread",)))
+
+    assert judge(alone).sentence.startswith("Topic big is spread from 0.67x to 1.33x its fair share by topic-spread")
 
 
 def test_two_tolerances_are_explained_where_a_plan_is_suggested() -> None:
