@@ -28,7 +28,7 @@ def memory() -> InMemoryCluster:
 def create(memory: InMemoryCluster, run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Run ``kafkabal create``; others create topic ``a`` just before its request of the given number."""
 
-    def run(*words: str, before: int) -> Any:
+    def run(*words: str, before: int, **environment: Any) -> Any:
         target = FaultyCluster(memory)
 
         def others(call: Call) -> None:
@@ -37,7 +37,7 @@ def create(memory: InMemoryCluster, run_cli: Callable[..., Any], monkeypatch: py
 
         target.before.append(others)
         monkeypatch.setattr(kafkabal.clusters, "connect", lambda *_: target)
-        return run_cli("create", *words, "-b", "simulated:9092")
+        return run_cli("create", *words, "-b", "simulated:9092", **{"sleep": lambda _: None, **environment})
 
     return run
 
@@ -110,10 +110,31 @@ def test_topics_created_before_the_failure_are_named(create: Callable[..., Any],
 
 
 def test_a_topic_that_no_reading_shows_is_an_error(create: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Planning again ends after some attempts, though the brokers do not show the topic yet."""
+    """Planning again ends after a minute, which it announces, though the brokers do not list the topic yet."""
     monkeypatch.setattr(InMemoryCluster, "read", lambda *_: Reading(cluster(brokers(3), [])))
+    pauses: list[float] = []
 
-    outcome = create("a", "-p", "3", "-r", "2", "--if-not-exists", before=VALIDATION)
+    outcome = create("a", "-p", "3", "-r", "2", "--if-not-exists", before=VALIDATION, sleep=pauses.append)
 
-    assert outcome.code == 2
-    assert outcome.err.startswith("kafkabal: error: topic a already exists\n")
+    assert outcome.code == 1
+    assert outcome.err.splitlines() == [
+        "topic a already exists, but the brokers do not list it yet; waiting up to 1 min",
+        "kafkabal: error: topic a already exists, but the brokers do not list it",
+        "kafkabal: hint: run the same command again later: topics that exist are compared, not changed",
+    ]
+    assert 60.0 <= sum(pauses) < 70.0
+
+
+@pytest.mark.parametrize("late_s", [0.2, 40.0])
+def test_a_topic_that_brokers_list_late_is_waited_for(
+    create: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, late_s: float
+) -> None:
+    """After an interrupted run that created many partitions, the next one compares them once the brokers list them."""
+    read, slept = InMemoryCluster.read, [0.0]
+    empty = Reading(cluster(brokers(3), []))
+    monkeypatch.setattr(InMemoryCluster, "read", lambda *a: read(*a) if sum(slept) >= late_s else empty)
+
+    outcome = create("a", "-p", "2", "-r", "2", "--if-not-exists", before=VALIDATION, sleep=slept.append)
+
+    assert (outcome.code, outcome.out.splitlines()[0]) == (0, "Nothing to do: all topics exist.")
+    assert bool(outcome.err) is (late_s > 1.0)

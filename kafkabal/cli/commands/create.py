@@ -25,7 +25,7 @@ from kafkabal.cli.framework.shared_options import (
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.config import Settings
-from kafkabal.errors import ExitCode, InterruptedRunError, UsageError
+from kafkabal.errors import ExitCode, InterruptedRunError, OperationError, UsageError
 from kafkabal.units import parse_bytes
 
 if TYPE_CHECKING:
@@ -38,8 +38,12 @@ if TYPE_CHECKING:
     from kafkabal.reporting.create_report import Creation
 
 _TOPIC = "Topic"
-_ATTEMPTS = 5
-"""Plans that are made if others create the same topics at the same time; a broker learns of them with a delay."""
+_PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+"""Pauses before the plan is made again if the controller knows topics that the brokers do not list, as after an
+interrupted run: brokers that had to create 10,000 partitions at once listed them a minute later (2026-11)."""
+
+
+_LATER = "run the same command again later: topics that exist are compared, not changed"
 
 
 def parse_config(text: str) -> tuple[str, str]:
@@ -205,14 +209,16 @@ def create(
             state = measurements.completed(state, cluster, settings, context)
             return _place(state, specs, settings, placement, tolerated=tolerated, dry_run=dry_run)
 
-        creation = _create(cluster, plan, tolerated=tolerated, dry_run=dry_run)
+        creation = _create(cluster, plan, context, tolerated=tolerated, dry_run=dry_run)
     has_created = not dry_run and bool(creation.placed.topics)
     with _telling_of_interruption(has_created=has_created):
         _show(creation, output, context, has_created=has_created)
     return ExitCode.FINDINGS if exit_code and (creation.placed.topics or creation.differences) else ExitCode.DONE
 
 
-def _create(cluster: "Cluster", plan: "Callable[[], Creation]", *, tolerated: bool, dry_run: bool) -> "Creation":
+def _create(
+    cluster: "Cluster", plan: "Callable[[], Creation]", context: CommandContext, *, tolerated: bool, dry_run: bool
+) -> "Creation":
     """Create the topics of a plan, which is made again if others have created them in the meantime.
 
     Parameters
@@ -220,12 +226,11 @@ def _create(cluster: "Cluster", plan: "Callable[[], Creation]", *, tolerated: bo
     tolerated
         Existing topics are not an error.
     """
-    attempts = _ATTEMPTS if tolerated else 1
+    pauses = iter(_PAUSES_S)
     while True:
         creation = plan()
         from kafkabal.placement import TopicExistsError, create_all, validate  # after reading: it needs numpy
 
-        attempts -= 1
         wanted = _wanted(creation)
         try:
             if wanted:
@@ -234,9 +239,15 @@ def _create(cluster: "Cluster", plan: "Callable[[], Creation]", *, tolerated: bo
                 with _telling_of_interruption(has_created=True):
                     refused = create_all(cluster, wanted)
                 creation = replace(creation, placed=creation.placed.without_log_dirs(refused))
-        except TopicExistsError:
-            if not attempts:
+        except TopicExistsError as error:
+            if not tolerated:
                 raise
+            pause_s = next(pauses, None)
+            if pause_s is None:
+                raise OperationError(f"{error.message}, but the brokers do not list it", hint=_LATER) from error
+            if pause_s == _PAUSES_S[1]:
+                context.say(f"{error.message}, but the brokers do not list it yet; waiting up to 1 min")
+            context.sleep(pause_s)
         else:
             return creation
 
