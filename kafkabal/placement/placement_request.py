@@ -56,10 +56,7 @@ def placement_requests(
         If a name is taken or duplicate, a number is missing or does not fit the layout, there are too few brokers for
         the replication factor, or too many replicas in total.
     """
-    names = {*sites.state.topics.name}
-    for spec in specs:
-        _check_name(spec.name, names)
-        names.add(spec.name)
+    _check_names([spec.name for spec in specs], sites.state.topics.name)
     n_eligible = int(sites.takes.sum())
     mean = mean_partition_bytes(sites.state)
     requests = tuple(_request(spec, n_eligible, policy, mean) for spec in specs)
@@ -79,14 +76,21 @@ def mean_partition_bytes(state: ClusterState) -> int:
     return round(float(known.mean())) if known.size else 0
 
 
-def _check_name(name: str, taken: set[str]) -> None:
-    if name in taken:
-        raise TopicExistsError(name)
+def _check_names(names: Sequence[str], existing: Sequence[str]) -> None:
     # Kafka's metric names do not distinguish '.' from '_', so Kafka refuses a topic that differs only in these
-    if "." in name or "_" in name:
-        rival = next((t for t in sorted(taken) if t.replace(".", "_") == name.replace(".", "_")), None)
-        if rival is not None:
+    taken = {_metric_name(name): name for name in sorted(existing, reverse=True)}
+    exact = {*existing}
+    for name in names:
+        if name in exact:
+            raise TopicExistsError(name)
+        exact.add(name)
+        rival = taken.setdefault(_metric_name(name), name)
+        if rival != name:
             raise TopicCollidesError(name, rival)
+
+
+def _metric_name(topic: str) -> str:
+    return topic.replace(".", "_")
 
 
 def _request(spec: TopicSpec, n_eligible: int, policy: PlacementPolicy, mean_bytes: int) -> PlacementRequest:
