@@ -66,7 +66,7 @@ EXIT_CODE_MEANINGS: Mapping[ExitCode, str] = {
         "`watch --once`), a disk that will soon be full (`--full-within`), a change is pending "
         "(`--dry-run --exit-code`), "
         "a run is active or differs from the cluster (`status`), a run was stopped by `--max-runtime` or "
-        "`rebalance cancel`, something broken could not be repaired, "
+        "`rebalance cancel`, something broken could not be repaired or failed during the run, "
         "or a dead broker may still come back (`rebalance`, `--dead-after`)"
     ),
     ExitCode.UNSAFE: (

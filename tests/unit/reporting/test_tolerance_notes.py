@@ -53,7 +53,7 @@ def test_the_topic_behind_a_skew_is_named() -> None:
 
 
 def test_a_topic_inside_its_band_is_not_blamed() -> None:
-    """One of fewer replicas than brokers is at 0.00x on some, which is as even as it can be: the one outside is named."""
+    """One of fewer replicas than brokers is at 0.00x on some, and as even as it can be: the one outside is named."""
     big = topic("big", *[[1, 2]] * 6, *[[3, 4]] * 2, *[[1, 3], [2, 4]] * 2)
     state = cluster(brokers(4), [topic("a-small", [1]), big, topic("small", [3])])
     alone = inspect_cluster(state, select_scores(state, ("topic-spread",)))
