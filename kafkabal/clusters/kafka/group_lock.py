@@ -44,6 +44,9 @@ _UNSETTLED = frozenset({REBALANCE_IN_PROGRESS, ILLEGAL_GENERATION})
 This also happens if the coordinator could not write in time that the group is complete: a broker that died counts as in
 sync for some more seconds.
 """
+_WHY_NOT_STORED = (
+    "'kafkabal inspect' shows brokers, or a controller, that do not respond: it cannot be stored without them"
+)
 _COMPLETE_WITHIN_S = 75.0
 """How long a new lock may take if its coordinator cannot store the complete group because a follower is cut off:
 30 s until that one counts as lagging (``replica.lag.time.max.ms``), 15 s until the leader looks (every half of that),
@@ -167,6 +170,7 @@ class GroupLock:
             code,
             f"join the consumer group {self._group}",
             "the coordinator did not complete the group in time" if code in _UNSETTLED else None,
+            hint=_WHY_NOT_STORED if code in _UNSETTLED else None,
             permission=f"Read on group {self._group}",
         )
 

@@ -286,8 +286,11 @@ def test_a_group_that_never_completes_is_left(cluster: Any, coordinator: Coordin
     """Rejoining is given up in the end, and the remaining membership does not delay the next holder."""
     clock = FakeClock()
     cluster.answer("SyncGroup", lambda request: SyncGroupResponse(error_code=27))
-    with pytest.raises(RefusedByClusterError, match="coordinator did not complete the group in time"):
+    with pytest.raises(RefusedByClusterError, match="coordinator did not complete the group in time") as refused:
         GroupLock(cluster.settings(), clock, LockRequest("me", _SESSION_S))
+    assert (refused.value.hint or "").startswith(
+        "'kafkabal inspect' shows brokers, or a controller, that do not respond"
+    )
     assert 60.0 < clock.monotonic() <= 75.0
     assert [request.members[0].member_id for request in cluster.asked("LeaveGroup")] == ["id-of-ours"]
 
