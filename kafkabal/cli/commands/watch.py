@@ -87,6 +87,7 @@ def _observe_once(
     settings: Settings, context: CommandContext, output: WatchOutput, options: "WatchOptions"
 ) -> ExitCode:
     with open_cluster(settings, context) as cluster:
+        cluster.cluster_id()  # a cluster that cannot be reached is reported before numpy is imported
         from kafkabal.watch import check_once
 
         summary = check_once(cluster, options, _completed(settings))
