@@ -134,7 +134,7 @@ def _by_rule(request: PlacementRequest, sites: EligibleBrokers, policy: Placemen
             raise LimitExceededError(
                 f"topic {request.spec.name}: broker {sites.state.brokers.id[broker]} has no room "
                 f"for a partition of {format_bytes(request.partition_bytes)}",
-                hint="add disks, or lower the expected partition size",
+                hint="use --exclude-brokers to leave it out, add disks, or lower the expected partition size",
             )
         dirs[at] = sites.put(int(broker), request.partition_bytes)
     return brokers, dirs

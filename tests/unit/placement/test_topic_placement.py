@@ -393,9 +393,12 @@ def test_a_broker_has_room_until_it_is_taken_and_again_once_it_is_released() -> 
 
 
 def test_a_rule_that_leads_to_a_full_broker_is_refused() -> None:
-    """An even layout does not check room in advance, so an error reports that there is none."""
-    with pytest.raises(LimitExceededError, match="topic t: broker 2 has no room for a partition of 100 B"):
+    """An even layout does not check room in advance, so an error reports that there is none, and that the broker can be
+    left out: a smaller size does not help if it is full."""
+    with pytest.raises(LimitExceededError, match="topic t: broker 2 has no room for a partition of 100 B") as error:
         place_topics(cluster_with_room(300, 0, 300), [spec("t", 3, 1, 100)], EVEN)
+    assert "--exclude-brokers" in (error.value.hint or "")
+    place_topics(cluster_with_room(300, 0, 300), [spec("t", 3, 1, 100)], EVEN, exclude_brokers=[2])
 
 
 @pytest.mark.parametrize("rooms", [(300, 0, 300), (300, -50, 300)])
