@@ -155,7 +155,9 @@ def make_context(
         options=options,
         fence=fence,
         effects=effects,
-        throttling=RunThrottles(environment.cluster, effects, store, options.throttle, environment.listener),
+        throttling=RunThrottles(
+            environment.cluster, effects, store, options.throttle, environment.listener, environment.clock
+        ),
         retries=RetryBudget(environment.clock, options.timeouts, environment.listener),
         clock=environment.clock,
         stop=environment.stop,

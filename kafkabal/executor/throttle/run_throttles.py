@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kafkabal.clusters import (
+    Clock,
     Cluster,
     ConfigChange,
     ConfigOperation,
@@ -17,7 +18,7 @@ from kafkabal.clusters import (
     ResourceKind,
 )
 from kafkabal.errors import NotAuthorizedError
-from kafkabal.executor.reassign.partition_task import PartitionTask
+from kafkabal.executor.reassign.partition_task import LONGEST_LAG_S, PartitionTask
 from kafkabal.executor.run_events import RunListener, Warned
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.safety.fenced_requests import FencedRequests
@@ -29,6 +30,7 @@ from kafkabal.executor.throttle.throttle_rules import (
     RATE_KEYS,
     ListSteps,
     active_entries,
+    is_shown,
     list_entries,
     list_steps,
     rate_to_set,
@@ -43,6 +45,7 @@ Entries = dict[str, set[str]]
 
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 _UNREACHABLE = "unreachable"
+_LAG_POLL_S = 1.0
 _NO_ENTRIES: Mapping[str, frozenset[str]] = dict.fromkeys(LIST_KEYS, frozenset())
 
 
@@ -62,9 +65,11 @@ class _ListChanges:
 
     first: list[ConfigChange] = field(default_factory=list)
     second: list[ConfigChange] = field(default_factory=list)
+    steps: list[tuple[ConfigResource, str, ListSteps]] = field(default_factory=list)
 
     def take(self, resource: ConfigResource, key: str, steps: ListSteps) -> None:
         """Add the steps that change one list."""
+        self.steps.append((resource, key, steps))
         if steps.added:
             self.first.append(ConfigChange(resource, key, ",".join(steps.added), ConfigOperation.APPEND))
         later = self.second if steps.added else self.first
@@ -82,10 +87,17 @@ class RunThrottles:
     """Sets and restores the throttles of one run."""
 
     def __init__(
-        self, cluster: Cluster, effects: FencedRequests, store: RunStore, throttle: Throttle, listener: RunListener
+        self,
+        cluster: Cluster,
+        effects: FencedRequests,
+        store: RunStore,
+        throttle: Throttle,
+        listener: RunListener,
+        clock: Clock,
     ) -> None:
         record, state = store.record, store.state
         self._cluster = cluster
+        self._clock = clock
         self._effects = effects
         self._store = store
         self._state = state
@@ -105,6 +117,9 @@ class RunThrottles:
             if not state.openings and topic not in later
         }
         """Entries that certainly neither this run nor one that it took over has added yet."""
+        self._set: defaultdict[ConfigResource, Entries] = defaultdict(lambda: defaultdict(set))
+        """Entries and rates that this process has set and not yet removed. Brokers that are busy with the moves show
+        them late: what is not shown is not known to be gone."""
         self._may_be_set = bool(state.rates)
         """Whether throttles that an earlier process of the run has set may still be there."""
 
@@ -224,6 +239,9 @@ class RunThrottles:
                 changes += self._rate_change(resource, key, rate, current[resource].get(key))
         self._store.announce_rates({c.value for c in changes if c.value is not None})
         faults |= self._effects.alter_configs(changes)
+        for change in changes:
+            if change.resource not in faults:
+                self._set[change.resource][change.key] = set() if change.value is None else {change.value}
         _refuse_denied(faults)
         return {int(resource.name): str(fault) for resource, fault in faults.items()}
 
@@ -268,11 +286,11 @@ class RunThrottles:
             entries = active.get(resource, _NO_ENTRIES)
             self._note_added(resource, entries)
             self._list_changes(changes, resource, current[resource], self._ours[resource], entries)
-        faults |= changes.send(self._effects)
+        faults |= self._send(changes)
         for resource in topics - faults.keys():
             if resource in active:
                 self._listed[resource] = active[resource]
-            else:
+            elif not self._has_set(resource):
                 del self._listed[resource]
         _refuse_denied(faults)
         return self._without_deleted(faults)
@@ -313,13 +331,15 @@ class RunThrottles:
             return
         # entries removed here are no longer there for moves that start after a pause
         self._listed = dict.fromkeys(self._listed)
-        current, faults = self._read(self._listed.keys(), LIST_KEYS)
+        current, faults = self._read_as_set(self._listed.keys(), LIST_KEYS)
         changes = _ListChanges()
         for resource in sorted(current):
             stays = tuple(f"{name.partition}:" for name in still_running if name.topic == resource.name)
             ours = {key: {e for e in es if not e.startswith(stays)} for key, es in self._ours[resource].items()}
             self._list_changes(changes, resource, current[resource], ours, _NO_ENTRIES)
-        faults |= changes.send(self._effects)
+            for key, entries in ours.items():
+                self._set[resource][key] -= entries  # what another tool has removed is waited for once
+        faults |= self._send(changes)
         faults = self._without_deleted(faults)
         left.pending += [f"throttled replicas of {resource}: {fault}" for resource, fault in faults.items()]
 
@@ -335,6 +355,37 @@ class RunThrottles:
             steps = list_steps(self._originals[resource, key], current.get(key), ours[key], active[key])
             changes.take(resource, key, steps)
 
+    def _send(self, changes: _ListChanges) -> dict[ConfigResource, Fault]:
+        """Change lists; returns the topics that failed."""
+        faults = changes.send(self._effects)
+        for resource, key, steps in changes.steps:
+            if resource not in faults:
+                self._set[resource][key] |= set(steps.added)
+                self._set[resource][key] -= set(steps.removed)
+        return faults
+
+    def _has_set(self, resource: ConfigResource) -> bool:
+        return any(self._set[resource].values())
+
+    def _read_as_set(
+        self, resources: Collection[ConfigResource], keys: Collection[str]
+    ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], dict[ConfigResource, Fault]]:
+        """Read configs again until they show what this process has set, or another tool must have removed it.
+
+        Taken at their first word, brokers that lag would show nothing to restore, and the throttles would stay.
+        """
+        ends_s = self._clock.monotonic() + LONGEST_LAG_S
+        while True:
+            current, faults = self._read(resources, keys)
+            are_shown = all(
+                is_shown(values.get(key), self._originals[resource, key], self._set[resource][key])
+                for resource, values in current.items()
+                for key in keys
+            )
+            if are_shown or self._clock.monotonic() >= ends_s:
+                return current, faults
+            self._clock.sleep(_LAG_POLL_S)
+
     def _without_deleted(self, faults: Mapping[ConfigResource, Fault]) -> dict[ConfigResource, Fault]:
         """Drop faults of deleted topics: a topic takes its throttle with it."""
         for resource in [r for r, fault in faults.items() if fault.name == _GONE]:
@@ -347,7 +398,7 @@ class RunThrottles:
         of_brokers = [o for o in self._originals.values() if o.kind is ResourceKind.BROKER and o.key in keys]
         originals = [o for o in of_brokers if o.of not in except_of]
         brokers = {o.of for o in originals} if self._state.rates else set()
-        current, faults = self._read(brokers, RATE_KEYS) if brokers else ({}, {})
+        current, faults = self._read_as_set(brokers, RATE_KEYS) if brokers else ({}, {})
         # a dead broker reports nothing, but controllers, if given, accept configs for it
         unread = {resource for resource, fault in faults.items() if fault.name == _UNREACHABLE}
         changes = [ConfigChange(o.of, o.key, o.own_value) for o in originals if o.of in unread]
@@ -357,6 +408,7 @@ class RunThrottles:
                 changes += [ConfigChange(original.of, original.key, put.value)] if put.is_needed else []
                 complaint = f"{original.key} of {original.of}: {put.complaint}"
                 left.complaints += [complaint] if put.complaint and complaint not in self._reported else []
+                self._set[original.of][original.key].clear()
         failed = {r: fault for r, fault in faults.items() if r not in unread} | self._effects.alter_configs(changes)
         left.pending += [f"replication rates of {resource}: {why}" for resource, why in failed.items()]
 

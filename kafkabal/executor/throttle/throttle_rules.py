@@ -148,6 +148,14 @@ def list_steps(
     return ListSteps(added, removed, is_deleted=is_empty and is_gone)
 
 
+def is_shown(current: ConfigValue | None, original: Original, ours: Collection[str]) -> bool:
+    """Whether a config as read shows all that we have set in it, or a value that another user has set instead."""
+    found = _split(current.value if current is not None and current.source is ConfigSource.OWN else None)
+    if original.key not in LIST_KEYS and found != _split(original.own_value):
+        return True
+    return ALL_REPLICAS in found or set(ours) <= {*found}
+
+
 def with_entries_of_others(
     original: Original, current: ConfigValue | None, not_added: Collection[str]
 ) -> Original | None:

@@ -18,7 +18,7 @@ from kafkabal.clusters import (
 )
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.observe.observation import Stage
-from kafkabal.executor.reassign.partition_task import PartitionTask
+from kafkabal.executor.reassign.partition_task import LONGEST_LAG_S, PartitionTask
 from kafkabal.executor.reassign.target_placement import target_of
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.state.run_record import Original, RunPartition
@@ -49,6 +49,10 @@ class _Kafka:
         self.happened: list[Any] = []
         self.state = RunState()
         self.record: Any = None
+        self.now_s = 0.0
+        self.lags_until_s = 0.0
+        """Until then, brokers show configs as they were when the lag began."""
+        self.shown: dict[tuple[ConfigResource, str], str] = {}
 
     def configs(self, resources: Collection[ConfigResource], keys: Collection[str]) -> Any:
         """Effective values, and resources that did not respond."""
@@ -56,11 +60,24 @@ class _Kafka:
         found = {r: self._values(r, keys) for r in resources if r not in self.unread}
         return found, {r: fault for r, fault in self.unread.items() if r in resources}
 
+    def lag_for(self, seconds: float) -> None:
+        """Show what is set now for some time."""
+        self.shown, self.lags_until_s = {**self.own}, self.now_s + seconds
+
+    def monotonic(self) -> float:
+        """The clock."""
+        return self.now_s
+
+    def sleep(self, seconds: float) -> None:
+        """The clock."""
+        self.now_s += seconds
+
     def _values(self, resource: ConfigResource, keys: Collection[str]) -> dict[str, ConfigValue]:
         found = {}
+        own = self.own if self.now_s >= self.lags_until_s else self.shown
         for key in keys:
-            if (resource, key) in self.own:
-                found[key] = ConfigValue(self.own[resource, key], ConfigSource.OWN)
+            if (resource, key) in own:
+                found[key] = ConfigValue(own[resource, key], ConfigSource.OWN)
             elif key in self.defaults and resource.kind is ResourceKind.BROKER:
                 found[key] = ConfigValue(self.defaults[key], ConfigSource.CLUSTER_DEFAULT)
         return found
@@ -131,7 +148,7 @@ class _Kafka:
             originals, _ = read_originals(some, planned)
             self.new()
         self.record = run_record(*planned, originals=originals)
-        return RunThrottles(some, some, some, Throttle(bytes_per_s=bytes_per_s, **more), some)
+        return RunThrottles(some, some, some, Throttle(bytes_per_s=bytes_per_s, **more), some, some)
 
 
 @pytest.fixture
@@ -198,6 +215,32 @@ def test_a_move_from_its_beginning_to_its_end(kafka: _Kafka) -> None:
     # a pause ends: all of it is set again
     throttles.cover([_task(MOVE)], [], EVERYWHERE)
     assert kafka.changes() == [_rates(*rates), _lists(APPEND, "0:1,0:2", "0:3")]
+
+
+@pytest.mark.parametrize("turns_later", [0, 3])
+def test_throttles_that_brokers_show_late_are_restored(kafka: _Kafka, turns_later: int) -> None:
+    """What busy brokers do not show yet is waited for at the end, also if the move itself ended long before."""
+    throttles = kafka.throttles(MOVE)
+    kafka.lag_for(40.0)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    for _ in range(turns_later):
+        kafka.sleep(1.0)
+        throttles.cover([], [], EVERYWHERE)
+    left = throttles.restore()
+    assert (left.pending, left.complaints, kafka.own) == ([], [], {})
+    assert kafka.now_s == 40.0
+
+
+def test_throttles_that_another_tool_has_cleared_last_are_not_waited_for_forever(kafka: _Kafka) -> None:
+    """They are never shown again, which looks like a lag: the run ends after the longest one, awaited once."""
+    throttles = kafka.throttles(MOVE)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    kafka.own.clear()
+    assert throttles.restore().pending == []
+    waited_s = kafka.now_s
+    assert LONGEST_LAG_S <= waited_s <= 2 * LONGEST_LAG_S
+    throttles.restore()
+    assert kafka.now_s == waited_s
 
 
 def test_throttles_set_by_an_operator(kafka: _Kafka) -> None:
