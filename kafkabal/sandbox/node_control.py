@@ -155,7 +155,8 @@ class NodeControl:
     def _no_response_error(self, node: Node) -> OperationError:
         return OperationError(
             f"{node.title} of sandbox {self._record.name} did not respond within {self._wait_limit.deadline_s:g} s",
-            hint=f"see its log: {self.files(node).log}",
+            # a killed broker with 5,500 replicas took three minutes to recover their logs, on a busy machine
+            hint=f"see its log: {self.files(node).log}; 'kafkabal sandbox up --timeout 10m' waits longer",
         )
 
 

@@ -67,8 +67,10 @@ def test_a_broker_starts_with_a_zookeeper_that_is_just_starting(
 
 
 def test_a_failed_start_leaves_no_process(table: TooNewToBeFound, tmp_path: Path) -> None:
-    """What was started is killed although it is not listed yet, and its node counts as killed."""
-    with pytest.raises(OperationError):
+    """What was started is killed although it is not listed yet, its node counts as killed, and the hint says how to
+    wait longer: a killed broker with thousands of replicas recovers them for minutes."""
+    with pytest.raises(OperationError) as caught:
         start(tmp_path)
+    assert "'kafkabal sandbox up --timeout 10m'" in (caught.value.hint or "")
     assert [table.has_ended(process) for process in table.started] == [True]
     assert (tmp_path / "zookeeper" / "last-signal").read_text() == "killed"
