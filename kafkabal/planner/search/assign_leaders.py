@@ -3,7 +3,9 @@
 ::
 
     the present leader stays wherever it may; partitions without one go to the candidate that leads least
+    repeat: brokers above their band hand partitions back to their preferred leaders, such as a broker that restarted
     repeat: brokers above their band hand partitions over to the candidate that leads least
+    repeat: brokers below their band take back partitions of which they are the preferred leaders
     repeat: brokers below their band take over from those that lead most
     what is left: hand on along shortest paths from broker to broker (augmenting paths, see _along_paths)
 
@@ -51,12 +53,16 @@ def assign_leaders(solution: Solution) -> I32:
 
 
 def _balance_counts(leadership: Leadership, low: I64, high: I64) -> None:
-    for _ in range(_MOST_ROUNDS):
-        if not _hand_over(leadership, high, low):
-            break
-    for _ in range(_MOST_ROUNDS):
-        if not _take_over(leadership, low):
-            break
+    # preferred leaders first: Kafka elects them within minutes (auto.leader.rebalance.enable), and a broker that was
+    # handed others in their place would then lead both
+    for candidates in (leadership.preferred, leadership.candidates):
+        for _ in range(_MOST_ROUNDS):
+            if not _hand_over(leadership, candidates, high, low):
+                break
+    for candidates in (leadership.preferred, leadership.candidates):
+        for _ in range(_MOST_ROUNDS):
+            if not _take_over(leadership, candidates, low):
+                break
     _along_paths(leadership, low, high)
 
 
@@ -65,29 +71,29 @@ def _fill_vacancies(leadership: Leadership) -> None:
     step = max(1, len(leadership.count) // 2)
     for i in range(0, len(vacant), step):
         p = vacant[i : i + step]
-        leadership.change(p, leadership.least_loaded(p))
+        leadership.change(p, leadership.least_loaded(p, leadership.candidates))
 
 
-def _hand_over(leadership: Leadership, high: I64, low: I64) -> int:
-    """Hand over from brokers that lead too many to the least loaded candidate of each partition."""
+def _hand_over(leadership: Leadership, candidates: I32, high: I64, low: I64) -> int:
+    """Hand over from brokers that lead too many to the least loaded of these candidates of each partition."""
     surplus = np.where(leadership.solution.problem.counted, leadership.count - high, 0)
-    p = np.flatnonzero((np.append(surplus, 0) > 0)[leadership.leader] & leadership.free)
+    p = np.flatnonzero((np.append(surplus, 0) > 0)[leadership.leader] & leadership.free & any_of_row(candidates >= 0))
     if not p.size:
         return 0
-    return _swap_in(leadership, p, leadership.least_loaded(p), np.maximum(surplus, 0), high, low)
+    return _swap_in(leadership, p, leadership.least_loaded(p, candidates), np.maximum(surplus, 0), high, low)
 
 
-def _take_over(leadership: Leadership, low: I64) -> int:
-    """Take over for brokers that lead too few, from brokers that can spare leadership."""
+def _take_over(leadership: Leadership, candidates: I32, low: I64) -> int:
+    """Take over for those of these candidates that lead too few, from brokers that can spare leadership."""
     lack = np.where(leadership.solution.problem.counted, low - leadership.count, 0)
-    wanting = np.append(lack > 0, False)[leadership.candidates]
+    wanting = np.append(lack > 0, False)[candidates]
     spare = np.maximum(leadership.count - low, 0)
     p = np.flatnonzero(any_of_row(wanting) & leadership.free & (spare[leadership.leader] > 0))
     if not p.size:
         return 0
     order = by_group(leadership.count.max() - leadership.count[leadership.leader[p]])
     p = p[order]
-    return _swap_in(leadership, p, leadership.least_loaded(p), spare, low, low)
+    return _swap_in(leadership, p, leadership.least_loaded(p, candidates), spare, low, low)
 
 
 def _swap_in(leadership: Leadership, p: I64, broker: I32, spare: I64, most: I64, low: I64) -> int:

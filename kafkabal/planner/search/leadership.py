@@ -24,6 +24,8 @@ class Leadership:
         self.candidates: I32 = np.where(there & (problem.electable | arrived), solution.placement, NONE)
         self.candidates[~problem.counted[self.candidates] & (self.candidates >= 0)] = NONE
         self._leave_out_excluded(problem)
+        self.preferred: I32 = np.where(self.candidates[:, :1] == problem.previous[:, :1], self.candidates[:, :1], NONE)
+        """shape (n_partitions, 1): the candidate that Kafka prefers as the leader, before any change; -1 if none."""
         self.free: Bools = problem.movable.copy()
         limit = problem.options.max_leader_changes
         # with a limit, replicas of a drained broker may stay for later, and their leadership with them
@@ -52,7 +54,7 @@ class Leadership:
         np.add.at(self.count, broker, 1)
         self.leader[p] = broker
 
-    def least_loaded(self, p: I64) -> I32:
-        """The candidate of each partition that leads the fewest partitions, and those most wanting first."""
-        load = np.append(self.count, _FULL)[self.candidates[p]]
-        return np.asarray(self.candidates[p, load.argmin(1)])
+    def least_loaded(self, p: I64, candidates: I32) -> I32:
+        """Of these candidates of each partition, of which there is one at least, that which leads the fewest."""
+        load = np.append(self.count, _FULL)[candidates[p]]
+        return np.asarray(candidates[p, load.argmin(1)])

@@ -76,6 +76,19 @@ def test_leaders_only_moves_no_byte() -> None:
     assert {Action.REORDER, Action.ELECT} >= {change.action for change in plan.partitions}
 
 
+def test_leadership_returns_to_a_broker_that_restarted() -> None:
+    """It is elected where it is preferred, and preferred nowhere else: Kafka elects it there too within minutes, and it
+    would then lead both."""
+    pairs = [[a, b] for a in (1, 2, 3, 4) for b in (1, 2, 3, 4) if a != b] * 10
+    parts = [partition(i, pair, leader=pair[pair[0] == 3]) for i, pair in enumerate(pairs)]
+    plan = make_plan(
+        cluster(brokers(4), [TopicRow(topic="img", partitions=parts)]), PlanOptions(mode=Mode.LEADERS_ONLY)
+    )
+
+    assert {change.action for change in plan.partitions} == {Action.ELECT}
+    assert {change.replicas[0] for change in plan.partitions} == {3}
+
+
 def test_log_dirs_only_stays_on_the_brokers() -> None:
     """Only copies between dirs of one broker are planned."""
     state = make_world(SyntheticWorld(seed=1, log_dirs=3))
