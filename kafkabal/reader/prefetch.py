@@ -118,6 +118,7 @@ class Prefetch:
     def __exit__(self, *error: object) -> None:
         _OPEN.discard(self)
         self._end_threads()
+        self._loaded.clear()
         _return_free_memory()
 
     def _give_up_in_child(self) -> None:

@@ -125,9 +125,12 @@ class SampleIterator:
             limit_bytes=self._supply.limit_bytes,
             brokers=len(self._manifest.partitions),
         ) as prefetch:
-            for piece in prefetch.visits():
-                self._begin_epoch(piece.order.epoch, prefetch)
-                yield from self._samples_of_piece(piece, prefetch)
+            try:
+                for piece in prefetch.visits():
+                    self._begin_epoch(piece.order.epoch, prefetch)
+                    yield from self._samples_of_piece(piece, prefetch)
+            finally:
+                self._open.clear()  # the position outlives a loop that is left, but the next one loads its own blocks
         self._metrics.elapsed_s = time.monotonic() - self._began_s
 
     def _visits(self) -> Iterator[Visits]:
