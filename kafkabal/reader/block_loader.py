@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Protocol
 
 from kafkabal.clusters.kafka import DAMAGED, LazyRecords, RawRecord
@@ -163,11 +164,17 @@ class BrokerBlocks:
         damaged: set[tuple[int, int]] = set()
         size_by_broker: dict[int, int] = {}
         seconds_by_broker: dict[int, float] = {}
+
+        def take(partition: int, records: LazyRecords) -> None:
+            copied = list(records)
+            found.extend((partition, record) for record in copied)
+            damaged.update((partition, copied[row][0]) for row in records.damaged_rows().tolist())
+
         for partition, begin, end in block.ranges:
-            fetched = self._fetcher.fetch(partition, begin, end, block.size_bytes // len(block.ranges))
-            records = list(fetched.records)
-            found += [(partition, record) for record in records]
-            damaged.update((partition, records[row][0]) for row in fetched.records.damaged_rows().tolist())
+            each_bytes = block.size_bytes // len(block.ranges)
+            # a file may be larger than a range may be at once
+            fetched = self._fetcher.fetch(partition, begin, end, each_bytes, partial(take, partition))
+            take(partition, fetched.records)
             for broker, size in fetched.bytes_by_broker.items():
                 size_by_broker[broker] = size_by_broker.get(broker, 0) + size
             for broker, seconds in fetched.seconds_by_broker.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from kafkabal.clusters.kafka import LazyRecords, RawRecord
+from kafkabal.clusters.kafka import LazyRecords, RawRecord, TooLargeUnpackedError
 from kafkabal.clusters.kafka.lazy_records import PlacedRecords
 from kafkabal.clusters.kafka.range_fetcher import FetchedRange
 from kafkabal.reader.block_loader import BrokerBlocks
@@ -37,7 +37,7 @@ class MemoryTopic:
         self.unpacking = 1
         """By which factor batches are larger uncompressed."""
         self.passed_on = 0
-        """How many records take so much memory that they are passed on; 0 for any number."""
+        """How many records take so much memory that they are passed on, or refused; 0 for any number."""
 
     def manifest(self) -> Manifest:
         """Pin all of it as dense."""
@@ -70,6 +70,8 @@ class MemoryTopic:
             raise self.fault
         found = [record for record in self.records[partition] if begin <= record[0] < end]
         self.fetched_records += len(found)
+        if pass_on is None and 0 < self.passed_on < len(found):
+            raise TooLargeUnpackedError("batches of one block take more than 256 MiB uncompressed")
         while pass_on is not None and 0 < self.passed_on <= len(found):
             pass_on(self._packed(partition, found[: self.passed_on]))
             del found[: self.passed_on]

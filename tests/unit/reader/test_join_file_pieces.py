@@ -66,6 +66,20 @@ def test_each_file_is_one_sample(readers: int) -> None:
     assert Counter(got) == Counter(topic.files)
 
 
+def test_a_file_may_take_more_memory_than_its_blocks_do_at_once() -> None:
+    """As hundreds of MB in batches of zeros: pieces that come early are joined with the others, damaged ones too."""
+    topic = SplitTopic()
+    manifest = topic.pinned(count=True)
+    topic.passed_on = 2
+    assert manifest.files is not None
+    got = [s.value for s in topic.sequence(ReaderShard(), manifest=manifest)]
+    assert Counter(got) == Counter(topic.files)
+    block = manifest.files[0]
+    (partition, begin, _), *_ = block.ranges
+    topic.damaged = {(partition, begin)}
+    assert BrokerBlocks(manifest, topic).load(0).faults
+
+
 def test_a_file_sent_again_in_larger_chunks_is_two_samples() -> None:
     """Like a whole file that was sent twice: pieces of one size are not joined with those of the other."""
     topic, value = MemoryTopic([0, 0]), bytes(range(120))
