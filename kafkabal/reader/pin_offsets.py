@@ -167,14 +167,24 @@ def _probe_ends(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: 
     within = _PROBED_BYTES * (end - begin) // max(size_bytes, 1)
     few = min(end - begin, max(_LEAST_PROBED, min(_PROBED, within)))
     size = size_bytes * few // (end - begin)
-    fetched = [reader.fetch(p, end - few, end, size)]
+    probes = [_probe(reader, p, end - few, end, size)]
     if few < end - begin:
-        fetched.append(reader.fetch(p, begin, begin + few, size))
-    return _Ends(
-        [record[0] for record in fetched[0].records],
-        any(is_piece(record[4]) for each in fetched for record in each.records),
-        max(each.unpacking for each in fetched),
-    )
+        probes.append(_probe(reader, p, begin, begin + few, size))
+    return _Ends(probes[0].last, any(e.has_pieces for e in probes), max(e.unpacking for e in probes))
+
+
+def _probe(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -> _Ends:
+    offsets: list[int] = []
+    pieces: list[bool] = []
+
+    def look_at(records: LazyRecords) -> None:
+        for record in records:
+            offsets.append(record[0])
+            pieces.append(is_piece(record[4]))
+
+    fetched = reader.fetch(p, begin, end, size_bytes, look_at)
+    look_at(fetched.records)
+    return _Ends(offsets, any(pieces), fetched.unpacking)
 
 
 def _counted_range(p: int, offsets: tuple[int, int], found: _OffsetsAndSizes, blocks: int) -> PartitionRange:
@@ -237,8 +247,14 @@ def _key(on: ReplicaOn) -> TopicPartition:
 
 def _estimate_bytes(reader: TopicFetcher, p: int, begin: int, end: int) -> int:
     few = min(end - begin, 16)
-    fetched = reader.fetch(p, begin, begin + few, _PROBE_BYTES)
-    mean = int(fetched.records.columns().size_bytes.sum()) / fetched.unpacking / max(len(fetched.records), 1)
+    sizes: list[int] = []
+
+    def measure(records: LazyRecords) -> None:
+        sizes.extend(records.columns().size_bytes.tolist())
+
+    fetched = reader.fetch(p, begin, begin + few, _PROBE_BYTES, measure)
+    measure(fetched.records)
+    mean = sum(sizes) / fetched.unpacking / max(len(sizes), 1)
     return max(1, round(mean * (end - begin)))
 
 

@@ -332,14 +332,12 @@ def _reader_warnings(context: CommandContext) -> "Iterator[None]":
 
 
 def _counting_if_needed(read_topic: "Callable[[bool | None], T]", context: CommandContext) -> "T":
-    """Run a function with count=None; if the topic has offsets without a record after all, or records that take too
-    much memory uncompressed, with count=True."""
-    from kafkabal.clusters.kafka import TooLargeUnpackedError
+    """Run a function with count=None; if the topic has offsets without a record after all, with count=True."""
     from kafkabal.reader import UncountedOffsetsError
 
     try:
         return read_topic(None)
-    except (UncountedOffsetsError, TooLargeUnpackedError) as error:
+    except UncountedOffsetsError as error:
         context.warn(f"{error.message}: starting again after counting the records")
         return read_topic(True)
 

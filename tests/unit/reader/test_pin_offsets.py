@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import pytest
 
 from kafkabal.clusters.cluster_protocol import PartitionStatus, ReplicaLog, ReplicaOn, TopicDescription
 from kafkabal.clusters.config_items import ConfigSource, ConfigValue
+from kafkabal.clusters.kafka.lazy_records import LazyRecords
 from kafkabal.clusters.kafka.range_fetcher import FetchedRange
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.model.topic_partition import TopicPartition
@@ -105,6 +106,18 @@ def test_counting_holds_few_records_at_once_where_they_take_much_memory() -> Non
     assert whole.samples == 699
 
 
+@pytest.mark.parametrize("are_log_dirs_told", [True, False])
+def test_records_of_which_a_few_take_much_memory_are_pinned(are_log_dirs_told: bool) -> None:
+    """As images of 5 MB that are all white: the first and last 64 are looked at as they are unpacked."""
+    topic = MemoryTopic([700])
+    topic.passed_on = 10
+    brokers = MemoryBrokers(topic)
+    brokers.record_bytes = 10 if are_log_dirs_told else 0
+    pinned = pin_topic(brokers, lambda _: topic, "t", lanes=6)
+    assert pinned.samples == 700
+    assert pinned.size_bytes == pytest.approx(7000, rel=0.1)  # without headers, or with them
+
+
 @pytest.mark.parametrize(
     ("cleanup", "missing"),
     [("compact", {(0, 3), (0, 4), (1, 0)}), ("delete", {(0, 99), (1, 29)}), ("delete", {(1, 29), (1, 7)})],
@@ -139,11 +152,18 @@ def test_counting_ends_where_it_is_interrupted() -> None:
     class Interrupting(MemoryTopic):
         """The first partition fails while the second is read."""
 
-        def fetch(self, partition: int, begin: int, end: int, size_bytes: int) -> FetchedRange:
+        def fetch(
+            self,
+            partition: int,
+            begin: int,
+            end: int,
+            size_bytes: int,
+            pass_on: Callable[[LazyRecords], None] | None = None,
+        ) -> FetchedRange:
             if partition == 0 and size_bytes == 4 * 2**20:
                 raise KeyboardInterrupt
             time.sleep(0.001)
-            return super().fetch(partition, begin, end, size_bytes)
+            return super().fetch(partition, begin, end, size_bytes, pass_on)
 
     topic = Interrupting([100, 20_000])
     brokers = MemoryBrokers(topic, "compact")
