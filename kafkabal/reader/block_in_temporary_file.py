@@ -1,4 +1,4 @@
-"""Records for which there is no memory, in a temporary file that is mapped: the system can reclaim its pages."""
+"""Records that find no room in memory, in a temporary file that is mapped: the system can reclaim its pages."""
 
 from __future__ import annotations
 

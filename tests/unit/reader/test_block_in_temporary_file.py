@@ -1,4 +1,4 @@
-"""Blocks for which there is no memory, in temporary files."""
+"""Blocks that find no room in memory, in temporary files."""
 
 from __future__ import annotations
 
