@@ -32,6 +32,8 @@ _NOT_AUTHORIZED = frozenset(
 )
 _TOO_FEW_IN_SYNC = frozenset({KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND})
 _KAFKA_STORAGE_ERROR = 56
+# librdkafka gives the broker's error for its own limit, too
+_SIZE_HINT = "max.message.bytes of the topic and message.max.bytes of the client limit the size of a record"
 
 
 def error_of(fault: KafkaError, topic: str) -> KafkabalError:
@@ -56,7 +58,7 @@ def error_of(fault: KafkaError, topic: str) -> KafkabalError:
     if code == _KAFKA_STORAGE_ERROR:
         return RefusedByClusterError(text, hint="a log dir of the broker is full or offline")
     if code == KafkaError.MSG_SIZE_TOO_LARGE:
-        return RefusedByClusterError(text, hint="max.message.bytes of the topic limits the size of a record")
+        return RefusedByClusterError(text, hint=_SIZE_HINT)
     return RefusedByClusterError(text)
 
 

@@ -411,6 +411,14 @@ def test_invalid_client_settings_are_refused_at_once(
         RecordSender(mock_cluster, topic, Fixed(0), {**mock_cluster.client, **client}, scores=load_scores(scores))
 
 
+def test_a_record_beyond_the_clients_own_limit_names_that_limit(mock_cluster: MockCluster) -> None:
+    """librdkafka reports its own limit as the broker's, so the hint names both."""
+    client = {**mock_cluster.client, "message.max.bytes": 1000}
+    with RecordSender(mock_cluster, TOPIC, Fixed(0), client) as sender, pytest.raises(RefusedByClusterError) as refused:
+        send(sender, bytes(2000))
+    assert "message.max.bytes of the client" in (refused.value.hint or "")
+
+
 def test_a_missing_partition_is_an_error_of_the_topic(mock_cluster: MockCluster) -> None:
     """A partition that the topic lacks is refused, with the likely cause."""
     with RecordSender(mock_cluster, TOPIC, Fixed(0), mock_cluster.client) as producer:
