@@ -90,6 +90,7 @@ def test_without_a_manifest_no_hint_offers_to_send_the_rest() -> None:
         ("folder", ["--policy", "scoer"], "unknown policy: 'scoer'"),
         ("folder", ["--score", "dsik"], "unknown score: 'dsik'"),
         ("folder", ["--producer-config", "linger.ms"], "not NAME=VALUE: 'linger.ms'"),
+        ("folder", ["--producer-config", "=5"], "not NAME=VALUE: '=5'"),
         ("folder", ["--manifest", "."], "--manifest: is a folder: ."),
         ("folder", ["--manifest", "-"], "--manifest: cannot be -: it is read again by the next run"),
         ("folder", ["--manifest", "m", "--no-manifest"], "--manifest and --no-manifest cannot be combined"),

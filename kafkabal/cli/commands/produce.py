@@ -331,9 +331,12 @@ def _manifest_path(source: "Source", sending: SendingOptions, context: CommandCo
 
 def _producer_settings(given: list[str] | None, context: CommandContext) -> "Mapping[str, ClientSetting]":
     pairs = [text.partition("=") for text in given or ()]
-    for name, equals, _ in pairs:
+    for name, equals, value in pairs:
         if not (name and equals):
-            raise UsageError(f"--producer-config: not NAME=VALUE: {name!r}", hint="write it like compression.type=lz4")
+            raise UsageError(
+                f"--producer-config: not NAME=VALUE: {name + equals + value!r}",
+                hint="write it like compression.type=lz4",
+            )
     settings = each_key_once("--producer-config", ((name, value) for name, _, value in pairs))
     if settings:
         from kafkabal.producer import broken_promises, check_own_settings
