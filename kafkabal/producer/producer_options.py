@@ -33,6 +33,7 @@ _KEYS: Final = (
 )
 _LIKENESS: Final = 0.8
 """The prefix alone makes all keys alike by 0.72."""
+_FIRST_VIEW_MS: Final = 2_000
 _MOST_MS: Final = MOST_REFRESH_S * 1000
 
 
@@ -81,7 +82,7 @@ def split_options(config: Mapping[Any, Any]) -> tuple[RoutingOptions, dict[str, 
         rack=_rack(own, policy),
         profile=_text(own, "profile"),
         refresh_s=_number(own, "refresh.ms", DEFAULT_REFRESH_S * 1000, LEAST_REFRESH_S * 1000) / 1000,
-        first_view_s=_number(own, "first.view.ms", 2_000, 0) / 1000,
+        first_view_s=_number(own, "first.view.ms", _FIRST_VIEW_MS, 0) / 1000,
         any_key_order=_flag(own, "any.key.order"),
         seed=int(_number(own, "seed", getrandbits(_SEED_BITS), 0, 2.0**_SEED_BITS)),
         hears_of_deliveries=rest.get(ONLY_ERRORS) is not True,

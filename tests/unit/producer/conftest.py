@@ -58,6 +58,13 @@ class MockCluster:
             consumer.close()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """End tests that wait inside librdkafka, too: it does not return for the signal by which others are ended."""
+    for item in items:
+        if "mock_cluster" in getattr(item, "fixturenames", ()) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(method="thread"))
+
+
 @pytest.fixture
 def mock_cluster() -> MockCluster:
     """A fresh cluster for each test; each broker leads one or two partitions."""

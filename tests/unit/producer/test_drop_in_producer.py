@@ -20,7 +20,14 @@ from confluent_kafka.aio import AIOProducer
 from confluent_kafka.serialization import StringSerializer
 
 from kafkabal.errors import ConfigError, KafkabalError, OperationError, UnreachableError, UsageError
-from kafkabal.producer import async_producer, drop_in_producer, periodic_thread, topic_routers, view_refresher
+from kafkabal.producer import (
+    async_producer,
+    drop_in_producer,
+    periodic_thread,
+    producer_options,
+    topic_routers,
+    view_refresher,
+)
 from kafkabal.producer.async_producer import AsyncProducer
 from kafkabal.producer.drop_in_producer import Producer, SerializingProducer
 from kafkabal.producer.slot_router import RoutingStatus
@@ -35,6 +42,8 @@ LEADERS = (1, 2, 3)
 def brokers(request: pytest.FixtureRequest, mock_cluster: MockCluster, monkeypatch: pytest.MonkeyPatch) -> MockCluster:
     """A cluster that drop-in producers read, with and without the plug-in; each broker leads one or two partitions."""
     monkeypatch.setattr(drop_in_producer, "open_cluster", lambda _connection, _settings: mock_cluster)
+    # on a busy machine the first reading may take seconds, and records before it would not be routed
+    monkeypatch.setattr(producer_options, "_FIRST_VIEW_MS", 20_000)
     if request.param == "before librdkafka":
         monkeypatch.setattr(topic_routers, "is_available", lambda _: False)
     return mock_cluster

@@ -17,7 +17,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka import Producer as Client
 
 from kafkabal.errors import UnreachableError
-from kafkabal.producer import drop_in_producer, plugin_router, view_refresher
+from kafkabal.producer import drop_in_producer, plugin_router, producer_options, view_refresher
 from kafkabal.producer.drop_in_producer import Producer
 from kafkabal.producer.plugin_router import PluginRouter
 from kafkabal.producer.routing_plugin import LIBRARY, Lane, is_available, value_ends
@@ -32,6 +32,8 @@ pytestmark = pytest.mark.skipif(not LIBRARY.exists(), reason="the plug-in is not
 def brokers(mock_cluster: MockCluster, monkeypatch: pytest.MonkeyPatch) -> MockCluster:
     """A cluster that drop-in producers read."""
     monkeypatch.setattr(drop_in_producer, "open_cluster", lambda _connection, _settings: mock_cluster)
+    # on a busy machine the first reading may take seconds, and records before it would not be routed
+    monkeypatch.setattr(producer_options, "_FIRST_VIEW_MS", 20_000)
     return mock_cluster
 
 
@@ -255,7 +257,7 @@ def test_what_a_signal_handler_raises_is_never_lost(producer: Producer) -> None:
 
 _TWO_THREADS = """
 import sys, threading, time
-from kafkabal.producer import drop_in_producer, plugin_router, view_refresher
+from kafkabal.producer import drop_in_producer, plugin_router, producer_options, view_refresher
 from kafkabal.producer.plugin_router import PluginRouter
 from kafkabal.routing.policies.score import ScoreWeighted
 from tests.mock_brokers import MockBrokers
