@@ -16,7 +16,6 @@ from .plan import PartitionChange as PartitionChange
 from .plan import Placement as Placement
 from .plan import Plan as Plan
 from .plan import ScoreChange as ScoreChange
-from .plan_file import encode_plan as encode_plan
 from .plan_file import read_plan as read_plan
 from .plan_file import write_plan as write_plan
 from .planned_state import apply_plan as apply_plan

@@ -86,13 +86,10 @@ class _Versions(msgspec.Struct):
     kafkabal: _Format | None = None
 
 
-def encode_plan(plan: Plan) -> bytes:
-    """The plan as JSON, one partition per line, ending in a newline; equal plans give equal bytes."""
-    return b"".join(_lines(plan))
-
-
 def write_plan(plan: Plan, path: Path | str) -> None:
     """Write the plan file, gzipped if the name ends in ``.gz``; it appears whole or not at all.
+
+    One partition per line, ending in a newline; equal plans give equal bytes.
 
     Raises
     ------
