@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kafkabal.cli.commands.inspect_sampling import reading_with_rates
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.clusters import Capability, Reading, ReadRequest
 from kafkabal.errors import NotAuthorizedError
-from kafkabal.testing.cluster_builders import brokers, cluster, topic
+from kafkabal.model.cluster_rows import TopicRow
+from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
 
 
 def test_sampling_works_without_access_to_consumer_groups() -> None:
@@ -38,3 +41,18 @@ def test_sampling_works_without_access_to_consumer_groups() -> None:
 
     with pytest.raises(NotAuthorizedError, match="describe the cluster"):
         reading_with_rates(refuse, group_reader, context, sample_s=1.0, detailed=False)
+
+
+def test_rates_are_per_second_of_the_time_between_the_readings() -> None:
+    """600 records of 1 kB in five seconds are 120 kB/s, whatever the clock showed at the first reading."""
+    log = replace(partition(0, [1], size_bytes=1_000_000), start_offset=0)
+    states = [
+        cluster(brokers(1), [TopicRow(topic="t", partitions=[replace(log, end_offset=end)])]) for end in (400, 1_000)
+    ]
+    readings = iter([Reading(state, ()) for state in states])
+    seconds = count(1_000, 5)
+    context = CommandContext(stderr=io.StringIO(), sleep=lambda _: None, monotonic=lambda: float(next(seconds)))
+    no_groups: Any = SimpleNamespace(capabilities=frozenset())
+
+    sampled = reading_with_rates(lambda _: next(readings), no_groups, context, sample_s=5.0, detailed=False)
+    assert sampled.state.partitions.in_bytes_per_s.tolist() == [120_000]
