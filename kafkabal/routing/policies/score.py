@@ -514,7 +514,7 @@ class ScoreWeighted(PolicyBase):
             self._horizon * (self._held_bytes + own_bytes),
             2 * self._grown_bytes,
             self._least_horizon_bytes,
-            self._stride.least_span_bytes,
+            self._stride.least_horizon_bytes,
         )
 
 
