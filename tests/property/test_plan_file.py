@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkabal.plan.plan import Action, PartitionChange, Placement, Plan, ScoreChange
-from kafkabal.plan.plan_file import encode_plan, read_plan, write_plan
+from kafkabal.plan.plan_file import read_plan, write_plan
 
 names = st.text("abcXYZ019._-", min_size=1, max_size=6)
 paths = st.sampled_from(["any", "/d0", "/data/d 1", "/d\u00e4ta"])
@@ -65,7 +65,7 @@ def test_a_plan_is_read_as_it_was_written(plan: Plan, packed: bool) -> None:
         again = read_plan(path)
     assert again == plan
     assert again.plan_id == plan.plan_id
-    assert encode_plan(again) == encode_plan(plan)
+    assert _written(again) == _written(plan)
 
 
 @given(plan=plans(), random=st.randoms(use_true_random=False))
@@ -81,7 +81,14 @@ def test_the_id_knows_no_order(plan: Plan, random: Any) -> None:
 @given(plan=plans())
 def test_a_plan_file_is_what_kafkas_own_tool_takes(plan: Plan) -> None:
     """Kafka's own tool finds version, partitions, replicas and log dirs where it expects them."""
-    content = msgspec.json.decode(encode_plan(plan))
+    content = msgspec.json.decode(_written(plan))
     assert content["version"] == 1
     read = [(p["topic"], p["partition"], tuple(p["replicas"]), tuple(p["log_dirs"])) for p in content["partitions"]]
     assert read == [(c.topic, c.partition, c.replicas, c.log_dirs) for c in plan.partitions]
+
+
+def _written(plan: Plan) -> bytes:
+    """The content of its file."""
+    with TemporaryDirectory() as folder:
+        write_plan(plan, Path(folder, "plan"))
+        return Path(folder, "plan").read_bytes()
