@@ -41,8 +41,6 @@ _TOPIC = "Topic"
 _PAUSES_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 """Pauses before the plan is made again if the controller knows topics that the brokers do not list, as after an
 interrupted run: brokers that had to create 10,000 partitions at once listed them a minute later (2026-11)."""
-
-
 _LATER = "run the same command again later: topics that exist are compared, not changed"
 
 

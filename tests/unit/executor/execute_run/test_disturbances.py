@@ -588,13 +588,15 @@ def _to_broker_2() -> Any:
     ],
 )
 def test_interrupted(scene: Any, policy: OnInterrupt, outcome: RunOutcome) -> None:
-    """A run that is stopped leaves what was requested: nothing in flight, or moves with their throttle."""
+    """A run that is stopped leaves what was requested: nothing in flight, or moves with their throttle. What it cancels
+    itself is not held against another tool."""
     switch = StopSwitch()
     _at(scene, 4.0, switch.request, StopReason.INTERRUPT)
     options = msgspec.structs.replace(scene.options, on_interrupt=policy)
     result = apply(scene.environment(stop=switch), scene.plan, options)
     assert result is not None
     assert (result.outcome, result.stop_reason) == (outcome, StopReason.INTERRUPT)
+    assert not scene.recorder.of(PartitionPostponed)
     if outcome is RunOutcome.DETACHED:
         assert scene.memory.kafka.catch_up().moving
         assert scene.configs_now() != scene.configs
