@@ -11,7 +11,7 @@ from threading import Event, Lock
 from typing import Protocol, TypeAlias, TypeVar
 
 from kafkabal.clusters.kafka import LazyRecords
-from kafkabal.reader.block_loader import FetchedRecords
+from kafkabal.reader.block_loader import Fetcher
 
 _T = TypeVar("_T")
 CountingListener: TypeAlias = "Callable[[int, int], None]"
@@ -22,7 +22,7 @@ _THREADS = 4
 """While some threads unpack, others wait for brokers; because of the interpreter's lock, more threads do not help."""
 
 
-class TopicFetcher(Protocol):
+class TopicFetcher(Fetcher, Protocol):
     """Reads one topic; :class:`~kafkabal.clusters.kafka.range_fetcher.RangeFetcher` does."""
 
     def ranges(self) -> Mapping[int, tuple[int, int]]:
@@ -30,19 +30,6 @@ class TopicFetcher(Protocol):
 
     def local_starts(self) -> Mapping[int, int]:
         """First offset of each partition that is not only in remote storage, if brokers report it."""
-
-    def fetch(
-        self,
-        partition: int,
-        begin: int,
-        end: int,
-        size_bytes: int,
-        pass_on: Callable[[LazyRecords], None] | None = None,
-    ) -> FetchedRecords:
-        """All committed records of a range but those that were passed on before, since they take much memory."""
-
-    def close(self) -> None:
-        """Drop all connections."""
 
 
 class PartitionReaders:

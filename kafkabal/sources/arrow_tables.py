@@ -80,7 +80,7 @@ class _WatchedFile:
         return self._last
 
     def await_freed(self) -> None:
-        """Wait until nobody else holds what was read last."""
+        """Wait until no other thread holds what was read last."""
         end_s = monotonic() + _FREED_WITHIN_S
         while self._last and getrefcount(self._last) > _OWN_REFERENCES and monotonic() < end_s:
             sleep(0)  # the thread needs Python's lock

@@ -546,7 +546,7 @@ def test_what_fails_during_a_run_is_a_finding_of_that_run(simulation: Simulation
 def test_a_clock_that_is_set_ahead_does_not_end_the_wait(
     simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The grace of a broker is a duration: an hour that only the clock has made passes for nobody."""
+    """The grace of a broker is a duration: setting the clock ahead by an hour does not end it."""
     kafka = simulation.memory.kafka
     kafka.kill(4)
     clock, began_s, moved_s = kafka.clock, kafka.clock.monotonic(), list[float]()

@@ -167,7 +167,7 @@ def test_a_cancel_that_metadata_shows_late() -> None:
 
 @pytest.mark.parametrize("then", [(4, 5, 3, 1, 2), (4, 5, 3)])
 def test_metadata_that_does_not_show_an_accepted_reassignment_yet(then: tuple[int, ...]) -> None:
-    """Busy brokers show the replicas from before it when it has already ended: nobody has cancelled it."""
+    """It has ended, but busy brokers still show the replicas from before it: that is not a cancel."""
     task, before = _task(), observation_of((1, 2, 3))
     task.take(before, 0.0)
     task.begin_reassignment()
