@@ -30,6 +30,7 @@ from kafkabal.config import (
 )
 from kafkabal.errors import ConfigError, OperationError
 from kafkabal.model import I64
+from kafkabal.producer.keep_freed_memory import keep_freed_memory
 from kafkabal.producer.plugin_router import PluginRouter
 from kafkabal.producer.producer_options import RoutingOptions, naming, split_options
 from kafkabal.producer.routing_plugin import in_batch, value_ends
@@ -132,6 +133,7 @@ class Producer(Client):
         self._report = next((client[name] for name in _REPORTS if client.get(name) is not None), None)
         routing = None
         if connection is not None:
+            keep_freed_memory()
             routing = TopicRouters(options, lambda: open_cluster(connection, settings), ref(self))
             if routing.needs_statistics:
                 client = _with_statistics(client, routing.read_statistics)
