@@ -44,6 +44,9 @@ minutes of waiting (2026-11)."""
 _SOONEST_S: Final = 0.25
 """Until the next refresh after one that leaves a topic without a view or a partition without a leader: that is usually
 over within a second. The wait doubles each time, up to the usual interval."""
+_SECOND_VIEW_S: Final = 1.0
+"""Until the reading after a topic's first: only two of them show whether others write to it, with whom a policy has to
+be more careful with an imbalance."""
 
 
 class ViewRefresher:
@@ -214,8 +217,11 @@ class ViewRefresher:
         return True
 
     def _refresh_in_thread(self) -> None:
+        new = [router for router in self._routers() if router.view is None]
         faults = self._refresh()
         self._refreshed(faults)
+        if self._thread is not None and any(router.view is not None for router in new):
+            self._thread.refresh_within(_SECOND_VIEW_S)
         self._refresh_soon_if_needed(bool(faults) or self._lacks_leaders)
 
     def _refresh_soon_if_needed(self, is_needed: bool) -> None:

@@ -34,9 +34,9 @@ import numpy as np
 from kafkabal.model import F64, I32, I64
 from kafkabal.routing.policy_protocol import Slot
 
-# minimum of slots per partition before weights are recomputed. Of 1, 4, 8 and 16, 16 leaves chunks of 1 MB unbalanced
-# by 1.2 % if brokers held unequal bytes before, the others by 0.4 % at most (python -m benchmarks.evenness);
-# recomputing takes a millisecond at 1,000 partitions
+# minimum of slots per partition, or per broker, before weights are recomputed. Of 1, 4, 8 and 16, 16 leaves chunks of
+# 1 MB unbalanced by 1.2 % if brokers held unequal bytes before, the others by 0.4 % at most
+# (python -m benchmarks.evenness); recomputing takes a millisecond at 1,000 partitions
 _LEAST_SLOTS: Final = 4
 # a slot ends when its broker is ahead of its weight by half of this fraction: with 200 records per broker the fullest
 # ends within 1.01 of the mean. With 1/200 the fullest broker is 0.01 % lower in the mean of the 204 workloads of
@@ -89,6 +89,7 @@ class ByteStride:
         self._max_slot_bytes = slot_bytes
         self._max_part = SLOT_PART
         self._stored_per_led = 1.0
+        self._are_brokers_enough = False
         self._spare_bytes = 0.0
         self._unit_bytes = 0.0
         self._start = start
@@ -197,6 +198,7 @@ class ByteStride:
         stay_bytes: int = 0,
         stored_per_led: float = 1.0,
         spare_bytes: float = 0.0,
+        are_brokers_enough: bool = False,
     ) -> None:
         """Use slots of about this length from the next one on. May be called by another thread.
 
@@ -215,7 +217,10 @@ class ByteStride:
             What a broker gets for each byte of the partitions that it leads, 1 or more: its replicas of others count.
         spare_bytes
             Length that slots of all brokers together may have besides, by weight; 0 or more.
+        are_brokers_enough
+            Whether weights have taken effect once each broker had some slots, whichever of its partitions got them.
         """
+        self._are_brokers_enough = are_brokers_enough
         self._stored_per_led, self._spare_bytes = stored_per_led, spare_bytes
         self._max_slot_bytes, self._max_part, self._unit_bytes = slot_bytes, max_part, unit_bytes
         self._stay_bytes = stay_bytes
@@ -398,7 +403,8 @@ class ByteStride:
     def _least_span_bytes(self) -> int:
         if not self._counted_records:
             return 0
-        return _LEAST_SLOTS * len(self._weights_and_booked[0]) * self._usual_slot_bytes(self.mean_record_bytes)
+        n = len(self._brokers) if self._are_brokers_enough else len(self._weights_and_booked[0])
+        return _LEAST_SLOTS * n * self._usual_slot_bytes(self.mean_record_bytes)
 
     def _bytes_per_broker(self) -> float:
         """What each broker got so far, in the mean."""

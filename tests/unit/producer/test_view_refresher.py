@@ -261,6 +261,13 @@ def test_a_topic_that_does_not_exist_is_asked_for_a_few_times_only() -> None:
     assert policy.settled == []
 
 
+def test_a_topic_has_a_second_view_soon_after_its_first() -> None:
+    """An hourly refresh reads it again after a second, to see whether others write to it, and then hourly."""
+    policy, _ = refreshed_in_thread(Changing(cluster_with(topic_led_by(1, 2))), 2)
+
+    assert len(policy.settled) == 2
+
+
 def test_partitions_without_leaders_are_soon_looked_at_again() -> None:
     """An hourly refresh is repeated within a second if a partition had no leader, and ends with that."""
     reader = Changing(cluster_with(topic_led_by(1, -1)), cluster_with(topic_led_by(1, 2)))
