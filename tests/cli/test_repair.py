@@ -519,11 +519,18 @@ def test_the_first_night_that_sees_a_broker_dead_repairs_it(simulation: Simulati
 
 
 @pytest.mark.parametrize("away_s", [None, 20.0])
-def test_what_fails_during_a_run_is_a_finding_of_that_run(simulation: Simulation, away_s: float | None) -> None:
+@pytest.mark.parametrize("from_file", [False, True], ids=["rebalance", "apply"])
+def test_what_fails_during_a_run_is_a_finding_of_that_run(
+    simulation: Simulation, tmp_path: Path, away_s: float | None, from_file: bool
+) -> None:
     """Nothing planned needs the failed broker, but cron must report it tonight, unless it was only restarted."""
     kafka = simulation.memory.kafka
     _uneven(simulation.memory)
-    topics = ("--topics", "heavy", "--exclude-brokers", "5")
+    words: tuple[str, ...] = ("rebalance", "--topics", "heavy", "--exclude-brokers", "5")
+    if from_file:
+        plan = str(tmp_path / "plan.json")
+        assert simulation.run("rebalance", "plan", *words[1:], "--out", plan).code == 0
+        words = ("rebalance", "apply", plan)
     kafka.bandwidth_bytes_per_s = 1e8
     kafka.clock.at(kafka.clock.monotonic() + 10.0, lambda: kafka.kill(5))
 
@@ -538,7 +545,7 @@ def test_what_fails_during_a_run_is_a_finding_of_that_run(simulation: Simulation
             kafka.clock.at(kafka.clock.monotonic() + away_s, lambda: kafka.start(5))
 
     kafka.clock.sleep = sleep_and_start  # type: ignore[method-assign]
-    done = simulation.run("rebalance", "--yes", "--throttle", "50MB", *topics)
+    done = simulation.run(*words, "--yes", "--throttle", "50MB")
     assert done.code == (3 if away_s is None else 0), done.err
     assert ("kafkabal: replicas went offline during the run: " in done.err) is (away_s is None)
 

@@ -14,10 +14,11 @@ from kafkabal.cli.commands.rebalance.run_command_options import (
     StartCommandOptions,
     WaitOption,
 )
-from kafkabal.cli.framework.cluster_access import open_cluster_to_change
+from kafkabal.cli.framework.cluster_access import open_cluster_to_change, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import Format, OutputOptions, SaveOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
+from kafkabal.clusters import FOR_REPORTS, ReadRequest
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
 
@@ -66,7 +67,10 @@ def apply(
 
             show_report(plan_report(plan, "rebalance apply"), OutputOptions(output=Format.TABLE), command.context)
         applying = ApplyCommand(command, begin, command_options, skip_drifted).resume_unfinished()
-        code = applying.apply(plan)
+        # a run requires the reassignments in flight
+        request = FOR_REPORTS if begin.dry_run else ReadRequest()
+        state = read_cluster(cluster, settings, command.context, request).state
+        code = applying.as_far_as_known(state).apply(plan)
         if code is ExitCode.DONE:
-            applying.refuse_unrepaired(plan)
+            applying.refuse_broken(plan, state)
         return code

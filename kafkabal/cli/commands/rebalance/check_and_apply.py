@@ -121,7 +121,7 @@ class ApplyCommand:
         Returns
         -------
         ExitCode
-            FAILED if the answer to the prompt was no; whether anything stays broken is for :meth:`refuse_unrepaired`.
+            FAILED if the answer to the prompt was no; whether anything stays broken is for :meth:`refuse_broken`.
 
         Raises
         ------
@@ -169,14 +169,34 @@ class ApplyCommand:
         quiet = replace(self.command.context, quiet=True)
         return replace(self, command=replace(self.command, output=output, context=quiet))
 
-    def refuse_unrepaired(self, plan: Plan) -> None:
-        """End a command that did everything planned with a finding if something stays broken.
+    def refuse_broken(self, plan: Plan, before: ClusterState) -> None:
+        """End a command that did everything planned with a finding if something is broken.
+
+        Parameters
+        ----------
+        before
+            The cluster before the run.
 
         Raises
         ------
         FindingsError
             Naming what is broken now, or in a dry run what the plan would leave: a cron job must report it.
         """
+        from kafkabal.cli.commands.rebalance.await_healthy_cluster import (
+            await_healthy_cluster,
+            refuse_unhealthy_cluster,
+        )
+        from kafkabal.executor import Overridable
+
+        self._refuse_unrepaired(plan)
+        if Overridable.UNDER_REPLICATED in self.begin.allowed:
+            return
+        if self.begin.dry_run:
+            refuse_unhealthy_cluster(before)
+        else:
+            await_healthy_cluster(self.command, before, has_run=bool(plan.partitions))
+
+    def _refuse_unrepaired(self, plan: Plan) -> None:
         left = plan.unrepaired
         if left and not self.begin.dry_run:
             # not as of planning: brokers may have returned during a run of hours

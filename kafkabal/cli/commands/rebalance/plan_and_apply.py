@@ -88,11 +88,9 @@ def rebalance(
     measurements.check_scores(settings, context)
     if check:
         return check_of_drain(context, settings, planning.drain, output)
-    from kafkabal.cli.commands.rebalance.await_healthy_cluster import await_healthy_cluster, refuse_unhealthy_cluster
     from kafkabal.cli.commands.rebalance.check_and_apply import ApplyCommand
     from kafkabal.cli.commands.rebalance.dead_broker_grace import gone_brokers, longest_stay_s, waiting_for
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
-    from kafkabal.executor import Overridable
 
     cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
     with open_run_session("rebalance", settings, context, output, cluster, wait_s, dry_run=begin.dry_run) as command:
@@ -116,13 +114,7 @@ def rebalance(
         if drained and not begin.dry_run:
             finish_drain(applying, planning, state, gone)
         if code is ExitCode.DONE:
-            applying.refuse_unrepaired(plan)
-            if Overridable.UNDER_REPLICATED in begin.allowed:
-                return code
-            if begin.dry_run:
-                refuse_unhealthy_cluster(state)
-            else:
-                await_healthy_cluster(command, state, has_run=bool(plan.partitions))
+            applying.refuse_broken(plan, state)
         return code
 
 
