@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.cluster import InMemoryCluster, MemoryRecordStore
+from kafkabal.errors import UnreachableError
 from kafkabal.executor import Goal, Phase, RunOutcome, RunSummary
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.reporting.runs.history_report import history_report
@@ -112,3 +113,20 @@ def test_outcomes(goal: Goal, outcome: RunOutcome | None, shown: str) -> None:
     )
     (table,) = history_report([run]).tables
     assert [c.values for c in table.columns if c.title == "outcome"] == [[shown]]
+
+
+def test_a_list_without_the_runs_of_other_hosts_says_so(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If the cluster's record cannot be read, only the journals of this host are listed, with a warning."""
+    assert simulation.run("rebalance", "--yes").code == 0
+
+    def unreadable(*_: Any, **__: Any) -> Any:
+        raise UnreachableError("cannot read topic __kafkabal: it has no leader")
+
+    monkeypatch.setattr(MemoryRecordStore, "get_all", unreadable)
+    shown = simulation.run("rebalance", "history")
+    assert (shown.code, shown.out.splitlines()[0]) == (0, "1 run known")
+    assert shown.err == (
+        "kafkabal: warning: runs of other hosts are unknown: cannot read topic __kafkabal: it has no leader\n"
+    )

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from kafkabal.cli.commands.rebalance import status
+from kafkabal.cli.commands.rebalance import run_session
 from kafkabal.cli.framework.slow_notice import saying_if_slow
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.errors import UnreachableError
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from tests.cli.simulated import simulate
 
@@ -26,16 +27,8 @@ def test_a_fast_block_says_nothing() -> None:
     assert not any(timer.is_alive() for timer in timers)
 
 
-def test_a_status_that_waits_for_the_cluster_says_so(
-    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As with a dead controller, where every broker is asked in turn."""
-    simulation = simulate(InMemoryCluster.of(cluster(brokers(2), [topic("t", [1, 2])])), run_cli, monkeypatch)
-    read, has_said = InMemoryCluster.records, threading.Event()
-
-    def slow(*arguments: Any) -> Any:
-        assert has_said.wait(60.0)
-        return read(*arguments)
+def _say_at_once(monkeypatch: pytest.MonkeyPatch, has_said: threading.Event) -> None:
+    """Let commands take every wait for slow, and set the event once one has said so."""
 
     def at_once(say: Callable[[str], None], text: str) -> Any:
         def said(text: str) -> None:
@@ -44,7 +37,52 @@ def test_a_status_that_waits_for_the_cluster_says_so(
 
         return saying_if_slow(said, text, after_s=0.01)
 
+    monkeypatch.setattr(run_session, "saying_if_slow", at_once)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status",),
+        ("history",),
+        ("adopt",),
+        ("repair",),
+        ("rollback",),
+        ("resume",),
+        ("throttle", "5MB/s"),
+        ("--yes",),
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_waits_for_the_run_record_says_so(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """As with a dead controller, where every broker is asked in turn, or while the record has no leader."""
+    simulation = simulate(InMemoryCluster.of(cluster(brokers(2), [topic("t", [1, 2])])), run_cli, monkeypatch)
+    read, has_said = InMemoryCluster.records, threading.Event()
+
+    def slow(*arguments: Any) -> Any:
+        assert has_said.wait(60.0)
+        return read(*arguments)
+
     monkeypatch.setattr(InMemoryCluster, "records", slow)
-    monkeypatch.setattr(status, "saying_if_slow", at_once)
-    shown = simulation.run("rebalance", "status")
-    assert (shown.code, shown.err) == (0, "still waiting for the cluster to respond\n")
+    _say_at_once(monkeypatch, has_said)
+    shown = simulation.run("rebalance", *words)
+    assert shown.err.startswith("still waiting for the cluster to respond\n")
+
+
+@pytest.mark.parametrize("request_", ["cancel", "pause"])
+def test_a_request_that_waits_for_the_lock_says_so(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, request_: str
+) -> None:
+    """As when the broker that keeps the lock has just died: an emergency stop must not wait without a word."""
+    simulation = simulate(InMemoryCluster.of(cluster(brokers(2), [topic("t", [1, 2])])), run_cli, monkeypatch)
+    has_said = threading.Event()
+
+    def out_of_reach(*_: Any) -> Any:
+        assert has_said.wait(60.0)
+        raise UnreachableError("broker 1 did not respond")
+
+    monkeypatch.setattr(InMemoryCluster, "lock", out_of_reach)
+    _say_at_once(monkeypatch, has_said)
+    assert simulation.run("rebalance", request_).err.startswith("still waiting for the cluster to respond\n")

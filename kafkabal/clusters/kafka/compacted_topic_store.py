@@ -40,6 +40,7 @@ _ALL_IN_SYNC_REPLICAS = -1
 # multiples of the request timeout: a leader waits half a minute for a stopped follower before it continues without it;
 # a reader only waits for a new leader, which is there 9 s after the death of the previous one
 _LONGEST_WRITE, _LONGEST_READ, _LONGEST_ATTEMPT = 1.5, 2 / 3, 1 / 3
+_WHAT_RESPONDS = "'kafkabal inspect' shows brokers, or a controller, that do not respond"
 _MAGIC, _GZIP, _NO_TIMESTAMP = 2, 1, -1
 
 
@@ -93,9 +94,9 @@ class CompactedTopicStore:
         for pause_s in pauses():
             try:
                 code, message = self._produce(batch, self._attempt(deadline))
-            except UnreachableError:
+            except UnreachableError as error:
                 if deadline.remaining_s < pause_s:
-                    raise
+                    raise self._out_of_reach("write to", error) from error
             else:
                 if not fault_of(code).retriable or deadline.remaining_s < pause_s:
                     check(code, f"write to topic {self._topic}", message, permission=f"Write on topic {self._topic}")
@@ -122,11 +123,18 @@ class CompactedTopicStore:
                 if leader is not None:
                     self._read_on(leader, attempt)
                 break
-            except (UnreachableError, TemporaryRefusalError):
+            except UnreachableError as error:
+                if deadline.remaining_s < pause_s:
+                    raise self._out_of_reach("read", error) from error
+            except TemporaryRefusalError:
                 if deadline.remaining_s < pause_s:
                     raise
             self._client.clock.sleep(pause_s)
         return dict(self._found) if leader is not None else {}
+
+    def _out_of_reach(self, action: str, error: UnreachableError) -> UnreachableError:
+        """The error with what it keeps from being done: the broker is one that Kafka has chosen, not the user."""
+        return type(error)(f"cannot {action} topic {self._topic}: {error.message}", hint=_WHAT_RESPONDS)
 
     def _deadline(self, longest: float, within_s: float | None) -> Deadline:
         longest_s = longest * self._client.settings.request_timeout_s
@@ -140,7 +148,7 @@ class CompactedTopicStore:
         """Id of the broker that leads the topic; None if the topic does not exist."""
         status = partition_status(self._client, [self._topic], deadline).get(self._partition)
         if status is not None and status.leader < 0:
-            raise UnreachableError(f"topic {self._topic} has no leader")
+            raise UnreachableError("it has no leader")
         return None if status is None else status.leader
 
     def _produce(self, batch: bytes, deadline: Deadline) -> tuple[int, str | None]:
@@ -149,7 +157,7 @@ class CompactedTopicStore:
             self._create()
             leader = self._leader(deadline)
         if leader is None:
-            raise UnreachableError(f"topic {self._topic} was created but is not yet known to all brokers")
+            raise UnreachableError("it was created but is not yet known to all brokers")
         topic = ProduceRequest.TopicProduceData
         request = ProduceRequest(
             # with fewer, the broker that dies next may be the only one that knows of the run
@@ -189,7 +197,7 @@ class CompactedTopicStore:
     def _read_on(self, leader: int, deadline: Deadline) -> None:
         offsets = leader_offsets(self._client, leader, [self._partition], deadline)
         if self._partition not in offsets.end or self._partition not in offsets.start:
-            raise UnreachableError(f"broker {leader} did not report the offsets of topic {self._topic}")
+            raise UnreachableError(f"broker {leader} did not report its offsets")
         start, end = offsets.start[self._partition], offsets.end[self._partition]
         if end < self._read_to:  # the topic was re-created
             self._found, self._read_to = {}, 0
@@ -201,7 +209,7 @@ class CompactedTopicStore:
                     self._take(bytes(record.key or b""), record.value)
                 self._read_to = batch.next_offset
             if self._read_to == before and deadline.is_over:
-                raise UnreachableError(f"cannot read topic {self._topic} to its end in time")
+                raise UnreachableError("its end was not reached in time")
 
     def _take(self, raw_key: bytes, value: bytes | None) -> None:
         try:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from kafkabal.errors import InputFileError, OperationError
 from kafkabal.executor.run_environment import RunEnvironment
@@ -13,8 +14,16 @@ from kafkabal.executor.state.read_journal import read_journal
 from kafkabal.executor.state.run_summary import RunSummary, summary_of
 
 
-def run_history(environment: RunEnvironment, since_s: float | None = None) -> tuple[RunSummary, ...]:
-    """Runs that began at or after a time, latest first; of two records of one run, the later one.
+class RunHistory(NamedTuple):
+    """Known runs, latest first."""
+
+    runs: tuple[RunSummary, ...]
+    why_others_unknown: str = ""
+    """Why the cluster's record could not be read, so that runs of other hosts are missing; empty if it could."""
+
+
+def run_history(environment: RunEnvironment, since_s: float | None = None) -> RunHistory:
+    """Runs that began at or after a time; of two records of one run, the later one.
 
     Parameters
     ----------
@@ -28,12 +37,14 @@ def run_history(environment: RunEnvironment, since_s: float | None = None) -> tu
     """
     folder = environment.folder(environment.cluster.cluster_id())
     latest: dict[str, RunSummary] = {}
-    for found in (*_runs_with_journals(folder), *_recorded_runs(environment)):
+    recorded, why_others_unknown = _recorded_runs(environment)
+    for found in (*_runs_with_journals(folder), *recorded):
         known = latest.get(found.run_id)
         if known is None or found.last_at > known.last_at:
             latest[found.run_id] = found
     chosen = [run for run in latest.values() if since_s is None or _has_begun_since(run, since_s)]
-    return tuple(sorted(chosen, key=lambda run: (run.started_at, run.run_id), reverse=True))
+    runs = tuple(sorted(chosen, key=lambda run: (run.started_at, run.run_id), reverse=True))
+    return RunHistory(runs, why_others_unknown)
 
 
 def _has_begun_since(run: RunSummary, since_s: float) -> bool:
@@ -55,12 +66,16 @@ def _runs_with_journals(folder: Path) -> Iterator[RunSummary]:
             yield summary_of(content.record, content.state)
 
 
-def _recorded_runs(environment: RunEnvironment) -> Iterable[RunSummary]:
+def _recorded_runs(environment: RunEnvironment) -> tuple[Sequence[RunSummary], str]:
+    """Runs in the cluster's record, and why it could not be read.
+
+    A record that may not be read, or is damaged, must not hide this host's own journals.
+    """
     record = open_cluster_record(environment.cluster)
     if record is None:
-        return ()
+        return (), ""
     try:
         known = record.load()
-        return (*record.earlier_runs(), *([summary_of(*known)] if known is not None else []))
-    except OperationError:
-        return ()  # a record that may not be read, or is damaged, must not hide this host's own journals
+        return (*record.earlier_runs(), *([summary_of(*known)] if known is not None else [])), ""
+    except OperationError as error:
+        return (), error.message

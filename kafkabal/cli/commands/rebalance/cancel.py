@@ -50,7 +50,8 @@ def cancel(
     with open_run_session("rebalance cancel", settings, context, output, cluster) as command:
         context = command.context
         try:
-            command.lock.take()
+            with command.saying_if_slow():
+                command.lock.take()
         except (BusyError, UnreachableError) as kept_out:
             return _cancel_elsewhere(command, journal, LONGEST_ANSWER_S if wait_s is None else wait_s, kept_out)
         from kafkabal.executor import Goal, RunClosedError
@@ -80,7 +81,8 @@ def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float
 
     environment, context = command.environment, command.context
     try:
-        run_id = request_cancel(environment, journal=journal)
+        with command.saying_if_slow():
+            run_id = request_cancel(environment, journal=journal)
     except OperationError as error:
         if not isinstance(kept_out, BusyError):
             raise

@@ -54,7 +54,8 @@ class ApplyCommand:
             return self
         timed = self._counting_from_now()
         command, environment = timed.command, timed.command.environment
-        found = find_run(environment)
+        with command.saying_if_slow():
+            found = find_run(environment)
         is_ours = found is not None and found.is_open and found.record.host == environment.host
         if found is None or not is_ours or self.begin.on_unfinished is OnUnfinished.REFUSE:
             return timed

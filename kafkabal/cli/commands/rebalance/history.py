@@ -39,5 +39,8 @@ def history(
 
     with open_run_session("rebalance history", settings, context) as command:
         now_s = command.environment.clock.utc_now().timestamp()
-        found = run_history(command.environment, None if last_s is None else now_s - last_s)
-    show_report(history_report(found, last_s), output, context)
+        with command.saying_if_slow():
+            found = run_history(command.environment, None if last_s is None else now_s - last_s)
+    if found.why_others_unknown:
+        context.warn(f"runs of other hosts are unknown: {found.why_others_unknown}")
+    show_report(history_report(found.runs, last_s), output, context)

@@ -36,7 +36,8 @@ def pause(
     expect_live_cluster(settings, "rebalance pause")
     with open_run_session("rebalance pause", settings, context) as command:
         try:
-            command.lock.take()
+            with command.saying_if_slow():
+                command.lock.take()
         except (BusyError, UnreachableError) as kept_out:
             return _pause_elsewhere(command, LONGEST_ANSWER_S if wait_s is None else wait_s, kept_out)
     raise UsageError("no active run to pause", hint="an interrupted run moves nothing more until it is resumed")
@@ -46,7 +47,8 @@ def _pause_elsewhere(command: "RunSession", wait_s: float, kept_out: KafkabalErr
     from kafkabal.executor import Phase, request_pause
 
     environment, context = command.environment, command.context
-    run_id = request_pause(environment, is_paused=True)
+    with command.saying_if_slow():
+        run_id = request_pause(environment, is_paused=True)
     context.say(announcement(run_id, kept_out, "pause", wait_s))
     for found in poll_run(environment, run_id, wait_s):
         if found is None:

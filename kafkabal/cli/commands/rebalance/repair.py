@@ -55,7 +55,8 @@ def repair(
         command.take_lock()
         environment = command.environment
         try:
-            found = find_run(environment, journal)
+            with command.saying_if_slow():
+                found = find_run(environment, journal)
         except DamagedRunRecordError as damaged:
             # its throttles are of unknown origin then, but can be listed and removed
             context.warn(damaged.message)

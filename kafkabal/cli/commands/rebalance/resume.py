@@ -73,7 +73,8 @@ def resume(
                 raise
             command.show_nothing(_asked(_ask_to_resume(command)))
             return ExitCode.DONE
-        found = find_run(command.environment, journal)
+        with command.saying_if_slow():
+            found = find_run(command.environment, journal)
         if found is not None and _is_cancelled(command, found):
             said = f"run {found.record.run_id} is cancelled: nothing to resume"
             context.say(f"{said}; {_AFTER_CANCEL}")
@@ -134,7 +135,8 @@ def _ask_to_resume(command: "RunSession") -> str:
             f"{unused[0]} would have no effect: the process of the paused run is alive, and keeps its options",
             hint="leave it out; 'kafkabal rebalance throttle' changes the rate, also of a paused run",
         )
-    run_id = request_pause(command.environment, is_paused=False)
+    with command.saying_if_slow():
+        run_id = request_pause(command.environment, is_paused=False)
     context.say(_asked(run_id))
     return run_id
 

@@ -71,7 +71,8 @@ def rollback(
     with session as command:
         if not dry_run:
             command.take_lock()
-        found = find_run_by_id(command.environment, run, journal)
+        with command.saying_if_slow():
+            found = find_run_by_id(command.environment, run, journal)
         run_id = found.record.run_id
         if _is_undone(command, found):
             said = f"run {run_id} is already rolled back: nothing to do"

@@ -11,6 +11,7 @@ from kafkabal.cli.framework.cluster_access import name_in_metrics, open_cluster
 from kafkabal.cli.framework.command_settings import cluster_label, runs_folder
 from kafkabal.cli.framework.nonblocking_lines import no_longer_written
 from kafkabal.cli.framework.nonblocking_output import nonblocking_streams
+from kafkabal.cli.framework.slow_notice import saying_if_slow
 from kafkabal.errors import (
     BusyError,
     ExitCode,
@@ -25,6 +26,7 @@ from kafkabal.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from kafkabal.cli.commands.rebalance.run_command_options import RunCommandOptions, RunOutput
@@ -157,6 +159,14 @@ class RunSession:
     def cluster(self) -> Cluster:
         """The cluster that the settings name."""
         return self.environment.cluster
+
+    def saying_if_slow(self) -> AbstractContextManager[None]:
+        """Within the block, say once that the cluster is waited for if it responds late.
+
+        With the controller or the broker of the run record dead, every broker is asked in turn for as long as
+        ``--broker-timeout``, or a new leader is awaited.
+        """
+        return saying_if_slow(self.context.say, "still waiting for the cluster to respond")
 
     def take_lock(self) -> ClusterLock:
         """Take the lock of the cluster.

@@ -10,7 +10,6 @@ from kafkabal.cli.commands.rebalance.run_command_options import JournalOption
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
-from kafkabal.cli.framework.slow_notice import saying_if_slow
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, NotAuthorizedError, OperationError, UsageError
 
@@ -90,8 +89,7 @@ def _expect_readable_record(command: "RunSession") -> None:
 def _read_status(command: "RunSession", journal: Path | None) -> "RunStatus | None":
     from kafkabal.executor import find_run, run_status
 
-    # with the controller dead, every broker is asked in turn for as long as --broker-timeout
-    with saying_if_slow(command.context.say, "still waiting for the cluster to respond"):
+    with command.saying_if_slow():
         found = find_run(command.environment, journal)
         if found is None or not found.state.has_begun:
             return None

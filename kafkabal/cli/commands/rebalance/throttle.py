@@ -71,11 +71,13 @@ def throttle(
         log_dir_bytes_per_s=log_dir_throttle,
     )
     with open_run_session("rebalance throttle", settings, context) as command:
-        run_id = request_throttle(command.environment, requested)
         from kafkabal.executor import current_holder
 
-        # only a request: taking the lock to see whether it is free would fence a process that is cut off for a moment
-        holder, why_unknown = current_holder(command.cluster)
+        with command.saying_if_slow():
+            run_id = request_throttle(command.environment, requested)
+            # only a request: taking the lock to see whether it is free would fence a process that is cut off for a
+            # moment
+            holder, why_unknown = current_holder(command.cluster)
     rates = " and ".join(_in_words(requested))
     if holder is not None:
         context.say(f"run {run_id} will use {rates} within seconds")

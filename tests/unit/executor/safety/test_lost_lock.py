@@ -142,7 +142,7 @@ def test_stopped_process_that_was_recording_its_run(later: Any, number: int, ans
     if answer is not None:
         later.faulty.fail_method("records.put", answer, number)
     _goes_on(later, lambda: apply(later.environment(), later.plan, later.options))
-    kept = run_history(later.environment(later.memory.connect("another"), host="another"))
+    kept = run_history(later.environment(later.memory.connect("another"), host="another")).runs
     assert [run.goal for run in kept] == [Goal.APPLY, Goal.ROLL_BACK]
 
 

@@ -37,14 +37,14 @@ def _without_records(scene: Any) -> InMemoryCluster:
 
 def test_a_cluster_without_runs_has_no_history(scene: Any) -> None:
     """Neither journals nor a record: an empty history, not an error."""
-    assert run_history(scene.environment()) == ()
+    assert run_history(scene.environment()).runs == ()
 
 
 def test_each_run_is_listed_once_the_latest_first(scene: Any) -> None:
     """Whichever host looks; what is summed up of a run is its latest state."""
     (first, second), _ = _two_runs(scene)
     for host in ("one", "two", "three"):
-        latest, earlier = run_history(scene.environment(host=host))
+        latest, earlier = run_history(scene.environment(host=host)).runs
         assert (latest.run_id, latest.host, latest.goal) == (second, "two", Goal.APPLY)
         assert (earlier.run_id, earlier.host, earlier.goal) == (first, "one", Goal.ROLL_BACK)
         assert (latest.phase, latest.outcome) == (Phase.CLOSED, RunOutcome.COMPLETE)
@@ -56,7 +56,7 @@ def test_the_later_of_two_records_of_a_run_counts(scene: Any) -> None:
     assert applied is not None
     scene.memory.kafka.clock.sleep(60.0)
     roll_back(scene.environment(host="two"))
-    (listed,) = run_history(scene.environment(host="one"))
+    (listed,) = run_history(scene.environment(host="one")).runs
     assert (listed.run_id, listed.goal) == (applied.run_id, Goal.ROLL_BACK)
 
 
@@ -68,8 +68,8 @@ def test_a_record_that_was_not_updated_hides_no_later_journal(scene: Any) -> Non
     roll_back(scene.environment())
     scene.memory.kafka.parts.records.clear()
     scene.memory.kafka.parts.records.update(before)
-    assert [run.goal for run in run_history(scene.environment())] == [Goal.ROLL_BACK]
-    assert [run.goal for run in run_history(scene.environment(host="two"))] == [Goal.APPLY]
+    assert [run.goal for run in run_history(scene.environment()).runs] == [Goal.ROLL_BACK]
+    assert [run.goal for run in run_history(scene.environment(host="two")).runs] == [Goal.APPLY]
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_runs_since_a_time(scene: Any, after_s: float | None, listed: int) -> No
     """Those that began at that very second are among them, earlier ones are not."""
     _, began_s = _two_runs(scene)
     since_s = None if after_s is None else began_s + after_s
-    assert len(run_history(scene.environment(), since_s)) == listed
+    assert len(run_history(scene.environment(), since_s).runs) == listed
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ def test_a_run_whose_time_cannot_be_read_is_shown(scene: Any, dated: str, listed
     """A journal of another version or edited by hand is not hidden; a time without a zone is taken as UTC."""
     apply(scene.environment(_without_records(scene)), scene.plan, scene.options)
     journal = scene.journal()
-    began = run_history(scene.environment(_without_records(scene)))[0].started_at
+    began = run_history(scene.environment(_without_records(scene))).runs[0].started_at
     journal.write_text(journal.read_text().replace(began, dated))
-    found = run_history(scene.environment(_without_records(scene)), since_s=10.0**9)
+    found = run_history(scene.environment(_without_records(scene)), since_s=10.0**9).runs
     assert len(found) == listed
 
 
@@ -105,9 +105,9 @@ def test_a_time_without_a_zone_is_utc(scene: Any, monkeypatch: pytest.MonkeyPatc
     try:
         apply(scene.environment(_without_records(scene)), scene.plan, scene.options)
         journal = scene.journal()
-        began = run_history(scene.environment(_without_records(scene)))[0].started_at
+        began = run_history(scene.environment(_without_records(scene))).runs[0].started_at
         journal.write_text(journal.read_text().replace(began, dated))
-        history = [len(run_history(scene.environment(_without_records(scene)), s)) for s in (1e9, 1e9 + 1)]
+        history = [len(run_history(scene.environment(_without_records(scene)), s).runs) for s in (1e9, 1e9 + 1)]
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -122,15 +122,16 @@ def test_journals_that_describe_no_run_are_left_out(scene: Any) -> None:
     folder = scene.journal().parent
     (folder / "00000101T000000-cut.jsonl").write_bytes(header[:-5])
     (folder / "00000101T000001-new.jsonl").write_bytes(header.replace(second.encode(), b"00000101T000001-new"))
-    assert [run.run_id for run in run_history(scene.environment(_without_records(scene)))] == [second, first]
+    assert [run.run_id for run in run_history(scene.environment(_without_records(scene))).runs] == [second, first]
 
 
 def test_a_record_that_cannot_be_read_hides_no_journal(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """This host's own runs are listed without it."""
+    """This host's own runs are listed without it, and why others are missing is known."""
     (first, _), _ = _two_runs(scene)
 
     def unreadable(_: ClusterRecord) -> None:
         raise UnreachableError("no leader")
 
     monkeypatch.setattr(ClusterRecord, "load", unreadable)
-    assert [run.run_id for run in run_history(scene.environment(host="one"))] == [first]
+    known = run_history(scene.environment(host="one"))
+    assert ([run.run_id for run in known.runs], known.why_others_unknown) == ([first], "no leader")
