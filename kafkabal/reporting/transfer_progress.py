@@ -96,15 +96,20 @@ class _Hidden(nullcontext[None]):
 
 
 class _LineProgress:
-    """Writes a line at intervals and one at the end, with the rate and the time left."""
+    """Writes a line at intervals, with the rate since the last one and the time left at that rate, and one at the end,
+    with the mean rate.
+
+    With the mean rate, the time left of a transfer that has stalled would grow from line to line.
+    """
 
     def __init__(self, what: str, total_bytes: int | None, *, stream: TextIO, monotonic: Callable[[], float]) -> None:
         self._what = what
         self._total_bytes = total_bytes
         self._stream = stream
         self._monotonic = monotonic
-        self._started_s = self._last_line_s = monotonic()
+        self._started_s = self._last_line_s = self._arrived_s = monotonic()
         self._done_bytes = self._skipped_bytes = 0
+        self._bytes_at_last_line = 0
 
     def __enter__(self) -> _LineProgress:
         return self
@@ -113,28 +118,42 @@ class _LineProgress:
         self, done_bytes: int, *, total_bytes: int | None = None, skipped_bytes: int = 0, note: str = ""
     ) -> None:
         """See :meth:`TransferProgress.update`."""
+        before, now = self._moved_bytes, self._monotonic()
         self._done_bytes, self._skipped_bytes = done_bytes, skipped_bytes
         self._total_bytes = self._total_bytes if total_bytes is None else total_bytes
-        now = self._monotonic()
-        if now - self._last_line_s >= _SECONDS_BETWEEN_LINES:
-            self._last_line_s = now
-            self._write(now, note)
+        self._arrived_s = now if self._moved_bytes != before else self._arrived_s
+        elapsed_s = now - self._last_line_s
+        if elapsed_s >= _SECONDS_BETWEEN_LINES:
+            still_s = now - self._arrived_s
+            is_stalled = self._left_bytes > 0 and still_s >= _SECONDS_BETWEEN_LINES
+            rate = max(self._moved_bytes - self._bytes_at_last_line, 0) / elapsed_s
+            self._write(f"stalled for {format_duration(still_s)}" if is_stalled else self._rate_in_words(rate), note)
+            self._last_line_s, self._bytes_at_last_line = now, self._moved_bytes
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._write(self._monotonic(), "" if kind is None else "stopped")
+        elapsed_s = self._monotonic() - self._started_s
+        rate = self._moved_bytes / elapsed_s if elapsed_s >= _LEAST_RATED_S else 0.0
+        self._write(self._rate_in_words(rate), "" if kind is None else "stopped")
 
-    def _write(self, now: float, note: str) -> None:
+    @property
+    def _moved_bytes(self) -> int:
+        return self._done_bytes - self._skipped_bytes
+
+    @property
+    def _left_bytes(self) -> int:
+        return 0 if self._total_bytes is None else self._total_bytes - self._done_bytes
+
+    def _rate_in_words(self, rate: float) -> str:
+        if rate <= 0:
+            return ""
+        left = f", {format_duration(self._left_bytes / rate)} left" if self._left_bytes > 0 else ""
+        return f"{format_rate(rate)}{left}"
+
+    def _write(self, rate: str, note: str) -> None:
         if self._total_bytes == 0 and not note:
             return  # only leaders change: there are no bytes to report
-        elapsed_s = now - self._started_s
-        rate = (self._done_bytes - self._skipped_bytes) / elapsed_s if elapsed_s >= _LEAST_RATED_S else 0.0
-        left = 0 if self._total_bytes is None else self._total_bytes - self._done_bytes
         of_all = "" if self._total_bytes is None else f" of {format_bytes(self._total_bytes)}"
-        parts = [f"{self._what}: {format_bytes(self._done_bytes)}{of_all}"]
-        if rate > 0:
-            parts.append(format_rate(rate))
-        if rate > 0 and left > 0:
-            parts.append(f"{format_duration(left / rate)} left")
-        print(", ".join([*parts, *([note] if note else [])]), file=self._stream, flush=True)
+        done = f"{self._what}: {format_bytes(self._done_bytes)}{of_all}"
+        print(", ".join(filter(None, (done, rate, note))), file=self._stream, flush=True)

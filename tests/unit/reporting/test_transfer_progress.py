@@ -41,6 +41,24 @@ def test_a_pipe_gets_a_line_at_intervals() -> None:
     ]
 
 
+def test_a_transfer_that_stalls_says_since_when() -> None:
+    """Its time left is unknown; with the mean rate it would grow. Once bytes arrive again, their rate counts."""
+    stream, now = io.StringIO(), 0.0
+    progress = open_progress("moving", 100 * MIB, surface=OutputCapabilities(), stream=stream, monotonic=lambda: now)
+    with progress:
+        for at_s in range(0, 180, 10):
+            now = float(at_s)
+            progress.update(min(at_s, max(30, at_s - 90)) * MIB)
+    assert stream.getvalue().splitlines() == [
+        "moving: 30.0 MiB of 100 MiB, 1.00 MiB/s, 1 min 10 s left",
+        "moving: 30.0 MiB of 100 MiB, stalled for 30 s",
+        "moving: 30.0 MiB of 100 MiB, stalled for 1 min",
+        "moving: 30.0 MiB of 100 MiB, stalled for 1 min 30 s",
+        "moving: 60.0 MiB of 100 MiB, 1.00 MiB/s, 40 s left",
+        "moving: 80.0 MiB of 100 MiB, 482 KiB/s, 42 s left",
+    ]
+
+
 @pytest.mark.parametrize("surface", [OutputCapabilities(), OutputCapabilities(animated=True, width=80)])
 def test_a_stream_that_is_gone_ends_no_transfer(surface: OutputCapabilities) -> None:
     """A closed terminal or pipe costs the progress display, not the transfer."""
