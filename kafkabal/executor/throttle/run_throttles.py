@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kafkabal.clusters import (
@@ -19,7 +19,7 @@ from kafkabal.clusters import (
 )
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.executor.reassign.partition_task import LONGEST_LAG_S, PartitionTask
-from kafkabal.executor.run_events import RunListener, Warned
+from kafkabal.executor.run_events import RunListener, Trouble, Warned
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.safety.fenced_requests import FencedRequests
 from kafkabal.executor.state.run_record import Original, RunPartition
@@ -38,6 +38,7 @@ from kafkabal.executor.throttle.throttle_rules import (
     with_entries_of_others,
 )
 from kafkabal.model import FOLLOWER_RATE, LEADER_RATE, LOG_DIR_RATE, TopicPartition
+from kafkabal.wording import first_of
 
 Entries = dict[str, set[str]]
 """Entries of throttled replicas, by key."""
@@ -46,6 +47,8 @@ Entries = dict[str, set[str]]
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 _UNREACHABLE = "unreachable"
 _LAG_POLL_S = 1.0
+_SLOW_S = 5.0
+"""A lag that lasts longer is reported; brokers usually show a change within a second."""
 _NO_ENTRIES: Mapping[str, frozenset[str]] = dict.fromkeys(LIST_KEYS, frozenset())
 
 
@@ -118,8 +121,10 @@ class RunThrottles:
         }
         """Entries that certainly neither this run nor one that it took over has added yet."""
         self._set: defaultdict[ConfigResource, Entries] = defaultdict(lambda: defaultdict(set))
-        """Entries and rates that this process has set and not yet removed. Brokers that are busy with the moves show
-        them late: what is not shown is not known to be gone."""
+        """Entries that this process has set and not yet removed, and rates that it has set and not seen since. Brokers
+        that are busy with the moves show them late: what is not shown is not known to be gone."""
+        self._set_at_s: dict[tuple[ConfigResource, str], float] = {}
+        """When this process has last set anything in a config."""
         self._may_be_set = bool(state.rates)
         """Whether throttles that an earlier process of the run has set may still be there."""
 
@@ -233,6 +238,7 @@ class RunThrottles:
         if not wanted:
             return {}
         current, faults = self._read({resource for resource, _ in wanted}, RATE_KEYS)
+        self._note_shown_rates(current)
         changes = []
         for (resource, key), rate in sorted(wanted.items()):
             if resource not in faults:
@@ -241,9 +247,21 @@ class RunThrottles:
         faults |= self._effects.alter_configs(changes)
         for change in changes:
             if change.resource not in faults:
+                self._note_set(change.resource, change.key)
                 self._set[change.resource][change.key] = set() if change.value is None else {change.value}
         _refuse_denied(faults)
         return {int(resource.name): str(fault) for resource, fault in faults.items()}
+
+    def _note_shown_rates(self, current: Mapping[ConfigResource, Mapping[str, ConfigValue]]) -> None:
+        """Wait no more for rates that a broker has shown since they were set: it does not return to an earlier state,
+        so if it shows them no longer, another tool has removed them."""
+        for resource, values in current.items():
+            for key, value in values.items():
+                if value.source is ConfigSource.OWN and value.value in self._set[resource][key]:
+                    self._set[resource][key].clear()
+
+    def _note_set(self, resource: ConfigResource, key: str) -> None:
+        self._set_at_s[resource, key] = self._clock.monotonic()
 
     def _rate_change(
         self, resource: ConfigResource, key: str, rate: int, current: ConfigValue | None
@@ -360,6 +378,8 @@ class RunThrottles:
         faults = changes.send(self._effects)
         for resource, key, steps in changes.steps:
             if resource not in faults:
+                if steps.added:
+                    self._note_set(resource, key)
                 self._set[resource][key] |= set(steps.added)
                 self._set[resource][key] -= set(steps.removed)
         return faults
@@ -374,16 +394,23 @@ class RunThrottles:
 
         Taken at their first word, brokers that lag would show nothing to restore, and the throttles would stay.
         """
-        ends_s = self._clock.monotonic() + LONGEST_LAG_S
+        began_s, is_announced = self._clock.monotonic(), False
         while True:
             current, faults = self._read(resources, keys)
-            are_shown = all(
-                is_shown(values.get(key), self._originals[resource, key], self._set[resource][key])
-                for resource, values in current.items()
+            unshown = [
+                (resource, key)
+                for resource, values in sorted(current.items())
                 for key in keys
-            )
-            if are_shown or self._clock.monotonic() >= ends_s:
+                if not is_shown(values.get(key), self._originals[resource, key], self._set[resource][key])
+            ]
+            now_s = self._clock.monotonic()
+            # counted from when it was set: what was set earlier than the longest lag is gone, not late
+            left_s = max((self._set_at_s[at] for at in unshown), default=now_s) + LONGEST_LAG_S - now_s
+            if not unshown or left_s <= 0:
                 return current, faults
+            if now_s - began_s >= _SLOW_S and not is_announced:
+                self._listener.on_event(_not_shown_yet(unshown, since_s=now_s - began_s, left_s=left_s))
+                is_announced = True
             self._clock.sleep(_LAG_POLL_S)
 
     def _without_deleted(self, faults: Mapping[ConfigResource, Fault]) -> dict[ConfigResource, Fault]:
@@ -429,6 +456,12 @@ class RunThrottles:
     def _keep_originals(self, originals: Collection[Original]) -> None:
         self._store.keep_originals(originals)
         self._originals |= {(o.of, o.key): o for o in originals}
+
+
+def _not_shown_yet(unshown: Sequence[tuple[ConfigResource, str]], *, since_s: float, left_s: float) -> Trouble:
+    where = first_of(sorted({str(resource) for resource, _ in unshown}))
+    error = f"throttle of {where} not shown yet, or removed by another tool"
+    return Trouble(error=error, since_s=since_s, next_try_s=_LAG_POLL_S, give_up_s=left_s)
 
 
 def read_originals(
