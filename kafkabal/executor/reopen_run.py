@@ -98,12 +98,11 @@ def _reopen(
         # own
         found.state.at = environment.clock.utc_now().isoformat(timespec="milliseconds")
         cluster_record = write_cluster_record(environment, wanted, lock, lambda r: _reopen_cluster_record(r, found))
-        effects = found.journal.effects if found.journal else 0
         fence = make_fence(environment, wanted, lock, cluster_record, found)
         store = RunStore(found.record, found.state, opened, cluster_record, fence, environment.clock)
         if only_winds_down:
             store.tolerate_gaps()
-        context = make_context(environment, wanted, store, fence, last_effect=effects)
+        context = make_context(environment, wanted, store, fence, found.journal)
         if options is not None:
             context.throttling.change(options.throttle, _replaced_request(context))
         aim = goal or found.state.goal

@@ -31,6 +31,7 @@ from kafkabal.executor.safety.retry import RetryBudget
 from kafkabal.executor.safety.run_invariants import RunInvariants
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.find_run import FoundRun, open_cluster_record
+from kafkabal.executor.state.read_journal import JournalContent
 from kafkabal.executor.state.run_request import RunRequests
 from kafkabal.executor.state.run_states import Goal
 from kafkabal.executor.state.run_store import RunStore
@@ -130,14 +131,18 @@ def write_cluster_record(
 
 
 def make_context(
-    environment: RunEnvironment, options: RunOptions, store: RunStore, fence: Fence, *, last_effect: int = 0
+    environment: RunEnvironment,
+    options: RunOptions,
+    store: RunStore,
+    fence: Fence,
+    earlier: JournalContent | None = None,
 ) -> RunContext:
     """Create everything that the steps of the run share.
 
     Parameters
     ----------
-    last_effect
-        Number of the last request in the journal.
+    earlier
+        What earlier processes of the run on this host have recorded, if any.
     """
     effects = FencedRequests(
         environment.cluster,
@@ -145,9 +150,14 @@ def make_context(
         fence,
         environment.listener,
         RunInvariants(store.record, store.state),
-        last_number=last_effect,
+        last_number=earlier.effects if earlier is not None else 0,
         items_per_request=options.limits.partitions_per_request,
     )
+    throttling = RunThrottles(
+        environment.cluster, effects, store, options.throttle, environment.listener, environment.clock
+    )
+    if earlier is not None:
+        throttling.await_earlier(earlier.set_configs)
     requests = RunRequests(store.journal_path, store.cluster_record, store.record.run_id, environment.clock)
     return RunContext(
         cluster=environment.cluster,
@@ -155,9 +165,7 @@ def make_context(
         options=options,
         fence=fence,
         effects=effects,
-        throttling=RunThrottles(
-            environment.cluster, effects, store, options.throttle, environment.listener, environment.clock
-        ),
+        throttling=throttling,
         retries=RetryBudget(environment.clock, options.timeouts, environment.listener),
         clock=environment.clock,
         stop=environment.stop,

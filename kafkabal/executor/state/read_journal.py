@@ -24,6 +24,7 @@ from kafkabal.executor.state.journal_records import (
 )
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import Phase, RunState
+from kafkabal.executor.state.set_configs import SetConfigs
 from kafkabal.input_files import ROWS, STDIN, FormatVersion, InputFile, open_input
 from kafkabal.json_decoders import json_decoder
 
@@ -48,6 +49,8 @@ class JournalContent:
     problems: Mapping[str, str]
     valid_bytes: int
     """Length of the file up to the end of the last complete record."""
+    set_configs: SetConfigs = field(default_factory=SetConfigs)
+    """What the requests have set in configs and not removed since."""
 
     def left_behind(self) -> str:
         """What may remain on the cluster if nothing more is done, in words for people."""
@@ -84,6 +87,7 @@ class _Fold:
     state: RunState = field(default_factory=lambda: RunState(batches=0))
     effects: int = 0
     open_effects: dict[int, Intended] = field(default_factory=dict)
+    set_configs: SetConfigs = field(default_factory=SetConfigs)
     problems: dict[str, str] = field(default_factory=dict)
     is_started: bool = False
 
@@ -154,6 +158,7 @@ class _Fold:
     def _intend(self, record: Intended) -> None:
         self.effects = record.number
         self.open_effects[record.number] = record
+        self.set_configs.take(record)
         if record.kind is EffectKind.REASSIGN:
             self.state.count_batch()
 
@@ -191,6 +196,7 @@ class _Fold:
             unanswered=tuple(self.open_effects.values()),
             problems=self.problems,
             valid_bytes=valid_bytes,
+            set_configs=self.set_configs,
         )
 
 

@@ -25,6 +25,7 @@ from kafkabal.executor.safety.fenced_requests import FencedRequests
 from kafkabal.executor.state.run_record import Original, RunPartition
 from kafkabal.executor.state.run_states import Goal
 from kafkabal.executor.state.run_store import RunStore
+from kafkabal.executor.state.set_configs import SetConfig, SetConfigs
 from kafkabal.executor.throttle.throttle_rules import (
     LIST_KEYS,
     RATE_KEYS,
@@ -127,6 +128,19 @@ class RunThrottles:
         """When this process has last set anything in a config."""
         self._may_be_set = bool(state.rates)
         """Whether throttles that an earlier process of the run has set may still be there."""
+
+    def await_earlier(self, set_configs: SetConfigs) -> None:
+        """Wait also for what an earlier process of the run has set, if brokers may not show it yet.
+
+        Otherwise a run that is cancelled right after its process was killed would find nothing to restore.
+        """
+        now, now_s = self._clock.utc_now(), self._clock.monotonic()
+        for resource, key in self._originals:
+            earlier = set_configs.get((str(resource), key), SetConfig())
+            known = self._ours.get(resource, _NO_ENTRIES)[key] if key in LIST_KEYS else self._state.rates
+            if (ours := earlier.values & known) and (age_s := earlier.age_s(now)) < LONGEST_LAG_S:
+                self._set[resource][key] |= ours
+                self._set_at_s[resource, key] = now_s - age_s
 
     @property
     def originals(self) -> Collection[Original]:

@@ -136,6 +136,28 @@ def test_copy_of_the_journal_on_another_host(make_scene: Callable[[], Any], tmp_
     scene.assert_as_planned()
 
 
+@pytest.mark.parametrize("undo", [cancel, roll_back, repair_run])
+def test_throttles_of_a_killed_run_that_brokers_show_late(
+    scene: Any, monkeypatch: pytest.MonkeyPatch, undo: Callable[[Any], Any]
+) -> None:
+    """Brokers show configs as they were before the run, for 45 s after it was killed: none of its throttles stays."""
+    clock, configs, shown = scene.memory.kafka.clock, type(scene.memory).configs, dict[Any, Any]()
+
+    def as_before(memory: Any, resources: Any, keys: Any) -> Any:
+        found, faults = configs(memory, resources, keys)
+        for resource, values in found.items():
+            shown.setdefault((resource, *keys), values)
+        is_late = clock.monotonic() < began_s + 45.0
+        return ({r: shown[r, *keys] if is_late else values for r, values in found.items()}), faults
+
+    began_s = clock.monotonic()
+    monkeypatch.setattr(type(scene.memory), "configs", as_before)
+    environment = scene.crash_before("alter_reassignments")
+    assert clock.monotonic() < began_s + 45.0
+    assert undo(environment).pending == []
+    scene.assert_clean()
+
+
 def test_repair_after_a_crash_leaves_moves_alone(make_scene: Callable[[], Any]) -> None:
     """Repair restores throttles that no move needs; once the moves are complete, it restores the rest."""
     scene = make_scene()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -22,8 +23,10 @@ from kafkabal.executor.reassign.partition_task import LONGEST_LAG_S, PartitionTa
 from kafkabal.executor.reassign.target_placement import target_of
 from kafkabal.executor.run_events import Trouble
 from kafkabal.executor.run_options import Throttle
+from kafkabal.executor.state.journal_records import EffectKind, Intended
 from kafkabal.executor.state.run_record import Original, RunPartition
 from kafkabal.executor.state.run_states import Goal, RunState
+from kafkabal.executor.state.set_configs import SetConfigs
 from kafkabal.executor.throttle.run_throttles import RunThrottles, read_originals
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
 from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
@@ -68,6 +71,10 @@ class _Kafka:
     def monotonic(self) -> float:
         """The clock."""
         return self.now_s
+
+    def utc_now(self) -> datetime:
+        """The clock."""
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=self.now_s)
 
     def sleep(self, seconds: float) -> None:
         """The clock."""
@@ -417,6 +424,26 @@ def test_entries_of_another_that_equal_ours_stay(kafka: _Kafka) -> None:
     kafka.own[TOPIC, LEADER_REPLICAS] = kept
     throttles.restore()
     assert kafka.own == others
+
+
+@pytest.mark.parametrize(("killed_ago_s", "lag_s", "is_restored"), [(1.0, 30.0, True), (61.0, 30.0, False)])
+def test_throttles_of_a_killed_process_that_are_shown_late(
+    kafka: _Kafka, killed_ago_s: float, lag_s: float, is_restored: bool
+) -> None:
+    """A cancel waits for what the killed process has set by its journal, for as long as brokers may lag."""
+    kafka.lag_for(lag_s)
+    kafka.throttles(MOVE).cover([_task(MOVE)], [], EVERYWHERE)
+    changes = [change for request in kafka.changes() for change in request]
+    assert len(kafka.own) == 5
+    earlier = SetConfigs()
+    for number, (resource, key, operation, value) in enumerate(changes):
+        change = value if operation == "set" else {operation: value}
+        at = (kafka.utc_now() - timedelta(seconds=killed_ago_s)).isoformat()
+        earlier.take(Intended(at=at, number=number, kind=EffectKind.CONFIGS, items={resource: {key: change}}))
+    reopened = kafka.throttles(MOVE, originals=kafka.record.originals)
+    reopened.await_earlier(earlier)
+    assert reopened.restore().pending == []
+    assert (kafka.own == {}, kafka.now_s) == (is_restored, lag_s if is_restored else 0.0)
 
 
 def test_entries_that_an_earlier_process_may_have_added_are_ours(kafka: _Kafka) -> None:
