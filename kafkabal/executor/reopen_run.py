@@ -106,6 +106,8 @@ def _reopen(
         if options is not None:
             context.throttling.change(options.throttle, _replaced_request(context))
         aim = goal or found.state.goal
+        if goal is not None:
+            _take_request_to_stop(context)
         # what is left, not the whole plan: a resume of the last partition must not announce an hour of copies
         left = (
             ()
@@ -126,6 +128,16 @@ def _replaced_request(context: RunContext) -> str | None:
     if request is None or request.is_cancelled or request.is_paused:
         return None
     return request.asked_at
+
+
+def _take_request_to_stop(context: RunContext) -> None:
+    """Note that a request to cancel or to pause is older than the command that cancels or rolls back now.
+
+    It was sent to a process that has died since. Taken later, it would cancel or pause the rollback.
+    """
+    request = context.latest_request()
+    if request is not None and (request.is_cancelled or request.is_paused):
+        context.throttling.change(context.throttling.throttle, request.asked_at)
 
 
 def _refuse_closed(found: FoundRun, goal: Goal | None) -> None:

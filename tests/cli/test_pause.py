@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from kafkabal.clusters.simulated.cluster_parts import SimulatedLock
 from kafkabal.errors import ExitCode
-from tests.cli.simulated import SLOWLY, Simulation, half_empty_cluster, simulate
+from tests.cli.simulated import SLOWLY, Crash, Simulation, half_empty_cluster, simulate
 
 
 @pytest.fixture
@@ -126,3 +128,40 @@ def test_a_resume_that_is_not_confirmed_does_not_end_the_pause(
     assert (cron.code, "is paused, and its process has ended" in cron.err) == (ExitCode.BUSY, True), cron.err
     assert simulation.run("rebalance", "resume", "--yes").code == ExitCode.DONE
     assert simulation.run("rebalance", "--yes", "-q").code == ExitCode.DONE
+
+
+def _killed_run(simulation: Simulation) -> None:
+    """A run whose process has just been killed: to others it seems to hold the lock until its session expires."""
+    clock = simulation.memory.kafka.clock
+    sleep = clock.sleep
+
+    def die(seconds: float) -> None:
+        sleep(seconds)
+        if simulation.memory.kafka.catch_up().moving:
+            raise Crash
+
+    clock.sleep = die  # type: ignore[method-assign]
+    assert simulation.run(*SLOWLY).code == ExitCode.FAILED
+    clock.sleep = sleep  # type: ignore[method-assign]
+    dead: Any = SimpleNamespace(is_stopped=True)
+    locks = simulation.memory.kafka.parts.locks
+    locks[""] = SimulatedLock("kafkabal on another host (process 1)", dead, clock.monotonic(), 30.0, "")
+
+
+def test_a_cancel_takes_over_from_a_process_that_has_died(simulation: Simulation) -> None:
+    """Nobody reads its request: once the session of the dead process has expired, it cancels the run itself."""
+    _killed_run(simulation)
+    clock = simulation.memory.kafka.clock
+    began_s = clock.monotonic()
+    done = simulation.run("rebalance", "cancel")
+    assert (done.code, clock.monotonic() - began_s < 40.0) == (ExitCode.DONE, True), done.err
+    assert "asked it to cancel" in done.err
+    assert "all its reassignments are cancelled; all throttles restored" in done.out
+    assert not simulation.memory.kafka.catch_up().moving
+
+
+def test_a_pause_of_a_run_whose_process_has_died_is_refused(simulation: Simulation) -> None:
+    """Once the session of the dead process has expired, nobody is there who could pause."""
+    _killed_run(simulation)
+    refused = simulation.run("rebalance", "pause")
+    assert (refused.code, "no active run to pause" in refused.err) == (ExitCode.USAGE, True), refused.err

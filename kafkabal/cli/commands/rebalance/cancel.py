@@ -3,7 +3,13 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from kafkabal.cli.commands.rebalance.poll_run import LONGEST_ANSWER_S, announcement, poll_run, unanswered
+from kafkabal.cli.commands.rebalance.poll_run import (
+    LONGEST_ANSWER_S,
+    announcement,
+    poll_run,
+    takes_lock_of_dead,
+    unanswered,
+)
 from kafkabal.cli.commands.rebalance.run_command_options import (
     HOW_TO_RESTORE,
     RUN_CLUSTER,
@@ -48,27 +54,30 @@ def cancel(
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_session("rebalance cancel", settings, context, output, cluster) as command:
-        context = command.context
         try:
             with command.saying_if_slow():
                 command.lock.take()
         except (BusyError, UnreachableError) as kept_out:
             return _cancel_elsewhere(command, journal, LONGEST_ANSWER_S if wait_s is None else wait_s, kept_out)
-        from kafkabal.executor import Goal, RunClosedError
-        from kafkabal.executor import cancel as go
+        return _cancel_here(command, journal)
 
-        try:
-            with command.stopping_on_signals():
-                result = go(command.environment, journal=journal, lock=command.take_lock())
-        except RunClosedError as closed:
-            context.say(closed.message)
-            command.report_nothing(closed.message, Goal.CANCEL)
-            return ExitCode.DONE
-        return command.end(result)
+
+def _cancel_here(command: "RunSession", journal: Path | None) -> ExitCode:
+    """Cancel a run that no process works on."""
+    from kafkabal.executor import Goal, RunClosedError, cancel
+
+    try:
+        with command.stopping_on_signals():
+            result = cancel(command.environment, journal=journal, lock=command.take_lock())
+    except RunClosedError as closed:
+        command.context.say(closed.message)
+        command.report_nothing(closed.message, Goal.CANCEL)
+        return ExitCode.DONE
+    return command.end(result)
 
 
 def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float, kept_out: KafkabalError) -> ExitCode:
-    """Ask the process that works on the run to cancel, and wait until it has ended.
+    """Ask the process that works on the run to cancel, and wait until it has ended; cancel it here if that has died.
 
     Raises
     ------
@@ -90,7 +99,12 @@ def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float
         hint = f"{kept_out.message}: SIGTERM stops it on its host; {error.hint}"
         raise OperationError(error.message, hint=hint) from error
     context.say(announcement(run_id, kept_out, "cancel", wait_s))
-    if None not in poll_run(environment, run_id, wait_s, journal):
+    for state in poll_run(environment, run_id, wait_s, journal):
+        if state is None:
+            break
+        if takes_lock_of_dead(command):
+            return _cancel_here(command, journal)
+    else:
         raise unanswered(f"run {run_id} has not ended yet; it cancels as soon as it reads the request", kept_out)
     found = find_run(environment, journal)
     ended = found if found is not None and found.record.run_id == run_id else None

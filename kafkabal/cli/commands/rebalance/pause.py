@@ -2,7 +2,13 @@
 
 from typing import TYPE_CHECKING, Annotated
 
-from kafkabal.cli.commands.rebalance.poll_run import LONGEST_ANSWER_S, announcement, poll_run, unanswered
+from kafkabal.cli.commands.rebalance.poll_run import (
+    LONGEST_ANSWER_S,
+    announcement,
+    poll_run,
+    takes_lock_of_dead,
+    unanswered,
+)
 from kafkabal.cli.commands.rebalance.run_command_options import AnswerOption
 from kafkabal.cli.framework.cluster_access import expect_live_cluster
 from kafkabal.cli.framework.command_context import CommandContext
@@ -40,7 +46,11 @@ def pause(
                 command.lock.take()
         except (BusyError, UnreachableError) as kept_out:
             return _pause_elsewhere(command, LONGEST_ANSWER_S if wait_s is None else wait_s, kept_out)
-    raise UsageError("no active run to pause", hint="an interrupted run moves nothing more until it is resumed")
+    raise _no_run_to_pause()
+
+
+def _no_run_to_pause() -> UsageError:
+    return UsageError("no active run to pause", hint="an interrupted run moves nothing more until it is resumed")
 
 
 def _pause_elsewhere(command: "RunSession", wait_s: float, kept_out: KafkabalError) -> ExitCode:
@@ -57,6 +67,8 @@ def _pause_elsewhere(command: "RunSession", wait_s: float, kept_out: KafkabalErr
         if found.state.phase is Phase.PAUSED:
             context.say(f"run {run_id} is paused; continue with 'kafkabal rebalance resume'")
             return ExitCode.DONE
+        if takes_lock_of_dead(command):
+            raise _no_run_to_pause()
     raise unanswered(
         f"run {run_id} is not paused yet: it lets copies in flight finish, or pauses as soon as it reads the request",
         kept_out,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from kafkabal.cli.commands.rebalance.run_session import RunSession
     from kafkabal.executor import FoundRun, RunEnvironment
 
 LONGEST_ANSWER_S: Final = 60.0
@@ -55,9 +56,27 @@ def poll_run(
         environment.clock.sleep(_POLL_S)
 
 
+def takes_lock_of_dead(command: RunSession) -> bool:
+    """Take the lock of the cluster if the process that worked on an open run has died; returns whether it has.
+
+    To another host, or another user, that process seems to hold the lock until its session expires.
+    """
+    if _is_lock_free(command.environment):
+        with suppress(BusyError, UnreachableError):
+            command.lock.take()
+            return True
+    return False
+
+
+def _is_lock_free(environment: RunEnvironment) -> bool:
+    from kafkabal.executor import current_holder
+
+    return current_holder(environment.cluster) == (None, "")
+
+
 def _has_ended(environment: RunEnvironment, found: FoundRun) -> bool:
     """Whether a run has ended, perhaps with throttles left, and is not just about to be continued."""
-    from kafkabal.executor import Phase, current_holder
+    from kafkabal.executor import Phase
 
     state = found.state
-    return state.is_clean or (state.phase is Phase.CLOSED and current_holder(environment.cluster) == (None, ""))
+    return state.is_clean or (state.phase is Phase.CLOSED and _is_lock_free(environment))

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from kafkabal.executor.execute_run import apply, cancel, repair_run, roll_back
 from kafkabal.executor.run_options import OnInterrupt, Throttle
 from kafkabal.executor.safety.stop_request import StopReason, StopSwitch
+from kafkabal.executor.state.run_request import request_cancel, request_pause
 from kafkabal.executor.state.run_states import RunOutcome
 
 _SLOW = Throttle(bytes_per_s=10**7, log_dir_bytes_per_s=10**5)
@@ -72,3 +73,15 @@ def test_repair_leaves_copies_their_throttle(copying_back: Any) -> None:
     copying_back.memory.kafka.clock.sleep(3600.0)
     assert repair_run(copying_back.environment()).pending == []
     copying_back.assert_clean()
+
+
+@pytest.mark.parametrize("is_cancelled", [False, True], ids=["pause", "cancel"])
+def test_a_request_to_a_process_that_has_died_stops_no_rollback(scene: Any, is_cancelled: bool) -> None:
+    """It was sent to the run before the rollback: taken now, it would cancel or pause the rollback."""
+    environment = scene.crash_where(lambda call: call.method == "alter_reassignments" and call.method_number == 3)
+    if is_cancelled:
+        request_cancel(environment)
+    else:
+        request_pause(environment, is_paused=True)
+    assert roll_back(environment).outcome is RunOutcome.COMPLETE
+    scene.assert_as_at_start()
