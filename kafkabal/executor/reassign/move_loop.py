@@ -346,7 +346,7 @@ class MoveLoop:
             if any(self._disks_of_this_turn().outage(*at) for at in task.misplaced.items()):
                 return
             what = "copy between log dirs"
-        self._try_again(task, f"its {what} was cancelled by another tool", pause_s=_PAUSE_S)
+        self._try_again(task, f"{what} cancelled by another tool", pause_s=_PAUSE_S)
 
     def _try_again(self, task: PartitionTask, reason: str, *, pause_s: float) -> None:
         """Start the move again after a pause, or give it up after some attempts."""

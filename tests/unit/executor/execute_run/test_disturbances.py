@@ -341,7 +341,7 @@ def _cancel_as_another_tool(scene: Any, name: str) -> None:
         scene.memory.alter_reassignments({partition: None})
 
 
-_CANCELLED = "its reassignment was cancelled by another tool"
+_CANCELLED = "reassignment cancelled by another tool"
 
 
 def test_move_cancelled_by_another_tool(scene: Any) -> None:
@@ -373,7 +373,7 @@ def test_a_tool_that_cancels_a_move_each_time(scene: Any) -> None:
     assert scene.configs_now() == scene.configs
 
 
-_COPY_CANCELLED = "its copy between log dirs was cancelled by another tool"
+_COPY_CANCELLED = "copy between log dirs cancelled by another tool"
 
 
 def _cancel_copy(scene: Any) -> None:
