@@ -127,7 +127,8 @@ class _LineProgress:
             still_s = now - self._arrived_s
             is_stalled = self._left_bytes > 0 and still_s >= _SECONDS_BETWEEN_LINES
             rate = max(self._moved_bytes - self._bytes_at_last_line, 0) / elapsed_s
-            self._write(f"stalled for {format_duration(still_s)}" if is_stalled else self._rate_in_words(rate), note)
+            stalled = f"stalled for {format_duration(still_s)}" if is_stalled else ""
+            self._write(rate, stalled or self._left_in_words(rate), note)
             self._last_line_s, self._bytes_at_last_line = now, self._moved_bytes
 
     def __exit__(
@@ -135,7 +136,8 @@ class _LineProgress:
     ) -> None:
         elapsed_s = self._monotonic() - self._started_s
         rate = self._moved_bytes / elapsed_s if elapsed_s >= _LEAST_RATED_S else 0.0
-        self._write(self._rate_in_words(rate), "" if kind is None else "stopped")
+        # it has ended, complete or not: nothing is left that will arrive
+        self._write(rate, "" if kind is None else "stopped")
 
     @property
     def _moved_bytes(self) -> int:
@@ -145,15 +147,13 @@ class _LineProgress:
     def _left_bytes(self) -> int:
         return 0 if self._total_bytes is None else self._total_bytes - self._done_bytes
 
-    def _rate_in_words(self, rate: float) -> str:
-        if rate <= 0:
-            return ""
-        left = f", {format_duration(self._left_bytes / rate)} left" if self._left_bytes > 0 else ""
-        return f"{format_rate(rate)}{left}"
+    def _left_in_words(self, rate: float) -> str:
+        return f"{format_duration(self._left_bytes / rate)} left" if rate > 0 and self._left_bytes > 0 else ""
 
-    def _write(self, rate: str, note: str) -> None:
-        if self._total_bytes == 0 and not note:
+    def _write(self, rate: float, *notes: str) -> None:
+        if self._total_bytes == 0 and not any(notes):
             return  # only leaders change: there are no bytes to report
         of_all = "" if self._total_bytes is None else f" of {format_bytes(self._total_bytes)}"
         done = f"{self._what}: {format_bytes(self._done_bytes)}{of_all}"
-        print(", ".join(filter(None, (done, rate, note))), file=self._stream, flush=True)
+        rated = format_rate(rate) if rate > 0 else ""
+        print(", ".join(filter(None, (done, rated, *notes))), file=self._stream, flush=True)

@@ -55,7 +55,7 @@ def test_a_transfer_that_stalls_says_since_when() -> None:
         "moving: 30.0 MiB of 100 MiB, stalled for 1 min",
         "moving: 30.0 MiB of 100 MiB, stalled for 1 min 30 s",
         "moving: 60.0 MiB of 100 MiB, 1.00 MiB/s, 40 s left",
-        "moving: 80.0 MiB of 100 MiB, 482 KiB/s, 42 s left",
+        "moving: 80.0 MiB of 100 MiB, 482 KiB/s",
     ]
 
 
@@ -74,10 +74,7 @@ def test_a_stream_that_is_gone_ends_no_transfer(surface: OutputCapabilities) -> 
 
 def test_an_interrupted_transfer_shows_how_far_it_came() -> None:
     """The last line tells that it stopped, and where."""
-    assert (
-        run(OutputCapabilities(), fail=True).splitlines()[-1]
-        == "moving: 50.0 MiB of 100 MiB, 1.00 MiB/s, 50 s left, stopped"
-    )
+    assert run(OutputCapabilities(), fail=True).splitlines()[-1] == "moving: 50.0 MiB of 100 MiB, 1.00 MiB/s, stopped"
 
 
 def test_a_terminal_gets_a_bar() -> None:
@@ -124,9 +121,9 @@ def resumed(surface: OutputCapabilities, total_bytes: int | None) -> str:
 
 
 def test_earlier_progress_does_not_count_for_the_rate() -> None:
-    """The whole is shown, the rate is that of what was done now, and so is the time left."""
+    """The whole is shown, the rate is that of what was done now."""
     assert resumed(OutputCapabilities(), 100 * MIB).splitlines() == [
-        "sending: 80.0 MiB of 100 MiB, 5.00 MiB/s, 4 s left",
+        "sending: 80.0 MiB of 100 MiB, 5.00 MiB/s",
     ]
     assert "80.0/100.0 MiB 5.00 MiB/s 00:04 here" in resumed(OutputCapabilities(width=80, animated=True), 100 * MIB)
 
