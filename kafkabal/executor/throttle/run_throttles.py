@@ -474,7 +474,7 @@ class RunThrottles:
 
 def _not_shown_yet(unshown: Sequence[tuple[ConfigResource, str]], *, since_s: float, left_s: float) -> Trouble:
     where = first_of(sorted({str(resource) for resource, _ in unshown}))
-    error = f"throttle of {where} not shown yet, or removed by another tool"
+    error = f"throttle of {where} not shown yet"
     return Trouble(error=error, since_s=since_s, next_try_s=_LAG_POLL_S, give_up_s=left_s)
 
 

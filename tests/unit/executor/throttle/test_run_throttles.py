@@ -250,7 +250,7 @@ def test_throttles_that_another_tool_has_cleared_last_are_not_waited_for_forever
     assert throttles.restore().pending == []
     assert kafka.now_s == LONGEST_LAG_S
     assert [what for what in kafka.new() if what[0] == "reported"] == [
-        ("reported", "throttle of topic t not shown yet, or removed by another tool")
+        ("reported", "throttle of topic t not shown yet")
     ]
     throttles.restore()
     assert kafka.now_s == LONGEST_LAG_S
