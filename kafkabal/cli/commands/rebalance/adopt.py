@@ -73,12 +73,14 @@ def adopt(
     option = " --finish" if finish else " --cancel" if cancel else ""
     with open_run_session(f"rebalance adopt{option}", settings, context, output) as command:
         context = command.context
+        with command.saying_if_slow():
+            open_run = _open_run(command)  # before whatever needs numpy is imported
         from kafkabal.executor import Goal, find_foreign, throttles_left
         from kafkabal.executor import adopt as take_over
         from kafkabal.reporting.runs.adopt_report import adopt_report
 
         with command.saying_if_slow():
-            open_run, foreign = _open_run(command), find_foreign(command.environment)
+            foreign = find_foreign(command.environment)
         acts = bool(foreign and option)
         report = adopt_report(foreign, open_run, acts=acts)
         is_table = output.output is RunFormat.TABLE
