@@ -89,7 +89,7 @@ def _reasons_of_broker(solution: Solution, b: int) -> Iterator[str]:
 
 def _why_closed(solution: Solution, b: int) -> str:
     problem = solution.problem
-    if problem.takes_homeless[b]:
+    if problem.takes_unplaced[b]:
         return "it has an offline log dir"
     if problem.rules.takes[b]:
         return "it is not empty (--only-to-new)"

@@ -91,7 +91,7 @@ class Problem:
     """shape (n_brokers,): whether it may receive replicas. A broker with an offline log dir may not, unless all have
     one: until the dir is replaced and the broker restarted, it takes back no partition that it lost there, which the
     cluster does not tell."""
-    takes_homeless: Bools
+    takes_unplaced: Bools
     """shape (n_brokers,): whether it may receive replicas that no other broker can take."""
     leaves: Bools
     """shape (n_brokers,): dead or drained: every replica that may move has to leave it."""
@@ -151,7 +151,7 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
     counted = _counted(state, options)
     excluded = named_brokers(state, options.exclude_brokers, "--exclude-brokers")
     is_open = _open(state, options, ~counted | excluded)
-    takes_homeless = _takes_homeless(state, options, is_open)
+    takes_unplaced = _takes_unplaced(state, options, is_open)
     _check_replication_factor(options.replication_factor, counted)
     previous, held = _matrix(state)
     positions = state.replication_factor
@@ -186,8 +186,8 @@ def build_problem(state: ClusterState, options: PlanOptions) -> Problem:
         electable=_in_positions(state, state.replicas.in_sync & state.brokers.is_live[state.replicas.broker], previous),
         counted=counted,
         weighed=counted & ~reports_no_log_dir(state),
-        takes=_takes(state, is_open, takes_homeless),
-        takes_homeless=takes_homeless,
+        takes=_takes(state, is_open, takes_unplaced),
+        takes_unplaced=takes_unplaced,
         leaves=~counted,
         rack=rack,
         n_racks=len(np.unique(rack[counted])),
@@ -317,15 +317,15 @@ def _open(state: ClusterState, options: PlanOptions, closed: Bools) -> Bools:
     return np.asarray(takes_replicas(state, closed) & (room_for_replicas(state, options.log_dir_limit) > 0))
 
 
-def _takes_homeless(state: ClusterState, options: PlanOptions, is_open: Bools) -> Bools:
+def _takes_unplaced(state: ClusterState, options: PlanOptions, is_open: Bools) -> Bools:
     if options.mode is not Mode.ONLY_TO_NEW:
         return is_open
     return np.asarray(is_open & (np.bincount(state.replicas.broker, minlength=len(is_open)) == 0))
 
 
-def _takes(state: ClusterState, is_open: Bools, takes_homeless: Bools) -> Bools:
+def _takes(state: ClusterState, is_open: Bools, takes_unplaced: Bools) -> Bools:
     undamaged = is_open & ~has_offline_dir(state)
-    return takes_homeless & undamaged if undamaged.any() else takes_homeless
+    return takes_unplaced & undamaged if undamaged.any() else takes_unplaced
 
 
 def _racks(state: ClusterState) -> I32:

@@ -211,7 +211,7 @@ def _why_below(solution: Solution, broker: int) -> str:
         return (
             f": its log dirs are more than {percent_as_option(problem.options.log_dir_limit)} full" if is_full else ""
         )
-    return ": it has an offline log dir" if problem.takes_homeless[broker] else ": it accepts no replicas"
+    return ": it has an offline log dir" if problem.takes_unplaced[broker] else ": it accepts no replicas"
 
 
 def _filled_by_others(solution: Solution) -> Iterator[str]:

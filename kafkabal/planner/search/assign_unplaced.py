@@ -42,7 +42,7 @@ def assign_unplaced(solution: Solution) -> I64:
     int64, shape (n,)
         Cells that no broker can take; they remain unplaced.
     """
-    avoided = solution.problem.takes_homeless & ~solution.problem.takes
+    avoided = solution.problem.takes_unplaced & ~solution.problem.takes
     left = _assign(solution, avoided=avoided)
     if _is_urgent(solution, left) and solution.topic_count is not None:
         left = _assign(solution, avoided=avoided, crowding=True)
@@ -113,10 +113,10 @@ def _assign_block(
     solution: Solution, p: I64, k: I64, targets: Targets, kept: _Kept, *, avoided: Bools, crowding: bool
 ) -> tuple[Bools, Bools]:
     """Put each position onto its best broker, one after the other; returns which were put, and which never can be."""
-    allowed = solution.may_go_anywhere(p, k, homeless=True)
+    allowed = solution.may_go_anywhere(p, k, unplaced=True)
     urgent = solution.why[p, k] > MoveCause.TOPIC
     if crowding:
-        allowed[urgent] = solution.may_go_anywhere(p[urgent], k[urgent], homeless=True, crowding=True)
+        allowed[urgent] = solution.may_go_anywhere(p[urgent], k[urgent], unplaced=True, crowding=True)
     returns = ~urgent[:, None] & (solution.problem.previous[p, k][:, None] == np.arange(solution.problem.n_brokers))
     allowed &= returns | ~avoided
     bytes_ = solution.problem.arriving_bytes[p]

@@ -99,7 +99,7 @@ class _Room:
     def _place(self, p: int, k: int) -> bool:
         self._lift(p, k)
         solution, bytes_ = self.solution, self.solution.problem.arriving_bytes[[p]]
-        allowed = solution.may_go_anywhere(np.array([p]), np.array([k]), homeless=True, crowding=True)
+        allowed = solution.may_go_anywhere(np.array([p]), np.array([k]), unplaced=True, crowding=True)
         fits = allowed[0] & self._fits(bytes_)[0]
         fullness = self._fullness()
         if fits.any():

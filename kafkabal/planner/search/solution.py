@@ -281,12 +281,12 @@ class Solution:
     def _required_of(self, p: I64) -> I32 | None:
         return None if self._one_a_rack else self.required_racks[p]
 
-    def may_go_anywhere(self, p: I64, k: I64, *, homeless: bool = False, crowding: bool = False) -> Bools:
+    def may_go_anywhere(self, p: I64, k: I64, *, unplaced: bool = False, crowding: bool = False) -> Bools:
         """bool, shape (n, n_brokers): :meth:`may_go` for every broker at once.
 
         Parameters
         ----------
-        homeless
+        unplaced
             Whether to allow brokers that only take what no other can.
         crowding
             Whether a broker may hold too many replicas of a topic.
@@ -300,7 +300,7 @@ class Solution:
             closed[rows, others[:, i]] = True
             closed[rows, previous[:, i]] = True
         by_rack = may_enter_each(self.rack[others], int(self.rack.max()) + 1, self._required_of(p))
-        allowed = ~closed[:, :-1] & by_rack[:, problem.rack] & (problem.takes_homeless if homeless else problem.takes)
+        allowed = ~closed[:, :-1] & by_rack[:, problem.rack] & (problem.takes_unplaced if unplaced else problem.takes)
         if self.topic_count is not None and not crowding:
             topic = problem.topic[p]
             everyone = np.arange(problem.n_brokers)

@@ -118,7 +118,7 @@ def test_which_brokers_take_and_which_leave() -> None:
     made = _built(drain=frozenset({2}), exclude_brokers=frozenset({4}))
     assert made.counted.tolist() == [True, False, True, True, False]
     assert made.leaves.tolist() == made.rules.leaves.tolist() == [False, True, False, False, True]
-    assert made.takes_homeless.tolist() == made.rules.takes.tolist() == [True, False, True, False, False]
+    assert made.takes_unplaced.tolist() == made.rules.takes.tolist() == [True, False, True, False, False]
     assert made.takes.tolist() == [True, False, False, False, False]
     assert _built(drain=frozenset({1, 2, 4})).takes.tolist() == [False, False, True, False, False]
     # rack b has no broker left, rack a two, and a broker without a rack is a rack of its own
@@ -148,7 +148,7 @@ def test_an_empty_broker_with_an_offline_log_dir(damaged: set[int], takes: list[
     state = cluster(rows, [TopicRow(topic="a", partitions=[partition(0, [1, 2])])])
     made = _built(state, mode=Mode.ONLY_TO_NEW)
     assert made.takes.tolist() == takes
-    assert made.takes_homeless.tolist() == [False, False, True]
+    assert made.takes_unplaced.tolist() == [False, False, True]
 
 
 def test_a_broker_filled_by_other_programs_receives_nothing() -> None:
