@@ -135,6 +135,16 @@ class _Check:
                 count[b] += 1
                 spread[key[0]][b] += 1
             leads[leader] += 1
+        self._check_bytes(used, after, tolerance)
+        self._check_counts(count, leads, after, tolerance)
+        self.result.outside["topic-spread"] = [
+            f"{topic}@{b}"
+            for topic, on in spread.items()
+            for b in self.live
+            if on[b] > math.ceil(self._fair_of_topic(topic, on.total())[b] - _EPSILON) + 1
+        ]
+
+    def _check_bytes(self, used: Mapping[int, int], after: _Placement, tolerance: float) -> None:
         capacity = {
             b: sum(d.total_bytes or 0 for d in self.brokers[b].log_dirs if d.state != "offline") for b in self.live
         }
@@ -148,6 +158,10 @@ class _Check:
             <= used[b] / capacity[b]
             <= fair[b] * (1 + tolerance) + _EPSILON * fair[b] + _EPSILON
         ]
+
+    def _check_counts(
+        self, count: Mapping[int, int], leads: Mapping[int, int], after: _Placement, tolerance: float
+    ) -> None:
         ones = dict.fromkeys(self.live, 1.0)
         whole = self._fair(ones, after, lambda _, replicas: float(len(replicas)))
         even = dict.fromkeys(self.live, sum(leads[b] for b in self.live) / len(self.live))
@@ -159,12 +173,6 @@ class _Check:
                 <= number[b]
                 <= math.ceil(due[b] * (1 + tolerance) - _EPSILON)
             ]
-        self.result.outside["topic-spread"] = [
-            f"{topic}@{b}"
-            for topic, on in spread.items()
-            for b in self.live
-            if on[b] > math.ceil(self._fair_of_topic(topic, on.total())[b] - _EPSILON) + 1
-        ]
 
     def _bytes_of(self, p: PartitionRow, replicas: tuple[int, ...]) -> float:
         held = dict(zip(p.replicas, p.sizes or [], strict=False))

@@ -204,7 +204,7 @@ def _measure(
     connection = live_connection(settings, "read")
     with _interruptible("nothing was measured"):
         _topic_id(connection, topic)
-        from kafkabal.reader import DEFAULT_PREFETCH_BYTES, MeasureRequest, measure, pin, training_file
+        from kafkabal.reader import DEFAULT_PREFETCH_BYTES, MeasureRequest, measure, pin
         from kafkabal.reporting.read_report import measurement_report
 
         def measured_once(count: bool | None) -> "tuple[Manifest, Measurement]":
@@ -237,16 +237,23 @@ def _measure(
     # first: a file that cannot be written must not cost the measurement
     show_report(measurement_report(topic, manifest, measured), output, context)
     if measuring.out is not None:
-        import yaml
+        _write_training_file(topic, measured, measuring.out, settings, context)
 
-        from kafkabal.atomic_files import STDOUT, replacing, target_name
 
-        with replacing(measuring.out) as file:
-            file.write(yaml.safe_dump(training_file(measured), sort_keys=False).encode())
-        training = "FILE" if measuring.out == STDOUT else quote(str(measuring.out))
-        given = f"--topic {quote(topic)} --storage measured --training {training}"
-        use = f"kafkabal route-simulate {given} {cluster_options(settings, context)}".strip()
-        context.say(f"wrote the rates to {target_name(measuring.out)}, for '{use}'")
+def _write_training_file(
+    topic: str, measured: "Measurement", path: Path, settings: Settings, context: CommandContext
+) -> None:
+    import yaml
+
+    from kafkabal.atomic_files import STDOUT, replacing, target_name
+    from kafkabal.reader import training_file
+
+    with replacing(path) as file:
+        file.write(yaml.safe_dump(training_file(measured), sort_keys=False).encode())
+    training = "FILE" if path == STDOUT else quote(str(path))
+    given = f"--topic {quote(topic)} --storage measured --training {training}"
+    use = f"kafkabal route-simulate {given} {cluster_options(settings, context)}".strip()
+    context.say(f"wrote the rates to {target_name(path)}, for '{use}'")
 
 
 def _restore(
@@ -261,39 +268,11 @@ def _restore(
     connection = live_connection(settings, "read")
     with _interruptible("run the same command again to restore the missing files"):
         _topic_id(connection, topic)
-        from kafkabal.reader import FolderRestore, TopicReader, pin
         from kafkabal.reporting.read_report import restore_report
 
-        def restored_once(count: bool | None) -> "tuple[RestoreResult, int]":
-            with ExitStack() as opened:
-                # refuse a folder that cannot be written before the topic is read to pin it
-                restore = opened.enter_context(FolderRestore(folder))
-                with _counting_shown(topic, context) as counting:
-                    manifest = pin(topic, connection, join=False, count=count, counting=counting)
-                data = TopicReader(
-                    topic,
-                    connection=connection,
-                    tail="keep",
-                    rack=options.rack,
-                    join=False,
-                    manifest=manifest,
-                    on_error="skip",  # other files are restored
-                )
-                bar = opened.enter_context(context.progress("restoring", data.manifest.size_bytes))
-
-                def shown() -> "Iterator[Sample]":
-                    for sample in data:
-                        yield sample
-                        written.update(data.metrics.samples, data.metrics.size_bytes)
-                        bar.update(data.metrics.size_bytes, note=counted_noun(data.metrics.samples, "record"))
-
-                restored = restore.write_all(shown())
-                # the metrics count the last sample only at the end
-                written.update(data.metrics.samples, data.metrics.size_bytes)
-                bar.update(data.manifest.size_bytes, note=counted_noun(data.metrics.samples, "record"))
-            return restored, data.metrics.corrupt
-
-        restored, damaged = _counting_if_needed(restored_once, context)
+        restored, damaged = _counting_if_needed(
+            lambda count: _restored_once(topic, connection, options, folder, written, context, count=count), context
+        )
     missing = len(restored.failures) + damaged
     if damaged:  # their paths cannot be trusted either
         why = f"{counted_noun(damaged, 'record')} left out: the checksum of the batch is wrong"
@@ -305,6 +284,48 @@ def _restore(
             restored.failures,
             hint="what is damaged or incomplete can be sent again with 'kafkabal produce'",
         )
+
+
+def _restored_once(
+    topic: str,
+    connection: "ConnectionSettings",
+    options: ReadOptions,
+    folder: Path,
+    written: "TransferTextfile",
+    context: CommandContext,
+    *,
+    count: bool | None,
+) -> "tuple[RestoreResult, int]":
+    """What was restored, and how many records were damaged."""
+    from kafkabal.reader import FolderRestore, TopicReader, pin
+
+    with ExitStack() as opened:
+        # refuse a folder that cannot be written before the topic is read to pin it
+        restore = opened.enter_context(FolderRestore(folder))
+        with _counting_shown(topic, context) as counting:
+            manifest = pin(topic, connection, join=False, count=count, counting=counting)
+        data = TopicReader(
+            topic,
+            connection=connection,
+            tail="keep",
+            rack=options.rack,
+            join=False,
+            manifest=manifest,
+            on_error="skip",  # other files are restored
+        )
+        bar = opened.enter_context(context.progress("restoring", data.manifest.size_bytes))
+
+        def shown() -> "Iterator[Sample]":
+            for sample in data:
+                yield sample
+                written.update(data.metrics.samples, data.metrics.size_bytes)
+                bar.update(data.metrics.size_bytes, note=counted_noun(data.metrics.samples, "record"))
+
+        restored = restore.write_all(shown())
+        # the metrics count the last sample only at the end
+        written.update(data.metrics.samples, data.metrics.size_bytes)
+        bar.update(data.manifest.size_bytes, note=counted_noun(data.metrics.samples, "record"))
+    return restored, data.metrics.corrupt
 
 
 @contextmanager

@@ -58,13 +58,7 @@ def adopt(
 
       kafkabal rebalance adopt --cancel --yes
     """
-    if finish and cancel:
-        raise UsageError("--finish and --cancel cannot be combined")
-    if not (finish or cancel):
-        unused = ("--remove-throttles", "--throttle", *OF_RUNS, "--textfile", "--notify", "--yes")
-        refuse_without("--finish or --cancel", unused, context, hint="without them, reassignments are only listed")
-        if output.output is RunFormat.JSONL:
-            raise UsageError("-o jsonl requires --finish or --cancel: a list has no events", hint="use -o json")
+    _check_options(output, context, finish=finish, cancel=cancel)
     expect_live_cluster(settings, "rebalance adopt")
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
 
@@ -105,6 +99,17 @@ def adopt(
         code = command.end(result)
         _warn_of_throttles(command, throttles_left(command.environment, foreign))
     return code
+
+
+def _check_options(output: RunOutput, context: CommandContext, *, finish: bool, cancel: bool) -> None:
+    if finish and cancel:
+        raise UsageError("--finish and --cancel cannot be combined")
+    if finish or cancel:
+        return
+    unused = ("--remove-throttles", "--throttle", *OF_RUNS, "--textfile", "--notify", "--yes")
+    refuse_without("--finish or --cancel", unused, context, hint="without them, reassignments are only listed")
+    if output.output is RunFormat.JSONL:
+        raise UsageError("-o jsonl requires --finish or --cancel: a list has no events", hint="use -o json")
 
 
 def _is_to_remove_throttles(command: "RunSession", foreign: "Sequence[ForeignReassignment]") -> bool:

@@ -60,18 +60,7 @@ def resume(
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_session("rebalance resume", settings, context, output, cluster, wait_s) as command:
         context = command.context
-        # a paused run keeps the lock: whoever waited for it would wait in vain
-        if wait_s is not None and _is_held(command) and is_pause_requested(command.environment):
-            run_id = _ask_to_resume(command)
-            if _has_resumed(command, run_id, wait_s):
-                command.show_nothing(_asked(run_id))
-                return ExitCode.DONE
-        try:
-            command.lock.take()
-        except BusyError:
-            if not is_pause_requested(command.environment):
-                raise
-            command.show_nothing(_asked(_ask_to_resume(command)))
+        if not _takes_lock(command, wait_s):
             return ExitCode.DONE
         with command.saying_if_slow():
             found = find_run(command.environment, journal)
@@ -99,6 +88,26 @@ def resume(
             command.report_nothing(closed.message, goal)
             return ExitCode.DONE
         return command.end(result)
+
+
+def _takes_lock(command: "RunSession", wait_s: float | None) -> bool:
+    """Take the lock of the cluster; False if the paused run resumes in the process that holds it."""
+    from kafkabal.executor import is_pause_requested
+
+    # a paused run keeps the lock: whoever waited for it would wait in vain
+    if wait_s is not None and _is_held(command) and is_pause_requested(command.environment):
+        run_id = _ask_to_resume(command)
+        if _has_resumed(command, run_id, wait_s):
+            command.show_nothing(_asked(run_id))
+            return False
+    try:
+        command.lock.take()
+    except BusyError:
+        if not is_pause_requested(command.environment):
+            raise
+        command.show_nothing(_asked(_ask_to_resume(command)))
+        return False
+    return True
 
 
 def _is_cancelled(command: "RunSession", found: "FoundRun") -> bool:
