@@ -91,6 +91,11 @@ class KafkabalError(Exception):
             # Python shows the note below an uncaught error
             self.add_note(f"hint: {hint}")
 
+    @property
+    def in_one_line(self) -> str:
+        """The message, with the hint in parentheses if there is one."""
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
     def __reduce__(self) -> tuple[Any, ...]:
         # by default a copy in another process is made by calling the class with the message alone, which those with
         # more parameters refuse: the process that waits for a worker would get a TypeError instead of the error

@@ -21,7 +21,6 @@ from kafkabal.executor.safety.cluster_lock import (
     LockLostError,
     TakenOverError,
     confirm_lock,
-    in_one_line,
     release_lock,
 )
 from kafkabal.executor.safety.fenced_requests import FencedRequests
@@ -124,7 +123,7 @@ def write_cluster_record(
         if not retries.until_success(has_begun):
             raise
     except (NotAuthorizedError, MissingCapabilityError) as error:
-        message = f"only the journal on this host can resume or roll back this run: {in_one_line(error)}"
+        message = f"only the journal on this host can resume or roll back this run: {error.in_one_line}"
         environment.listener.on_event(Warned(message=message))
         return None
     return cluster_record

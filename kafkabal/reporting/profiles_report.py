@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kafkabal.config import KEYS, Profile, ProfilesFile, Settings, YamlNode
-from kafkabal.errors import UsageError
 from kafkabal.reporting.config_report import setting_text, shown_setting
 from kafkabal.reporting.report import Column, Report, Table, Tone, ValueKind
 from kafkabal.wording import counted_noun, first_of
@@ -33,9 +32,7 @@ def profiles_report(file: ProfilesFile) -> Report:
     profiles, in_use, path = file.profiles, file.in_use, file.path
     names = list(profiles)
     clusters = [_cluster(profile) for profile in profiles.values()]
-    problems = {
-        name: _in_one_line(profile.problem) for name, profile in profiles.items() if profile.problem is not None
-    }
+    problems = {name: profile.problem.in_one_line for name, profile in profiles.items() if profile.problem is not None}
     count = f"{counted_noun(len(names), 'profile')} in {path}"
     return Report(
         command="profiles list",
@@ -143,11 +140,6 @@ def check_report(checks: Sequence[ProfileCheck], in_use: str) -> Report:
         ),
         notes=tuple(f"{each.name}: {each.problem}" for each in rows if each.problem),
     )
-
-
-def _in_one_line(error: UsageError) -> str:
-    """An error and its hint in one line."""
-    return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
 def _cluster(profile: Profile) -> str | None:

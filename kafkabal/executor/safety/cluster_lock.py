@@ -14,7 +14,6 @@ from pathlib import Path
 from kafkabal.clusters import Capability, Clock, Cluster, ClusterLock, LockRequest, OnLockDelay, ignore_lock_delay
 from kafkabal.errors import (
     BusyError,
-    KafkabalError,
     MissingCapabilityError,
     NotAuthorizedError,
     OperationError,
@@ -91,13 +90,8 @@ def take_lock(
         try:
             return cluster.lock(LockRequest(owner, session_s, is_gone=is_provably_gone, on_delay=on_delay))
         except (NotAuthorizedError, MissingCapabilityError) as error:
-            denied = in_one_line(error)
+            denied = error.in_one_line
     return FileLock(local_path, owner, denied=denied)
-
-
-def in_one_line(error: KafkabalError) -> str:
-    """An error and its hint in one line, for a run that continues without what was refused."""
-    return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
 def release_lock(lock: ClusterLock) -> None:
