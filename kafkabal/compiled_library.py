@@ -1,17 +1,20 @@
-"""Whether a compiled C library fits the source beside it: after ``git pull``, an editable install keeps the old one."""
+"""What callers of a compiled C library need: whether it is up to date, and addresses of functions to give it."""
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
 import warnings
+from collections.abc import Iterable
+from ctypes import c_void_p
 from pathlib import Path
+from typing import Any
 
 
 def is_usable(library: Path) -> bool:
     """Whether a library was compiled, from the source beside it if that is there; warns if from another one.
 
-    ``hatch_build.py`` compiles the digest of the source in.
+    After ``git pull``, an editable install keeps the old one. ``hatch_build.py`` compiles the digest of the source in.
     """
     if not library.exists():
         return False
@@ -32,3 +35,15 @@ def is_usable(library: Path) -> bool:
         stacklevel=2,
     )
     return False
+
+
+def addresses_of(library: Any, names: Iterable[str]) -> ctypes.Array[c_void_p]:
+    """The addresses of these functions, in order, to pass to a library that is linked against nothing.
+
+    Raises
+    ------
+    AttributeError
+        If the library lacks one.
+    """
+    addresses = [ctypes.cast(getattr(library, name), c_void_p) for name in names]
+    return (c_void_p * len(addresses))(*addresses)

@@ -1,5 +1,3 @@
-from .balance_check import has_findings as has_findings
-from .balance_check import is_broken as is_broken
 from .broker_condition import DEAD as DEAD
 from .broker_condition import NO_RESPONSE as NO_RESPONSE
 from .broker_condition import OFFLINE_DIRS as OFFLINE_DIRS
@@ -44,5 +42,7 @@ from .verdict import Severity as Severity
 from .verdict import Verdict as Verdict
 from .verdict import beyond_moves as beyond_moves
 from .verdict import full_log_dirs as full_log_dirs
+from .verdict import has_findings as has_findings
+from .verdict import is_broken as is_broken
 from .verdict import judge as judge
 from .worst_group_of_score import worst_group as worst_group

@@ -1,4 +1,4 @@
-"""What is wrong with a cluster, in one sentence, and what to run next."""
+"""What is wrong with a cluster, in one sentence, what to run next, and whether ``--check`` fails."""
 
 from __future__ import annotations
 
@@ -60,6 +60,16 @@ def judge(inspection: Inspection) -> Verdict:
     sentence = "; ".join([*broken, *imbalanced])
     command = "kafkabal rebalance --dry-run" if imbalanced or offline_replicas(inspection.state).any() else ""
     return Verdict(f"{_capital(sentence)}{assumed}.", Severity.BROKEN if broken else Severity.IMBALANCED, command)
+
+
+def has_findings(inspection: Inspection, tolerance: float) -> bool:
+    """Whether a score is outside its band at this tolerance, or something is broken."""
+    return is_broken(inspection) or next(inspection.outside(tolerance), None) is not None
+
+
+def is_broken(inspection: Inspection) -> bool:
+    """Whether something is broken that rebalancing alone does not repair."""
+    return next(faults(inspection.state), None) is not None
 
 
 def faults(state: ClusterState) -> Iterator[str]:

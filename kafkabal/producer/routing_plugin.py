@@ -21,8 +21,7 @@ from weakref import finalize
 import numpy as np
 from confluent_kafka import cimpl
 
-from kafkabal.compiled_library import is_usable
-from kafkabal.function_addresses import addresses_of
+from kafkabal.compiled_library import addresses_of, is_usable
 from kafkabal.model import I64
 from kafkabal.routing import MOST_SLOTS
 

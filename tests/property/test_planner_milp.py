@@ -10,8 +10,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array
 
 from kafkabal.errors import InfeasibleError
-from kafkabal.inspection.balance_check import has_findings
 from kafkabal.inspection.inspection import inspect_cluster
+from kafkabal.inspection.verdict import has_findings
 from kafkabal.model import broker_rows, topic_rows
 from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState

@@ -10,8 +10,8 @@ from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.executor.execute_run import apply
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
-from kafkabal.inspection.balance_check import has_findings
 from kafkabal.inspection.inspection import inspect_cluster
+from kafkabal.inspection.verdict import has_findings
 from kafkabal.model.cluster_rows import PartitionRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.planner.plan_options import PlanOptions

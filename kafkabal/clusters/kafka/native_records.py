@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kafkabal.clusters.kafka.overfetched_batch_cache import BatchSpan
-from kafkabal.compiled_library import is_usable
-from kafkabal.function_addresses import addresses_of
+from kafkabal.compiled_library import addresses_of, is_usable
 from kafkabal.model import I64
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """``rebalance`` and ``inspect --check`` agree on log dirs that internal topics make unequal."""
 
-from kafkabal.inspection.balance_check import has_findings
 from kafkabal.inspection.inspection import inspect_cluster
+from kafkabal.inspection.verdict import has_findings
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.planned_state import apply_plan

@@ -9,8 +9,8 @@ from typing import Literal
 
 import pytest
 
-from kafkabal.inspection.balance_check import has_findings
 from kafkabal.inspection.inspection import inspect_cluster
+from kafkabal.inspection.verdict import has_findings
 from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.planned_state import apply_plan

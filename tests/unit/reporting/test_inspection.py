@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 
 from kafkabal.cli.framework.nagios_output import performance_data
 from kafkabal.errors import ConfigError, UsageError
-from kafkabal.inspection.balance_check import has_findings, is_broken
 from kafkabal.inspection.broker_condition import broker_conditions, broker_states
 from kafkabal.inspection.inspection import Inspection, inspect_cluster, worst_first
 from kafkabal.inspection.partition_and_holder_figures import broker_figures, partition_figures
-from kafkabal.inspection.verdict import judge
+from kafkabal.inspection.verdict import has_findings, is_broken, judge
 from kafkabal.model.cluster_rows import BrokerRow, LogDirRow, PartitionRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.model.replica_health import offline_replicas
