@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import shutil
@@ -342,12 +343,15 @@ def test_complicated_lines_are_left_to_the_command(tmp_path: Path, words: tuple[
 
 
 def test_a_shell_does_not_wait_for_typer() -> None:
-    """Completing names does not import typer."""
+    """Completing names prints them without importing typer."""
+    plan = Path(__file__).parent / "snapshots" / "lopsided-plan.json"
     script = (
-        "import sys; sys.argv = ['kafkabal', 'completion', 'candidates', 'topics']\n"
+        f"import sys; sys.argv = ['kafkabal', 'completion', 'candidates', 'partitions', '--plan', {str(plan)!r}]\n"
         "from kafkabal.cli.entry_point import main\n"
         "code = main()\n"
         "sys.exit(code or ' '.join({'typer', 'rich', 'numpy', 'kafka', 'pydantic'} & set(sys.modules)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+    changes = json.loads(plan.read_text())["partitions"]
+    assert set(done.stdout.split()) == {f"{change['topic']}-{change['partition']}" for change in changes}
