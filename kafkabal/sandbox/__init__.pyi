@@ -31,4 +31,4 @@ from .sandbox_locks import claimed as claimed
 from .sandbox_record import readable_records as readable_records
 from .sandbox_spec import KafkaListener as KafkaListener
 from .sandbox_spec import SandboxSpec as SandboxSpec
-from .wait_until import WaitLimit as WaitLimit
+from .wait_limit import WaitLimit as WaitLimit

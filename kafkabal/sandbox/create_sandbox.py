@@ -20,7 +20,7 @@ from kafkabal.sandbox.sandbox_home import make_folder
 from kafkabal.sandbox.sandbox_locks import exclusive
 from kafkabal.sandbox.sandbox_record import RECORD_FILE, SandboxRecord, read_record, readable_records, write_record
 from kafkabal.sandbox.sandbox_spec import SandboxSpec
-from kafkabal.sandbox.wait_until import WaitLimit
+from kafkabal.sandbox.wait_limit import WaitLimit
 
 _CLASS_CACHE_GRACE_S: Final = 300.0
 """A JVM writes the cache on exit, which is slow on a busy machine; a killed JVM leaves none."""

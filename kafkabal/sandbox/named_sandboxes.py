@@ -16,7 +16,7 @@ from kafkabal.sandbox.sandbox import PROFILE_FILE, Sandbox, remove_sandbox
 from kafkabal.sandbox.sandbox_home import default_cache, default_home, make_folder
 from kafkabal.sandbox.sandbox_record import RECORD_FILE, read_record, readable_records, recorded_folders
 from kafkabal.sandbox.sandbox_spec import SandboxSpec
-from kafkabal.sandbox.wait_until import WaitLimit
+from kafkabal.sandbox.wait_limit import WaitLimit
 
 DEFAULT_NAME: Final = "default"
 _SHOWN: Final = 40

@@ -9,15 +9,15 @@ from typing import Any
 
 from kafkabal.errors import OperationError
 from kafkabal.sandbox import exit_diagnosis
-from kafkabal.sandbox.await_ready import Readiness
 from kafkabal.sandbox.java_programs import java_environment
 from kafkabal.sandbox.kafka_installation import KafkaInstallation
 from kafkabal.sandbox.node_files_and_command import ensure_files, node_command
 from kafkabal.sandbox.node_layout import ZOOKEEPER_ID, Node, NodeFiles
 from kafkabal.sandbox.node_status import NodeState
 from kafkabal.sandbox.process_table import ProcessStats, ProcessTable
+from kafkabal.sandbox.readiness import Readiness
 from kafkabal.sandbox.sandbox_record import SandboxRecord
-from kafkabal.sandbox.wait_until import WaitLimit
+from kafkabal.sandbox.wait_limit import WaitLimit
 from kafkabal.sandbox.zookeeper_brokers import registered_brokers
 
 

@@ -23,7 +23,7 @@ from kafkabal.sandbox.sandbox_locks import exclusive
 from kafkabal.sandbox.sandbox_profile import write_profile
 from kafkabal.sandbox.sandbox_record import RECORD_FILE, SandboxRecord
 from kafkabal.sandbox.sandbox_spec import INNER_LISTENER
-from kafkabal.sandbox.wait_until import WaitLimit
+from kafkabal.sandbox.wait_limit import WaitLimit
 
 PROFILE_FILE: Final = "profile.yaml"
 _TOOLS: Final = {

@@ -16,7 +16,7 @@ from kafkabal.sandbox.sandbox import lock_of
 from kafkabal.sandbox.sandbox_locks import exclusive
 from kafkabal.sandbox.sandbox_record import SandboxRecord, readable_records, write_record
 from kafkabal.sandbox.sandbox_spec import SandboxSpec
-from kafkabal.sandbox.wait_until import WaitLimit
+from kafkabal.sandbox.wait_limit import WaitLimit
 
 
 @pytest.mark.parametrize("module", ["jgo.config", "jgo.maven"])

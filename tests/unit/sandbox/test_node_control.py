@@ -15,7 +15,7 @@ from kafkabal.sandbox.node_control import NodeControl
 from kafkabal.sandbox.node_layout import ZOOKEEPER_ID
 from kafkabal.sandbox.process_table import ProcessTable
 from kafkabal.sandbox.sandbox_record import SandboxRecord
-from kafkabal.sandbox.wait_until import WaitLimit
+from kafkabal.sandbox.wait_limit import WaitLimit
 
 SERVER = Node(ZOOKEEPER_ID, Role.ZOOKEEPER, None, {"ZOOKEEPER": 1})
 BROKER = Node(1, Role.BROKER, None, {"PLAINTEXT": 2})

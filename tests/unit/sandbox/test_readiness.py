@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kafkabal.sandbox import Node, Role, await_ready
+from kafkabal.sandbox import Node, Role, readiness
 
 NODES = (
     Node(101, Role.CONTROLLER, None, {"CONTROLLER": 1}),
@@ -23,9 +23,9 @@ def test_a_check_continues_where_the_last_one_stopped(monkeypatch: pytest.Monkey
         asked.append(node.id)
         return frozenset(known[node.id])
 
-    monkeypatch.setattr(await_ready, "is_listening", lambda port: port in listening)
-    monkeypatch.setattr(await_ready, "_brokers_known_to", brokers_known_to)
-    waiting = await_ready.Readiness(NODES, [1, 2])
+    monkeypatch.setattr(readiness, "is_listening", lambda port: port in listening)
+    monkeypatch.setattr(readiness, "_brokers_known_to", brokers_known_to)
+    waiting = readiness.Readiness(NODES, [1, 2])
 
     assert not waiting.check()
     listening |= {1, 2, 3}
