@@ -26,6 +26,15 @@ def test_figures_of_balance() -> None:
     assert (max_over_mean(empty), variation(empty), jain(empty)) == (1, 0, 1)
 
 
+def test_latencies_beyond_the_histogram_count_in_its_first_and_last_bin() -> None:
+    """None is lost, however short or long: a simulated queue may grow without end."""
+    histogram = LatencyHistogram()
+    histogram.add(np.array([0.0, 1e-12, 1e12]))
+    assert len(histogram) == 3
+    assert histogram.quantile(0.1) < 1e-5
+    assert histogram.quantile(0.9) > 1e5
+
+
 def test_quantiles_are_right_to_one_per_cent() -> None:
     """Whatever the scale, quantiles of the histogram equal those of the values, within a bin."""
     values = np.random.default_rng(1).lognormal(-5, 2, 50_000)
