@@ -1,8 +1,6 @@
 """``kafkabal inspect``: show load imbalance."""
 
-from collections import deque
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -23,7 +21,6 @@ from kafkabal.cli.commands.inspect_history import (
     DEFAULT_OVER_S,
     HistoryOptions,
     growth_exit_code,
-    has_history,
     measured_growth,
     no_history,
     not_recorded,
@@ -33,7 +30,7 @@ from kafkabal.cli.commands.inspect_history import (
     soonest_full,
     warn_of_short_history,
 )
-from kafkabal.cli.commands.inspect_sampling import read_plainly, reading_with_rates, state_with_rates
+from kafkabal.cli.commands.inspect_sampling import state_with_rates
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters
 from kafkabal.cli.framework.cluster_access import open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
@@ -45,14 +42,14 @@ from kafkabal.cli.framework.selected_scores import inspection_of, options_to_reb
 from kafkabal.cli.framework.shared_options import SEVERAL_CLUSTERS, Format, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
-from kafkabal.errors import ExitCode, NotAuthorizedError, UsageError
+from kafkabal.errors import ExitCode, UsageError
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.units import parse_positive_duration
 
 if TYPE_CHECKING:
-    from kafkabal.clusters import Cluster, ConsumerRacks, Reading
+    from kafkabal.clusters import Cluster, ConsumerRacks
     from kafkabal.history import MeasuredGrowth
-    from kafkabal.inspection import Inspection, Member
+    from kafkabal.inspection import Inspection
     from kafkabal.model import ClusterState
     from kafkabal.reporting.report import Report
 
@@ -290,52 +287,15 @@ def _inspect_fleet(
     checks: CheckOptions,
     context: CommandContext,
 ) -> ExitCode | int:
-    quiet = replace(context, quiet=True)
-    problems: list[str] = []
-    warnings: list[str] = []
-    without_growth: set[str] = set()
-
-    def read(cluster: "Cluster", settings: Settings) -> "Reading":
-        plainly = partial(read_plainly, cluster, settings)
-        sample_s = options.sample_s if settings.snapshot is None else None
-        sampled = partial(reading_with_rates, plainly, cluster, quiet, sample_s=sample_s)
-        cluster_id = cluster.cluster_id()
-        detailed = options.needs_details or has_history(cluster_id, context)
-        try:
-            return sampled(detailed=detailed)
-        except NotAuthorizedError:
-            if options.needs_details or not detailed:
-                raise
-            # 'watch' records without these permissions, and may have done so on this host
-            without_growth.add(cluster_id)
-            return sampled(detailed=False)
-
-    def inspect_one(name: str, reading: "Reading", cluster: "Cluster", settings: Settings) -> "Member":
-        from kafkabal.inspection import member_of
-
-        state = reading.state
-        now_s = read_at_s(state, context)
-        has_offsets = options.needs_details or has_history(state.cluster_id, context)
-        is_measured = has_offsets and state.cluster_id not in without_growth
-        own = replace(quiet, held=deque())
-        growth = measured_growth(cluster, state, DEFAULT_OVER_S, now_s, own) if is_measured else None
-        if options.record and (problem := record(state, now_s, own)):
-            problems.append(f"{name}: {problem}")
-        warnings.extend(f"{name}: {text}" for text in own.held)
-        full_s = None if growth is None else soonest_full(growth)
-        return member_of(name, inspection_of(settings, state), now_s, full_s)
-
-    reader = FleetReader(chosen=clusters, context=context, read=read, inspect=inspect_one)
-    members = reader.members(options.limit_s)
-    for text in sorted(warnings):
-        context.warn(text)
+    reader = FleetReader(chosen=clusters, context=context, options=options)
+    members = reader.members()
     if checks.nagios:
-        if problems:
-            context.warn(str(not_recorded(problems)))
+        if reader.problems:
+            context.warn(str(not_recorded(reader.problems)))
         return fleet_nagios(members, checks.thresholds(), context)
     show_fleet(members, options, output, context)
-    if problems:
-        raise not_recorded(problems)
+    if reader.problems:
+        raise not_recorded(reader.problems)
     return fleet_exit_code(members, check=checks.check)
 
 

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections import deque
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from kafkabal.cli.commands.inspect_history import (
+    DEFAULT_OVER_S,
+    has_history,
+    measured_growth,
+    read_at_s,
+    record,
+    soonest_full,
+)
+from kafkabal.cli.commands.inspect_sampling import read_plainly, reading_with_rates
 from kafkabal.cli.framework.chosen_clusters import ChosenClusters, run_on_each
 from kafkabal.cli.framework.cluster_access import note_brokers
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.selected_scores import inspection_of
 from kafkabal.cli.framework.shared_options import Format, OutputOptions
 from kafkabal.cli.framework.show_report import show_report
-from kafkabal.errors import ExitCode, KafkabalError
+from kafkabal.errors import ExitCode, KafkabalError, NotAuthorizedError
 from kafkabal.wording import counted_noun
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from kafkabal.clusters import Cluster, Reading
     from kafkabal.config import Settings
@@ -56,20 +68,22 @@ def cluster_limit_s(given_s: float | None, sample_s: float | None, nagios_s: flo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FleetReader:
-    """Reads and inspects the clusters of several profiles."""
+    """Reads and inspects the clusters of several profiles, each in a thread that prints nothing."""
 
     chosen: ChosenClusters
     context: CommandContext
-    read: Callable[[Cluster, Settings], Reading]
-    """Reads one cluster; called in threads, and must print nothing."""
-    inspect: Callable[[str, Reading, Cluster, Settings], Member]
-    """Makes a row of what was read; called in threads too."""
+    options: FleetOptions
+    problems: list[str] = field(default_factory=list, init=False)
+    """Why clusters were not recorded."""
+    _warnings: list[str] = field(default_factory=list, init=False)
+    _without_growth: set[str] = field(default_factory=set, init=False)
+    """Ids of clusters whose offsets may not be read."""
 
-    def members(self, limit_s: float) -> tuple[Member, ...]:
+    def members(self) -> tuple[Member, ...]:
         """All clusters, worst first, with the reason for each that did not respond or could not be judged."""
         from kafkabal.inspection import Member, worst_members_first
 
-        found = run_on_each(self.chosen.profiles, self._one, limit_s)
+        found = run_on_each(self.chosen.profiles, self._one, self.options.limit_s)
         members = []
         for name, outcome in found.items():
             if isinstance(outcome, KafkabalError):
@@ -81,6 +95,8 @@ class FleetReader:
             if is_live:
                 note_brokers(reading.state, self.context)
             members.append(member)
+        for text in sorted(self._warnings):
+            self.context.warn(text)
         return worst_members_first(members)
 
     def _one(self, name: str) -> tuple[Reading, Member, bool]:
@@ -90,8 +106,38 @@ class FleetReader:
         quiet = replace(self.context, quiet=True)
         settings = self.chosen.settings_of(name, quiet)
         with connect(cluster_address(settings)) as cluster:
-            reading = self.read(cluster, settings)
-            return reading, self.inspect(name, reading, cluster, settings), settings.snapshot is None
+            reading = self._read(cluster, settings)
+            return reading, self._inspect(name, reading, cluster, settings), settings.snapshot is None
+
+    def _read(self, cluster: Cluster, settings: Settings) -> Reading:
+        plainly = partial(read_plainly, cluster, settings)
+        sample_s = self.options.sample_s if settings.snapshot is None else None
+        sampled = partial(reading_with_rates, plainly, cluster, replace(self.context, quiet=True), sample_s=sample_s)
+        cluster_id = cluster.cluster_id()
+        detailed = self.options.needs_details or has_history(cluster_id, self.context)
+        try:
+            return sampled(detailed=detailed)
+        except NotAuthorizedError:
+            if self.options.needs_details or not detailed:
+                raise
+            # 'watch' records without these permissions, and may have done so on this host
+            self._without_growth.add(cluster_id)
+            return sampled(detailed=False)
+
+    def _inspect(self, name: str, reading: Reading, cluster: Cluster, settings: Settings) -> Member:
+        from kafkabal.inspection import member_of
+
+        state = reading.state
+        now_s = read_at_s(state, self.context)
+        has_offsets = self.options.needs_details or has_history(state.cluster_id, self.context)
+        is_measured = has_offsets and state.cluster_id not in self._without_growth
+        own = replace(self.context, quiet=True, held=deque())
+        growth = measured_growth(cluster, state, DEFAULT_OVER_S, now_s, own) if is_measured else None
+        if self.options.record and (problem := record(state, now_s, own)):
+            self.problems.append(f"{name}: {problem}")
+        self._warnings.extend(f"{name}: {text}" for text in own.held)
+        full_s = None if growth is None else soonest_full(growth)
+        return member_of(name, inspection_of(settings, state), now_s, full_s)
 
 
 def show_fleet(
