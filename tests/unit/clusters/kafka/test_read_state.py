@@ -283,6 +283,35 @@ def test_configs_come_when_asked_for(cluster: Any, kafka: KafkaCluster) -> None:
     assert kafka.read(ReadRequest(configs=True)).state.topics.configs == ({"remote.storage.enable": "true"},)
 
 
+def _refused_configs(error_code: int) -> Callable[[Any], Any]:
+    """No configs of the topic t."""
+    result = DescribeConfigsResponse.DescribeConfigsResult
+    refused = result(error_code=error_code, error_message="", resource_type=2, resource_name="t", configs=[])
+    return lambda request: DescribeConfigsResponse(results=[refused])
+
+
+def test_a_topic_that_was_deleted_meanwhile_has_no_configs(cluster: Any, kafka: KafkaCluster) -> None:
+    """UNKNOWN_TOPIC_OR_PARTITION is no reason to give up the whole reading."""
+    cluster.answer("DescribeConfigs", _refused_configs(3))
+    assert kafka.read(ReadRequest(configs=True)).state.topics.configs == (None,)
+
+
+@pytest.mark.parametrize(
+    ("error_code", "kind", "message"),
+    [
+        (29, NotAuthorizedError, "not authorized to describe the configs of topic t"),
+        (42, RefusedByClusterError, "cannot describe the configs of topic t: INVALID_REQUEST"),
+    ],
+)
+def test_configs_that_are_refused_are_named(
+    cluster: Any, kafka: KafkaCluster, error_code: int, kind: type[KafkabalError], message: str
+) -> None:
+    """Missing configs are not read as if none were set."""
+    cluster.answer("DescribeConfigs", _refused_configs(error_code))
+    with pytest.raises(kind, match=message):
+        kafka.read(ReadRequest(configs=True))
+
+
 def _offsets(of_timestamp: dict[int, int]) -> Callable[[Any], Any]:
     """The same offsets for every partition, by the timestamp that encodes the query."""
     topic = ListOffsetsResponse.ListOffsetsTopicResponse
