@@ -1,4 +1,4 @@
-"""Package interfaces: names in a stub can be imported, and no module hides a name."""
+"""Packages: names in a stub can be imported, no module hides a name, and engines have no effects of their own."""
 
 from __future__ import annotations
 
@@ -35,3 +35,26 @@ def test_no_module_has_the_name_of_an_export_of_its_package() -> None:
         folders = {path.parent.name for path in stub.parent.glob("*/__init__.py")}
         modules = folders | {path.stem for path in stub.parent.glob("*.py")}
         assert not names & modules
+
+
+_ENGINES = (
+    *("model", "plan", "scoring", "telemetry", "advice", "doctor", "executor", "history", "inspection", "placement"),
+    *("planner", "producer", "routing", "simulator", "watch"),
+)
+_EFFECTS = {
+    *("print", "input", "time.time", "time.monotonic", "time.perf_counter", "time.sleep"),
+    *("datetime.now", "datetime.utcnow", "datetime.today"),
+}
+
+
+@pytest.mark.parametrize("engine", _ENGINES)
+def test_an_engine_prints_nothing_and_has_no_clock_of_its_own(engine: str) -> None:
+    """The clock and sleeping are passed in; a generator of random numbers is, or has a seed."""
+    calls = [
+        (f"{path.relative_to(ROOT)}:{node.lineno}", ast.unparse(node))
+        for path in (ROOT / engine).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+    ]
+    assert [call for call in calls if call[1].partition("(")[0] in _EFFECTS] == []
+    assert [call for call in calls if call[1].endswith("default_rng()")] == []
