@@ -60,3 +60,12 @@ def test_orders_count_as_no_move() -> None:
     concurrent = ConcurrentMoves(RunLimits(moves_out_per_broker=1), 0.0)
     batch = choose_batch([_task(0, (1, 2), (3, 2)), _task(1, (1, 2), (2, 1))], concurrent, _no_limits())
     assert len(batch.starting) == 2
+
+
+def test_copies_that_start_together_fit_on_the_disk_together() -> None:
+    """A log dir with room for one copy gets one; the other waits, and the reason is given."""
+    tasks = [_task(i, (1, 2), (3, 2), size=500) for i in range(2)]
+    disks = DiskRoom(cluster(brokers(3, dir_bytes=1000), []), 0.85)
+    batch = choose_batch(tasks, ConcurrentMoves(RunLimits(), 0.0), disks)
+    assert batch.starting == tasks[:1]
+    assert batch.held_up == {tasks[1]: "its destination log dir would exceed the disk limit"}
