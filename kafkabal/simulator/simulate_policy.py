@@ -87,7 +87,7 @@ def _check_kernels(choice: PolicyChoice, policy: Policy) -> None:
     if choice.about.feedback is Feedback.ACKS and per_record_policy_of(policy) is None:
         raise UsageError(
             f"policy {choice.label!r} cannot be simulated: it learns from acknowledgements and has no kernels",
-            hint="derive it from kafkabal.routing.per_record_policy.PerRecordPolicy",
+            hint="derive it from kafkabal.routing.PerRecordPolicy",
         )
 
 
