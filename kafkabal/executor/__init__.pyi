@@ -8,7 +8,6 @@ from .execute_run import cancel as cancel
 from .execute_run import repair_run as repair_run
 from .execute_run import resume as resume
 from .execute_run import roll_back as roll_back
-from .journal_paths import journal_folder as journal_folder
 from .live_run_status import PartitionState as PartitionState
 from .live_run_status import RunStatus as RunStatus
 from .live_run_status import current_holder as current_holder

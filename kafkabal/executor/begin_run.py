@@ -8,7 +8,6 @@ from pathlib import Path
 
 from kafkabal.clusters import ClusterLock, ResourceKind
 from kafkabal.errors import OutputError
-from kafkabal.executor.journal_paths import rollback_plan_path
 from kafkabal.executor.new_run_record import new_run_record
 from kafkabal.executor.observe.duration_estimate import planned_copies
 from kafkabal.executor.reopen_preview import preview_reopen
@@ -26,7 +25,7 @@ from kafkabal.executor.run_setup import (
 from kafkabal.executor.safety.cluster_lock import confirm_lock, release_lock
 from kafkabal.executor.safety.lock_across_runs import lock_cluster
 from kafkabal.executor.state.find_run import FoundRun, find_run
-from kafkabal.executor.state.journal import Journal, not_started
+from kafkabal.executor.state.journal import Journal, not_started, rollback_plan_path
 from kafkabal.executor.state.journal_records import ThrottleRate
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunState

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkabal.clusters import Clock, Cluster, InFlight, ReadRequest, SystemClock
-from kafkabal.executor.journal_paths import journal_folder
 from kafkabal.executor.run_events import NullListener, RunListener
 from kafkabal.executor.safety.lock_holder import LockHolder
 from kafkabal.executor.safety.stop_request import StopSwitch
 from kafkabal.isolated_listeners import IsolatedListener
+from kafkabal.user_folders import cluster_folder
 
 if TYPE_CHECKING:  # commands that only ask about runs need not wait for numpy
     from kafkabal.model import ClusterState
@@ -105,7 +105,7 @@ class RunEnvironment:
 
     def folder(self, cluster_id: str) -> Path:
         """Folder for the journals of one cluster."""
-        return journal_folder(self.state_dir, cluster_id)
+        return cluster_folder(self.state_dir, cluster_id)
 
     def journal_path(self, cluster_id: str, run_id: str) -> Path:
         """Path of a run's journal."""

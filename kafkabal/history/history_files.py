@@ -15,7 +15,6 @@ from __future__ import annotations
 import gzip
 import re
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import sha256
 from pathlib import Path
 from typing import IO, Annotated, Final
 
@@ -29,6 +28,7 @@ from kafkabal.history.history_point import HistoryPoint, point_from_rows
 from kafkabal.history.history_thinning import kept_within
 from kafkabal.input_files import ROWS, FormatVersion, InputFile, Int32, empty_file, open_input
 from kafkabal.json_decoders import json_decoder
+from kafkabal.user_folders import cluster_folder
 
 VERSION: Final = 1
 MOST_BYTES: Final = 128 * 2**20
@@ -69,10 +69,7 @@ class HistoryFolder:
     """
 
     def __init__(self, state_dir: Path, cluster_id: str, warn: Callable[[str], None] = lambda _: None) -> None:
-        # an id from outside must not lead out of the folder
-        is_plain = cluster_id.replace("-", "").replace("_", "").isalnum() and len(cluster_id) < 100
-        name = cluster_id if is_plain else sha256(cluster_id.encode()).hexdigest()
-        self.path = state_dir / "history" / name
+        self.path = cluster_folder(state_dir / "history", cluster_id)
         self._cluster_id, self._warn = cluster_id, warn
 
     def record(self, point: HistoryPoint) -> Path:

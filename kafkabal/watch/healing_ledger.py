@@ -15,11 +15,11 @@ import msgspec
 
 from kafkabal.atomic_files import make_folder_of, replacing
 from kafkabal.errors import InputFileError
-from kafkabal.executor import journal_folder
 from kafkabal.input_files import DOCUMENT, FormatVersion, decode_json, exists, read_bytes
 from kafkabal.json_decoders import json_decoder
 from kafkabal.plan import Plan
 from kafkabal.units import DAY_S
+from kafkabal.user_folders import cluster_folder
 from kafkabal.watch.repeated_absences import BrokerPresence
 
 _VERSION: Final = 1
@@ -270,8 +270,8 @@ _DECODER: Final = json_decoder(HealingLedger)
 
 
 def ledger_path(state_dir: Path, cluster_id: str) -> Path:
-    """Where the ledger of a cluster is; an id from outside must not lead out of the folder."""
-    path = journal_folder(state_dir / _FOLDER, cluster_id)
+    """Where the ledger of a cluster is."""
+    path = cluster_folder(state_dir / _FOLDER, cluster_id)
     return path.with_name(f"{path.name}.json")
 
 

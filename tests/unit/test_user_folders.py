@@ -10,7 +10,7 @@ import platformdirs
 import pytest
 
 from kafkabal.errors import ConfigError
-from kafkabal.user_folders import user_folder
+from kafkabal.user_folders import cluster_folder, user_folder
 
 
 def test_folders_of_a_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -39,3 +39,16 @@ def test_a_user_without_a_home(monkeypatch: pytest.MonkeyPatch, is_early: bool) 
         user_folder("config")
 
     assert (refused.value.hint or "").startswith("set HOME, or XDG_CONFIG_HOME")
+
+
+@pytest.mark.parametrize("cluster_id", ["", ".", "..", "../other", "/etc", "a\0b", "中" * 90, "x" * 300, "\ud800"])
+def test_an_id_from_outside_leads_to_no_other_folder(tmp_path: Path, cluster_id: str) -> None:
+    """Whatever a snapshot calls its cluster, it gets a folder of its own, whose name the file system takes."""
+    folder = cluster_folder(tmp_path, cluster_id)
+    folder.mkdir()
+    assert (folder.parent, folder.name.isalnum()) == (tmp_path, True)
+
+
+def test_a_plain_id_is_the_name_of_its_folder(tmp_path: Path) -> None:
+    """An operator finds the journals of a cluster by its id."""
+    assert cluster_folder(tmp_path, "Mk-3_x.y") == tmp_path / "Mk-3_x.y"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from kafkabal.clusters import Capability, Cluster, ResourceKind
 from kafkabal.errors import InputFileError, MissingCapabilityError, NotAuthorizedError, UsageError
-from kafkabal.executor.journal_paths import rollback_plan_path
 from kafkabal.executor.observe.stuck_moves import can_any_end
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.state.cluster_record import ClusterRecord, DamagedRunRecordError
+from kafkabal.executor.state.journal import rollback_plan_path
 from kafkabal.executor.state.read_journal import JournalContent, read_journal
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import MOVE_PENDING, RATES_PENDING, Goal, Phase, RunOutcome, RunState

@@ -30,6 +30,11 @@ _REMEDIES: Final = {
 """What lets a journal be written again; any other error is one of the disk or of the path."""
 
 
+def rollback_plan_path(journal: Path) -> Path:
+    """Where a run writes its rollback plan, unless it was given another place."""
+    return journal.with_suffix(".rollback.json")
+
+
 class Journal:
     """An open journal; every record is on disk when :meth:`append` returns.
 

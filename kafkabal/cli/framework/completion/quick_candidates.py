@@ -102,9 +102,9 @@ def _names(
 
 def _run_ids(cluster_id: str, context: CommandContext, settings: Settings) -> Iterable[str]:
     """Runs of this host on one cluster, from the names of their journals."""
-    from kafkabal.executor import journal_folder
+    from kafkabal.user_folders import cluster_folder
 
-    return sorted(path.stem for path in journal_folder(runs_folder(settings, context), cluster_id).glob("*.jsonl"))
+    return sorted(path.stem for path in cluster_folder(runs_folder(settings, context), cluster_id).glob("*.jsonl"))
 
 
 def _sandbox_names(kind: CandidateKind, context: CommandContext, name: str) -> Iterable[str]:
