@@ -78,6 +78,13 @@ def test_invalid_rates_are_refused(text: str) -> None:
         units.parse_rate(text)
 
 
+def test_a_throttle_is_at_least_a_kilobyte_per_second() -> None:
+    """The minimum itself is allowed; less is refused, since bytes are rarely meant."""
+    assert units.parse_throttle("1KB/s") == 1000
+    with pytest.raises(UsageError, match="throttle too low: '999' is 999 B/s"):
+        units.parse_throttle("999")
+
+
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [

@@ -5,8 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from kafkabal.config.edit_profiles import add_profile, use_profile
 from kafkabal.config.profiles import profile_names, read_profiles
+from kafkabal.errors import UsageError
 
 
 def test_profiles_added_at_once_are_all_kept(tmp_path: Path) -> None:
@@ -24,3 +27,10 @@ def test_profiles_added_at_once_are_all_kept(tmp_path: Path) -> None:
     assert profile_names(file) == tuple(names)
     assert read_profiles(file).in_use in names
     assert [path.name for path in file.parent.iterdir()] == ["profiles.yaml"]
+
+
+def test_a_refused_change_leaves_no_folder_and_no_lock(tmp_path: Path) -> None:
+    """An unknown profile is refused before anything is written, also where nothing can be."""
+    with pytest.raises(UsageError, match="unknown profile: 'prod'"):
+        use_profile(tmp_path / "config" / "profiles.yaml", "prod")
+    assert not any(tmp_path.iterdir())
