@@ -41,7 +41,7 @@ class Backlog:
             # records were given up, or the broker lost a partition: earlier counts no longer compare
             looks.clear()
         if len(looks) > 1 and looks[-2].handed_over == now.handed_over:
-            # a broker may be silent for hours
+            # a broker may not respond for hours
             looks.pop()
         looks.append(now)
         while len(looks) > 1 and looks[1].handed_over <= done:

@@ -78,7 +78,8 @@ class HealthRules:
     least_observations: int = 12
     """With fewer observations, the normal response time of a broker is unknown."""
     longest_gap_s: float = LEAST_GAP_S
-    """Two intervals: a longer time without observations, as on a suspended host, counts as this much silence only."""
+    """Two intervals: a longer time without observations, as on a suspended host, counts as no longer than this without
+    a response."""
     jitter_s: float = 0.5
     """Observations are never exactly on time; without this allowance a death is found one observation later."""
 
@@ -183,7 +184,7 @@ class _Broker:
 
     health: BrokerHealth = BrokerHealth.WELL
     since_s: float = 0.0
-    silent_s: float = 0.0
+    no_response_s: float = 0.0
     """Time without a response while responses were requested."""
     missed: int = 0
     excesses: list[_Excess] = field(default_factory=list)
@@ -300,7 +301,7 @@ class HealthMonitor:
         known = self._brokers[broker]
         if sample.response_s is None:
             return self._judge_silence(known, sample, gap_s)
-        known.missed, known.silent_s = 0, 0.0
+        known.missed, known.no_response_s = 0, 0.0
         excess = self._excess(broker, sample.response_s, observation)
         known.excesses = [] if excess is None else [*known.excesses, excess][-self._rules.slow_observations :]
         if excess is not None and not _is_host_late([excess]):
@@ -323,13 +324,13 @@ class HealthMonitor:
     def _judge_silence(self, known: _Broker, sample: BrokerSample, gap_s: float) -> tuple[BrokerHealth, str]:
         known.missed += 1
         known.excesses, known.calm = [], 0
-        known.silent_s += gap_s
-        if not sample.is_registered and known.silent_s >= self._rules.fenced_after_s - self._rules.jitter_s:
-            return BrokerHealth.DEAD, f"not registered, and no response for {known.silent_s:.0f} s"
+        known.no_response_s += gap_s
+        if not sample.is_registered and known.no_response_s >= self._rules.fenced_after_s - self._rules.jitter_s:
+            return BrokerHealth.DEAD, f"not registered, and no response for {known.no_response_s:.0f} s"
         if known.health is BrokerHealth.DEAD:
             return BrokerHealth.DEAD, ""
         if known.missed >= self._rules.unreachable_observations:
-            return BrokerHealth.UNREACHABLE, f"no response for {known.silent_s:.0f} s"
+            return BrokerHealth.UNREACHABLE, f"no response for {known.no_response_s:.0f} s"
         return known.health, ""
 
     def _excess(self, broker: int, response_s: float, observation: _Observation) -> _Excess | None:

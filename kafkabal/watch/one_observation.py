@@ -30,12 +30,12 @@ class WatchSummary:
     def problems(self) -> tuple[str, ...]:
         """One line each; empty if nothing is wrong."""
         out_of_sync = self.findings.out_of_sync
-        silent = [b for b in sorted(self.findings.without_dirs) if self.health.get(b) is BrokerHealth.WELL]
+        unreported = [b for b in sorted(self.findings.without_dirs) if self.health.get(b) is BrokerHealth.WELL]
         return (
             *((self.controller_problem,) if self.controller_problem else ()),
             *(f"broker {b} {health}" for b, health in sorted(self.health.items()) if health != BrokerHealth.WELL),
             *(f"log dir {path} of broker {b} offline" for b, path in sorted(self.findings.offline_dirs)),
-            *((f"{first_brokers(silent)} did not report log dirs",) if silent else ()),
+            *((f"{first_brokers(unreported)} did not report log dirs",) if unreported else ()),
             *((f"{counted_noun(out_of_sync, 'partition')} out of sync",) if out_of_sync else ()),
             *((f"imbalanced by {', '.join(self.findings.imbalanced)}",) if self.findings.imbalanced else ()),
         )
