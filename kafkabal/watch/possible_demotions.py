@@ -7,9 +7,9 @@ from collections.abc import Collection
 from kafkabal.errors import KafkabalError
 from kafkabal.model import ClusterState
 from kafkabal.watch.decide_healing import Healing, demotion_of
-from kafkabal.watch.heal import plan_of
 from kafkabal.watch.heal_policy import HealPolicy
 from kafkabal.watch.healing_ledger import HealingLedger
+from kafkabal.watch.plan_healing import plan_of
 
 
 class PossibleDemotions:

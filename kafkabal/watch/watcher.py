@@ -30,11 +30,12 @@ from kafkabal.watch.broker_health import BrokerHealth, HealthMonitor
 from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Situation, decide
 from kafkabal.watch.ends_of_healings import moved_back, never_began, rolled_back, with_ends_of_runs, with_result
 from kafkabal.watch.finding_changes import changes_between
-from kafkabal.watch.heal import Healer, plan_of
+from kafkabal.watch.heal import Healer
 from kafkabal.watch.heal_policy import HealLevel
 from kafkabal.watch.healing_ledger import HealingEntry
 from kafkabal.watch.kept_ledger import KeptLedger
 from kafkabal.watch.one_observation import WatchSummary, read_state, sample_brokers
+from kafkabal.watch.plan_healing import plan_of
 from kafkabal.watch.possible_demotions import PossibleDemotions
 from kafkabal.watch.repeated_absences import RepeatedAbsences
 from kafkabal.watch.state_findings import NOTHING_FOUND, find

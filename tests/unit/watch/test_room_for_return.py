@@ -14,9 +14,9 @@ from kafkabal.planner import Mode, PlanOptions, make_plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 from kafkabal.units import DAY_S
 from kafkabal.watch.decide_healing import Healing, HealKind
-from kafkabal.watch.heal import plan_of
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
 from kafkabal.watch.healing_ledger import HealingEntry, HealingLedger
+from kafkabal.watch.plan_healing import plan_of
 from kafkabal.watch.room_for_return import limits_of_resting, plan_repair
 from kafkabal.watch.state_findings import find
 

@@ -26,10 +26,11 @@ from kafkabal.planner import PlanOptions, make_plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
 from kafkabal.units import DAY_S
 from kafkabal.watch.decide_healing import Healing, HealKind
-from kafkabal.watch.heal import RunHealer, plan_of
+from kafkabal.watch.heal import RunHealer
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
 from kafkabal.watch.healing_ledger import HealingLedger, read_ledger, write_ledger
 from kafkabal.watch.one_observation import read_state
+from kafkabal.watch.plan_healing import plan_of
 from kafkabal.watch.watch_events import EventKind, WatchEvent
 from kafkabal.watch.watch_options import WatchOptions
 from kafkabal.watch.watcher import Watcher
