@@ -22,6 +22,18 @@ def test_no_time_at_all_is_refused(run_cli: Callable[..., Any], words: list[str]
     assert refused.err.splitlines()[0] == f"kafkabal: error: {words[1]}: duration must be above 0: '0s'"
 
 
+def test_an_address_may_be_an_ipv6_one_in_brackets(run_cli: Callable[..., Any]) -> None:
+    """As in a URL; without them it is not clear where the port begins."""
+    try:
+        socket.create_server(("::1", 0), family=socket.AF_INET6).close()
+    except OSError:
+        pytest.skip("no IPv6 here")
+    shown = run_cli("telemetry", "show", "--listen", "[::1]:0", "--for", "1ms", "-q")
+    assert shown.code == ExitCode.DONE, shown.err
+    refused = run_cli("telemetry", "show", "--listen", "::1:0", "--for", "1ms", "-q")
+    assert (refused.code, "cannot listen on address: '::1:0'" in refused.err) == (ExitCode.USAGE, True)
+
+
 def test_posted_metrics_are_shown_without_a_cluster(run_cli: Callable[..., Any]) -> None:
     """Posted metrics need no cluster; latencies need its brokers."""
     shown = run_cli("telemetry", "show", "--listen", "0", "--for", "1ms", "-q")

@@ -14,6 +14,7 @@ from kafkabal.config.connection_settings import (
     TlsSettings,
 )
 from kafkabal.config.librdkafka_config import connection_of, librdkafka_settings
+from kafkabal.errors import ConfigError
 
 SERVERS = ("127.0.0.1:1", "127.0.0.1:2")
 
@@ -116,3 +117,22 @@ def test_certificates_of_the_system_are_found_by_both() -> None:
     """librdkafka's word for them is not taken for the name of a file."""
     client = {"bootstrap.servers": "a", "security.protocol": "SSL", "ssl.ca.location": "probe"}
     assert connection_of(client).tls == TlsSettings()
+
+
+@pytest.mark.parametrize("name", ["plain", "scram", "oauth endpoint"])
+def test_a_drop_in_producer_reads_the_cluster_as_its_client_does(name: str) -> None:
+    """Credentials given to librdkafka are those of the connection that routing reads the cluster by."""
+    sasl, _ = SASL[name]
+    settings = ConnectionSettings(
+        bootstrap_servers=SERVERS, security_protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=sasl
+    )
+    connection = connection_of(librdkafka_settings(settings))
+    assert (connection.security_protocol, connection.sasl) == (SecurityProtocol.SASL_PLAINTEXT, sasl)
+
+
+def test_a_token_that_only_librdkafka_can_get_is_refused() -> None:
+    """Its callback cannot be called for another client: the error says to name a profile."""
+    client = {"bootstrap.servers": "a", "security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
+    with pytest.raises(ConfigError, match="only librdkafka can connect in this way") as refused:
+        connection_of(client)
+    assert "kafkabal.profile" in (refused.value.hint or "")
