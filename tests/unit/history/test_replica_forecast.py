@@ -65,6 +65,19 @@ def test_a_topic_without_limits_fills_the_disk_in_a_straight_line() -> None:
     assert forecast.replica_bytes_at(2 * HOUR_S)[0] == pytest.approx(300 * MB)
 
 
+def test_varying_rates_give_an_interval_of_when_a_disk_is_full() -> None:
+    """100, then 200 MB per hour: full sooner at the upper end of the interval; a single rate has no interval."""
+    state = a_cluster(300 * MB, {"retention.ms": "-1"}, end=3000)
+    retention, oldest = retention_of(state, kafka_defaults()), past(state, 2 * HOUR_S, 0, 0)
+    later = past(state, HOUR_S, 1000, 100 * MB)
+    for points, has_interval in (([oldest, later], True), ([oldest], False)):
+        growth = measure_growth(points, state, NOW_S, retention.is_compacted)
+        found = dir_growth(state, growth, retention, oldest, NOW_S)
+        assert found.full_s[0] == pytest.approx(700 / 150 * HOUR_S)
+        assert (found.full_low_s[0] < found.full_s[0] < found.full_high_s[0]) == has_interval
+        assert (found.full_low_s[0] == found.full_s[0] == found.full_high_s[0]) != has_interval
+
+
 def test_a_disk_that_is_full_in_more_than_ten_years_never_is() -> None:
     """A disk that fills after more than ten years is not reported as filling; one that fills in nine years is."""
     state = a_cluster(100 * MB, {"retention.ms": "-1"})
