@@ -209,6 +209,24 @@ def test_unknown_capacities_are_reported_in_the_headline() -> None:
     assert "disk sizes unknown, assumed equal" in verdict.sentence
 
 
+@pytest.mark.parametrize(
+    ("unknown", "remark"),
+    [
+        (0, ""),
+        (1, ""),  # up to a tenth of the replicas
+        (3, " (sizes of 3 replicas unknown, counted as 0)"),
+        (10, " (sizes of all replicas unknown, counted as 0)"),
+    ],
+)
+def test_unknown_sizes_are_reported_in_the_headline(unknown: int, remark: str) -> None:
+    """A verdict by bytes says how many it does not know, unless they are too few to change it."""
+    rows = [partition(n, [1 + n % 2]) for n in range(10)]
+    rows[:unknown] = [msgspec.structs.replace(row, sizes=[None]) for row in rows[:unknown]]
+    sentence = judge(inspect_cluster(cluster(brokers(2), [TopicRow(topic="t", partitions=rows)]))).sentence
+    assert sentence.endswith(f"{remark}.")
+    assert ("unknown" in sentence) == bool(remark)
+
+
 def test_a_score_without_data_is_omitted_with_a_note_or_refused() -> None:
     """By default it is noted; requested by name it is an error."""
     state = cluster(
