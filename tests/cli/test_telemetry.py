@@ -44,6 +44,22 @@ def test_posted_metrics_are_shown_without_a_cluster(run_cli: Callable[..., Any])
     assert (refused.code, "no cluster given" in refused.err) == (ExitCode.USAGE, True)
 
 
+@pytest.mark.parametrize("source", [("--listen", "0"), ("-b", "127.0.0.1:1")], ids=["posted", "topic"])
+def test_metrics_are_collected_for_as_long_as_asked(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, source: tuple[str, str]
+) -> None:
+    """Pushes arrive while the intake is open; they are shown once the time has passed."""
+    intake, slept_s = nullcontext(SimpleNamespace(payloads=1, malformed=0)), list[float]()
+    for name in ("open_http_intake", "_live", "_intake"):
+        monkeypatch.setattr(f"kafkabal.cli.commands.telemetry.{name}", lambda *_: intake)
+
+    shown = run_cli("telemetry", "show", *source, "--for", "30s", sleep=slept_s.append)
+
+    assert shown.code == ExitCode.DONE, shown.err
+    assert "collecting for 30 s" in shown.err
+    assert slept_s == [30.0]
+
+
 def test_what_cannot_be_decoded_is_reported(run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Foreign payloads are a warning, not passed over in silence."""
     intake = SimpleNamespace(payloads=1, malformed=2)

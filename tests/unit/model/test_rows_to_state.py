@@ -102,6 +102,17 @@ def test_omitted_values_are_unknown() -> None:
     assert state.topics.configs == (None,)
 
 
+def test_known_values_are_kept_beside_unknown_ones() -> None:
+    """Of two partitions, the first of whose values are known: neither hides the other."""
+    known = PartitionRow(partition=0, replicas=[1], start_offset=5, end_offset=9, in_bytes_per_s=2.5, out_bytes_per_s=0)
+    row = TopicRow(topic="t", partitions=[known, PartitionRow(partition=1, replicas=[2])])
+    parts = build_cluster(cluster_builders.header(), TWO, [row]).partitions
+    assert parts.start_offset.tolist() == [5, -1]
+    assert parts.end_offset.tolist() == [9, -1]
+    assert np.array_equal(parts.in_bytes_per_s, [2.5, np.nan], equal_nan=True)
+    assert np.array_equal(parts.out_bytes_per_s, [0.0, np.nan], equal_nan=True)
+
+
 def test_a_future_replica_is_kept_apart_from_the_replica() -> None:
     """A copy in flight to another dir adds nothing to the size of its replica."""
     rows = [topic(sizes=[10, 20], log_dirs=[0, 0], future=[FutureRow(broker=2, log_dir=1, bytes=15)])]
