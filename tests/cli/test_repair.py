@@ -859,6 +859,14 @@ def test_a_drained_broker_is_proved_safe_to_stop(simulation: Simulation) -> None
     assert "and it is not a voter of the controller quorum" in again.err
 
 
+def test_a_drain_that_is_not_confirmed_only_reports_its_broker(simulation: Simulation) -> None:
+    """A no is no failed drain: exit code 1, as after any other no, and not 3."""
+    declined = simulation.run("rebalance", "--drain", "4", stdin="n\n")
+    assert (declined.code, "nothing changed" in declined.err) == (1, True)
+    assert "broker 4 is not safe to stop: it holds " in declined.err
+    assert "error" not in declined.err
+
+
 @pytest.mark.parametrize("form", ["table", "json", "jsonl"])
 def test_topics_created_during_a_drain_leave_nothing_behind(simulation: Simulation, form: str) -> None:
     """On a cluster without cordons, a broker is drained until it is empty, while a topic per second is created.
