@@ -263,3 +263,23 @@ def test_counting_needs_nothing(name: str) -> None:
 def test_an_unknown_capacity_does_not_prevent_evaluation() -> None:
     """If no broker reports its capacity, equal ones are assumed."""
     require(load_score("disk"), cluster_builders.cluster(brokers(None, None), [one_replica_each(1, 1)]))
+
+
+class _BytesOfTopics(ScoreBase):
+    """Bytes of each topic on a broker."""
+
+    name, unit, meaning, band = "topic-bytes", "bytes", "bytes of each topic on a broker", RelativeBand()
+
+    def replica_load(self, cluster: ClusterState) -> np.ndarray:
+        return cluster.replicas.size_bytes.astype(np.float64)
+
+    def group(self, cluster: ClusterState) -> np.ndarray:
+        return cluster.partitions.topic[cluster.replicas.partition]
+
+
+def test_a_group_without_load_is_missed_by_no_broker() -> None:
+    """A topic of 0 bytes on one broker of two makes nothing uneven; one with bytes does."""
+    for size, skew in ((0, 0.0), (100, 1.0)):
+        single = TopicRow(topic="u", partitions=[cluster_builders.partition(0, [1], size)])
+        state = cluster_builders.cluster(brokers(1000, 1000), [one_replica_each(100, 100), single])
+        assert evaluate(_BytesOfTopics(), state, tolerance=0.1).skew == pytest.approx(skew)
