@@ -445,3 +445,13 @@ def test_score_reaches_the_shares_that_unequal_racks_allow(brokers: int) -> None
 
     assert fair.max() > 1.3 * bytes_.mean()
     assert bytes_ == pytest.approx(fair, rel=0.02)
+
+
+def test_a_policy_by_latency_sees_the_latencies_of_the_simulated_brokers() -> None:
+    """One broker takes 20 ms a request: it gets less than half of what each of the others gets."""
+    chosen = load_workload("delayed-broker")
+    assert chosen.cluster is not None
+    cluster = build_workload_cluster(chosen.cluster)
+    view = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
+    added = run("score", view, replace(chosen.workload, records=20_000)).added_bytes
+    assert added[0] < added[1:].min() / 2
