@@ -627,11 +627,12 @@ def test_pictures_can_be_written_to() -> None:
 
 
 def test_metrics_are_shown(read: Any, tmp_path: Path) -> None:
-    """At the end a callback and a textfile have the amounts read, by broker."""
+    """At the end a callback and a textfile have the amounts read, by broker, and no more waiting than time passed."""
     got: list[ReaderMetrics] = []
     data = read(on_metrics=got.append, metrics_file=tmp_path / "kafkabal.prom")
     count = len(list(data))
     assert got[-1].samples == count == 331
+    assert got[-1].waited_s <= got[-1].elapsed_s
     text = (tmp_path / "kafkabal.prom").read_text()
     assert 'kafkabal_reader_samples_total{topic="t",reader="0"} 331' in text
     fetched = got[-1].network_bytes[BROKER]
