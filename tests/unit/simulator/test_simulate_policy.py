@@ -8,9 +8,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
+from msgspec.structs import replace as replace_struct
 
 from kafkabal.config.topic_specs import topic_spec
 from kafkabal.errors import UsageError
+from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.placement.placement_policy import PlacementPolicy
 from kafkabal.placement.topic_placement import place_topics
 from kafkabal.routing.compiled_kernels import is_available
@@ -455,3 +457,14 @@ def test_a_policy_by_latency_sees_the_latencies_of_the_simulated_brokers() -> No
     view = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
     added = run("score", view, replace(chosen.workload, records=20_000)).added_bytes
     assert added[0] < added[1:].min() / 2
+
+
+def test_leaders_stay_where_they_are_as_long_as_they_live() -> None:
+    """A leader need not be the preferred one; only the partitions of a dead broker get another."""
+    rows = [replace_struct(cluster_builders.partition(n, (1, 2, 3)), leader=2 + n) for n in range(2)]
+    view = view_of(
+        cluster_builders.cluster(cluster_builders.brokers(3), [TopicRow(topic=TOPIC, partitions=rows)]), TOPIC
+    )
+    event = BrokerEvent(at_s=0.0, broker=3, becomes=BrokerEventKind.DEAD)
+    records = run("round-robin", view, Workload(records=1000, sizes=FixedSize(1000), events=(event,))).broker_records
+    assert records.tolist() == [500, 500, 0]
