@@ -4,6 +4,7 @@ from .bytes_of_other_programs import foreign_of_brokers as foreign_of_brokers
 from .bytes_of_other_programs import foreign_on_volumes as foreign_on_volumes
 from .capacity import broker_capacity_bytes as broker_capacity_bytes
 from .capacity import dir_capacity_bytes as dir_capacity_bytes
+from .capacity import has_no_working_dir as has_no_working_dir
 from .capacity import reports_no_log_dir as reports_no_log_dir
 from .capacity import with_capacity as with_capacity
 from .cluster_rows import SNAPSHOT_VERSION as SNAPSHOT_VERSION

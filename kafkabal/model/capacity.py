@@ -32,7 +32,12 @@ def broker_capacity_bytes(state: ClusterState) -> F64:
 
 
 def reports_no_log_dir(state: ClusterState) -> Bools:
-    """bool, shape (n_brokers,): registered, but none of its log dirs is known to work."""
+    """bool, shape (n_brokers,): registered, but it did not report its log dirs."""
+    return np.asarray(state.brokers.is_live & (np.diff(state.log_dirs.first) == 0))
+
+
+def has_no_working_dir(state: ClusterState) -> Bools:
+    """bool, shape (n_brokers,): registered, but none of its log dirs is known to work: unreported, or all offline."""
     dirs = state.log_dirs
     working = np.bincount(dirs.broker[dirs.state != LogDirState.OFFLINE], minlength=len(state.brokers))
     return np.asarray(state.brokers.is_live & (working == 0))

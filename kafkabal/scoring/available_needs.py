@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafkabal.errors import UsageError
-from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState, broker_capacity_bytes, reports_no_log_dir
+from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState, broker_capacity_bytes, has_no_working_dir
 from kafkabal.scoring.score_parts import base_load_of
 from kafkabal.scoring.score_protocol import Grain, Need, Score
 
@@ -31,7 +31,7 @@ def supplied(state: ClusterState) -> frozenset[Need]:
     """The inputs that this state has; log dirs and capacity if known for at least one live broker."""
     live = state.brokers.is_live
     found = {
-        Need.LOG_DIRS: bool((state.replicas.size_bytes >= 0).any()) or not reports_no_log_dir(state)[live].all(),
+        Need.LOG_DIRS: bool((state.replicas.size_bytes >= 0).any()) or not has_no_working_dir(state)[live].all(),
         Need.CAPACITY: bool((~np.isnan(broker_capacity_bytes(state)[live])).any()),
         Need.RATES: bool((~np.isnan(state.partitions.in_bytes_per_s)).any()),
         Need.TELEMETRY: _is_measured(state, PRODUCE_LATENCY),

@@ -12,8 +12,8 @@ from kafkabal.model import (
     Bools,
     ClusterState,
     LogDirState,
+    has_no_working_dir,
     most_load_of_dirs,
-    reports_no_log_dir,
     with_choosable_log_dir,
 )
 from kafkabal.scoring.bands import Band, CountBand, DiskBand
@@ -173,7 +173,7 @@ def counted_holders(score: Score, state: ClusterState) -> Bools:
 def _counted(score: Score, state: ClusterState, parts: Parts, drained: Bools | None) -> Bools:
     brokers = state.brokers.is_live & ~drained if drained is not None else state.brokers.is_live
     if Need.LOG_DIRS in score.needs:
-        brokers = brokers & ~reports_no_log_dir(state)
+        brokers = brokers & ~has_no_working_dir(state)
     known = ~np.isnan(parts.base_load)
     if score.grain is Grain.BROKER:
         return np.asarray(brokers & known)

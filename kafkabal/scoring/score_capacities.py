@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from kafkabal.errors import ConfigError
-from kafkabal.model import F64, ClusterState, Default, broker_capacity_bytes, reports_no_log_dir, stated_of_brokers
+from kafkabal.model import F64, ClusterState, Default, broker_capacity_bytes, has_no_working_dir, stated_of_brokers
 
 
 def disk_capacity(state: ClusterState) -> F64:
@@ -20,7 +20,7 @@ def disk_capacity(state: ClusterState) -> F64:
         If only some brokers report.
     """
     known = broker_capacity_bytes(state)
-    asked = state.brokers.is_live & ~reports_no_log_dir(state)
+    asked = state.brokers.is_live & ~has_no_working_dir(state)
     missing = asked & np.isnan(known)
     if (missing == asked).all():
         return np.ones(len(known))

@@ -5,7 +5,13 @@ import pytest
 
 from kafkabal.errors import ConfigError
 from kafkabal.model.bytes_of_other_programs import foreign_of_brokers, foreign_on_volumes
-from kafkabal.model.capacity import broker_capacity_bytes, dir_capacity_bytes, reports_no_log_dir, with_capacity
+from kafkabal.model.capacity import (
+    broker_capacity_bytes,
+    dir_capacity_bytes,
+    has_no_working_dir,
+    reports_no_log_dir,
+    with_capacity,
+)
 from kafkabal.model.cluster_rows import BrokerRow, LogDirRow
 from kafkabal.model.cluster_state import ClusterState
 from kafkabal.testing import cluster_builders
@@ -61,10 +67,11 @@ def test_the_capacity_of_a_broker_is_that_of_its_volumes(dirs: list[LogDirRow], 
     np.testing.assert_equal(broker_capacity_bytes(cluster(dirs)).tolist(), [capacity])
 
 
-def test_a_broker_without_a_working_dir_reports_no_log_dir() -> None:
-    """A broker without a response, or with only offline dirs, reports none; one with a cordoned dir does."""
+def test_a_broker_whose_log_dirs_are_all_offline_has_reported_them() -> None:
+    """None of them works, as on a broker without a response; a cordoned dir works."""
     state = cluster([log_dir(0)], [], [log_dir(0, state="offline")], [log_dir(0, state="cordoned")])
-    assert reports_no_log_dir(state).tolist() == [False, True, True, False]
+    assert reports_no_log_dir(state).tolist() == [False, True, False, False]
+    assert has_no_working_dir(state).tolist() == [False, True, True, False]
 
 
 @pytest.mark.parametrize(
