@@ -775,6 +775,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal create' -l placement -r -f -a 's
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l if-not-exists -d 'Skip topics that exist; report how they differ.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l dry-run -d 'Show the assignment and the resulting scores; create nothing.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l exit-code -d 'With --dry-run: exit 3 if a topic is missing or differs.'
+complete -c kafkabal -n '__kafkabal_at kafkabal create' -l all -d 'List all topics and partitions, not only 20.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l yes -d 'Do not prompt where --save overwrites the snapshot that is read.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -s b -l bootstrap-server -r -f -d 'Bootstrap brokers.'
 complete -c kafkabal -n '__kafkabal_at kafkabal create' -l command-config -r -F -d 'client.properties file, as for Kafka\'s own tools.'

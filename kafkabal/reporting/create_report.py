@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -13,6 +13,7 @@ from kafkabal.config import Difference
 from kafkabal.inspection import Scored, worst_group
 from kafkabal.model import MIN_INSYNC_REPLICAS, ClusterState, rack_numbers, takes_replicas
 from kafkabal.placement import PlacedTopic, PlacedTopics
+from kafkabal.reporting.plan_moves import FIRST_MOVES
 from kafkabal.reporting.report import Column, Report, Table, Tone, ValueKind, known
 from kafkabal.scoring import Grain, WeightedScore, evaluate
 from kafkabal.wording import counted_noun, first_of, plural
@@ -34,7 +35,7 @@ class Creation:
 
     def warnings(self) -> tuple[str, ...]:
         """What the new topics lack: enough replicas for their settings, or a rack that accepts none now."""
-        return (*self._too_few_in_sync(), *self._missing_racks())
+        return (*self._missing_racks(), *self._too_few_in_sync())
 
     def _too_few_in_sync(self) -> Iterator[str]:
         for topic in self.placed.topics:
@@ -68,22 +69,29 @@ def _with_rack(state: ClusterState, row: int) -> str:
     return f"broker {state.brokers.id[row]} ({f'rack {state.racks[rack]}' if rack >= 0 else 'rack unknown'})"
 
 
-def creation_report(creation: Creation) -> Report:
-    """The report of ``create``."""
+def creation_report(creation: Creation, shown_rows: int | None = FIRST_MOVES) -> Report:
+    """The report of ``create``.
+
+    Parameters
+    ----------
+    shown_rows
+        How many topics, partitions and notes people see; programs see all.
+    """
     topics = creation.placed.topics
     return Report(
         command="create",
         headline=_headline(creation),
         tone=Tone.GOOD,
         tables=(
-            _topic_table(creation),
+            replace(_topic_table(creation), shown_rows=shown_rows),
             _broker_table(creation),
             _score_table(creation),
-            _assignment_table(topics, shown=creation.dry_run),
+            replace(_assignment_table(topics, shown=creation.dry_run), shown_rows=shown_rows),
         ),
+        shown_notes=shown_rows,
         notes=(
-            *(f"exists and differs, not changed: {difference}" for difference in creation.differences),
             *creation.warnings(),
+            *(f"exists and differs, not changed: {difference}" for difference in creation.differences),
         ),
     )
 

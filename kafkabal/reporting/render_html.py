@@ -51,7 +51,7 @@ def render(report: Report, surface: OutputCapabilities) -> str:  # noqa: ARG001 
         facts=[(fact.title, show_value(fact.value, fact.kind)) for fact in report.facts if fact.title],
         charts=[_drawn(chart) for chart in report.charts()],
         tables=[_drawn_table(table) for table in report.tables if table.is_shown],
-        notes=report.notes,
+        notes=report.notes_for_people(),
     )
 
 

@@ -33,7 +33,7 @@ def _parts(report: Report) -> Iterator[list[str]]:
             yield list(_table(table, columns))
             if (hidden := table.n_rows - (table.shown_rows or table.n_rows)) > 0:
                 yield [f"and {hidden:,} more"]
-    yield [f"* {_escaped(note)}" for note in report.notes]
+    yield [f"* {_escaped(note)}" for note in report.notes_for_people()]
 
 
 def _table(table: Table, columns: list[Column]) -> Iterator[str]:

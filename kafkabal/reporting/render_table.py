@@ -82,7 +82,7 @@ def _parts(report: Report, surface: OutputCapabilities) -> Iterator[RenderableTy
             yield Text(f"and {hidden:,} more", STYLES[Tone.FAINT])
     if report.notes:
         yield ""
-        yield from (_note(printable(note)) for note in report.notes)
+        yield from (_note(printable(note)) for note in report.notes_for_people())
 
 
 def _note(text: str) -> Text:

@@ -203,8 +203,21 @@ class Report:
     """Labels of every metric, such as the name of the cluster."""
     notes: Sequence[str] = field(default=())
     """What to know about the figures, and what to do next; one line each."""
+    shown_notes: int | None = None
+    """How many of them people see; programs see all."""
     charts: Callable[[], Sequence[Chart]] = tuple
     """Created only if they are drawn, in HTML: on large clusters they take a while."""
+
+    def notes_for_people(self) -> Sequence[str]:
+        """The notes, up to :attr:`shown_notes`, and how many more there are."""
+        return first_lines(self.notes, self.shown_notes)
+
+
+def first_lines(lines: Sequence[str], number: int | None) -> Sequence[str]:
+    """The first lines, and how many more there are; all if no number is given."""
+    if number is None or len(lines) <= number:
+        return lines
+    return (*lines[:number], f"and {len(lines) - number:,} more")
 
 
 def known(values: NDArray[np.float64]) -> list[Any]:

@@ -249,7 +249,7 @@ def test_an_interruption_of_the_report_says_that_topics_may_exist(
 ) -> None:
     """The report takes longer than the request; a dry run has created nothing."""
 
-    def interrupted(_: object) -> None:
+    def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("kafkabal.reporting.create_report.creation_report", interrupted)
@@ -279,3 +279,22 @@ def test_a_log_dir_that_the_broker_chooses_is_not_reported_as_chosen(
 
     monkeypatch.setattr(SnapshotCluster, "move_log_dirs", denied)
     assert chosen("u") == {"any"}
+
+
+def test_a_file_of_many_topics_is_shown_by_its_first_lines(create: Callable[..., Any], tmp_path: Path) -> None:
+    """People see 20 topics, partitions and notes, and how many more there are, or all of them; programs see all."""
+    described = "{name: t%02d, partitions: 2, replication_factor: 2, configs: {min.insync.replicas: 3}}"
+    topics = tmp_path / "topics.yaml"
+    topics.write_text("topics:\n" + "".join(f"- {described % i}\n" for i in range(23)), "utf-8")
+    words = "-f", str(topics), "--dry-run"
+    short, whole, data = create(*words), create(*words, "--all"), create(*words, "-o", "json")
+
+    more = [line for line in short.out.splitlines() if line.startswith("and ")]
+    assert more == ["and 3 more", "and 26 more", "and 3 more"]
+    assert "t22 " not in short.out
+    assert whole.out.count("\nt22 ") == 3
+    assert "\nand " not in whole.out
+    document = json.loads(data.out)
+    assert [len(document[key]) for key in ("topics", "assignment", "notes")] == [23, 46, 23]
+    assert data.err.count("kafkabal: warning: topic ") == 20
+    assert data.err.endswith("kafkabal: warning: and 3 more\n")

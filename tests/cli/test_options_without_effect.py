@@ -142,7 +142,7 @@ IN_FORCE = {
     "rebalance history": "--last",
     "rebalance repair": "--journal --notify --remove --textfile --wait --yes",
     "create": (
-        "--config --exclude-brokers --file --if-not-exists --partition-bytes --partitions --placement "
+        "--all --config --exclude-brokers --file --if-not-exists --partition-bytes --partitions --placement "
         "--preset --prometheus --prometheus-label --prometheus-query --replication-factor --score --telemetry "
         "--tolerance --yes"
     ),

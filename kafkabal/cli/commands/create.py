@@ -15,6 +15,7 @@ from kafkabal.cli.framework.repeated_options import each_key_once
 from kafkabal.cli.framework.selected_scores import selected_scores
 from kafkabal.cli.framework.shared_options import (
     CLUSTER,
+    OUTPUT_SECTION,
     Format,
     Forms,
     OutputOptions,
@@ -173,6 +174,10 @@ def create(
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="With --dry-run: exit 3 if a topic is missing or differs.")
     ] = False,
+    all_rows: Annotated[
+        bool,
+        typer.Option("--all", help="List all topics and partitions, not only 20.", rich_help_panel=OUTPUT_SECTION),
+    ] = False,
     yes: OverwriteOption = False,
 ) -> ExitCode:
     """Create topics on the least loaded brokers.
@@ -210,7 +215,7 @@ def create(
         creation = _create(cluster, plan, context, tolerated=tolerated, dry_run=dry_run)
     has_created = not dry_run and bool(creation.placed.topics)
     with _telling_of_interruption(has_created=has_created):
-        _show(creation, output, context, has_created=has_created)
+        _show(creation, output, context, has_created=has_created, all_rows=all_rows)
     return ExitCode.FINDINGS if exit_code and (creation.placed.topics or creation.differences) else ExitCode.DONE
 
 
@@ -267,13 +272,18 @@ def _telling_of_interruption(*, has_created: bool) -> "Iterator[None]":
         ) from stopped
 
 
-def _show(creation: "Creation", output: OutputOptions, context: CommandContext, *, has_created: bool) -> None:
+def _show(
+    creation: "Creation", output: OutputOptions, context: CommandContext, *, has_created: bool, all_rows: bool
+) -> None:
     from kafkabal.reporting.create_report import creation_report
+    from kafkabal.reporting.plan_moves import FIRST_MOVES
+    from kafkabal.reporting.report import first_lines
 
-    show_report(creation_report(creation), output, context, has_changed=has_created)
+    shown = None if all_rows else FIRST_MOVES
+    show_report(creation_report(creation, shown), output, context, has_changed=has_created)
     if output.output is not Format.TABLE or output.output_file is not None:
         # the table shows the warnings itself
-        for warning in creation.warnings():
+        for warning in first_lines(creation.warnings(), shown):
             context.warn(warning)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from kafkabal.executor import Goal, RunOutcome, RunResult
+from kafkabal.reporting.plan_moves import FIRST_MOVES
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
 from kafkabal.units import format_bytes, format_duration
 from kafkabal.wording import counted_noun, first_of
@@ -109,6 +110,7 @@ def problems_table(problems: Mapping[str, str]) -> Table:
     return Table(
         key="problems",
         title="not as planned",
+        shown_rows=FIRST_MOVES,
         columns=(
             Column(key="partition", title="partition", values=list(problems), label=True),
             Column(key="reason", title="reason", wraps=True, values=list(problems.values())),
