@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from kafkabal.cli.commands import create
 from kafkabal.cli.commands.rebalance import run_session
 from kafkabal.cli.framework.slow_notice import saying_if_slow
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
@@ -27,17 +29,19 @@ def test_a_fast_block_says_nothing() -> None:
     assert not any(timer.is_alive() for timer in timers)
 
 
-def _say_at_once(monkeypatch: pytest.MonkeyPatch, has_said: threading.Event) -> None:
+def _say_at_once(monkeypatch: pytest.MonkeyPatch, has_said: threading.Event, command: ModuleType = run_session) -> None:
     """Let commands take every wait for slow, and set the event once one has said so."""
 
     def at_once(say: Callable[[str], None], text: str) -> Any:
+        has_said.clear()
+
         def said(text: str) -> None:
             say(text)
             has_said.set()
 
         return saying_if_slow(said, text, after_s=0.01)
 
-    monkeypatch.setattr(run_session, "saying_if_slow", at_once)
+    monkeypatch.setattr(command, "saying_if_slow", at_once)
 
 
 @pytest.mark.parametrize(
@@ -86,3 +90,26 @@ def test_a_request_that_waits_for_the_lock_says_so(
     monkeypatch.setattr(InMemoryCluster, "lock", out_of_reach)
     _say_at_once(monkeypatch, has_said)
     assert simulation.run("rebalance", request_).err.startswith("still waiting for the cluster to respond\n")
+
+
+@pytest.mark.parametrize("dirs", [1, 2], ids=["controller", "brokers that keep log dirs"])
+def test_a_creation_that_waits_for_brokers_says_so(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, dirs: int
+) -> None:
+    """A broker that does not take its log dirs is waited for up to 30 s before the topics are created without them."""
+    simulation = simulate(
+        InMemoryCluster.of(cluster(brokers(2, dirs=dirs), [topic("t", [1, 2])])), run_cli, monkeypatch
+    )
+    request = "move_log_dirs" if dirs > 1 else "create_topics"
+    respond, has_said = getattr(InMemoryCluster, request), threading.Event()
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        assert has_said.wait(60.0)
+        return respond(*arguments, **options)
+
+    monkeypatch.setattr(InMemoryCluster, request, slow)
+    _say_at_once(monkeypatch, has_said, create)
+    shown = simulation.run("create", "new", "-p", "2", "-r", "2")
+    assert shown.code == 0
+    assert shown.err.splitlines()[-1] == "still creating topics: waiting for brokers to respond"
+    assert dirs > 1 or shown.err.startswith("still waiting for the controller to validate the topics\n")

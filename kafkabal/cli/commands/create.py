@@ -24,6 +24,7 @@ from kafkabal.cli.framework.shared_options import (
     Uses,
 )
 from kafkabal.cli.framework.show_report import show_report
+from kafkabal.cli.framework.slow_notice import saying_if_slow
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, InterruptedRunError, OperationError, UsageError
@@ -237,9 +238,11 @@ def _create(
         wanted = _wanted(creation)
         try:
             if wanted:
-                validate(cluster, wanted)
+                with saying_if_slow(context.say, "still waiting for the controller to validate the topics"):
+                    validate(cluster, wanted)
             if wanted and not dry_run:
-                with _telling_of_interruption(has_created=True):
+                slow = "still creating topics: waiting for brokers to respond"
+                with saying_if_slow(context.say, slow), _telling_of_interruption(has_created=True):
                     refused = create_all(cluster, wanted)
                 creation = replace(creation, placed=creation.placed.without_log_dirs(refused))
         except TopicExistsError as error:
