@@ -59,31 +59,35 @@ def pick_kernel(
 @kernel
 def draw(state: AdaptiveState, uniform: float, now_s: float) -> int:
     """Draw a partition with weight ``longest queue + 1 - own queue``, in batches, without unresponsive brokers."""
+    available, pending_bytes, batch_bytes = state.available, state.pending_bytes, state.batch_bytes[0]
+    # these loops see every partition of the topic: without a timeout they call nothing
+    is_timed = state.timeout_s[0] > 0.0
     longest = 0
     total = 0
     usable = 0
-    for partition in state.available:
-        if is_responsive(state, partition, now_s):
-            queue = state.pending_bytes[partition] // state.batch_bytes[0]
-            longest = max(longest, queue)
+    for partition in available:
+        if not is_timed or is_responsive(state, partition, now_s):
+            queue = pending_bytes[partition] // batch_bytes
+            if queue > longest:
+                longest = queue
             total += queue
             usable += 1
     if usable == 0:
-        return state.available[int(uniform * len(state.available))]
+        return available[int(uniform * len(available))]
     left = int(uniform * (usable * (longest + 1) - total))
-    for partition in state.available:
-        if is_responsive(state, partition, now_s):
-            left -= longest + 1 - state.pending_bytes[partition] // state.batch_bytes[0]
+    for partition in available:
+        if not is_timed or is_responsive(state, partition, now_s):
+            left -= longest + 1 - pending_bytes[partition] // batch_bytes
             if left < 0:
                 return partition
-    return state.available[0]
+    return available[0]
 
 
 @kernel
 def is_responsive(state: AdaptiveState, partition: int, now_s: float) -> bool:
     """Whether the leader acknowledged a record within the timeout, or has none in flight."""
     broker = state.in_flight.leader[partition]
-    if state.timeout_s[0] <= 0.0 or state.in_flight.pending[broker] == 0:
+    if state.in_flight.pending[broker] == 0:
         return True
     return now_s - state.moved_s[broker] <= state.timeout_s[0]
 
