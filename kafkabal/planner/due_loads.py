@@ -13,7 +13,7 @@ import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.planner.problem import Problem
-from kafkabal.scoring import PlaceableLoads, due_of_factors, fair_shares
+from kafkabal.scoring import PlaceableLoads, Rules, due_of_factors, fair_shares, largest_sums
 
 _LEAST = 0.01
 """Least fraction of a capacity that a broker counts as due when loads are divided by it; 0.001 and 0.1 give the same 19
@@ -107,13 +107,17 @@ def _due_bytes(problem: Problem, placement: I32) -> F64:
     p, k = np.nonzero(np.append(rows & ~rules.takes, False)[problem.previous] & rules.movable[:, None])
     np.add.at(most, problem.previous[p, k], problem.held_bytes[p, k].astype(np.float64))
     most = np.minimum(most, np.maximum(rules.room_bytes - fixed, 0.0))
+    asked = None
+    if rules.asked is not None:
+        asked = largest_sums(load.max(1, initial=0)[rules.movable].astype(np.float64), rules.asked.replicas)
+        asked = np.minimum(asked, np.maximum(rules.asked.bytes - fixed, 0.0))
     stuck = (placement >= 0) & ~on_counted & ~coming
     # partitions that are repaired but not balanced find a place anywhere, one replica at a time
     factor = np.where(rules.movable, np.maximum(rules.factor - stuck.sum(1), 0), 1)
     load[on_counted & ~rules.movable[:, None]] = 0
     sums = np.bincount(factor, load.sum(1).astype(np.float64))
     nothing = np.zeros(problem.n_brokers)
-    return _due(problem, problem.capacity, rows, _each(sums, int(rows.sum())), fixed, most, nothing)
+    return _due(problem, problem.capacity, rows, _each(sums, int(rows.sum())), fixed, most, nothing, asked)
 
 
 def _due_counts(problem: Problem) -> F64:
@@ -124,7 +128,7 @@ def _due_counts(problem: Problem) -> F64:
     factor = np.where(rules.movable, rules.factor, 0)
     sums = np.bincount(factor) * np.arange(int(factor.max(initial=0)) + 1)
     each = _each(sums, int(rows.sum()))
-    return _due(problem, _capacity(problem, "replicas"), rows, each, fixed, most, on_top)
+    return _due(problem, _capacity(problem, "replicas"), rows, each, fixed, most, on_top, _asked_replicas(rules))
 
 
 def _due_leaders(problem: Problem) -> F64:
@@ -134,7 +138,11 @@ def _due_leaders(problem: Problem) -> F64:
     most = np.where(rules.takes, np.inf, _on_brokers(problem, rules.movable))
     most = np.where(rules.may_lead_more, most, _led_on_brokers(problem, rules.movable))
     each = {1: float(rules.movable.sum())}
-    return _due(problem, _capacity(problem, "leaders"), rows, each, fixed, most, on_top)
+    return _due(problem, _capacity(problem, "leaders"), rows, each, fixed, most, on_top, _asked_replicas(rules))
+
+
+def _asked_replicas(rules: Rules) -> F64 | None:
+    return None if rules.asked is None else rules.asked.replicas
 
 
 def _led_on_brokers(problem: Problem, partitions: Bools) -> F64:
@@ -158,11 +166,18 @@ def _due_of_topics(problem: Problem) -> tuple[F64, I32]:
 
 
 def _due(
-    problem: Problem, capacity: F64, counted: Bools, each: Mapping[int, float], fixed: F64, most: F64, on_top: F64
+    problem: Problem,
+    capacity: F64,
+    counted: Bools,
+    each: Mapping[int, float],
+    fixed: F64,
+    most: F64,
+    on_top: F64,
+    asked: F64 | None,
 ) -> F64:
     rack = problem.rules.rack
     return PlaceableLoads(
-        capacity=capacity, counted=counted, rack=rack, each=each, fixed=fixed, most=most, on_top=on_top
+        capacity=capacity, counted=counted, rack=rack, each=each, fixed=fixed, most=most, on_top=on_top, asked=asked
     ).due()
 
 

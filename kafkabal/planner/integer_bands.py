@@ -64,22 +64,26 @@ def make_bands(problem: Problem, due: DueLoads, total_bytes: int, used_before: I
     """
     low_bytes, high_bytes = _byte_edges(problem, due.bytes, total_bytes, narrowed)
     low_bytes, high_bytes = _ignore_negligible(problem, low_bytes, high_bytes, used_before)
-    low_count, high_count = _count_edges(
-        problem, "replicas", due.count, _staying_positions(problem), problem.options.tolerance
-    )
-    led, tolerance = _staying_leaders(problem), problem.options.tolerance
+    positions, tolerance = _staying_positions(problem), problem.options.tolerance
+    low_count, high_count = _count_edges(problem, "replicas", due.count, positions, tolerance)
+    led = _staying_leaders(problem)
     low_leaders, high_leaders = _count_edges(problem, "leaders", due.leaders, led, tolerance)
     lowest_fair_leaders, highest_fair_leaders = _count_edges(problem, "leaders", due.leaders, led, 0.0)
     replicas, fraction = _topic_edges(problem, due)
-    high_bytes = np.minimum(high_bytes, problem.asked_bytes)
-    high_count = np.minimum(high_count, problem.limit_replicas)
-    # a broker that may hold fewer replicas than it is due need not hold its share of bytes, nor lead its share
-    low_bytes = np.where(high_count < low_count, 0, low_bytes)
-    low_leaders = np.minimum(low_leaders, high_count)
+    if problem.rules.asked is not None:
+        high_bytes = np.minimum(high_bytes, problem.asked_bytes)
+        high_count = np.minimum(high_count, problem.limit_replicas)
+        # a broker that may hold few replicas need not hold more bytes than so many of the mean size
+        of_mean_size = np.where(
+            problem.limit_replicas < UNLIMITED, total_bytes / max(1, positions) * high_count, np.inf
+        )
+        low_bytes = _at_most(low_bytes, np.minimum(of_mean_size, problem.rules.asked.bytes), tolerance)
+        low_count = _at_most(low_count, np.minimum(problem.rules.asked.replicas, problem.limit_replicas), tolerance)
+        low_leaders = np.minimum(low_leaders, high_count)
     return Bands(
-        low_bytes=np.minimum(low_bytes, high_bytes),
+        low_bytes=low_bytes,
         high_bytes=high_bytes,
-        low_count=np.minimum(low_count, high_count),
+        low_count=low_count,
         high_count=high_count,
         low_leaders=low_leaders,
         high_leaders=high_leaders,
@@ -89,6 +93,11 @@ def make_bands(problem: Problem, due: DueLoads, total_bytes: int, used_before: I
         topic_kind=due.topic_kind,
         topic_fraction=fraction,
     )
+
+
+def _at_most(low: I64, asked: F64, tolerance: float) -> I64:
+    """Lower edges no higher than those of a band around what the user allows."""
+    return np.minimum(low, np.floor(np.minimum(asked, UNLIMITED) * (1 - tolerance))).astype(np.int64)
 
 
 def _byte_edges(problem: Problem, due: F64, total_bytes: int, narrowed: float) -> tuple[I64, I64]:

@@ -2,8 +2,8 @@
 
 ::
 
-    a plan is worth it if it repairs a rule, or removes a hundredth of the excess, also with all copies of a partition
-        as large as its leader's, at a fair price in bytes
+    a plan is worth it if it repairs a rule, or removes a hundredth of what is beyond limits of the user, or of the
+        excess, also with all copies of a partition as large as its leader's, at a fair price in bytes
     give up if it is not
     repeat: search again from the result, as a later run does, leaders and log dirs included, by the bands that hold
         then, until that changes nothing; if plans lead in a circle, end where this and the next plan move least
@@ -25,6 +25,7 @@ from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import build_problem
+from kafkabal.planner.search.band_violation import beyond_limits
 from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.search_for_placement import Candidate, search
 from kafkabal.planner.shortfall import shortfall, warnings_of
@@ -166,20 +167,27 @@ def _placed(candidate: Candidate) -> bytes:
 
 
 def is_worth_it(start: Solution, candidate: Candidate, fraction: float = 1.0) -> bool:
-    """Whether a plan that does not reach the bands repairs a rule, changes the replication factor, or helps enough.
+    """Whether a plan that does not reach the bands repairs a rule, changes the replication factor, brings a broker
+    closer to a limit of the user, or helps enough.
 
     Parameters
     ----------
     fraction
         Fraction of the bytes of a plan that the candidate moves; it has to help by this fraction only.
     """
-    return _mends(candidate) or _helps(start, candidate, fraction)
+    return _mends(candidate) or _obeys(start, candidate, fraction) or _helps(start, candidate, fraction)
 
 
 def _mends(candidate: Candidate) -> bool:
     """Whether something moves because of a rule, or the replication factor falls as requested."""
     solution = candidate.solution
     return bool((solution.moved() & (solution.why >= MoveCause.RACK)).any() or solution.dropped().any())
+
+
+def _obeys(start: Solution, candidate: Candidate, fraction: float) -> bool:
+    """Whether brokers end less far beyond the limits of the user, whatever that does to bands."""
+    before = beyond_limits(start)
+    return before - beyond_limits(candidate.solution) > before * _LEAST_HELP * fraction
 
 
 def _helps(start: Solution, candidate: Candidate, fraction: float) -> bool:

@@ -38,6 +38,7 @@ from kafkabal.model import (
 from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_scope import ignored_partitions, in_scope, kept_replicas, movable_partitions
 from kafkabal.scoring import (
+    AskedLimits,
     Rules,
     Score,
     WeightedScore,
@@ -222,7 +223,26 @@ def _rules(
         rack=_racks(state),
         room_bytes=room_for_replicas(state, options.log_dir_limit),
         volume_limit_bytes=volume_limit_bytes(state, options.log_dir_limit),
+        asked=_asked_limits(state, options) if options.broker_limits else None,
     )
+
+
+def _asked_limits(state: ClusterState, options: PlanOptions) -> AskedLimits:
+    """The limits of the options, and how many replicas that may move fit them at most: the smallest ones."""
+    bytes_ = _as_floats(_asked(state, {b: limit.bytes for b, limit in options.broker_limits.items()}))
+    replicas = _as_floats(_asked(state, {b: limit.replicas for b, limit in options.broker_limits.items()}))
+    movable, r, n = in_scope(state, options), state.replicas, len(state.brokers)
+    stays = np.flatnonzero(~movable[r.partition])
+    held = np.bincount(r.broker[stays], replica_bytes(state)[stays], n)
+    sums = np.cumsum(np.sort(np.maximum(move_bytes(state)[movable], 0)))
+    fitting = np.where(np.isinf(bytes_), np.inf, np.searchsorted(sums, bytes_ - held, side="right"))
+    return AskedLimits(
+        bytes=bytes_, replicas=np.minimum(fitting, np.maximum(replicas - np.bincount(r.broker[stays], minlength=n), 0))
+    )
+
+
+def _as_floats(limits: I64) -> F64:
+    return np.where(limits < UNLIMITED, limits, np.inf)
 
 
 def _scores(state: ClusterState, options: PlanOptions) -> tuple[WeightedScore, ...]:

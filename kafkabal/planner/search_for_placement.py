@@ -31,6 +31,7 @@ from kafkabal.planner.search.additional_loads import AdditionalLoads, additional
 from kafkabal.planner.search.additional_scores import balance_by_exchanges
 from kafkabal.planner.search.assign_leaders import assign_leaders
 from kafkabal.planner.search.assign_log_dirs import LogDirAssignment, assign_arrivals, final_log_dirs
+from kafkabal.planner.search.band_violation import beyond_limits
 from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, USUAL_PACE
 from kafkabal.planner.search.forced_moves import force_into_bands
 from kafkabal.planner.search.iterated_search import CLOSE, FEW_CELLS, search_iteratively
@@ -197,11 +198,13 @@ def finish(solution: Solution, unplaced: I64, listener: PlanListener, *, room: b
     return Candidate(solution, assign_leaders(solution), log_dir, unplaced)
 
 
-def _merit(candidate: Candidate) -> tuple[int, int, float, int, int]:
-    """What stays broken or found no place, then what is outside the bands, then bytes, then moves: less is better."""
+def _merit(candidate: Candidate) -> tuple[int, int, float, float, int, int]:
+    """What stays broken or found no place, then what is beyond limits or outside bands, then bytes, then moves: less is
+    better."""
     return (
         int(candidate.solution.keeps_offline().sum()) if candidate.unplaced.size else 0,
         len(candidate.unplaced),
+        beyond_limits(candidate.solution),
         shortfall(candidate.solution, candidate.leader),
         candidate.solution.moved_bytes(),
         int(candidate.solution.moved().sum()),

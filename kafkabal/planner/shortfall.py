@@ -132,7 +132,7 @@ def shortfall(solution: Solution, leader: I32) -> float:
     surplus = _crowded(solution)[1]
     additional = float(AdditionalLoads(solution, leader).violation().sum())
     topics = float(surplus.sum()) / max(1, int(solution.count.sum()))
-    return float(Violation(solution, CONVEXITY).now().sum()) + leaders + topics + additional
+    return float(Violation(solution, CONVEXITY, limit_weight=0.0).now().sum()) + leaders + topics + additional
 
 
 def unrepaired_of(solution: Solution, unplaced: I64) -> tuple[str, ...]:
@@ -188,6 +188,9 @@ def _bytes_outside(solution: Solution, *, name_below: bool) -> Iterator[str]:
         if solution.used[b] > problem.asked_bytes[b]:
             held, most = format_bytes(int(solution.used[b])), format_bytes(int(problem.asked_bytes[b]))
             yield f"broker {broker_id} remains at {held} of replicas; --broker-limit allows at most {most}"
+            continue
+        if above[b] and solution.count[b] > problem.limit_replicas[b]:
+            # its number of replicas is named with the limit
             continue
         if above[b] and crowded_out[b] > 0:
             room = format_bytes(int(problem.rules.room_bytes[b]))

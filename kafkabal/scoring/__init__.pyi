@@ -7,10 +7,12 @@ from .bands import RelativeBand as RelativeBand
 from .bands import SpreadBand as SpreadBand
 from .capacity_options import ScoreOptions as ScoreOptions
 from .capacity_options import score_options as score_options
+from .due_under_rules import AskedLimits as AskedLimits
 from .due_under_rules import PlaceableLoads as PlaceableLoads
 from .due_under_rules import Rules as Rules
 from .due_under_rules import due_of_factors as due_of_factors
 from .due_under_rules import due_within_groups as due_within_groups
+from .due_under_rules import largest_sums as largest_sums
 from .due_under_rules import placeable_loads as placeable_loads
 from .due_under_rules import rules_of as rules_of
 from .evaluation import Evaluation as Evaluation

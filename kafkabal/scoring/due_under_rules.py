@@ -32,6 +32,16 @@ _DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AskedLimits:
+    """The most that a user allows on each broker, arrays of shape (n_brokers,), infinite where nothing is limited."""
+
+    bytes: F64
+    """Bytes of all replicas."""
+    replicas: F64
+    """Replicas of movable partitions, as many as fit beside the others, by both their number and their bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Rules:
     """The rules that constrain placement in a cluster."""
 
@@ -53,6 +63,8 @@ class Rules:
     """shape (n_brokers,): most replica bytes that the broker's log dirs may hold; infinite if unknown."""
     volume_limit_bytes: F64
     """shape (n_dirs,): most replica bytes that the volume of each log dir may hold; infinite if unknown."""
+    asked: AskedLimits | None = None
+    """What the user allows, if that is limited."""
 
 
 def rules_of(state: ClusterState, drained: Bools | None = None) -> Rules:
@@ -80,6 +92,12 @@ def rules_of(state: ClusterState, drained: Bools | None = None) -> Rules:
     )
 
 
+def largest_sums(loads: F64, number: F64) -> F64:
+    """The most that so many of some loads add up to; infinite for an infinite number."""
+    sums = np.concatenate(([0.0], np.cumsum(np.sort(loads)[::-1])))
+    return np.where(np.isinf(number), np.inf, sums[np.clip(number, 0, len(loads)).astype(np.int64)])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PlaceableLoads:
     """The load of one score, summed up to what the fair loads depend on."""
@@ -99,6 +117,8 @@ class PlaceableLoads:
     on_top: F64
     """shape (n_brokers,): load that other brokers do not compensate for; it is added to the fair load computed without
     it."""
+    asked: F64 | None = None
+    """shape (n_brokers,): :attr:`most` by the limits of a user, which are exceeded where nothing else is possible."""
 
     def due(self) -> F64:
         """What brokers are due, in proportion.
@@ -113,7 +133,11 @@ class PlaceableLoads:
         if not rows.size:
             return self.capacity
         holders = HolderColumns(
-            rack=self.rack[rows], capacity=self.capacity[rows], fixed=self.fixed[rows], most=self.most[rows]
+            rack=self.rack[rows],
+            capacity=self.capacity[rows],
+            fixed=self.fixed[rows],
+            most=self.most[rows],
+            asked=None if self.asked is None else self.asked[rows],
         )
         fair = fair_utilisation(holders, self.each)
         on_top = self.on_top[rows] / self.capacity[rows]
@@ -156,7 +180,11 @@ def placeable_loads(
         parts, load = without(rules.ignored, parts, state), load - on_top
     found = _Loads(parts, load, state, counted, rules)
     fixed = found.fixed()
-    most = found.most()
+    most, asked = found.most(), None
+    if rules.asked is not None:
+        asked = found.asked(rules.asked.replicas)
+        if of_bytes:
+            asked = np.minimum(asked, np.maximum(rules.asked.bytes - fixed, 0.0))
     if of_bytes:
         most = np.minimum(most, np.maximum(rules.room_bytes - fixed, 0.0))
     return PlaceableLoads(
@@ -167,6 +195,7 @@ def placeable_loads(
         fixed=fixed,
         most=most,
         on_top=on_top,
+        asked=asked,
     )
 
 
@@ -232,15 +261,23 @@ def due_of_factors(capacity: F64, counted: Bools, rules: Rules) -> dict[int, F64
     found: dict[int, F64] = {}
     if not rows.size:
         return found
-    everyone, takes = np.ones(len(rows), np.bool_), rules.takes[rows] | ~rules.takes[rows].any()
+    takes = rules.takes[rows] | ~rules.takes[rows].any()
+    free = HolderColumns.free(rules.rack[rows], capacity[rows])
+    limited = replace(free, most=np.where(takes, np.inf, 0.0), asked=_asked_of_each(rules, rows))
+    is_bound = limited.asked is not None or not takes.all()
     for factor in _factors(rules.factor[rules.movable]).tolist():
-        everywhere, *where_open = (
-            _due(capacity, rows, fair_utilisation(_open(rules.rack[rows], capacity[rows], among), {factor: 1.0}))
-            for among in ((everyone,) if takes.all() else (everyone, takes))
+        everywhere, *within_limits = (
+            _due(capacity, rows, fair_utilisation(holders, {factor: 1.0}))
+            for holders in ((free, limited) if is_bound else (free,))
         )
         # data on brokers that may not receive any is not in excess there
-        found[factor] = np.maximum(everywhere, where_open[0]) if where_open else everywhere
+        found[factor] = np.maximum(everywhere, within_limits[0]) if within_limits else everywhere
     return found
+
+
+def _asked_of_each(rules: Rules, rows: I64) -> F64 | None:
+    """What a user allows of every movable partition, if replicas of all are allowed alike, as a fraction of one."""
+    return None if rules.asked is None else rules.asked.replicas[rows] / max(1, int(rules.movable.sum()))
 
 
 def _factors(factor: I32) -> I64:
@@ -248,10 +285,6 @@ def _factors(factor: I32) -> I64:
     found = np.bincount(factor)
     found[:1] = 0
     return np.flatnonzero(found)
-
-
-def _open(rack: I32, capacity: F64, takes: Bools) -> HolderColumns:
-    return HolderColumns(rack=rack, capacity=capacity, fixed=np.zeros(len(rack)), most=np.where(takes, np.inf, 0.0))
 
 
 def _due(capacity: F64, rows: I64, utilisation: F64 | None) -> F64:
@@ -292,6 +325,13 @@ class _Loads:
             could = self.parts.replica_load[rows] + np.where(may_lead, led[p], 0.0)
             most[closed] = np.bincount(r.broker[rows], could, len(closed))[closed]
         return most
+
+    def asked(self, replicas: F64) -> F64:
+        """float64, shape (n_brokers,): most that so many replicas can carry, leadership included."""
+        r, each = self.cluster.replicas, np.zeros(len(self.leads))
+        np.maximum.at(each, r.partition, self.parts.replica_load)
+        each += np.where(self.leads, np.maximum(self.parts.leader_load, 0.0), 0.0)
+        return largest_sums(each[self.rules.movable], replicas)
 
     def each(self, fixed: F64) -> dict[int, float]:
         """By replication factor: the load of one replica of each movable partition, summed."""

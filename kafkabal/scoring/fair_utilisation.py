@@ -29,7 +29,7 @@ databases, J. ACM 23 (1976). Proof: ``docs/adr/0007-fair-means-attainable.md``.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -53,12 +53,22 @@ class HolderColumns:
     """Load that cannot move, 0 or more."""
     most: F64
     """Most load that may be placed here; infinite if unlimited."""
+    asked: F64 | None = None
+    """The same by the limits that a user sets, if any: raised as little as possible if the loads fit no other way."""
 
     @staticmethod
     def free(rack: I32, capacity: F64) -> HolderColumns:
         """Empty holders, limited only by their racks."""
         n = len(capacity)
         return HolderColumns(rack=rack, capacity=capacity, fixed=np.zeros(n), most=np.full(n, np.inf))
+
+    def unlimited(self) -> HolderColumns:
+        """The same holders without limits."""
+        return replace(self, most=np.full(len(self.capacity), np.inf), asked=None)
+
+    def limits(self) -> F64:
+        """Float64, shape (n_holders,): most load that may be placed by all limits."""
+        return self.most if self.asked is None else np.minimum(self.most, self.asked)
 
 
 def fair_utilisation(holders: HolderColumns, each: Mapping[int, float]) -> F64 | None:
@@ -74,23 +84,31 @@ def fair_utilisation(holders: HolderColumns, each: Mapping[int, float]) -> F64 |
     -------
     float64, shape (n_holders,)
         None if all utilisations can be equal: each is then the total load over the total capacity. If limits and racks
-        leave no room for all loads, they are ignored, limits first.
+        leave no room for all loads, a user's limits are raised as little as possible; if that does not suffice, limits
+        are ignored, and racks at last.
     """
     if not len(holders.capacity):
         return None
     search = _Search(holders, each)
+    if holders.asked is not None and not search.fits_everything():
+        search = _Search(replace(holders, asked=_raised(holders, holders.asked, each)), each)
     if not search.fits_everything():
-        search = _Search(_unlimited(holders), each)
+        search = _Search(holders.unlimited(), each)
     return search.levels()
 
 
-def _unlimited(holders: HolderColumns) -> HolderColumns:
-    return HolderColumns(
-        rack=holders.rack,
-        capacity=holders.capacity,
-        fixed=holders.fixed,
-        most=np.full(len(holders.capacity), np.inf),
-    )
+def _raised(holders: HolderColumns, limits: F64, each: Mapping[int, float]) -> F64:
+    """Raise the limits of a user, one after the other, by no more than lets further loads be placed.
+
+    What can be placed under limits is the rank of a polymatroid, so this greedy order exceeds them by the least sum.
+    """
+    asked = limits.copy()
+    placed = _Search(holders, each).most_placed()
+    for holder in np.flatnonzero(limits < holders.most).tolist():
+        asked[holder] = np.inf
+        gained = _Search(replace(holders, asked=asked), each).most_placed() - placed
+        asked[holder], placed = limits[holder] + gained, placed + gained
+    return asked
 
 
 class _Costs(NamedTuple):
@@ -138,14 +156,18 @@ class _Search:
         self.first: I64 = np.flatnonzero(np.diff(rack[self.order], prepend=-1))
         self.rack: I64 = rack[self.order]
         self.capacity, self.fixed = holders.capacity[self.order], holders.fixed[self.order]
-        self.most = np.maximum(holders.most[self.order], 0.0)
+        self.most = np.maximum(holders.limits()[self.order], 0.0)
         self.costs = _costs(each, len(self.first), len(rack))
         self.placed = sum(min(factor, len(rack)) * load for factor, load in each.items())
         self.rounding = _ROUNDING * (self.placed + float(self.fixed.sum()))
 
     def fits_everything(self) -> bool:
         """Whether all loads fit."""
-        return self.cost(np.ones(len(self.rack), np.bool_)) >= self.placed - self.rounding
+        return self.most_placed() >= self.placed - self.rounding
+
+    def most_placed(self) -> float:
+        """Most load that fits."""
+        return self.cost(np.ones(len(self.rack), np.bool_))
 
     def levels(self) -> F64 | None:
         """Utilisations in the given order of holders; None if all are equal."""

@@ -11,6 +11,8 @@ from kafkabal.scoring import fair_shares
 CONVEXITY = 4.0
 """For bands out of reach: with this weight, brokers that are outside by a tenth of a fair share more than others are
 levelled with them, since a byte moved, at its price of 0.8, then takes as much from the squares."""
+LIMIT_WEIGHT = 1e3
+"""What a load beyond a limit of the user weighs beside one beyond a band: no band is worth as much."""
 LEAST_GAIN = 1e-13
 """Larger than rounding errors of float64; 1e-10 gives the same plans."""
 
@@ -23,9 +25,11 @@ class Violation:
     convexity
         What the square counts beside it: above 0 two brokers that are outside by the same are better than one that is
         outside by twice as much, so that where bands are out of reach the largest excess is made small first.
+    limit_weight
+        What loads beyond a limit of the user weigh in addition, in shares of a mean broker.
     """
 
-    def __init__(self, solution: Solution, convexity: float = 0.0) -> None:
+    def __init__(self, solution: Solution, convexity: float = 0.0, limit_weight: float = LIMIT_WEIGHT) -> None:
         problem = solution.problem
         self.solution = solution
         self.convexity = convexity
@@ -39,6 +43,9 @@ class Violation:
         weight = {s.score.name: s.weight for s in problem.scores}
         self.per_byte: F64 = fair_shares(weight.get("disk", 1.0), self.fair_bytes)
         self.per_replica: F64 = fair_shares(weight.get("replicas", 1.0), self.fair_count)
+        self.limit_weight = limit_weight if problem.is_limited.any() else 0.0
+        self.mean_bytes = max(1.0, float(solution.used[problem.counted].mean())) if problem.counted.any() else 1.0
+        self.mean_count = mean_count
 
     def byte_shares(self, bytes_: I64) -> F64:
         """Bytes of every broker in fair shares."""
@@ -56,7 +63,15 @@ class Violation:
         outside = out * self.per_byte[broker] + miss * self.per_replica[broker]
         if self.convexity:
             outside = outside + self.convexity * outside**2
+        if self.limit_weight:
+            outside = outside + self.limit_weight * self.beyond_limits(broker, bytes_, count)
         return np.where(self.solution.problem.counted[broker], outside, 0.0)
+
+    def beyond_limits(self, broker: I64 | int, bytes_: I64, count: I64) -> F64:
+        """How far brokers would be beyond the limits of the user if they held these loads, in shares of a mean one."""
+        problem = self.solution.problem
+        over = fair_shares(np.maximum(bytes_ - problem.asked_bytes[broker], 0), self.mean_bytes)
+        return over + fair_shares(np.maximum(count - problem.limit_replicas[broker], 0), self.mean_count)
 
     def now(self) -> F64:
         """Current violation of every broker."""
@@ -67,6 +82,14 @@ class Violation:
         """By how much arriving (or, if negative, leaving) bytes and replicas change the violation."""
         used, number = self.solution.used[broker], self.solution.count[broker]
         return self.of(broker, used + bytes_, number + count) - self.of(broker, used, number)
+
+
+def beyond_limits(solution: Solution) -> float:
+    """How far all brokers are beyond the limits of the user, in shares of a mean broker."""
+    if not solution.problem.is_limited.any():
+        return 0.0
+    rows = np.flatnonzero(solution.problem.counted)
+    return float(Violation(solution).beyond_limits(rows, solution.used[rows], solution.count[rows]).sum())
 
 
 def merit_of(solution: Solution) -> tuple[float, int]:

@@ -688,14 +688,14 @@ def test_measurements_of_a_hypothetical_broker_are_unknown() -> None:
 
 
 def test_the_bound_does_not_fill_a_broker_beyond_its_limit() -> None:
-    """Broker 4 may hold 8 replicas, so that it need not hold its share of bytes; five from broker 1 are enough."""
-    held = [[1]] * 45 + [[2]] * 40 + [[3]] * 33 + [[4]] * 8
+    """Broker 4 may hold 8 replicas, so that it need not hold its share of bytes; ten from 1 to 3 are enough."""
+    held = [[1]] * 60 + [[2]] * 40 + [[3]] * 18 + [[4]] * 8
     state = cluster(brokers(4), [topic("t", *held)])
     limits = {4: BrokerLimit(replicas=8)}
     options = PlanOptions(scores=load_scores(["disk", "replicas"]), tolerance=0.3, broker_limits=limits)
     plan = make_plan(state, options)
 
-    assert plan.moved_bytes == 5 * GB
+    assert plan.moved_bytes == 10 * GB
     assert bound_bytes(Solution(build_problem(state, options)), 10**12) <= plan.moved_bytes
 
 
@@ -713,3 +713,28 @@ def test_an_added_broker_keeps_the_others_as_they_are() -> None:
     grown = with_brokers(state, (NewBroker(id=0, rack="r9"),))
 
     assert state.brokers.id[state.replicas.broker].tolist() == grown.brokers.id[grown.replicas.broker].tolist()
+
+
+def test_a_limit_is_kept_where_one_rack_mate_alone_can_take_the_data() -> None:
+    """It then holds the data of two brokers, which is fair for it; the plan reaches every band and gives a bound."""
+    state = cluster(brokers(4, racks=2), [topic("t", *[(1, 2)] * 10, *[(3, 4)] * 10)])
+    plan = make_plan(state, PlanOptions(broker_limits={1: BrokerLimit(replicas=0)}))
+    after = apply_plan(state, plan)
+
+    assert np.bincount(after.replicas.broker).tolist()[:3:2] == [0, 20]
+    assert plan.warnings == ()
+    assert plan.bound_bytes == plan.moved_bytes == 10 * GB
+
+
+def test_a_limit_that_cannot_be_kept_does_not_lift_another() -> None:
+    """Broker 2 is alone in its rack; broker 1 gives everything to broker 3, and only broker 2 is named."""
+    rows = brokers(3, racks=2)
+    state = cluster(rows, [topic("t", *[(1, 2)] * 6, *[(3, 2)] * 6)])
+    limits = {1: BrokerLimit(bytes=0), 2: BrokerLimit(replicas=9, bytes=10 * GB)}
+    plan = make_plan(state, PlanOptions(broker_limits=limits))
+
+    assert np.bincount(apply_plan(state, plan).replicas.broker).tolist() == [0, 12, 12]
+    assert plan.warnings == (
+        "broker 2 remains at 11.2 GiB of replicas; --broker-limit allows at most 9.31 GiB",
+        "broker 2 remains at 12 replicas; --broker-limit allows at most 9",
+    )

@@ -7,6 +7,8 @@ import pytest
 
 from kafkabal.scoring.fair_utilisation import HolderColumns, fair_utilisation
 
+INF = float("inf")
+
 
 def shares(
     racks: str, each: Mapping[int, float], capacity: Sequence[float] = (), **limits: Sequence[float]
@@ -19,6 +21,7 @@ def shares(
         capacity=holders.capacity,
         fixed=np.array(limits.get("fixed", holders.fixed)),
         most=np.array(limits.get("most", holders.most)),
+        asked=np.array(limits["asked"]) if "asked" in limits else None,
     )
     found = fair_utilisation(holders, each)
     load = sum(min(r, len(racks)) * s for r, s in each.items()) + float(holders.fixed.sum())
@@ -93,3 +96,19 @@ def test_the_sum_over_all_holders_is_the_whole_load() -> None:
     found = fair_utilisation(HolderColumns.free(rack, capacity), {1: 10.0, 3: 1000.0, 7: 5.0})
     assert found is not None
     assert float((found * capacity).sum()) == pytest.approx(10.0 + 3 * 1000.0 + 7 * 5.0)
+
+
+@pytest.mark.parametrize(
+    ("racks", "asked", "fair"),
+    [
+        pytest.param("aabbcc", [0, INF, INF, INF, INF, INF], [0, 2, 1, 1, 1, 1], id="its rack-mate alone takes it"),
+        pytest.param("abc", [0, INF, INF], [1, 1, 1], id="alone in its rack"),
+        pytest.param("aabbc", [1, 2, INF, INF, INF], [5 / 6, 5 / 6, 5 / 6, 5 / 6, 5 / 3], id="loose limits"),
+        pytest.param("aabb", [0.2, 0.4, 0.5, INF], [1.6, 0.4, 0.5, 1.5], id="raised in one rack, kept in the other"),
+    ],
+)
+def test_limits_of_a_user_are_raised_only_as_far_as_they_must_be(
+    racks: str, asked: list[float], fair: list[float]
+) -> None:
+    """What cannot be kept in one rack lifts no limit in another; each rack holds a load of 2."""
+    assert shares(racks, {len(set(racks)): 2.0}, asked=asked) == pytest.approx(fair)
