@@ -66,12 +66,11 @@ def ours(servers: str, record_bytes: int, records: int, result: Connection) -> N
     """One epoch, shuffled."""
     from kafkabal.config import ConnectionSettings
     from kafkabal.reader import Manifest, TopicReader
-    from kafkabal.reader.manifest import LANES, PartitionRange, block_counts
+    from kafkabal.reader.manifest import LANES, PartitionRange, block_count
 
-    sizes = [record_bytes * records] * PARTITIONS
+    size, blocks = record_bytes * records, block_count(records, record_bytes * records, LANES)
     ranges = (
-        PartitionRange(partition=p, begin=0, end=records, size_bytes=sizes[p], blocks=count)
-        for p, count in enumerate(block_counts([records] * PARTITIONS, sizes, LANES))
+        PartitionRange(partition=p, begin=0, end=records, size_bytes=size, blocks=blocks) for p in range(PARTITIONS)
     )
     topic_id = _as_kafka_writes_it(record_bytes)
     manifest = Manifest(cluster_id="", topic=topic_of(record_bytes), topic_id=topic_id, partitions=tuple(ranges))

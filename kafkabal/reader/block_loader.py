@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from itertools import starmap
+from typing import NamedTuple, Protocol
 
-from kafkabal.clusters.kafka import DAMAGED, LazyRecords, RawRecord
+from kafkabal.clusters.kafka import AT_ONCE_BYTES, DAMAGED, LazyRecords, RawRecord
 from kafkabal.errors import DriftError
 from kafkabal.reader.block_in_temporary_file import BlockInTemporaryFile
 from kafkabal.reader.join_file_pieces import join_pieces
@@ -72,6 +73,10 @@ class Fetcher(Protocol):
     ) -> FetchedRecords:
         """All records of a range but those that were passed on before, since they take much memory."""
 
+    def fetch_ahead(self, ranges: Sequence[tuple[int, int, int, int]]) -> None:
+        """Request ranges of several partitions together, which :meth:`fetch` is asked for next: partition, first
+        offset, end and expected size of each."""
+
     def close(self) -> None:
         """Drop all connections."""
 
@@ -80,12 +85,56 @@ class FetchedRecords(Protocol):
     """Records of a range, and the cost of fetching them."""
 
     records: LazyRecords
+    held_bytes: int
+    """Memory of them."""
     bytes_by_broker: dict[int, int]
     seconds_by_broker: dict[int, float]
 
     @property
     def unpacking(self) -> float:
         """By which factor they are larger uncompressed, 1 or more."""
+
+
+class _Range(NamedTuple):
+    """A part of a block in one partition."""
+
+    partition: int
+    begin: int
+    end: int
+    samples: int
+    size_bytes: int
+
+
+class _HeldRecords:
+    """Records of the ranges of a block, moved to a file when they take much memory."""
+
+    def __init__(self, large: BlockInTemporaryFile) -> None:
+        self.records = LazyRecords()
+        self._large = large
+        self._held_bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._large) + len(self.records)
+
+    def add(self, fetched: FetchedRecords) -> None:
+        """Append what a fetch returned."""
+        self.records.extend(fetched.records)
+        self._held_bytes += fetched.held_bytes
+        if self._held_bytes >= AT_ONCE_BYTES:
+            self.pass_on(LazyRecords())
+
+    def pass_on(self, records: LazyRecords) -> None:
+        """Move all records to the file, and these after them."""
+        self.records.extend(records)
+        self._large.add(self.records)
+        self.records, self._held_bytes = LazyRecords(), 0
+
+
+def _count(fetched: FetchedRecords, size_by_broker: dict[int, int], seconds_by_broker: dict[int, float]) -> None:
+    for broker, size in fetched.bytes_by_broker.items():
+        size_by_broker[broker] = size_by_broker.get(broker, 0) + size
+    for broker, seconds in fetched.seconds_by_broker.items():
+        seconds_by_broker[broker] = seconds_by_broker.get(broker, 0.0) + seconds
 
 
 class BrokerBlocks:
@@ -116,34 +165,52 @@ class BrokerBlocks:
         """
         if self._manifest.files is not None:
             return self._load_files(block)
-        blocks = self._manifest.blocks
-        partition, samples = int(blocks.partition[block]), int(blocks.samples[block])
-        begin, end, size = int(blocks.begin[block]), int(blocks.end[block]), int(blocks.size_bytes[block])
-        if only is not None:
-            begin, end, size, samples = begin + only, begin + only + 1, size // samples, 1
+        ranges = self._ranges(block) if only is None else [self._range_of_one(block, only)]
+        if len(ranges) > 1:
+            self._fetcher.fetch_ahead([(r.partition, r.begin, r.end, r.size_bytes) for r in ranges])
         with BlockInTemporaryFile() as large:
-            return self._load_records(partition, begin, end, samples, size, large)
+            return self._load_records(ranges, large)
 
-    def _load_records(
-        self, partition: int, begin: int, end: int, samples: int, size: int, large: BlockInTemporaryFile
-    ) -> LoadedBlock:
-        fetched = self._fetcher.fetch(partition, begin, end, size, large.add)
-        found = len(large) + len(fetched.records)
-        if found != samples:
-            fetched.records.refuse_damaged(self._manifest.topic)
-            raise self._missing(partition, begin, end, found, samples)
+    def _ranges(self, block: int) -> list[_Range]:
+        blocks = self._manifest.blocks
+        rows, columns = blocks.ranges_of(block), blocks.ranges
+        each = (columns.partition, columns.begin, columns.end, columns.samples, columns.size_bytes)
+        return list(starmap(_Range, zip(*(column[rows].tolist() for column in each), strict=True)))
+
+    def _range_of_one(self, block: int, place: int) -> _Range:
+        """The record at a place of a dense block."""
+        for each in self._ranges(block):
+            if place < each.samples:
+                offset = each.begin + place
+                return _Range(each.partition, offset, offset + 1, 1, each.size_bytes // each.samples)
+            place -= each.samples
+        raise AssertionError  # the schedule knows how many there are
+
+    def _load_records(self, ranges: Sequence[_Range], large: BlockInTemporaryFile) -> LoadedBlock:
+        held = _HeldRecords(large)
+        size_by_broker: dict[int, int] = {}
+        seconds_by_broker: dict[int, float] = {}
+        for each in ranges:
+            before = len(held)
+            fetched = self._fetcher.fetch(each.partition, each.begin, each.end, each.size_bytes, held.pass_on)
+            held.add(fetched)
+            found = len(held) - before
+            if found != each.samples:
+                held.records.refuse_damaged(self._manifest.topic)
+                raise self._missing(each, found)
+            _count(fetched, size_by_broker, seconds_by_broker)
         loaded = LoadedBlock(
-            fetched.records.columns(),
+            held.records.columns(),
             0,
-            fetched.bytes_by_broker,
-            fetched.seconds_by_broker,
-            faults=dict.fromkeys(fetched.records.damaged_rows().tolist(), DAMAGED),
+            size_by_broker,
+            seconds_by_broker,
+            faults=dict.fromkeys(held.records.damaged_rows().tolist(), DAMAGED),
             whole_files_of=self._manifest.topic if self._joins else None,
         )
         if not len(large):
-            taken_bytes = int(loaded.records.size_bytes.sum())
-            return replace(loaded, size_bytes=max(size, taken_bytes, sum(fetched.bytes_by_broker.values())))
-        large.add(fetched.records)
+            taken_bytes, expected_bytes = int(loaded.records.size_bytes.sum()), sum(each.size_bytes for each in ranges)
+            return replace(loaded, size_bytes=max(expected_bytes, taken_bytes, sum(size_by_broker.values())))
+        large.add(held.records)
         return replace(
             loaded,
             records=large.columns(),
@@ -175,10 +242,7 @@ class BrokerBlocks:
             # a file may be larger than a range may be at once
             fetched = self._fetcher.fetch(partition, begin, end, each_bytes, partial(take, partition))
             take(partition, fetched.records)
-            for broker, size in fetched.bytes_by_broker.items():
-                size_by_broker[broker] = size_by_broker.get(broker, 0) + size
-            for broker, seconds in fetched.seconds_by_broker.items():
-                seconds_by_broker[broker] = seconds_by_broker.get(broker, 0.0) + seconds
+            _count(fetched, size_by_broker, seconds_by_broker)
         last = rest[0].first if rest else None
         own = [file for file in join_pieces(found) if block.first <= file.first and (last is None or file.first < last)]
         if len(own) != block.samples:
@@ -192,10 +256,10 @@ class BrokerBlocks:
         faults |= {row: fault for row, (_, fault) in enumerate(joined) if fault is not None}
         return LoadedBlock(whole.columns(), block.size_bytes, size_by_broker, seconds_by_broker, faults=faults)
 
-    def _missing(self, partition: int, begin: int, end: int, found: int, samples: int) -> DriftError:
+    def _missing(self, wanted: _Range, found: int) -> DriftError:
         where = (
-            f"{self._manifest.topic}-{partition}: offsets {begin} to {end - 1} "
-            f"hold {counted_noun(found, 'record')}, not {samples}"
+            f"{self._manifest.topic}-{wanted.partition}: offsets {wanted.begin} to {wanted.end - 1} "
+            f"hold {counted_noun(found, 'record')}, not {wanted.samples}"
         )
         if self._manifest.is_dense:
             return UncountedOffsetsError(

@@ -67,9 +67,12 @@ class BlockLoaderFactory:
         return CachedBlocks(self.manifest, cache, brokers, joins=joins)
 
     def broker_of(self, block: int) -> int:
-        """The broker that a block will be read from; for whole files, the broker of the first piece."""
-        files = self.manifest.files
-        partition = int(self.manifest.blocks.partition[block]) if files is None else files[block].ranges[0][0]
+        """The broker that a block will be read from; of several, the broker of its first record."""
+        blocks, files = self.manifest.blocks, self.manifest.files
+        if files is None:
+            partition = int(blocks.ranges.partition[blocks.first_range[block]])
+        else:
+            partition = files[block].ranges[0][0]
         return self._brokers.get(partition, UNKNOWN_BROKER)
 
     def _note_brokers(self, brokers: Mapping[int, int], racks: Mapping[int, str | None]) -> None:

@@ -65,6 +65,9 @@ class CachedBlocks:
         if self._manifest.files is not None:
             return f"{self._manifest.topic_id}/files-{self._manifest.identity}/{block}"
         blocks = self._manifest.blocks
+        ranges, rows = blocks.ranges, blocks.ranges_of(block)
+        if rows.stop - rows.start > 1:
+            return f"{self._manifest.topic_id}/shared-{self._manifest.identity}/{block}"
         # after compaction, the same offsets hold fewer records
-        offsets = f"{blocks.begin[block]}-{blocks.end[block]}-{blocks.samples[block]}"
-        return f"{self._manifest.topic_id}/{blocks.partition[block]}/{offsets}"
+        offsets = f"{ranges.begin[rows.start]}-{ranges.end[rows.start]}-{ranges.samples[rows.start]}"
+        return f"{self._manifest.topic_id}/{ranges.partition[rows.start]}/{offsets}"

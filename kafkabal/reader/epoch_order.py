@@ -117,7 +117,7 @@ def epoch_order(blocks: Blocks, lanes: int, seed: int | None, epoch: int) -> Epo
     dealt, turn = np.arange(count), row
     if seed is not None:
         dealt = _deal(blocks, lanes, seed, epoch)
-        turns = _turns(blocks.partition[dealt[::lanes]], seed, epoch)
+        turns = _turns(blocks.group[dealt[::lanes]], seed, epoch)
         turn = (turns[row] - _starts(lanes, seed, epoch)[lane]) % len(turns)
     block = dealt[np.lexsort((turn, lane))]
     first = np.concatenate(([0], np.cumsum(blocks.samples[block])))
@@ -140,8 +140,8 @@ def _deal(blocks: Blocks, lanes: int, seed: int, epoch: int) -> I64:
     Similar blocks of a partition are a group, with one for each lane. A lane that gets the third of a group gets the
     third from the end of the next one, or those that got larger ones by chance would keep their excess.
     """
-    similar = np.lexsort((blocks.begin, blocks.size_bytes, -blocks.samples, blocks.partition))
-    _, first, of = np.unique(blocks.partition[similar], return_index=True, return_inverse=True)
+    similar = np.lexsort((blocks.size_bytes, -blocks.samples, blocks.group))  # stable: equal ones by place
+    _, first, of = np.unique(blocks.group[similar], return_index=True, return_inverse=True)
     place = (np.arange(len(similar)) - first[of]) % lanes
     group = np.cumsum(place == 0) - 1
     mirrored = np.where(group % 2, group * lanes - 1 - place, group * lanes + place)

@@ -24,7 +24,7 @@ from kafkabal.config import ANSWER_S
 from kafkabal.errors import NotAuthorizedError, UsageError, unknown_topic
 from kafkabal.model import CLEANUP_POLICY, I64, TopicPartition
 from kafkabal.reader.join_file_pieces import is_piece
-from kafkabal.reader.manifest import LANES, CountedBlock, Manifest, PartitionRange, block_counts, block_cuts
+from kafkabal.reader.manifest import LANES, CountedBlock, Manifest, PartitionRange, block_cuts, partition_groups
 from kafkabal.reader.pin_whole_files import file_blocks
 from kafkabal.reader.read_whole_topic import CountingListener, PartitionReaders, TopicFetcher, WholeReading
 
@@ -148,19 +148,31 @@ def pin_topic(
 def _dense_ranges(
     ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int], lanes: int
 ) -> tuple[PartitionRange, ...]:
+    partitions = list(ranges)
     records = [end - begin for begin, end in ranges.values()]
-    cuts = block_counts(records, [sizes[p] for p in ranges], lanes)
-    return tuple(
-        PartitionRange(partition=p, begin=begin, end=end, size_bytes=sizes[p], blocks=blocks)
-        for (p, (begin, end)), blocks in zip(ranges.items(), cuts, strict=True)
-    )
+    found = []
+    for members, blocks in partition_groups(records, [sizes[p] for p in partitions], lanes):
+        for i in members:
+            p, own = partitions[i], blocks if i == members[0] else 0
+            begin, end = ranges[p]
+            found.append(PartitionRange(partition=p, begin=begin, end=end, size_bytes=sizes[p], blocks=own))
+    return tuple(found)
 
 
 def _counted_ranges(reading: WholeReading, lanes: int) -> tuple[PartitionRange, ...]:
     ranges = reading.ranges
     found = dict(zip(ranges, map(_joined, reading.each(_offsets_and_sizes)), strict=True))
-    cuts = block_counts([len(f.offset) for f in found.values()], [int(f.size.sum()) for f in found.values()], lanes)
-    return tuple(_counted_range(p, ranges[p], found[p], blocks) for p, blocks in zip(ranges, cuts, strict=True))
+    partitions = list(ranges)
+    records = [len(f.offset) for f in found.values()]
+    size_bytes = [int(f.size.sum()) for f in found.values()]
+    counted = []
+    for members, blocks in partition_groups(records, size_bytes, lanes):
+        cuts, before = block_cuts(sum(records[i] for i in members), blocks), 0
+        for i in members:
+            p, own = partitions[i], blocks if i == members[0] else 0
+            counted.append(_counted_range(p, ranges[p], found[p], own, cuts - before))
+            before += records[i]
+    return tuple(counted)
 
 
 def _probe_ends(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -> _Ends:
@@ -187,10 +199,16 @@ def _probe(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) 
     return _Ends(offsets, any(pieces), fetched.unpacking)
 
 
-def _counted_range(p: int, offsets: tuple[int, int], found: _OffsetsAndSizes, blocks: int) -> PartitionRange:
-    """The blocks of a partition: equal numbers of records, each block ending at the first record of the next."""
+def _counted_range(p: int, offsets: tuple[int, int], found: _OffsetsAndSizes, blocks: int, cuts: I64) -> PartitionRange:
+    """The blocks of a partition, or its parts of blocks: each ends at the first record of the next.
+
+    Parameters
+    ----------
+    cuts
+        Where blocks begin and end, in records; those outside the partition are ignored.
+    """
     count = len(found.offset)
-    cut = block_cuts(count, blocks)
+    cut = np.concatenate(([0], cuts[(cuts > 0) & (cuts < count)], [count] if count else []))
     ends = [*found.offset[cut[1:-1]].tolist(), offsets[1]]
     before = np.concatenate(([0], np.cumsum(found.size)))
     counted = tuple(

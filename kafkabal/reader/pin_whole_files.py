@@ -11,7 +11,7 @@ from itertools import chain, pairwise
 from kafkabal.clusters.kafka import LazyRecords, RawRecord
 from kafkabal.errors import OperationError, UsageError
 from kafkabal.reader.join_file_pieces import FileKey, place_of
-from kafkabal.reader.manifest import FileBlock, block_counts, block_cuts
+from kafkabal.reader.manifest import FileBlock, block_count, block_cuts
 from kafkabal.reader.read_whole_topic import WholeReading
 from kafkabal.wording import counted_noun, first_of
 
@@ -71,7 +71,7 @@ def file_blocks(reading: WholeReading, topic: str, lanes: int) -> tuple[FileBloc
             stacklevel=2,
         )
     total = sum(piece.size for pieces in whole for piece in pieces)
-    (blocks,) = block_counts([len(whole)], [total], lanes)
+    blocks = block_count(len(whole), total, lanes)
     cuts = block_cuts(len(whole), blocks)
     return tuple(_file_block(whole[first:last], copies) for first, last in pairwise(cuts.tolist()))
 

@@ -95,14 +95,14 @@ def read_topic(
     if override_num_blocks is None:
         # by default Ray asks for at least 200 tasks, and cuts the output of fewer tasks into that many objects in its
         # store, which takes longer than reading (docs/benchmarks/reader.md)
-        override_num_blocks = len(block_runs(pinned, len(pinned.blocks)))
+        override_num_blocks = len(block_runs(pinned, len(pinned.blocks.ranges)))
     dataset: ray.data.Dataset = ray.data.read_datasource(source, override_num_blocks=override_num_blocks, **options)
     return dataset
 
 
 def block_runs(manifest: Manifest, tasks: int) -> list[list[BlockRun]]:
-    """What each task reads: equal bytes to within one block, adjacent blocks as one run; at most one task per block."""
-    blocks = manifest.blocks
+    """What each task reads: equal bytes to within one block, adjacent ones as one run; at most one task per range."""
+    blocks = manifest.blocks.ranges
     total = int(blocks.size_bytes.sum())
     tasks = max(1, min(tasks, len(blocks), total // _LEAST_TASK_BYTES))
     middle = np.cumsum(blocks.size_bytes) - blocks.size_bytes / 2

@@ -7,10 +7,18 @@ import json
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from kafkabal.reader.epoch_order import epoch_order
 from kafkabal.reader.epoch_progress import EpochProgress
-from kafkabal.reader.manifest import CountedBlock, Manifest, PartitionRange, block_counts
+from kafkabal.reader.manifest import (
+    BLOCK_BYTES,
+    CountedBlock,
+    Manifest,
+    PartitionRange,
+    block_count,
+    partition_groups,
+)
 from kafkabal.reader.reader_shard import ReaderShard, Tail
 
 LANES = 12
@@ -21,7 +29,7 @@ def manifests(draw: st.DrawFn) -> Manifest:
     """Topics of uneven partitions, some of them with gaps."""
     records = draw(st.lists(st.integers(0, 900), min_size=1, max_size=6))
     sizes = [n * draw(st.sampled_from([1, 100, 30_000])) for n in records]
-    blocks = block_counts(records, sizes, LANES)
+    blocks = [block_count(n, s, LANES) for n, s in zip(records, sizes, strict=True)]
     ranges = []
     for number, (n, size, cuts) in enumerate(zip(records, sizes, blocks, strict=True)):
         begin = draw(st.integers(0, 50))
@@ -34,7 +42,43 @@ def manifests(draw: st.DrawFn) -> Manifest:
         ranges.append(
             PartitionRange(partition=number, begin=begin, end=begin + n, size_bytes=size, blocks=cuts, counted=counted)
         )
+    if draw(st.booleans()):  # cut as if they were one
+        together = min(sum(each.samples for each in ranges), LANES * draw(st.integers(1, 4)))
+        ranges = [replace(each, blocks=0 if i else together) for i, each in enumerate(ranges)]
     return Manifest(cluster_id="c", topic="t", topic_id="i", lanes=LANES, partitions=tuple(ranges))
+
+
+@given(manifests())
+def test_every_record_is_in_one_block(manifest: Manifest) -> None:
+    """The ranges of the blocks are all records of each partition, ascending, and blocks have those of their ranges."""
+    blocks = manifest.blocks
+    ranges = blocks.ranges
+    rows = [blocks.ranges_of(block) for block in range(len(blocks))]
+    assert [row for part in rows for row in range(part.start, part.stop)] == list(range(len(ranges)))
+    assert [int(ranges.samples[part].sum()) for part in rows] == blocks.samples.tolist()
+    for p in manifest.partitions:
+        own = ranges.partition == p.partition
+        assert int(ranges.samples[own].sum()) == p.samples
+        edges = [p.begin, *np.stack((ranges.begin[own], ranges.end[own]), axis=1).ravel().tolist(), p.end]
+        assert edges == sorted(edges)
+        if p.counted is None:
+            assert (ranges.samples[own] == ranges.end[own] - ranges.begin[own]).all()
+            assert p.begin == p.end or edges[0] == edges[1]
+
+
+@given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 40_000)), min_size=33, max_size=80))
+def test_blocks_of_many_small_partitions_are_small_and_equal(partitions: list[tuple[int, int]]) -> None:
+    """Each partition is in one group; a group has a block for each lane, and a block at most as many bytes as it
+    may have, where no record has more."""
+    records = [n for n, _ in partitions]
+    sizes = [n * each for n, each in partitions]
+    groups = partition_groups(records, sizes, LANES)
+    assert sorted(i for group in groups for i in group.members) == list(range(len(partitions)))
+    for members, blocks in groups:
+        total = sum(records[i] for i in members)
+        assert blocks == min(total, blocks // LANES * LANES) or blocks == total
+        largest = max((sizes[i] // records[i] for i in members if records[i]), default=0)
+        assert blocks == total or total // blocks * largest <= BLOCK_BYTES
 
 
 SEEDS = st.one_of(st.none(), st.integers(0, 2**63))
@@ -110,8 +154,8 @@ def test_bytes_are_even_however_uneven_the_partitions(unit: int, weights: list[i
     record_bytes = [1000 * (1 + 9 * (i % 2)) for i in range(len(records))]
     sizes = [n * b for n, b in zip(records, record_bytes, strict=True)]
     ranges = [
-        PartitionRange(partition=i, begin=0, end=n, size_bytes=s, blocks=k)
-        for i, (n, s, k) in enumerate(zip(records, sizes, block_counts(records, sizes, LANES), strict=True))
+        PartitionRange(partition=i, begin=0, end=n, size_bytes=s, blocks=block_count(n, s, LANES))
+        for i, (n, s) in enumerate(zip(records, sizes, strict=True))
     ]
     manifest = Manifest(cluster_id="c", topic="t", topic_id="i", lanes=LANES, partitions=tuple(ranges))
     order = epoch_order(manifest.blocks, LANES, 7, 0)
@@ -119,6 +163,6 @@ def test_bytes_are_even_however_uneven_the_partitions(unit: int, weights: list[i
     for reader in range(readers):
         pieces = list(ReaderShard(reader, readers).positions(EpochProgress(), order.samples))
         block, _ = order.locate(np.concatenate(pieces))
-        got.append(np.take(record_bytes, manifest.blocks.partition[block]).sum())
+        got.append(np.take(record_bytes, manifest.blocks.ranges.partition[block]).sum())
     # besides 1 %, a record of the largest kind per partition, which no cut can avoid
     assert max(got) - min(got) <= 0.01 * np.mean(got) + 10_000 * len(records)

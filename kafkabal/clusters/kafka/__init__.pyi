@@ -16,6 +16,7 @@ from .range_fetcher import RangeFetcher as RangeFetcher
 from .range_fetcher import ReplicaLocations as ReplicaLocations
 from .read_state import KafkaReader as KafkaReader
 from .reassignments import factor_changes as factor_changes
+from .record_batches import AT_ONCE_BYTES as AT_ONCE_BYTES
 from .record_batches import Headers as Headers
 from .record_batches import TooLargeUnpackedError as TooLargeUnpackedError
 from .record_batches import unpack_headers as unpack_headers

@@ -1,4 +1,4 @@
-"""The response to a fetch request for one partition, parsed in place: the records stay where they were received."""
+"""The response to a fetch request for one topic, parsed in place: the records stay where they were received."""
 
 from __future__ import annotations
 
@@ -31,6 +31,21 @@ class PartitionResponse:
 
 
 def fetch_response(frame: memoryview, version: int) -> PartitionResponse:
+    """The response for the only partition that was requested; see :func:`fetch_responses`."""
+    found = fetch_responses(frame, version)
+    return next(iter(found.partitions.values()), found.whole)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicResponse:
+    """What a broker returns for several partitions of a topic."""
+
+    whole: PartitionResponse
+    """What applies to all of them, such as a throttle; without records."""
+    partitions: dict[int, PartitionResponse]
+
+
+def fetch_responses(frame: memoryview, version: int) -> TopicResponse:
     """Parse a response of version 7 (Kafka 1.1) to 17; layout: ``FetchResponse.json`` of Apache Kafka.
 
     Raises
@@ -41,11 +56,15 @@ def fetch_response(frame: memoryview, version: int) -> PartitionResponse:
     cursor = _Cursor(frame, 4, flexible=version >= _FIRST_FLEXIBLE)
     cursor.tags()
     throttle_ms, error_code, _ = cursor.take(_HEAD)
+    whole = PartitionResponse(error_code, frame[:0], throttle_ms=throttle_ms)
     if error_code != NO_ERROR or not cursor.length():
-        return PartitionResponse(error_code, frame[:0], throttle_ms=throttle_ms)
+        return TopicResponse(whole, {})
     cursor.skip(_ID_BYTES if version >= _FIRST_WITH_IDS else cursor.length(of_text=True))
-    cursor.length()
-    _, error_code, _, _, _ = cursor.take(_PARTITION)
+    return TopicResponse(whole, dict(_partition(cursor, frame, version, throttle_ms) for _ in range(cursor.length())))
+
+
+def _partition(cursor: _Cursor, frame: memoryview, version: int, throttle_ms: int) -> tuple[int, PartitionResponse]:
+    partition, error_code, _, _, _ = cursor.take(_PARTITION)
     aborted = []
     for _ in range(cursor.length()):
         producer, first = cursor.take(_ABORTED)
@@ -55,7 +74,10 @@ def fetch_response(frame: memoryview, version: int) -> PartitionResponse:
         cursor.skip(_REPLICA_BYTES)
     size = cursor.length()
     records = frame[cursor.at : cursor.at + size]
-    return PartitionResponse(error_code, records, tuple(sorted(aborted, key=lambda each: each[1])), throttle_ms)
+    cursor.skip(size)
+    cursor.tags()
+    by_offset = tuple(sorted(aborted, key=lambda each: each[1]))
+    return partition, PartitionResponse(error_code, records, by_offset, throttle_ms)
 
 
 class _Cursor:

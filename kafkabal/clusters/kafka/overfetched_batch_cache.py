@@ -76,15 +76,18 @@ class OverfetchedBatches:
     def take(self, partition: int, offset: int, end: int) -> memoryview | None:
         """The batches that contain ``offset``, for a range up to ``end - 1``; None if they are not cached."""
         with self._lock:
-            firsts = self._firsts[partition]
-            at = bisect_right(firsts, offset) - 1
-            kept = self._kept[partition, firsts[at]] if at >= 0 else None
-            if kept is None or kept.span.last < offset:
+            kept = self._containing(partition, offset)
+            if kept is None:
                 return None
             kept.left -= min(kept.span.last + 1, end) - offset
             if kept.left <= 0:
                 self._drop((partition, kept.span.first))
             return kept.packed
+
+    def holds(self, partition: int, offset: int) -> bool:
+        """Whether the batches that contain ``offset`` are cached."""
+        with self._lock:
+            return self._containing(partition, offset) is not None
 
     def next_after(self, partition: int, offset: int, end: int) -> int:
         """The first cached offset above ``offset``; ``end`` if there is none below it."""
@@ -92,6 +95,12 @@ class OverfetchedBatches:
             firsts = self._firsts[partition]
             at = bisect_right(firsts, offset)
             return min(firsts[at], end) if at < len(firsts) else end
+
+    def _containing(self, partition: int, offset: int) -> _Kept | None:
+        firsts = self._firsts[partition]
+        at = bisect_right(firsts, offset) - 1
+        kept = self._kept[partition, firsts[at]] if at >= 0 else None
+        return kept if kept is not None and offset <= kept.span.last else None
 
     def _drop(self, key: tuple[int, int]) -> None:
         kept = self._kept.pop(key)

@@ -19,8 +19,15 @@ from kafka.protocol.consumer import FetchRequest
 from kafkabal.chunks import chunked
 from kafkabal.clusters.clock import Clock, SystemClock
 from kafkabal.clusters.kafka.buffer_pool import BufferPool
-from kafkabal.clusters.kafka.error_mapping import OFFSET_NOT_AVAILABLE, OFFSET_OUT_OF_RANGE, check
-from kafkabal.clusters.kafka.fetch_response import NEWEST_VERSION, OLDEST_VERSION, PartitionResponse, fetch_response
+from kafkabal.clusters.kafka.error_mapping import NO_ERROR, OFFSET_NOT_AVAILABLE, OFFSET_OUT_OF_RANGE, check
+from kafkabal.clusters.kafka.fetch_response import (
+    NEWEST_VERSION,
+    OLDEST_VERSION,
+    PartitionResponse,
+    TopicResponse,
+    fetch_response,
+    fetch_responses,
+)
 from kafkabal.clusters.kafka.kafka_client import KafkaClient, pauses
 from kafkabal.clusters.kafka.lazy_records import LazyRecords
 from kafkabal.clusters.kafka.leader_and_group_offsets import (
@@ -193,15 +200,15 @@ class _Silence:
 class _FetchResponses:
     """Receives responses into reused memory."""
 
-    def __init__(self, pool: BufferPool) -> None:
+    def __init__(
+        self, pool: BufferPool, decode: Callable[[memoryview, int], PartitionResponse | TopicResponse]
+    ) -> None:
         self._pool = pool
+        self.decode = decode
         self.first_byte_s = _PATIENCE_S
 
     def memory(self, size: int) -> memoryview:
         return self._pool.take(size)
-
-    def decode(self, frame: memoryview, version: int) -> PartitionResponse:
-        return fetch_response(frame, version)
 
 
 class RangeFetcher:
@@ -252,7 +259,13 @@ class RangeFetcher:
         self._is_pinned = is_pinned
         self._kept = kept or OverfetchedBatches(0)
         self._located = located or ReplicaLocations()
-        self._responses = _FetchResponses(memory or BufferPool())
+        memory = memory or BufferPool()
+        self._responses = _FetchResponses(memory, fetch_response)
+        self._responses_ahead = _FetchResponses(memory, fetch_responses)
+        self._ahead: dict[tuple[int, int], tuple[int, PartitionResponse]] = {}
+        """By partition and offset: what was requested together, and the broker that sent it."""
+        self._ahead_seconds: dict[int, float] = {}
+        """By broker: the time that took, which the next fetch counts."""
         self._batch_bytes = 0
         """Size of the largest batch so far."""
         self._log_fraction = 1.0
@@ -299,7 +312,8 @@ class RangeFetcher:
         UnreachableError
             If no replica responds within a minute.
         """
-        got = FetchedRange(pass_on=pass_on)
+        got = FetchedRange(pass_on=pass_on, seconds_by_broker=self._ahead_seconds)
+        self._ahead_seconds = {}
         at = begin
         silence = self._silence()
         while at < end:
@@ -310,15 +324,13 @@ class RangeFetcher:
                 continue
             stop = self._kept.next_after(partition, at, end)
             each_bytes = size_bytes / (end - begin)
-            log_fraction = self._log_fractions.get(partition, self._log_fraction)
-            wanted = int(each_bytes * log_fraction * (stop - at))
+            wanted = self._expected_bytes(partition, each_bytes * (stop - at))
             # the range may begin or end within a batch, and a truncated batch is sent again. A rest that follows whole
             # batches and is smaller than one is in a single batch, which a broker sends whole
             if at == begin or (stop == end and wanted > self._batch_bytes):
                 wanted += self._batch_bytes
-            least = 0 if self._batch_bytes else _LEAST_BYTES
             throttled_s, log_bytes = got.throttled_s, got.log_bytes
-            found, after = self._once(partition, at, stop, max(least, wanted), got, silence)
+            found, after = self._once(partition, at, stop, max(self._least_bytes, wanted), got, silence)
             got.add(found)
             if after > at:
                 fraction = (got.log_bytes - log_bytes) / max(each_bytes * (after - at), 1)
@@ -332,6 +344,61 @@ class RangeFetcher:
                 self._retried(partial(self._refuse_end, partition, at), silence)
             at = min(after, stop)
         return got
+
+    def fetch_ahead(self, ranges: Sequence[tuple[int, int, int, int]]) -> None:
+        """Request ranges of several partitions, those of one broker together; :meth:`fetch` then finds them here.
+
+        What does not arrive, or not as a whole, is requested again by :meth:`fetch`, which also raises errors of single
+        partitions.
+
+        Parameters
+        ----------
+        ranges
+            Partition, first offset, end and expected size of each, as for :meth:`fetch`; one per partition.
+
+        Raises
+        ------
+        DriftError
+            If the topic was deleted or created again.
+        UnreachableError
+            If a broker does not respond within a minute.
+        """
+        self._ahead.clear()
+        missing = {each[0]: each for each in ranges if not self._kept.holds(each[0], each[1])}
+
+        def ask() -> None:
+            by_broker: dict[int, list[tuple[int, int, int, int]]] = {}
+            for each in missing.values():
+                by_broker.setdefault(self._replica(each[0]).broker, []).append(each)
+            for broker, some in by_broker.items():
+                self._fetch_together(broker, some)
+                for each in some:
+                    del missing[each[0]]
+
+        self._retried(ask, self._silence())
+
+    def _fetch_together(self, broker: int, ranges: Sequence[tuple[int, int, int, int]]) -> None:
+        expected = [self._expected_bytes(partition, size) for partition, _, _, size in ranges]
+        most = [max(self._least_bytes, size + self._batch_bytes) for size in expected]
+        # the topic may have grown: then each partition could fill its limit with records that are not wanted
+        total = min(sum(most), 2 * sum(expected) + max(_LEAST_BYTES, 2 * self._batch_bytes))
+        asked = [(partition, begin, size) for (partition, begin, _, _), size in zip(ranges, most, strict=True)]
+        asked_s = self._clock.monotonic()
+        response: TopicResponse = self._patiently(
+            partial(self._client.call_broker, broker, self._request(asked, total), in_place=self._responses_ahead),
+            self._responses_ahead,
+        )
+        spent = FetchedRange(seconds_by_broker=self._ahead_seconds)
+        spent.count(broker, 0, self._clock.monotonic() - asked_s)
+        sent = {
+            partition: found
+            for partition, found in response.partitions.items()
+            if found.error_code == NO_ERROR and found.records
+        }
+        first = next(iter(sent.values()), response.whole)
+        self._fit_quota(first, total)
+        self._wait_for_quota(first, broker, spent)
+        self._ahead |= {(p, begin): (broker, sent[p]) for p, begin, _ in asked if p in sent}
 
     def follow(self, partition: int, begin: int, max_bytes: int) -> tuple[list[RawRecord], int]:
         """Records from ``begin`` on, up to about ``max_bytes``; and the offset to continue from.
@@ -409,7 +476,7 @@ class RangeFetcher:
         )
         offsets = {}
         deadline = self._client.deadline(self._responses.first_byte_s)
-        response = self._patiently(partial(self._client.call_broker, leader, request, deadline))
+        response = self._patiently(partial(self._client.call_broker, leader, request, deadline), self._responses)
         for found in response.topics[0].partitions:
             check(found.error_code, f"ask for the offsets of {self._topic}-{found.partition_index}")
             offsets[found.partition_index] = found.offset
@@ -421,16 +488,21 @@ class RangeFetcher:
         def ask() -> PartitionResponse:
             replica = self._replica(partition)
             asked_s = self._clock.monotonic()
-            request = self._request(partition, at, wanted)
+            request = self._request([(partition, at, wanted)], wanted)
             response: PartitionResponse = self._patiently(
-                partial(self._client.call_broker, replica.broker, request, in_place=self._responses)
+                partial(self._client.call_broker, replica.broker, request, in_place=self._responses), self._responses
             )
             got.count(replica.broker, len(response.records), self._clock.monotonic() - asked_s)
             self._fit_quota(response, wanted)
             self._wait_for_quota(response, replica.broker, got)
             return self._checked(response, partition, at, replica)
 
-        response = self._retried(ask, silence)
+        ahead = self._ahead.pop((partition, at), None)
+        if ahead is None:
+            response = self._retried(ask, silence)
+        else:
+            broker, response = ahead
+            got.count(broker, len(response.records), 0.0)
         reader = self._reader(partition, got, response.aborted)
         found, after = self._read(reader, response.records, at, end, got)
         self._batch_bytes = max(self._batch_bytes, reader.largest_bytes)
@@ -438,14 +510,22 @@ class RangeFetcher:
             self._kept.put(partition, span, response.records, at, end)
         return found, after
 
-    def _patiently(self, ask: Callable[[], T]) -> T:
+    def _expected_bytes(self, partition: int, size_bytes: float) -> int:
+        """Size in the log of records of this size, which may be that of them uncompressed."""
+        return int(size_bytes * self._log_fractions.get(partition, self._log_fraction))
+
+    @property
+    def _least_bytes(self) -> int:
+        return 0 if self._batch_bytes else _LEAST_BYTES
+
+    def _patiently(self, ask: Callable[[], T], responses: _FetchResponses) -> T:
         """The result of ``ask``; the next request may take longer if this one does not respond."""
         try:
             found = ask()
         except NoResponseError:
-            self._responses.first_byte_s = min(2 * self._responses.first_byte_s, self._request_timeout_s)
+            responses.first_byte_s = min(2 * responses.first_byte_s, self._request_timeout_s)
             raise
-        self._responses.first_byte_s = _PATIENCE_S
+        responses.first_byte_s = _PATIENCE_S
         return found
 
     def _fit_quota(self, response: PartitionResponse, wanted: int) -> None:
@@ -486,20 +566,24 @@ class RangeFetcher:
         except KafkabalError as error:
             raise type(error)(f"{self._topic}-{reader.partition}: {error.message}", hint=error.hint) from error
 
-    def _request(self, partition: int, at: int, wanted: int) -> FetchRequest:
+    def _request(self, asked: Sequence[tuple[int, int, int]], wanted: int) -> FetchRequest:
+        """A request for partitions, each from an offset on and up to this many bytes, but no more than ``wanted``."""
         kind = FetchRequest.FetchTopic
         max_bytes = int(wanted * (1 + _SPARE_FRACTION))
         if max_bytes > self._most_bytes:
             # whole batches only: a partial one is useless
             max_bytes = self._most_bytes // max(1, self._batch_bytes) * self._batch_bytes or self._most_bytes
-        asked = kind.FetchPartition(
-            partition=partition,
-            current_leader_epoch=-1,
-            fetch_offset=at,
-            last_fetched_epoch=-1,
-            log_start_offset=-1,
-            partition_max_bytes=max_bytes,
-        )
+        partitions = [
+            kind.FetchPartition(
+                partition=partition,
+                current_leader_epoch=-1,
+                fetch_offset=at,
+                last_fetched_epoch=-1,
+                log_start_offset=-1,
+                partition_max_bytes=min(max_bytes, int(size * (1 + _SPARE_FRACTION))),
+            )
+            for partition, at, size in asked
+        ]
         return FetchRequest(
             replica_id=-1,
             max_wait_ms=_WAIT_MS,
@@ -508,7 +592,7 @@ class RangeFetcher:
             isolation_level=_READ_COMMITTED,
             session_id=_NO_SESSION,
             session_epoch=_FINAL_EPOCH,
-            topics=[kind(topic=self._topic, topic_id=self._located.topic_id, partitions=[asked])],
+            topics=[kind(topic=self._topic, topic_id=self._located.topic_id, partitions=partitions)],
             forgotten_topics_data=[],
             # the replica is chosen here: a leader with RackAwareReplicaSelector would answer a rack with the name of
             # another replica and no records, again and again

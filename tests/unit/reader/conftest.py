@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from kafkabal.clusters.kafka import LazyRecords, RawRecord, TooLargeUnpackedError
 from kafkabal.clusters.kafka.lazy_records import PlacedRecords
 from kafkabal.clusters.kafka.range_fetcher import FetchedRange
 from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.epoch_progress import EpochProgress
-from kafkabal.reader.manifest import Manifest, PartitionRange, block_counts
+from kafkabal.reader.manifest import Manifest, PartitionRange, block_count
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.reader_shard import ReaderShard
 from kafkabal.reader.sample_iterator import SampleIterator, Supply
@@ -28,6 +28,8 @@ class MemoryTopic:
         }
         self.counts = counts
         self.fetched_records = 0
+        self.ahead: list[int] = []
+        """How many ranges were requested together, each time."""
         self.fault: Exception | None = None
         """Raised by the next fetch."""
         self.damaged: set[tuple[int, int]] = set()
@@ -42,7 +44,7 @@ class MemoryTopic:
     def manifest(self) -> Manifest:
         """Pin all of it as dense."""
         sizes = [n * 10 for n in self.counts]
-        cuts = block_counts(self.counts, sizes, LANES)
+        cuts = [block_count(n, s, LANES) for n, s in zip(self.counts, sizes, strict=True)]
         ranges = (
             PartitionRange(partition=p, begin=0, end=n, size_bytes=s, blocks=k)
             for p, (n, s, k) in enumerate(zip(self.counts, sizes, cuts, strict=True))
@@ -78,6 +80,10 @@ class MemoryTopic:
         packed = self._packed(partition, found)
         size = sum(len(record[3] or b"") for record in found)
         return FetchedRange(packed, {BROKER: size}, compressed_bytes=size, unpacked_bytes=self.unpacking * size)
+
+    def fetch_ahead(self, ranges: Sequence[tuple[int, int, int, int]]) -> None:
+        """Only noted: what is in memory takes no request."""
+        self.ahead.append(len(ranges))
 
     def _packed(self, partition: int, records: list[RawRecord]) -> LazyRecords:
         packed = LazyRecords.of((partition, record) for record in records)

@@ -7,13 +7,13 @@ import pytest
 
 from kafkabal.model import F64, I64
 from kafkabal.reader.epoch_order import epoch_order
-from kafkabal.reader.manifest import LANES, CountedBlock, Manifest, PartitionRange, block_counts, lanes_for
+from kafkabal.reader.manifest import LANES, CountedBlock, Manifest, PartitionRange, block_count, lanes_for
 from kafkabal.reader.permutation import keys, permutation
 
 
 def _manifest(records: list[int], record_bytes: int = 100_000, lanes: int = LANES) -> Manifest:
     sizes = [n * record_bytes for n in records]
-    cuts = block_counts(records, sizes, lanes)
+    cuts = [block_count(n, s, lanes) for n, s in zip(records, sizes, strict=True)]
     ranges = tuple(
         PartitionRange(partition=i, begin=0, end=n, size_bytes=size, blocks=k)
         for i, (n, size, k) in enumerate(zip(records, sizes, cuts, strict=True))
@@ -45,14 +45,14 @@ def test_the_blocks_that_are_open_are_of_all_partitions(records: list[int], leas
     """Whenever lanes start their next blocks, these are of each partition in proportion: brokers send evenly."""
     manifest = _manifest(records)
     blocks, lanes = manifest.blocks, manifest.lanes
-    assert np.bincount(blocks.partition).max() >= least_blocks
+    assert np.bincount(blocks.ranges.partition).max() >= least_blocks
     order = epoch_order(blocks, lanes, 5, 0)
     of_lane = order.block.reshape(lanes, -1)
     assert np.array_equal(np.sort(of_lane, axis=None), np.arange(len(blocks)))
-    due = np.bincount(blocks.partition) * lanes / len(blocks)
+    due = np.bincount(blocks.ranges.partition) * lanes / len(blocks)
     for readers in (1, 2, 4):
         for turn in [turn for reader in range(readers) for turn in of_lane[reader::readers].T]:
-            open_ = np.bincount(blocks.partition[turn], minlength=len(records))
+            open_ = np.bincount(blocks.ranges.partition[turn], minlength=len(records))
             assert np.all(np.abs(open_ - due / readers) <= max(off, readers > 1))
 
 
@@ -61,8 +61,8 @@ def test_readers_get_equal_bytes_of_records_that_grow(readers: int, records: lis
     """Of partitions whose records grow to twice their size, readers get equal bytes within 1 % in every epoch."""
     manifest = _manifest(records, 10_000, lanes_for(readers))
     blocks = manifest.blocks
-    middle = (blocks.begin + blocks.end) / 2
-    size_bytes = blocks.samples * (1.0 + middle / np.array(records)[blocks.partition])
+    middle = (blocks.ranges.begin + blocks.ranges.end) / 2
+    size_bytes = blocks.samples * (1.0 + middle / np.array(records)[blocks.ranges.partition])
     assert max(_highest_shares(manifest, size_bytes, readers)) < 1.01
 
 
@@ -73,9 +73,9 @@ def test_readers_get_equal_bytes_of_blocks_whose_sizes_are_known() -> None:
     size_bytes = (blocks.samples * 10_000 * classes).astype(np.int64)
     ranges = []
     for partition in (0, 1):
-        of = blocks.partition == partition
+        of = blocks.ranges.partition == partition
         counted = tuple(
-            map(CountedBlock, blocks.end[of].tolist(), blocks.samples[of].tolist(), size_bytes[of].tolist())
+            map(CountedBlock, blocks.ranges.end[of].tolist(), blocks.samples[of].tolist(), size_bytes[of].tolist())
         )
         total_bytes = int(size_bytes[of].sum())
         ranges.append(

@@ -9,14 +9,14 @@ import pytest
 
 from kafkabal.clusters.kafka import LazyRecords
 from kafkabal.errors import DriftError, RefusedByClusterError, UsageError
-from kafkabal.reader.manifest import Manifest, PartitionRange, block_counts
+from kafkabal.reader.manifest import Manifest, PartitionRange, block_count
 from kafkabal.reader.ray import as_table, block_runs, read_block_runs, read_topic
 from tests.unit.reader.conftest import MemoryTopic, packed_headers
 
 
 def _manifest(counts: list[int], record_bytes: int) -> Manifest:
     sizes = [n * record_bytes for n in counts]
-    cuts = block_counts(counts, sizes, 24)
+    cuts = [block_count(n, s, 24) for n, s in zip(counts, sizes, strict=True)]
     ranges = (
         PartitionRange(partition=p, begin=0, end=n, size_bytes=s, blocks=k)
         for p, (n, s, k) in enumerate(zip(counts, sizes, cuts, strict=True))

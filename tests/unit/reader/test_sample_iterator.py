@@ -26,9 +26,11 @@ from kafkabal.reader.block_loader import BrokerBlocks, UncountedOffsetsError, mo
 from kafkabal.reader.block_schedule import Opening, Visits, schedule
 from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.loaded_blocks import LoadedBlock, SampleBlock
+from kafkabal.reader.pin_offsets import pin_topic
 from kafkabal.reader.prefetch import Prefetch
 from kafkabal.reader.reader_shard import ReaderShard, Tail
-from tests.unit.reader.conftest import MemoryTopic, places
+from tests.unit.reader.conftest import LANES, MemoryTopic, places
+from tests.unit.reader.test_pin_offsets import MemoryBrokers
 
 RECORDS: Final[list[RawRecord]] = [(5, 1000, None, b"a" * 9, b"\0"), (5, 1000, None, b"b" * 9, b"\0")]
 
@@ -92,6 +94,41 @@ def test_runs_that_end_anywhere_are_resumed_exactly(topic: MemoryTopic) -> None:
             taken.append(len(mine))
         progress = progress.after(taken)
     assert sorted(seen) == _all(topic)
+
+
+@pytest.mark.parametrize("missing", [frozenset(), frozenset({(3, 5), (3, 6), (39, 0), (40, 7)})])
+def test_many_small_partitions_share_blocks(missing: frozenset[tuple[int, int]]) -> None:
+    """A hundred partitions of a few records are six blocks, whether counted or not, each requested together; readers
+    in changing numbers get each record once."""
+    topic = MemoryTopic([7 + p % 23 for p in range(100)], missing=missing)
+    manifest = pin_topic(MemoryBrokers(topic), lambda _: topic, "t", lanes=LANES, count=bool(missing))
+    assert (len(manifest.blocks), manifest.is_dense) == (LANES, not missing)
+    assert manifest.blocks.samples.max() - manifest.blocks.samples.min() <= 1
+    topic.ahead.clear()
+    progress, seen = EpochProgress(), []
+    for readers, stop in ((2, 301), (5, 100), (1, 17), (4, None)):
+        each = [
+            list(places(topic.sequence(ReaderShard(r, readers, Tail.KEEP), progress, manifest=manifest), stop))
+            for r in range(readers)
+        ]
+        seen += [place for mine in each for place in mine]
+        progress = progress.after(list(map(len, each)))
+    assert sorted(seen) == [place for place in _all(topic) if place not in missing]
+    assert min(topic.ahead) > 10
+
+
+def test_a_block_of_many_partitions_that_takes_much_memory_is_in_a_file() -> None:
+    """Records of later partitions that are passed on do not overtake those of earlier ones."""
+    topic = MemoryTopic([20 + p % 2 for p in range(60)])
+    manifest = pin_topic(MemoryBrokers(topic), lambda _: topic, "t", lanes=LANES)
+    topic.passed_on = 21  # every other partition
+    loaded = BrokerBlocks(manifest, topic).load(0)
+    rows = manifest.blocks.ranges_of(0)
+    assert loaded.is_mapped
+    assert (
+        loaded.records.partition.tolist()
+        == np.repeat(manifest.blocks.ranges.partition[rows], manifest.blocks.ranges.samples[rows]).tolist()
+    )
 
 
 def test_memory_is_bounded(topic: MemoryTopic) -> None:

@@ -11,7 +11,7 @@ import pytest
 from kafka.protocol.consumer import FetchRequest
 
 from kafkabal.clusters.kafka import range_fetcher, record_batches
-from kafkabal.clusters.kafka.fetch_response import PartitionResponse
+from kafkabal.clusters.kafka.fetch_response import PartitionResponse, TopicResponse, fetch_responses
 from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.config import ConnectionSettings
@@ -20,6 +20,7 @@ from tests.unit.clusters.kafka.pack_batch import pack_batch
 
 pytestmark = pytest.mark.usefixtures("records_are_found_by")
 
+NOT_LEADER = 6
 RECORDS = 400
 RECORD_BYTES = 10_000
 TOTAL_BYTES = RECORDS * RECORD_BYTES
@@ -474,3 +475,78 @@ def test_records_that_were_deleted_are_named(is_pinned: bool, again: str, monkey
     with pytest.raises(DriftError, match="t-0: offset 5 was deleted by retention") as caught:
         fetcher.follow(0, 5, 100)
     assert caught.value.hint == f"raise retention.ms of the topic, or {again} to read what is left"
+
+
+class ManyPartitions:
+    """Two brokers that lead partitions of one record each, by turns; a few are refused or come later."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+        """Broker, and number of partitions, of each request."""
+        self.refused = {3}
+        """Partitions that have moved to the other broker."""
+        self.throttled = 0
+        """How many responses are empty because of a quota."""
+
+    def call_broker(self, broker: int, request: Any, in_place: Any = None) -> PartitionResponse | TopicResponse:
+        """Respond to a request for one partition or for several."""
+        partitions = request.topics[0].partitions
+        self.asked.append((broker, len(partitions)))
+        if self.throttled:
+            self.throttled -= 1
+            return TopicResponse(PartitionResponse(0, memoryview(b""), throttle_ms=100), {})
+        found = {asked.partition: self._partition(broker, asked) for asked in partitions}
+        if in_place.decode is fetch_responses:
+            return TopicResponse(PartitionResponse(0, memoryview(b"")), found)
+        return next(iter(found.values()))
+
+    def _partition(self, broker: int, asked: Any) -> PartitionResponse:
+        if asked.partition in self.refused and asked.partition % 2 == broker - 1:
+            return PartitionResponse(NOT_LEADER, memoryview(b""))
+        packed = pack_batch(asked.fetch_offset, [(1000, None, b"%d" % asked.partition, ())])
+        return PartitionResponse(0, memoryview(packed if asked.partition != 4 or len(self.asked) > 2 else packed[:30]))
+
+
+@pytest.mark.parametrize("throttled", [0, 1])
+def test_ranges_of_many_partitions_take_a_request_a_broker(throttled: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one of them refuses, cuts off or throttles is requested again by itself, from the next leader if need be,
+    and each record is had once."""
+    brokers = ManyPartitions()
+    brokers.throttled = throttled
+
+    def locate(fetcher: RangeFetcher) -> Any:
+        moved = {p: p % 2 + 1 for p in range(10)} | {3: 1}
+        fetcher._located.replicas = {p: range_fetcher._Replica(b, b) for p, b in moved.items()}
+        return fetcher._located.replicas
+
+    monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: brokers)
+    monkeypatch.setattr(range_fetcher, "pauses", lambda: [0.0, 0.0])
+    monkeypatch.setattr(RangeFetcher, "_locate", locate)
+    monkeypatch.setattr(RangeFetcher, "_refuse_end", lambda *_: None)
+    clock = FakeClock()
+    fetcher = _fetcher(clock)
+    fetcher._located.replicas = {p: range_fetcher._Replica(p % 2 + 1, p % 2 + 1) for p in range(10)}
+    fetcher.fetch_ahead([(p, 7, 8, 70) for p in range(10)])
+    assert brokers.asked == [(1, 5), (2, 5)]
+    fetched = [fetcher.fetch(p, 7, 8, 70) for p in range(10)]
+    assert [[(r[0], r[3]) for r in each.records] for each in fetched] == [[(7, b"%d" % p)] for p in range(10)]
+    assert len(brokers.asked) == 2 + 3 + (4 if throttled else 0)
+    assert sum(each.seconds_by_broker.get(1, 0.0) for each in fetched) == pytest.approx(0.1 * throttled)
+
+
+def test_ranges_of_a_topic_that_has_grown_are_not_fetched_with_all_that_came_since(broker: ThrottlingBroker) -> None:
+    """The response for several partitions is limited to twice what they should hold, and two batches."""
+    fetcher = _fetcher()
+    broker.left_bytes = float("inf")
+    fetcher.fetch(0, 0, 10, 10 * RECORD_BYTES)  # tells how large batches are
+    request = []
+
+    def call_broker(_: int, asked: Any, in_place: Any = None) -> TopicResponse:
+        request.append(asked)
+        return TopicResponse(PartitionResponse(0, memoryview(b"")), {})
+
+    broker.call_broker = call_broker  # type: ignore[assignment]
+    fetcher._located.replicas = {p: range_fetcher._Replica(1, 1) for p in range(100)}
+    fetcher.fetch_ahead([(p, 0, 1, 100) for p in range(50, 100)])
+    assert request[0].max_bytes < 1.03 * (2 * 50 * 100 + max(2 * RECORD_BYTES, 65_536))
+    assert {p.partition_max_bytes >= RECORD_BYTES for p in request[0].topics[0].partitions} == {True}

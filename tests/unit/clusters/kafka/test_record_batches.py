@@ -13,7 +13,7 @@ from crc32c import crc32c
 from kafka.protocol.consumer import FetchResponse
 
 from kafkabal.clusters.kafka import record_batches
-from kafkabal.clusters.kafka.fetch_response import fetch_response
+from kafkabal.clusters.kafka.fetch_response import fetch_response, fetch_responses
 from kafkabal.clusters.kafka.record_batches import BatchReader, TooLargeUnpackedError, unpack_headers
 from kafkabal.errors import MissingCapabilityError, RefusedByClusterError
 from tests.unit.clusters.kafka.pack_batch import RecordFields, pack_batch
@@ -174,7 +174,7 @@ def test_a_damaged_batch_that_cannot_be_decompressed(codec: int) -> None:
 
 @pytest.mark.parametrize("version", [7, 10, 11, 12, 13, 16, 17])
 def test_answers_of_every_version_are_read(version: int) -> None:
-    """Error code, aborted transactions and records equal those that kafka-python wrote."""
+    """Error codes, aborted transactions and records of each partition equal those that kafka-python wrote."""
     kind: Any = FetchResponse.FetchableTopicResponse
     answer = FetchResponse(
         throttle_time_ms=3,
@@ -197,7 +197,17 @@ def test_answers_of_every_version_are_read(version: int) -> None:
                         ],
                         preferred_read_replica=-1,
                         records=b"records",
-                    )
+                    ),
+                    kind.PartitionData(
+                        partition_index=4,
+                        error_code=0,
+                        high_watermark=9,
+                        last_stable_offset=9,
+                        log_start_offset=0,
+                        aborted_transactions=None,
+                        preferred_read_replica=1,
+                        records=b"others",
+                    ),
                 ],
             )
         ],
@@ -205,4 +215,7 @@ def test_answers_of_every_version_are_read(version: int) -> None:
     body = answer.encode(version=version)
     header = (1).to_bytes(4, "big") + (b"\0" if version >= 12 else b"")
     found = fetch_response(memoryview(header + body), version)
+    both = fetch_responses(memoryview(header + body), version)
+    assert (both.whole.throttle_ms, both.partitions[2]) == (3, found)
+    assert (both.partitions[4].error_code, bytes(both.partitions[4].records)) == (0, b"others")
     assert (found.error_code, bytes(found.records), found.aborted) == (6, b"records", ((5, 2), (4, 3)))
