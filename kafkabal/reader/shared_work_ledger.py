@@ -5,8 +5,8 @@ ones.
 
     each shard of the epoch (what one reader would read alone) begins as one segment, its reader's own
     a reader reserves the next few samples of its segment before it gives them out
-    a reader whose segment is finished takes the later part of the segment that would take its owner longest,
-        cut in proportion to the rates of both; what is reserved stays with its owner
+    a reader whose segment is finished takes the later part of the segment that would take its owner longest, of those
+        that have begun the epoch, cut in proportion to the rates of both; what is reserved stays with its owner
 
 A sample belongs to the reader that reserved it, so none is yielded twice, even if a reader dies or stalls between two
 calls. The file is replaced as a whole, under a kernel lock that ends with its process.
@@ -149,11 +149,12 @@ class SharedWorkLedger:
     def _take_from_slowest(self, ledger: _Ledger) -> Segment | None:
         rates = ledger.rates
         mean = sum(rates.values()) / len(rates) if rates else 1.0
-        left = [each.end - each.reserved for each in ledger.segments]
-        last = max(range(len(left)), key=lambda i: left[i] / rates.get(ledger.segments[i].owner, mean))
-        victim = ledger.segments[last]
+        # nothing from readers that are not there yet: if all are killed now, one of them might begin the next run with
+        # this ledger, in which all others are finished, and the others with a new one, in which its samples are left
+        there = [each for each in ledger.segments if each.owner in ledger.joined]
+        victim = max(there, key=lambda each: (each.end - each.reserved) / rates.get(each.owner, mean))
         theirs, own = rates.get(victim.owner, mean), rates.get(self._reader, mean)
-        cut = victim.reserved + ceil(left[last] * theirs / (theirs + own))
+        cut = victim.reserved + ceil((victim.end - victim.reserved) * theirs / (theirs + own))
         if victim.end - cut < _LEAST_TAKEN:
             return None
         ledger.segments.append(_Segment(victim.shard, cut, victim.end, self._reader))

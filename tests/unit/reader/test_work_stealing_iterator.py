@@ -6,7 +6,9 @@ import json
 import random
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -127,6 +129,165 @@ def test_stopped_anywhere_and_resumed_by_any_number(tmp_path: Path, seed: int) -
         checkpoint = Checkpoint.from_dict(state)
         progress = checkpoint.resumed_by(ReaderShard(0, 1))[0]
     assert sorted(seen) == _all()
+
+
+class _Positions:
+    """The positions of a shard, in place of their samples: no block is loaded."""
+
+    def __init__(
+        self, manifest: SimpleNamespace, _: None, *, shard: ReaderShard, progress: EpochProgress, **rest: Any
+    ) -> None:
+        self._pieces = shard.positions(progress, manifest.samples, rest["taken"], rest["until"])
+
+    def __iter__(self) -> Iterator[int]:
+        for piece in self._pieces:
+            yield from piece.tolist()
+
+
+@dataclass
+class _Rank:
+    """A process that reads positions, on a simulated clock."""
+
+    reader: WorkStealingIterator
+    gives: Iterator[Any]
+    seconds: float
+    next_s: float
+    given: list[Any] = field(default_factory=list)
+    is_done: bool = False
+
+
+class _Job:
+    """Ranks that begin, read, save their states and are killed in random order, until all finish the epoch."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self._folder = folder
+        self._drawn = random.Random(seed)
+        self.samples = SimpleNamespace(samples=self._drawn.choice([7, 30, 120, 300]))
+        self._progress = EpochProgress()
+        self._now_s = 0.0
+        self._kept: list[int] = []
+        """Samples of the states from which the next ranks begin."""
+        self.readers = self._drawn.choice([2, 3, 4])
+        self._saved: tuple[dict[str, Any], list[int]] | None = None
+        """The last state of all ranks that run, and what they had been given by then."""
+        self._alive: dict[int, _Rank] = {}
+
+    def given(self) -> list[int]:
+        """Every sample of the epoch, as often as it was given to a trainer that kept it."""
+        while not self._run():
+            for rank in self._alive.values():
+                rank.reader.close()  # as the kernel does
+            if self._saved is not None:
+                state, given = self._saved
+                self._progress = Checkpoint.from_dict(state).resumed_by(ReaderShard(0, 1))[0]
+                self._kept += given
+            if self._drawn.random() < 0.3:
+                self.readers = self._drawn.choice([1, 2, 3, 4])
+        return sorted(self._kept + [sample for rank in self._alive.values() for sample in rank.given])
+
+    def _run(self) -> bool:
+        """Whether all ranks come to the end; False if they are killed before, or one is refused."""
+        drawn, self._alive, self._saved = self._drawn, {}, None
+        absent, kill = drawn.sample(range(self.readers), self.readers), drawn.choice([0, 0.003, 0.03])
+        delay = drawn.choice([0.0, 0.9, 1.0])  # 1: each begins when those before have finished
+        while absent or not all(rank.is_done for rank in self._alive.values()):
+            running = [rank for rank in self._alive.values() if not rank.is_done]
+            if absent and (not running or drawn.random() > delay):
+                if self._alive and not running and drawn.random() < 0.4:
+                    return False  # killed while some have finished, and others have not begun
+                self.begin(absent.pop())
+                continue
+            try:
+                self.step(min(running, key=lambda rank: rank.next_s) if drawn.random() < 0.8 else drawn.choice(running))
+            except OperationError as error:
+                assert "is of an earlier run" in error.message  # noqa: PT017 - all start again
+                return False
+            if not absent and drawn.random() < 0.02:
+                self._saved = self._state()
+            if drawn.random() < kill:
+                return False
+        return True
+
+    def begin(self, number: int) -> _Rank:
+        """Start a rank."""
+        reader = WorkStealingIterator(
+            self.samples,  # type: ignore[arg-type]
+            None,  # type: ignore[arg-type]
+            self._folder,
+            seed=1,
+            shard=ReaderShard(number, self.readers, Tail.KEEP),
+            progress=self._progress,
+            metrics=ReaderMetrics(),
+            now_s=lambda: self._now_s,
+        )
+        seconds = self._drawn.choice([0.001, 0.01, 0.01, 0.1, 1.0])
+        self._alive[number] = _Rank(reader, iter(reader), seconds, self._now_s)
+        return self._alive[number]
+
+    def step(self, rank: _Rank, *, leaves: bool = True) -> None:
+        """Let a rank take its next sample."""
+        self._now_s = max(self._now_s, rank.next_s)
+        sample = next(rank.gives, None)
+        rank.next_s = self._now_s + rank.seconds * self._drawn.uniform(0.5, 1.5)
+        if sample is None:
+            rank.is_done = True
+            return
+        rank.given.append(sample)
+        if leaves and self._drawn.random() < 0.03:  # the trainer leaves the loop, and perhaps a batch is interrupted
+            rank.gives.close()  # type: ignore[attr-defined]
+            returned = self._drawn.randrange(min(4, len(rank.given) + 1))
+            rank.given = rank.given[: len(rank.given) - returned]
+            rank.reader.give_back(len(rank.given))
+            rank.gives = iter(rank.reader)
+
+    def _state(self) -> tuple[dict[str, Any], list[int]]:
+        states = [
+            Checkpoint(
+                identity="i",
+                seed=1,
+                progress=rank.reader.progress,
+                reader=number,
+                readers=self.readers,
+                taken=rank.reader.taken,
+                ranges=rank.reader.ranges,
+            ).as_dict()
+            for number, rank in self._alive.items()
+        ]
+        return combine_states(states), [sample for rank in self._alive.values() for sample in rank.given]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_ranks_that_are_killed_at_any_moment_lose_and_repeat_nothing(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In random order, ranks begin, some after others have finished, leave loops, save states and are killed together;
+    those that begin from the last states of all, in any number, give each sample once."""
+    monkeypatch.setattr("kafkabal.reader.work_stealing_iterator.SampleIterator", _Positions)
+    monkeypatch.setattr("kafkabal.reader.shared_work_ledger._PREDECESSOR_S", 0.0)
+    job = _Job(tmp_path, seed)
+    assert job.given() == list(range(job.samples.samples))
+
+
+@pytest.mark.parametrize(
+    "seconds", [[(0.5, 0.1, 0.5), (0.1, 3, 0.01)], [(0.5, 0.1, 0.5), (0.01, 0.01, 0.01)], [(0.1, 0.1, 0.1)] * 2]
+)
+def test_the_ledger_of_ranks_that_had_finished_when_all_were_killed(
+    seconds: list[tuple[float, ...]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rank that had not begun then, and begins first when all start again, gives all of its samples."""
+    monkeypatch.setattr("kafkabal.reader.work_stealing_iterator.SampleIterator", _Positions)
+    job = _Job(tmp_path, 0)
+    job.samples, job.readers = SimpleNamespace(samples=300), 3
+    for order, each_seconds in zip(((0, 1), (2, 0, 1)), seconds, strict=True):
+        given: list[int] = []
+        for number in order:
+            rank = job.begin(number)
+            rank.seconds = each_seconds[number]
+            while not rank.is_done:
+                job.step(rank, leaves=False)
+            given += rank.given
+            rank.reader.close()
+    assert sorted(given) == list(range(300))
 
 
 def _ledger(folder: Path, reader: int = 0) -> SharedWorkLedger:
