@@ -134,6 +134,10 @@ def import_hint(error: BaseException) -> str | None:
     return "install its package, or set PYTHONPATH to the folder of the module" if is_missing else None
 
 
+_LONGEST_TOPIC = 249
+"""Characters of a name that Kafka allows."""
+
+
 def unknown_topic(topic: str, known: Iterable[str] = ()) -> UsageError:
     """The error that every command raises for a topic that the cluster does not have.
 
@@ -143,9 +147,10 @@ def unknown_topic(topic: str, known: Iterable[str] = ()) -> UsageError:
         The topics that it has; similar names are suggested.
     """
     # Kafka allows no name that a shell would need quoted
-    create = f", or create it with 'kafkabal create {topic} -p 12 -r 3'" if quote(topic) == topic else ""
+    is_name = quote(topic) == topic and len(topic) <= _LONGEST_TOPIC
+    create = f", or create it with 'kafkabal create {topic} -p 12 -r 3'" if is_name else ""
     hint = suggestion(topic, tuple(known)) or f"list topics with 'kafkabal inspect --by topic'{create}"
-    return UsageError(f"unknown topic: {topic!r}", hint=hint)
+    return UsageError(f"unknown topic: {topic!r:.{_LONGEST_TOPIC + 2}}", hint=hint)
 
 
 class ConfigError(UsageError):

@@ -21,6 +21,8 @@ from kafkabal.units import parse_bytes
 
 LARGEST_NUMBER: Final = 2**63 - 1
 """The largest that a saved state may hold."""
+_LONGEST_TEXT_BYTES: Final = 2**15 - 1
+"""Of a text in Kafka's protocol."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,10 @@ def refuse_empty(**given: Any) -> None:
 
 
 def text_of(name: str, given: Any) -> str | None:
-    """Text, or None if none was given.
+    """Text that Kafka can take, or None if none was given.
+
+    librdkafka ends a group at a NUL, and aborts the process if it is blank or not Unicode, as what Python makes of
+    other bytes in an environment variable.
 
     Raises
     ------
@@ -90,6 +95,8 @@ def text_of(name: str, given: Any) -> str | None:
     if not (given is None or isinstance(given, str)):
         raise UsageError(f"{name}: must be text ({given!r:.40})")
     refuse_empty(**{name: given})
+    if given is not None and not (given.isprintable() and 0 < len(given.strip().encode()) <= _LONGEST_TEXT_BYTES):
+        raise UsageError(f"{name}: must be up to {_LONGEST_TEXT_BYTES:,} bytes of printable text ({given!r:.40})")
     return given
 
 

@@ -18,6 +18,7 @@ from kafkabal.clusters.kafka.error_mapping import (
     not_authorized,
 )
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
+from kafkabal.config import is_topic_name
 from kafkabal.errors import NotAuthorizedError, UnreachableError
 from kafkabal.model import TopicPartition
 from kafkabal.wording import counted_noun, first_of
@@ -66,6 +67,8 @@ def describe_topic(client: KafkaClient, topic: str, deadline: Deadline) -> Topic
     NotAuthorizedError
         If the principal may not describe it.
     """
+    if not is_topic_name(topic):  # it may be one that cannot even be sent
+        return None
     response = client.metadata([topic], deadline)
     if not response.brokers:
         raise UnreachableError("the responding broker has no cluster metadata yet")

@@ -11,7 +11,7 @@ from kafka.protocol.metadata import MetadataResponse
 
 from kafkabal.clusters.cluster_protocol import TopicDescription
 from kafkabal.clusters.kafka.cluster import KafkaCluster
-from kafkabal.errors import NotAuthorizedError, UnreachableError
+from kafkabal.errors import NotAuthorizedError, UnreachableError, unknown_topic
 
 _TOPIC_ID = UUID("fb4f1c2e-9a3b-4cfe-bf7d-3e1a0c5b7ffe")
 _AS_KAFKA_WRITES_IT = "-08cLpo7TP6_fT4aDFt__g"
@@ -48,6 +48,16 @@ def test_a_missing_topic_is_not_an_error(fake_cluster: Callable[..., Any], error
     cluster.strangers = [topic_of("images", error_code=error_code)]
     with KafkaCluster(cluster.settings()) as kafka:
         assert kafka.describe_topic("images", 2.0) is None
+
+
+@pytest.mark.parametrize("name", ["\udc80", "a\0b", "x" * 40_000])
+def test_a_name_that_no_topic_can_have_is_not_sent(fake_cluster: Callable[..., Any], name: str) -> None:
+    """It may not fit into a request; the error names it, and is one line of bearable length."""
+    with KafkaCluster(fake_cluster(1).settings()) as kafka:
+        assert kafka.describe_topic(name, 2.0) is None
+    error = unknown_topic(name)
+    assert len(error.message.encode()) < 300
+    assert len(error.hint or "") < 100
 
 
 def test_topics_are_not_taken_from_a_broker_that_knows_no_brokers_yet(fake_cluster: Callable[..., Any]) -> None:
