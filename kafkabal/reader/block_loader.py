@@ -70,8 +70,11 @@ class Fetcher(Protocol):
         end: int,
         size_bytes: int,
         pass_on: Callable[[LazyRecords], None] | None = None,
+        *,
+        most: int | None = None,
     ) -> FetchedRecords:
-        """All records of a range but those that were passed on before, since they take much memory."""
+        """All records of a range, of which there are ``most`` if that is known, but those that were passed on before,
+        since they take much memory."""
 
     def fetch_ahead(self, ranges: Sequence[tuple[int, int, int, int]]) -> None:
         """Request ranges of several partitions together, which :meth:`fetch` is asked for next: partition, first
@@ -192,7 +195,9 @@ class BrokerBlocks:
         seconds_by_broker: dict[int, float] = {}
         for each in ranges:
             before = len(held)
-            fetched = self._fetcher.fetch(each.partition, each.begin, each.end, each.size_bytes, held.pass_on)
+            fetched = self._fetcher.fetch(
+                each.partition, each.begin, each.end, each.size_bytes, held.pass_on, most=each.samples
+            )
             held.add(fetched)
             found = len(held) - before
             if found != each.samples:

@@ -99,6 +99,8 @@ class FetchedRange:
     """Size of these records uncompressed."""
     held_bytes: int = 0
     """Memory of :attr:`records`."""
+    count: int = 0
+    """Number of records, those passed on included."""
     pass_on: Callable[[LazyRecords], None] | None = None
     """Takes records early if they take much memory."""
 
@@ -116,6 +118,7 @@ class FetchedRange:
 
     def add(self, records: LazyRecords) -> None:
         """Append records, and pass all on if they take much memory."""
+        self.count += len(records)
         self.records.extend(records)
         if self.held_bytes >= AT_ONCE_BYTES:
             self.pass_on_all()
@@ -123,11 +126,13 @@ class FetchedRange:
     def pass_on_all(self, records: LazyRecords | None = None) -> None:
         """Pass on what is held, and these records after it."""
         if self.pass_on is not None:
-            self.records.extend(records or LazyRecords())
+            if records is not None:
+                self.count += len(records)
+                self.records.extend(records)
             self.pass_on(self.records)
             self.records, self.held_bytes = LazyRecords(), 0
 
-    def count(self, broker: int, size_bytes: int, seconds: float) -> None:
+    def count_response(self, broker: int, size_bytes: int, seconds: float) -> None:
         """Record a response."""
         self.bytes_by_broker[broker] = self.bytes_by_broker.get(broker, 0) + size_bytes
         self.seconds_by_broker[broker] = self.seconds_by_broker.get(broker, 0.0) + seconds
@@ -292,6 +297,8 @@ class RangeFetcher:
         end: int,
         size_bytes: int,
         pass_on: Callable[[LazyRecords], None] | None = None,
+        *,
+        most: int | None = None,
     ) -> FetchedRange:
         """All committed records at offsets ``begin`` to ``end - 1``, those of damaged batches included.
 
@@ -301,6 +308,9 @@ class RangeFetcher:
             Expected size of the range in the log, or uncompressed.
         pass_on
             Takes the records read so far, in order, whenever they take much memory; the result then has the rest.
+        most
+            Number of records that the range holds, if known: what follows the last one, such as aborted transactions,
+            is not requested.
 
         Raises
         ------
@@ -316,7 +326,7 @@ class RangeFetcher:
         self._ahead_seconds = {}
         at = begin
         silence = self._silence()
-        while at < end:
+        while at < end and (most is None or got.count < most):
             kept = self._kept.take(partition, at, end)
             if kept is not None:
                 found, at = self._read(self._reader(partition, got), kept, at, end, got)
@@ -389,7 +399,7 @@ class RangeFetcher:
             self._responses_ahead,
         )
         spent = FetchedRange(seconds_by_broker=self._ahead_seconds)
-        spent.count(broker, 0, self._clock.monotonic() - asked_s)
+        spent.count_response(broker, 0, self._clock.monotonic() - asked_s)
         sent = {
             partition: found
             for partition, found in response.partitions.items()
@@ -492,7 +502,7 @@ class RangeFetcher:
             response: PartitionResponse = self._patiently(
                 partial(self._client.call_broker, replica.broker, request, in_place=self._responses), self._responses
             )
-            got.count(replica.broker, len(response.records), self._clock.monotonic() - asked_s)
+            got.count_response(replica.broker, len(response.records), self._clock.monotonic() - asked_s)
             self._fit_quota(response, wanted)
             self._wait_for_quota(response, replica.broker, got)
             return self._checked(response, partition, at, replica)
@@ -502,7 +512,7 @@ class RangeFetcher:
             response = self._retried(ask, silence)
         else:
             broker, response = ahead
-            got.count(broker, len(response.records), 0.0)
+            got.count_response(broker, len(response.records), 0.0)
         reader = self._reader(partition, got, response.aborted)
         found, after = self._read(reader, response.records, at, end, got)
         self._batch_bytes = max(self._batch_bytes, reader.largest_bytes)
@@ -542,7 +552,7 @@ class RangeFetcher:
             return
         seconds = response.throttle_ms / 1000
         self._clock.sleep(seconds)
-        got.count(broker, 0, seconds)
+        got.count_response(broker, 0, seconds)
         got.throttled_s += seconds
         if got.throttled_s >= _QUOTA_WARNING_S:
             warnings.warn(

@@ -66,11 +66,13 @@ class MemoryTopic:
         end: int,
         size_bytes: int,
         pass_on: Callable[[LazyRecords], None] | None = None,
+        *,
+        most: int | None = None,
     ) -> FetchedRange:
         """Records of a range."""
         if self.fault is not None:
             raise self.fault
-        found = [record for record in self.records[partition] if begin <= record[0] < end]
+        found = [record for record in self.records[partition] if begin <= record[0] < end][:most]
         self.fetched_records += len(found)
         if pass_on is None and 0 < self.passed_on < len(found):
             raise TooLargeUnpackedError("batches of one block take more than 256 MiB uncompressed")

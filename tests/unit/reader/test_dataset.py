@@ -237,10 +237,10 @@ class _HeldUp:
         self.wanted, self.released = threading.Event(), threading.Event()
         fetch = topic.fetch
 
-        def held_up(*given: int) -> Any:
+        def held_up(*given: Any, **options: Any) -> Any:
             self.wanted.set()
             self.released.wait(20)
-            return fetch(*given)
+            return fetch(*given, **options)
 
         monkeypatch.setattr(topic, "fetch", held_up)
 
@@ -879,9 +879,9 @@ def test_a_sample_that_no_longer_is_waited_for_is_given_again(
     may_load = threading.Event()
     fetch = topic.fetch
 
-    def late(*args: Any) -> Any:
+    def late(*args: Any, **options: Any) -> Any:
         assert may_load.wait(30)
-        return fetch(*args)
+        return fetch(*args, **options)
 
     monkeypatch.setattr(topic, "fetch", late)
 

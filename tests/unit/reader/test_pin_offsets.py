@@ -159,11 +159,13 @@ def test_counting_ends_where_it_is_interrupted() -> None:
             end: int,
             size_bytes: int,
             pass_on: Callable[[LazyRecords], None] | None = None,
+            *,
+            most: int | None = None,
         ) -> FetchedRange:
             if partition == 0 and size_bytes == 4 * 2**20:
                 raise KeyboardInterrupt
             time.sleep(0.001)
-            return super().fetch(partition, begin, end, size_bytes, pass_on)
+            return super().fetch(partition, begin, end, size_bytes, pass_on, most=most)
 
     topic = Interrupting([100, 20_000])
     brokers = MemoryBrokers(topic, "compact")

@@ -99,6 +99,22 @@ def test_a_compressed_topic_is_fetched_once(broker: ThrottlingBroker) -> None:
     assert len(broker.asked) <= len(fetched) + 2
 
 
+@pytest.mark.parametrize("passes_on", [False, True])
+def test_nothing_is_requested_after_the_last_record(
+    broker: ThrottlingBroker, passes_on: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A range whose records are followed by aborted transactions ends with the last one, if their number is known."""
+    monkeypatch.setattr(range_fetcher, "AT_ONCE_BYTES", 1 if passes_on else 2**25)
+    broker.left_bytes = float("inf")
+    passed_on: list[int] = []
+    fetched = _fetcher().fetch(
+        0, 0, RECORDS, 5 * RECORD_BYTES, lambda records: passed_on.extend(r[0] for r in records), most=6
+    )
+    assert [*passed_on, *(record[0] for record in fetched.records)] == list(range(6))
+    assert bool(passed_on) is passes_on
+    assert len(broker.asked) == 1
+
+
 def test_without_a_quota_responses_grow_again(broker: ThrottlingBroker) -> None:
     """Once it is no longer throttled, a range comes in one response again."""
     fetcher = _fetcher()
