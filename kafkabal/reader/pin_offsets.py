@@ -121,12 +121,12 @@ def pin_topic(
             ranges = reader.ranges()
             filled = {p: r for p, r in ranges.items() if r[0] < r[1]}
             sizes = _partition_sizes(brokers, reader, topic, filled)
-        probe = list(readers.each(filled, lambda reader, p: _probe_ends(reader, p, *filled[p], sizes[p])))
-        has_gaps = any(ends.last[-1:] != [end - 1] for ends, (_, end) in zip(probe, filled.values(), strict=True))
+        probe = _probe_ends(readers, filled, sizes)
+        has_gaps = any(probe[p].last[-1:] != [end - 1] for p, (_, end) in filled.items())
         # blocks are cut by the memory that they take
-        sizes = {p: round(sizes[p] * ends.unpacking) for p, ends in zip(filled, probe, strict=True)}
+        sizes = {p: round(sizes[p] * ends.unpacking) for p, ends in probe.items()}
         counts = count or (count is None and (_is_compacted(brokers, topic) or has_gaps))
-        splits = join and count is not False and (count or any(ends.has_pieces for ends in probe))
+        splits = join and count is not False and (count or any(ends.has_pieces for ends in probe.values()))
         files = file_blocks(WholeReading(readers, filled, sizes, counting), topic, lanes) if splits else None
         if files is not None or not counts:
             partitions = _dense_ranges(filled, sizes, lanes)
@@ -175,14 +175,24 @@ def _counted_ranges(reading: WholeReading, lanes: int) -> tuple[PartitionRange, 
     return tuple(counted)
 
 
-def _probe_ends(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -> _Ends:
-    within = _PROBED_BYTES * (end - begin) // max(size_bytes, 1)
-    few = min(end - begin, max(_LEAST_PROBED, min(_PROBED, within)))
-    size = size_bytes * few // (end - begin)
-    probes = [_probe(reader, p, end - few, end, size)]
-    if few < end - begin:
-        probes.append(_probe(reader, p, begin, begin + few, size))
-    return _Ends(probes[0].last, any(e.has_pieces for e in probes), max(e.unpacking for e in probes))
+def _probe_ends(
+    readers: PartitionReaders, ranges: Mapping[int, tuple[int, int]], sizes: Mapping[int, int]
+) -> dict[int, _Ends]:
+    """What the last records of each partition tell, and the first ones where there are more."""
+    last, first = {}, {}
+    for p, (begin, end) in ranges.items():
+        within = _PROBED_BYTES * (end - begin) // max(sizes[p], 1)
+        few = min(end - begin, max(_LEAST_PROBED, min(_PROBED, within)))
+        size = sizes[p] * few // (end - begin)
+        last[p] = (p, end - few, end, size)
+        if few < end - begin:
+            first[p] = (p, begin, begin + few, size)
+    found = dict(zip(last, readers.each(last.values(), lambda reader, p: _probe(reader, *last[p])), strict=True))
+    begins = readers.each(first.values(), lambda reader, p: _probe(reader, *first[p]))
+    for p, ends in zip(first, begins, strict=True):
+        has_pieces = found[p].has_pieces or ends.has_pieces
+        found[p] = _Ends(found[p].last, has_pieces, max(found[p].unpacking, ends.unpacking))
+    return found
 
 
 def _probe(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -> _Ends:

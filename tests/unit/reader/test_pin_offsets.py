@@ -189,6 +189,20 @@ def test_a_reader_that_counts_for_long_logs_how_far_it_is(caplog: pytest.LogCapt
     ]
 
 
+@pytest.mark.parametrize("count", [None, True])
+def test_small_partitions_are_probed_and_counted_together(count: bool | None) -> None:
+    """A thousand partitions take some requests each, not one each; a large one takes its own, in steps."""
+    topic = MemoryTopic([70 + p % 3 for p in range(1000)], missing=frozenset({(7, 5)} if count else ()))
+    manifest = _pin(topic, count=count)
+    assert manifest.samples == sum(topic.counts) - bool(count)
+    # the last records, and the first ones; counted once for whole files and once for records
+    assert sum(topic.ahead) == 1000 * (4 if count else 2)
+    assert len(topic.ahead) == 5 * (4 if count else 2)
+    large = MemoryTopic([100_000])
+    _pin(large, count=count)
+    assert not large.ahead
+
+
 def test_unknown_and_empty_topics_are_named() -> None:
     """One line each, exit code 2."""
     with pytest.raises(UsageError, match="unknown topic: 't'") as caught:
