@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -49,15 +50,16 @@ class Topic:
         """Delete the topic."""
         delete_topic(self.servers, self.name)
 
-    def produce(self, records: int = RECORDS, **config: Any) -> None:
-        """Fill the topic, one partition with ten times as much as another."""
+    def produce(self, records: int = RECORDS, partition_of: Callable[[int], int] | None = None, **config: Any) -> None:
+        """Fill the topic, by default one partition with ten times as much as another."""
+        partition_of = partition_of or _partition
         producer = Producer({"bootstrap.servers": self.servers, **config})
         randomness = random.Random(1)
         for number in range(records):
             while True:
                 try:
                     producer.produce(
-                        self.name, b"%d" % number + randomness.randbytes(2000), partition=_partition(number)
+                        self.name, b"%d" % number + randomness.randbytes(2000), partition=partition_of(number)
                     )
                     break
                 except BufferError:
@@ -483,6 +485,26 @@ def test_a_cache_spares_the_brokers(make_topic: Callable[[], Topic], tmp_path: P
     second = topic.reader(cache=tmp_path, epochs=2)
     assert len(_places(second)) == 2 * RECORDS
     assert sum(second.metrics.network_bytes.values()) == 0
+
+
+@pytest.mark.parametrize("codec", ["none", "zstd"])
+def test_many_small_partitions_take_few_requests(make_topic: Callable[[], Topic], tmp_path: Path, codec: str) -> None:
+    """A block has records of several partitions of several brokers, before and after the topic has grown; the state of
+    two readers is resumed by three, and each record comes once."""
+    topic = make_topic()
+    topic.create(partitions=100)
+    config: Any = {"compression.type": codec}
+    topic.produce(RECORDS, lambda number: number * number % 97, **config)  # 49 of them get some
+    options: Any = {"manifest": tmp_path / "manifest", "cache": tmp_path / "cache"}
+    two = [topic.reader(rank=rank, world_size=2, **options) for rank in range(2)]
+    assert len(two[0].manifest.blocks) == 24
+    seen = [place for data in two for place in _places(islice(data, 300))]
+    state = combine_states([data.state_dict() for data in two])
+    topic.produce(RECORDS, lambda number: number % 100)
+    for rank in range(3):
+        seen += _places(topic.reader(rank=rank, world_size=3, state=state, **options))
+    assert sorted(seen) == sorted(_places(topic.reader(**options)))
+    assert len(set(seen)) == len(seen) == RECORDS
 
 
 @pytest.fixture
