@@ -92,6 +92,7 @@ def test_without_a_manifest_no_hint_offers_to_send_the_rest() -> None:
         ("folder", ["--producer-config", "linger.ms"], "not NAME=VALUE: 'linger.ms'"),
         ("folder", ["--producer-config", "=5"], "not NAME=VALUE: '=5'"),
         ("folder", ["--manifest", "."], "--manifest: is a folder: ."),
+        ("folder", ["--manifest", "/dev/null"], "--manifest: is not a regular file: /dev/null"),
         ("folder", ["--manifest", "-"], "--manifest: cannot be -: it is read again by the next run"),
         ("folder", ["--manifest", "m", "--no-manifest"], "--manifest and --no-manifest cannot be combined"),
         ("folder", ["--prometheus", "http://p"], "--prometheus and --prometheus-query must be given together"),
@@ -114,6 +115,15 @@ def test_invalid_combinations_of_options_are_refused(
     assert (outcome.code, outcome.out) == (2, ""), outcome.err
     assert message in outcome.err
     assert "Traceback" not in outcome.err
+
+
+def test_a_manifest_in_a_missing_folder_is_refused(run_cli: Callable[..., Any], data: Path) -> None:
+    """A misspelled path creates no folders, as in every command that writes a file."""
+    manifest = data / "mising" / "images.manifest"
+    outcome = run_cli("produce", "images", str(data / "folder"), "--manifest", str(manifest), *NOWHERE)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert f"{manifest}: cannot write: no such folder: {manifest.parent}" in outcome.err
+    assert not manifest.parent.exists()
 
 
 @pytest.mark.parametrize(

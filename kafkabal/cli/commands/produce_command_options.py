@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from kafkabal.atomic_files import parse_path
+from kafkabal.atomic_files import check_replaceable, parse_path
 from kafkabal.cli.framework.shared_options import parse_interval
 from kafkabal.config import DEFAULT_POLICY
 from kafkabal.errors import UsageError
-from kafkabal.input_files import STDIN
+from kafkabal.input_files import STDIN, exists
 from kafkabal.units import parse_positive_bytes
 
 _SECTION = "Source"
@@ -22,8 +22,12 @@ def _manifest_file(text: str) -> Path:
     if text == STDIN:
         raise UsageError("cannot be -: it is read again by the next run", hint="name a file")
     path = parse_path(text)
+    if not exists(path):
+        return check_replaceable(path)
     if path.is_dir():
         raise UsageError(f"is a folder: {text}", hint="name a file in it, which need not exist")
+    if not path.is_file():
+        raise UsageError(f"is not a regular file: {text}", hint="name a file, which need not exist")
     return path
 
 
