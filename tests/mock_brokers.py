@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import signal
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -22,7 +23,12 @@ class MockBrokers:
     """
 
     def __init__(self, topic: str, *, partitions: int = 4, brokers: int = 3) -> None:
-        self._owner = Producer({"test.mock.num.brokers": brokers, "log_level": 2})
+        # a signal that the thread of the brokers handles ends it, and then its memory is used and freed again
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            self._owner = Producer({"test.mock.num.brokers": brokers, "log_level": 2})
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         self._librdkafka: Any = ctypes.CDLL(cimpl.__file__)
         self._librdkafka.rd_kafka_handle_mock_cluster.restype = ctypes.c_void_p
         self.leaders = {partition: partition % brokers + 1 for partition in range(partitions)}
