@@ -70,7 +70,7 @@ class TopicRouters:
         self._is_closed = False
         self._refresher = ViewRefresher(
             self._open,
-            lambda: self._routers.values(),
+            self._all_routers,
             options.scores,
             refresh_s=options.refresh_s,
             clock=clock,
@@ -165,9 +165,14 @@ class TopicRouters:
                 self._wait_until_s[topic] = self._clock() + self._options.first_view_s
                 # before the topic is known: a signal's handler may raise between any two lines
                 self._refresher.start(self._client)
-                self._routers = {**self._routers, topic: router}
                 self._refresher.add(router)
+                self._routers = {**self._routers, topic: router}
             return router
+
+    def _all_routers(self) -> tuple[SlotRouter, ...]:
+        """Called by the refresh thread; with the lock, so that it sees a router whose addition has woken it."""
+        with self._lock:
+            return tuple(self._routers.values())
 
     def _new_router(self, topic: str) -> SlotRouter:
         options = self._options

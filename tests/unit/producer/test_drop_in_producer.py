@@ -30,6 +30,7 @@ from kafkabal.producer import (
 )
 from kafkabal.producer.async_producer import AsyncProducer
 from kafkabal.producer.drop_in_producer import Producer, SerializingProducer
+from kafkabal.producer.periodic_thread import PeriodicThread
 from kafkabal.producer.slot_router import RoutingStatus
 from kafkabal.routing.byte_stride import MOST_SLOTS
 from tests.unit.producer.conftest import PARTITION_BYTES, MockCluster
@@ -930,6 +931,28 @@ def test_a_handler_that_raises_while_routing_starts_does_not_end_it(
     router = producer._routing.router(TOPIC)
     assert router is not None
     assert router.first_reading.wait(20)
+
+
+def test_a_handler_that_raises_while_a_topic_is_added_does_not_delay_its_routing(
+    brokers: MockCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next record adds the topic again, and its view comes at once, not with the next refresh in an hour."""
+    revise, calls = PeriodicThread.revise, iter((True,))
+
+    def interrupted(thread: PeriodicThread) -> None:
+        if next(calls, False):
+            raise InterruptedError  # as a handler does between two lines
+        revise(thread)
+
+    monkeypatch.setattr(PeriodicThread, "revise", interrupted)
+    with Producer({**brokers.client, "kafkabal.refresh.ms": 3_600_000}) as producer:
+        with pytest.raises(InterruptedError):
+            producer.produce(TOPIC, b"x")
+        producer.produce(TOPIC, b"x")
+        assert producer._routing is not None
+        router = producer._routing.router(TOPIC)
+        assert router is not None
+        assert router.first_reading.wait(20)
 
 
 def assert_returns(call: Callable[[], object]) -> None:
