@@ -230,6 +230,7 @@ class Producer(Client):
     def close(self, *given: Any, **named: Any) -> Any:
         """See ``confluent_kafka.Producer.close``; does nothing in a process that was forked after the producer was
         made."""
+        self._release_client()
         self._stop_routing()
         return None if self._is_forked else super().close(*given, **named)
 
@@ -241,6 +242,7 @@ class Producer(Client):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> Any:
         """See ``confluent_kafka.Producer``; does nothing in a process that was forked after the producer was made."""
+        self._release_client()
         try:
             return None if self._is_forked else super().__exit__(kind, error, trace)
         finally:
@@ -347,6 +349,10 @@ class Producer(Client):
             raise OperationError(
                 "this process was forked after the producer was made", hint="make a producer in each process"
             )
+
+    def _release_client(self) -> None:
+        if self._routing is not None:
+            self._routing.release_client()
 
     def _stop_routing(self) -> None:
         routing, self._routing, self._slots = self._routing, None, {}

@@ -121,6 +121,10 @@ class TopicRouters:
         """Routing status of each topic produced to, by name."""
         return tuple(router.status() for _, router in sorted(self._routers.items()))
 
+    def release_client(self) -> None:
+        """Call the client no more: once this returns, it may be closed."""
+        self._refresher.release_client()
+
     def close(self) -> None:
         """Stop reading the cluster and routing; the client's own partitioner takes what is produced after this.
 

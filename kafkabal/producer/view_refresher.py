@@ -10,6 +10,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
+from threading import Lock
 from typing import Any, Final
 
 from confluent_kafka import KafkaException
@@ -92,6 +94,9 @@ class ViewRefresher:
     ) -> None:
         self._open_cluster = open_cluster
         self._client: Callable[[], Any] = lambda: None
+        self._is_client_released = False
+        self._using_client = Lock()
+        """Held during each call of the client: confluent-kafka 2.13 crashes if it is closed meanwhile."""
         self._routers = routers
         self._scores = tuple(scores)
         self._refresh_s = refresh_s
@@ -131,6 +136,12 @@ class ViewRefresher:
                 self._refresh_in_thread, self._refresh_s, revise=self._revise, failed=self._failed
             )
         self._thread.start()
+
+    def release_client(self) -> None:
+        """Call the client no more: once this returns, it may be closed."""
+        self._is_client_released = True
+        with self._using_client:
+            pass
 
     def wake(self) -> None:
         """Refresh now instead of at the end of the interval."""
@@ -198,11 +209,10 @@ class ViewRefresher:
 
     def _ask_for(self, topics: Iterable[str]) -> None:
         """Ask for topics as the client does for their first records: brokers then create them, if they are set to."""
-        client = self._client()
         # the client may be closed meanwhile
         with suppress(KafkaException, RuntimeError):
-            for topic in topics if client is not None else ():
-                client.list_topics(topic, _ASKING_S)
+            for topic in topics:
+                self._call_client(partial(_metadata_of, topic, _ASKING_S))
 
     def _preview_if_small(self, views: ViewReader, router: TopicRouter) -> bool:
         """Preview a small topic, which may look unbalanced only because records arrived during the reading; False if it
@@ -256,8 +266,7 @@ class ViewRefresher:
 
     def _show(self, views: ViewReader, routers: Iterable[TopicRouter]) -> Mapping[str, Exception]:
         """Show each topic to its router; returns the errors of those that could not be shown."""
-        client = self._client()
-        waiting = 0 if client is None else len(client)
+        waiting = self._call_client(len) or 0
         faults: dict[str, Exception] = {}
         self._lacks_leaders = False
         for router in routers:
@@ -267,11 +276,40 @@ class ViewRefresher:
                 if _is_new_to_client(router, view.n_partitions):
                     # a topic that is routed goes on by its view: nothing waits, since revisions come here, too
                     pauses_s = _UNTIL_CREATED_S if router.view is None else ()
-                    _fetch_new_partitions(client, router.topic, view.n_partitions, pauses_s, self._sleep)
+                    self._fetch_new_partitions(router.topic, view.n_partitions, pauses_s)
                 router.show(view, waiting)
             except Exception as error:  # noqa: BLE001 - the other topics are shown theirs
                 faults[router.topic] = error
         return faults
+
+    def _fetch_new_partitions(self, topic: str, n_partitions: int, pauses_s: Iterable[float]) -> None:
+        """Make the client fetch metadata of added partitions: it cannot send to partitions that it does not know.
+
+        Parameters
+        ----------
+        pauses_s
+            Before it is asked again.
+
+        Raises
+        ------
+        KafkabalError
+            If the client does not learn of all of them; the previous view stays in use until the next one.
+        """
+        try:
+            for pause_s in (*pauses_s, 0.0):
+                metadata = self._call_client(partial(_metadata_of, topic, _METADATA_S))
+                if metadata is None or len(metadata.topics[topic].partitions) >= n_partitions:
+                    return
+                self._sleep(pause_s)
+        except KafkaException as error:
+            raise error_of(error.args[0], topic) from error
+        raise OperationError(f"topic {topic}: not all brokers know all of its partitions yet ({n_partitions})")
+
+    def _call_client(self, call: Callable[[Any], Any]) -> Any:
+        """What a call returns; None if the client is gone or released."""
+        with self._using_client:
+            client = None if self._is_client_released else self._client()
+            return None if client is None else call(client)
 
     @property
     def _is_latency_scored(self) -> bool:
@@ -288,28 +326,5 @@ def _is_new_to_client(router: TopicRouter, n_partitions: int) -> bool:
     return n_partitions > router.view.n_partitions
 
 
-def _fetch_new_partitions(
-    client: Any, topic: str, n_partitions: int, pauses_s: Iterable[float], sleep: Callable[[float], None]
-) -> None:
-    """Make the client fetch metadata of added partitions: it cannot send to partitions that it does not know.
-
-    Parameters
-    ----------
-    pauses_s
-        Before it is asked again.
-
-    Raises
-    ------
-    KafkabalError
-        If the client does not learn of all of them; the previous view stays in use until the next one.
-    """
-    if client is None:
-        return
-    try:
-        for pause_s in (*pauses_s, 0.0):
-            if len(client.list_topics(topic, _METADATA_S).topics[topic].partitions) >= n_partitions:
-                return
-            sleep(pause_s)
-    except KafkaException as error:
-        raise error_of(error.args[0], topic) from error
-    raise OperationError(f"topic {topic}: not all brokers know all of its partitions yet ({n_partitions})")
+def _metadata_of(topic: str, timeout_s: float, client: Any) -> Any:
+    return client.list_topics(topic, timeout_s)

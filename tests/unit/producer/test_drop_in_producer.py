@@ -324,7 +324,7 @@ def test_a_partition_that_the_topic_lost_stops_no_record(
 ) -> None:
     """A topic re-created with fewer partitions than the last view shows takes every record, as of the bare client."""
     # the client knew the partitions of the view when that was shown
-    monkeypatch.setattr(view_refresher, "_fetch_new_partitions", lambda *_: None)
+    monkeypatch.setattr(view_refresher.ViewRefresher, "_fetch_new_partitions", lambda *_: None)
     known = len(brokers.leaders)
     brokers.leaders |= {known: 1, known + 1: 2}
     received: list[Any] = []

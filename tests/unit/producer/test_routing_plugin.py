@@ -428,7 +428,7 @@ def test_a_batch_whose_partition_is_gone_is_sent_to_others(
 ) -> None:
     """A topic re-created with fewer partitions takes every record of a batch, and none keeps an error."""
     # the client knew the partitions of the view when that was shown
-    monkeypatch.setattr(view_refresher, "_fetch_new_partitions", lambda *_: None)
+    monkeypatch.setattr(view_refresher.ViewRefresher, "_fetch_new_partitions", lambda *_: None)
     known = len(brokers.leaders)
     brokers.leaders |= {known: 1, known + 1: 2}
     with Producer(brokers.client) as producer:

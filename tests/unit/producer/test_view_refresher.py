@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Event
+from threading import Event, Thread
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -305,3 +305,46 @@ def test_a_client_that_does_not_know_new_partitions_yet_is_asked_again() -> None
 
     assert len(policy.settled) == 1
     assert len(pauses) == 2
+
+
+def test_a_client_may_be_closed_once_it_is_released() -> None:
+    """A call in flight is awaited, and no other one follows: to close a client during one crashes confluent-kafka
+    2.13."""
+    asked, may_answer, released = Event(), Event(), Event()
+    states: list[str] = []
+
+    class Slow(AskedClient):
+        def list_topics(self, topic: str, timeout_s: float) -> Any:
+            super().list_topics(topic, timeout_s)
+            asked.set()
+            may_answer.wait(20)
+            states.append("closed" if released.is_set() else "open")
+
+    client = Slow()
+    router = TopicRouter("unknown", Asking(), lambda _: None)
+    refresher = ViewRefresher(
+        lambda: Changing(cluster_with(topic_led_by(1, 2))),
+        lambda: (router,),
+        (),
+        refresh_s=3600,
+        clock=lambda: 0.0,
+        failed=lambda _: None,
+        sleep=lambda _: None,
+    )
+    refresher.start(lambda: client)
+    refresher.wake()
+    assert asked.wait(20)
+
+    def release() -> None:
+        refresher.release_client()
+        released.set()
+
+    thread = Thread(target=release)
+    thread.start()
+    assert not released.wait(0.2)
+    may_answer.set()
+    thread.join(20)
+    assert released.is_set()
+    refresher.close(20)
+    assert states == ["open"]
+    assert client.asked == ["unknown"]
