@@ -43,8 +43,7 @@ def worst_group(scored: Scored, state: ClusterState, *, outside_by: float | None
     most, least = np.ones(n), np.full(n, np.inf)
     np.maximum.at(most, groups.group, share)
     np.minimum.at(least, groups.group, share)
-    present = np.bincount(groups.group, minlength=n)
-    least[(present < counted.sum()) & groups.judged & (groups.mean > 0)] = 0.0
+    least[groups.missed()] = 0.0
     least = np.minimum(least, 1.0)
     distance = np.maximum(most - 1, 1 - least)
     if outside_by is not None and scored.score.band is not None:

@@ -35,6 +35,9 @@ class GroupLoads:
     judged: Bools
     """shape (n_groups,): whether any of the group may move."""
     counted: Bools
+    takes: Bools
+    """shape (n_holders,): whether the holder may receive replicas; one that may not, such as a cordoned broker, lacks
+    nothing."""
 
     def fair(self) -> F64:
         """Fair load of each pair."""
@@ -43,7 +46,7 @@ class GroupLoads:
     def worst_share(self) -> F64:
         """float64, shape (n_holders,): largest share of each holder in any group; NaN if it does not count."""
         judged = bool(self.judged[self.group].any())
-        share = np.where(self.counted, 0.0 if judged else 1.0, np.nan)
+        share = np.where(self.counted, np.where(self.takes & judged, 0.0, 1.0), np.nan)
         np.maximum.at(share, self.holder, self.share)
         return share
 
@@ -51,9 +54,14 @@ class GroupLoads:
         """Largest distance of a share from 1; a holder without a replica of a loaded group has a share of 0."""
         if not self.group.size:
             return 0.0
-        present = np.bincount(self.group, minlength=len(self.mean))
-        is_missed = bool(((present < self.counted.sum()) & (self.mean > 0) & self.judged).any())
+        is_missed = bool(self.missed().any())
         return max(float(self.share.max()) - 1, 1 - (0.0 if is_missed else float(self.share.min())))
+
+    def missed(self) -> Bools:
+        """bool, shape (n_groups,): a counted holder that may receive replicas has none of this loaded group."""
+        due_some = self.counted & self.takes
+        present = np.bincount(self.group[due_some[self.holder]], minlength=len(self.mean))
+        return np.asarray((present < due_some.sum()) & (self.mean > 0) & self.judged)
 
     def outside(self, band: Band, tolerance: float) -> Bools:
         """bool, shape (n_holders,): outside the band in some group, above or below."""
@@ -61,12 +69,14 @@ class GroupLoads:
         outside = np.bincount(self.holder, self.pairs_outside(band, tolerance), n) > 0
         low, _ = band.edges(self.fair(), tolerance)
         holds_some_due = np.bincount(self.holder, (low > 0) & self.judged[self.group], n)
-        return np.asarray(outside | (self.counted & (holds_some_due < self._due_some(band, tolerance))))
+        lacks_some = holds_some_due < self._due_some(band, tolerance)
+        return np.asarray(outside | (self.counted & self.takes & lacks_some))
 
     def pairs_outside(self, band: Band, tolerance: float) -> Bools:
         """bool, shape (n_pairs,): the load of the pair is outside the band, above or below."""
         low, high = band.edges(self.fair(), tolerance)
-        return np.asarray(((self.load < low) | (self.load > high)) & self.judged[self.group])
+        too_little = (self.load < low) & self.takes[self.holder]
+        return np.asarray((too_little | (self.load > high)) & self.judged[self.group])
 
     def _due_some(self, band: Band, tolerance: float) -> I64:
         """int64, shape (n_holders,): number of groups of which each holder must have some."""
@@ -99,8 +109,10 @@ def group_loads(parts: Parts, holder: I32, state: ClusterState, counted: Bools, 
     mean = np.bincount(group, load, int(parts.group.max(initial=-1)) + 1) / (parts.capacity[counted].sum() or 1.0)
     loaded = mean[group] > 0
     kind, due, judged = _kinds(parts, state, counted, rules, len(mean))
+    takes = rules.takes if len(parts.capacity) == len(state.brokers) else np.ones(len(counted), np.bool_)
     group, load, holder_of_pair = group[loaded], load[loaded], (pairs % max(len(counted), 1)).astype(np.int32)[loaded]
     share = fair_shares(load, due[kind[group], holder_of_pair], mean[group])
+    share = np.where(takes[holder_of_pair], share, np.maximum(share, 1.0))
     return GroupLoads(
         group=group,
         holder=holder_of_pair,
@@ -111,6 +123,7 @@ def group_loads(parts: Parts, holder: I32, state: ClusterState, counted: Bools, 
         due=due,
         judged=judged,
         counted=counted,
+        takes=takes,
     )
 
 

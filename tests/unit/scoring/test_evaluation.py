@@ -156,6 +156,17 @@ def test_replicas_of_a_topic_are_compared_within_the_topic() -> None:
     assert result.skew == pytest.approx(2)
 
 
+@pytest.mark.parametrize("on_cordoned", [[], [[3]]], ids=["empty", "with a replica"])
+def test_a_cordoned_broker_lacks_no_replicas_of_a_topic(on_cordoned: list[list[int]]) -> None:
+    """It may receive none: it shows its fair share by topic as it does by disk, and adds no skew."""
+    cordoned = BrokerRow(broker=3, log_dirs=[LogDirRow(path="/d0", total_bytes=1000, state="cordoned")])
+    topic = cluster_builders.topic("t", [1], [2], [1], [2], [1], [2], *on_cordoned)
+    cluster = cluster_builders.cluster([*cluster_builders.brokers(2), cordoned], [topic])
+    result = evaluate(load_score("topic-spread"), cluster, tolerance=0.1)
+    assert result.min_share >= 0.85
+    assert result.skew < 0.2
+
+
 def test_a_score_of_shared_groups_sees_who_holds_too_little() -> None:
     """A band with a lower edge is missed by a broker that holds nothing of a group, larger brokers included."""
 
