@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -78,15 +79,20 @@ def _headline(status: RunStatus, moving: int) -> str:
     if status.is_as_planned:
         return f"{run}: {_as_planned(status)}, no throttles left"
     of_all = f"of {counted_noun(len(status.found.record.partitions), 'partition')}"
-    elsewhere = sum(partition.stage is not Stage.PLACED for partition in status.differing)
-    led_elsewhere = len(status.differing) - elsewhere
+    stages = Counter(partition.stage for partition in status.differing)
+    led_elsewhere, unseen = stages[Stage.PLACED], stages[Stage.UNSEEN]
+    elsewhere = stages.total() - led_elsewhere - unseen
+    parts = []
     if status.found.is_resumable:
-        parts = [f"{elsewhere:,} {of_all} not in place" if elsewhere else _in_place(status)]
+        parts += [f"{elsewhere:,} {of_all} not in place"] if elsewhere else []
+        parts += [_in_place(status)] if not elsewhere and not unseen else []
         parts += [f"{led_elsewhere:,} not led as planned"] if led_elsewhere else []
     else:
-        parts = [_as_planned(status) if not status.differing else "completed"]
+        parts += [_as_planned(status) if not status.differing else "completed"]
         parts += [f"{elsewhere:,} {of_all} moved since"] if elsewhere else []
         parts += [f"{led_elsewhere:,} led by another broker since"] if led_elsewhere else []
+    # the right brokers hold them, but one of them does not respond
+    parts += [f"log dirs of {unseen:,} {of_all} unknown"] if unseen else []
     if moving:
         parts.append(f"{moving:,} in flight")
     if status.throttles:
@@ -148,6 +154,8 @@ def _notes(status: RunStatus) -> tuple[str, ...]:
         return (*notes, _how_to_continue(status))
     if not status.differing:
         return (*notes, "the run completed; restore its throttles with 'kafkabal rebalance repair'")
+    if all(partition.stage is Stage.UNSEEN for partition in status.differing):
+        return (*notes, "the run completed; a broker that does not respond hides whether log dirs have changed since")
     run_id = found.record.run_id
     to_roll_back = f"to roll it back: 'kafkabal rebalance rollback {run_id}'"
     return (*notes, f"the run completed; partitions have changed since; {to_roll_back}")

@@ -118,6 +118,22 @@ def test_changes_after_a_completed_run_are_not_its_failures() -> None:
     assert headline() == "run r: completed; all partitions in place, 1 throttle set"
 
 
+@pytest.mark.parametrize(
+    ("phase", "outcome", "word"),
+    [(Phase.CLOSED, RunOutcome.COMPLETE, "completed, "), (Phase.MOVING, None, "")],
+)
+def test_replicas_on_a_broker_that_does_not_respond_have_not_moved(
+    phase: Phase, outcome: RunOutcome | None, word: str
+) -> None:
+    """Their log dirs are unknown: the headline neither says that they moved since nor that they are not in place."""
+    found = replace(_status(0).found, state=RunState(phase=phase, outcome=outcome))
+    unseen = PartitionState("t-0", Stage.UNSEEN, (1, 2), (1, 2), 1, 0, 0)
+    status = replace(_status(0), found=found, holder=None, stages=Counter(), throttles=(), differing=(unseen,))
+    report = status_report(status)
+    assert report.headline == f"run r: {word}log dirs of 1 of 0 partitions unknown"
+    assert not any("partitions have changed" in note for note in report.notes)
+
+
 def test_throttles_that_cannot_be_read_are_not_counted_as_set() -> None:
     """A dead broker may hold throttles: they are unknown, so the run is neither settled nor said to have left some."""
     unknown = ("broker 3: unreachable",)
