@@ -12,6 +12,7 @@ from enum import StrEnum
 import numpy as np
 
 from kafkabal.clusters import Capability, Cluster, InFlight
+from kafkabal.clusters.unknown_cluster_id import is_cluster_known
 from kafkabal.errors import UnsafeError
 from kafkabal.executor.observe.cluster_load import incoming_bytes_per_s, moves_of_plan
 from kafkabal.executor.observe.disk_room import DiskRoom
@@ -138,7 +139,13 @@ def _cluster_id(plan: Plan, state: ClusterState) -> PreflightCheck:
     if plan.cluster_id is None:
         return PreflightCheck("cluster", CheckVerdict.WARNING, "the plan has no cluster id")
     if plan.cluster_id != state.cluster_id:
-        message = f"the plan is for cluster {plan.cluster_id}, this is {state.cluster_id}"
+        this = f"this is {state.cluster_id}"
+        message = (
+            f"the plan is for cluster {plan.cluster_id}, {this}"
+            if is_cluster_known(plan.cluster_id)
+            else f"the plan is for a snapshot that was imported without the id of its cluster, {this}: "
+            f"if it is of this cluster, import it with '--cluster-id {state.cluster_id}' and make the plan again"
+        )
         return PreflightCheck("cluster", CheckVerdict.REFUSED, message)
     return PreflightCheck("cluster", CheckVerdict.OK, f"this is cluster {state.cluster_id}")
 

@@ -130,10 +130,20 @@ def test_the_state_is_read_where_none_is_given(tmp_path: Path) -> None:
     [
         (None, (WARNING, "the plan has no cluster id")),
         ("other", (REFUSED, "the plan is for cluster other, this is simulated")),
+        (
+            "imported",
+            (
+                REFUSED,
+                (
+                    "the plan is for a snapshot that was imported without the id of its cluster, this is simulated: "
+                    "if it is of this cluster, import it with '--cluster-id simulated' and make the plan again"
+                ),
+            ),
+        ),
     ],
 )
 def test_which_cluster(checks: _Checks, cluster_id: str | None, expected: Any) -> None:
-    """A plan for another cluster is refused; one that names none is not."""
+    """A plan for another cluster is refused, and so is one for an unknown cluster; one that names none is not."""
     assert checks(plan=Plan(partitions=(_move(),), cluster_id=cluster_id))["cluster"] == expected
 
 
