@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from kafkabal.errors import OutputError, UsageError
+from kafkabal.wording import system_fault
 
 STDOUT: Final = Path("-")
 """Stands for standard output in place of a file name."""
@@ -90,7 +91,7 @@ def check_replaceable(path: Path | str) -> Path:
         else:
             reason = _fault_of_folder(_behind_links(target).parent)
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = system_fault(error)
     if reason:
         raise OutputError(f"{path}: cannot write: {reason}")
     return target
@@ -140,7 +141,7 @@ def write_new(path: Path, content: bytes) -> None:
     except FileExistsError:
         raise
     except OSError as error:
-        raise OutputError(f"{path}: cannot write: {error.strerror or error}") from error
+        raise OutputError(f"{path}: cannot write: {system_fault(error)}") from error
 
 
 def _name_new(temporary: Path, path: Path) -> None:
@@ -218,7 +219,7 @@ def replacing(path: Path | str, *, flush: bool = True) -> Iterator[IO[bytes]]:
                 os.fsync(file.fileno())
             Path(file.name).replace(behind)
     except OSError as error:
-        raise OutputError(f"{path}: cannot write: {error.strerror or error}") from error
+        raise OutputError(f"{path}: cannot write: {system_fault(error)}") from error
 
 
 def _opened_in_place(target: Path) -> IO[bytes]:
@@ -253,7 +254,7 @@ def make_folder_of(path: Path) -> None:
     except FileExistsError as error:
         raise OutputError(f"{path}: cannot write: {error.filename} is not a folder") from error
     except OSError as error:
-        raise OutputError(f"{path}: cannot write: {error.strerror or error}") from error
+        raise OutputError(f"{path}: cannot write: {system_fault(error)}") from error
 
 
 def _stdout() -> IO[bytes]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from kafkabal.errors import BusyError, OutputError
+from kafkabal.wording import system_fault
 
 _POLL_S = 0.005
 """Most locks are held for a fraction of a millisecond: the library's 50 ms cost half the time of an epoch of 600 MB."""
@@ -40,7 +41,7 @@ def acquire_file_lock(path: Path, busy: Callable[[], BusyError] | None = None, w
         assert busy is not None
         raise busy() from None
     except (OSError, NotImplementedError) as error:
-        reason = getattr(error, "strerror", None) or error
+        reason = system_fault(error)
         raise OutputError(f"{path}: cannot write the lock file: {reason}") from error
     return lock
 

@@ -29,6 +29,7 @@ import msgspec
 
 from kafkabal.decoding_faults import fault_at, json_fault
 from kafkabal.errors import InputFileError
+from kafkabal.wording import system_fault
 
 if TYPE_CHECKING:  # a module for type checkers only
     from _typeshed import WriteableBuffer
@@ -94,7 +95,7 @@ def exists(path: Path, *, hint: str | None = None) -> bool:
     try:
         return path.exists()
     except OSError as error:
-        raise InputFileError(path, f"cannot read: {_reason(error)}", hint=hint) from error
+        raise InputFileError(path, f"cannot read: {system_fault(error)}", hint=hint) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +224,7 @@ def open_input(path: Path | str, limits: Limits, *, may_be_packed: bool = True) 
     except (OSError, EOFError, zlib.error) as error:
         # a compressed file is read one line at a time: the next line is the one that cannot be unpacked
         broken = opened.line + 1 if opened.line else None
-        raise opened.error(f"cannot read: {_reason(error)}", line=broken) from error
+        raise opened.error(f"cannot read: {system_fault(error)}", line=broken) from error
 
 
 def empty_file(path: Path | str) -> InputFileError:
@@ -331,7 +332,7 @@ def _opened(path: Path | str) -> IO[bytes]:
         return cast("IO[bytes]", _opened_file(path))
     except (OSError, ValueError) as error:
         hint = _DOWNLOAD_HINT if _was_url(path) else None
-        raise InputFileError(path, f"cannot read: {_reason(error)}", hint=hint) from error
+        raise InputFileError(path, f"cannot read: {system_fault(error)}", hint=hint) from error
 
 
 def _was_url(path: Path | str) -> bool:
@@ -364,10 +365,6 @@ def _await_writer(pipe: int) -> None:
     except BlockingIOError:
         return  # there is a writer, which has not written yet
     raise OSError(errno.ETIMEDOUT, "no program writes to this pipe")
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)
 
 
 class _Metered(io.RawIOBase):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
 
+_OF_FOLDERS = {errno.EISDIR: "is a folder", errno.ENOTDIR: "a folder on its path is a file"}
 _MOST = 5
 """Nobody reads a message with more names than this to its end."""
 
@@ -39,6 +41,13 @@ def first_of(names: Sequence[object], most: int = _MOST, *, separator: str = ", 
 def first_brokers(ids: Sequence[int], most: int = _MOST) -> str:
     """The first few brokers: ``broker 3``, ``brokers 1, 2, 3, 4, 5 and 12 more``."""
     return f"{plural(len(ids), 'broker')} {first_of(ids, most)}"
+
+
+def system_fault(error: Exception) -> str:
+    """Why the system refused to use a file: its own text, except that a folder is called a folder in all messages."""
+    if not isinstance(error, OSError):
+        return str(error)
+    return _OF_FOLDERS.get(error.errno or 0) or error.strerror or str(error)
 
 
 def choice_hint(name: str, known: Collection[str], *, likeness: float = 0.5) -> str:

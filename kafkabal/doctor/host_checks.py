@@ -11,6 +11,7 @@ from typing import Final
 
 from kafkabal.doctor.check_result import CheckResult, CheckStatus
 from kafkabal.units import format_bytes
+from kafkabal.wording import system_fault
 
 _AREA = "host"
 _EXTRAS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
@@ -49,7 +50,7 @@ def _check_folder(purpose: str, folder: Path, *, may_be_read_only: bool) -> Chec
     try:
         there = next(parent for parent in (folder, *folder.parents) if parent.exists())
     except OSError as error:  # it is in a folder of another user, or its name is too long
-        detail = f"{folder}: {error.strerror}"
+        detail = f"{folder}: {system_fault(error)}"
         return CheckResult(area=_AREA, what=what, status=CheckStatus.FAILED, detail=detail, hint=_WRITABLE)
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         reason = "cannot be written" if there.is_dir() else "is not a folder"

@@ -29,6 +29,7 @@ from kafkabal.history.history_thinning import kept_within
 from kafkabal.input_files import ROWS, FormatVersion, InputFile, Int32, empty_file, open_input
 from kafkabal.json_decoders import json_decoder
 from kafkabal.user_folders import cluster_folder
+from kafkabal.wording import system_fault
 
 VERSION: Final = 1
 MOST_BYTES: Final = 128 * 2**20
@@ -86,7 +87,7 @@ class HistoryFolder:
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            raise OutputError(f"{self.path}: cannot write: {error.strerror or error}") from error
+            raise OutputError(f"{self.path}: cannot write: {system_fault(error)}") from error
         with replacing(path) as file, gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as packed:
             _write(point, packed)
         self._thin(point.at_s)
@@ -121,7 +122,7 @@ class HistoryFolder:
                 try:
                     path.unlink(missing_ok=True)
                 except OSError as error:
-                    self._warn(f"{path}: cannot remove: {error.strerror or error}")
+                    self._warn(f"{path}: cannot remove: {system_fault(error)}")
 
     def _read_one(self, path: Path) -> HistoryPoint | None:
         if not path.is_file():

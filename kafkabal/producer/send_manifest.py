@@ -38,6 +38,7 @@ from kafkabal.file_locks import acquire_file_lock
 from kafkabal.input_files import ROWS, InputFile, open_input
 from kafkabal.json_decoders import json_decoder
 from kafkabal.sources import Part, RowChecksum, escaped_name
+from kafkabal.wording import system_fault
 
 _VERSION = 1
 _NO_MANIFEST = "not a manifest of kafkabal produce"
@@ -123,7 +124,7 @@ class SendManifest(ClosingContext):
             file = path.open("a+b")
         except OSError as error:
             lock.release()
-            raise OutputError(f"cannot write {path}: {error.strerror or error}") from error
+            raise OutputError(f"cannot write {path}: {system_fault(error)}") from error
         try:
             opened = cls._resume(path, file, header) if path.stat().st_size else cls._begin(path, file, header)
         except BaseException:
@@ -278,7 +279,7 @@ class SendManifest(ClosingContext):
             os.fsync(self._file.fileno())
         except OSError as error:
             raise OutputError(
-                f"{self._path}: cannot write the manifest: {error.strerror or error}",
+                f"{self._path}: cannot write the manifest: {system_fault(error)}",
                 hint="free disk space, then run the same command again: it continues where this run stopped",
             ) from error
 

@@ -22,6 +22,7 @@ from kafkabal.errors import BusyError, OutputError
 from kafkabal.file_locks import acquire_file_lock
 from kafkabal.reader.block_file import pack_block, unpack_block
 from kafkabal.reader.loaded_blocks import LoadedBlock
+from kafkabal.wording import system_fault
 
 _KEPT_FRACTION: Final = 0.9
 """Fraction of the limit that an eviction leaves, so that not every further block has to scan the folder."""
@@ -66,7 +67,7 @@ class BlockCache:
         except FileExistsError as error:
             raise OutputError(f"{folder}: not usable as a cache: not a folder") from error
         except OSError as error:
-            self._only_read(OutputError(f"{folder}: not usable as a cache: {error.strerror or error}"))
+            self._only_read(OutputError(f"{folder}: not usable as a cache: {system_fault(error)}"))
         except OutputError as error:
             self._only_read(error)
 
@@ -122,7 +123,7 @@ class BlockCache:
         try:
             self._write(path, packed)
         except OSError as error:
-            self._stop_caching(f"{self.folder}: {error.strerror}")
+            self._stop_caching(f"{self.folder}: {system_fault(error)}")
         except OutputError as error:
             self._stop_caching(error.message)
 

@@ -13,6 +13,7 @@ import numpy as np
 from kafkabal.clusters.kafka import LazyRecords, RecordColumns
 from kafkabal.model import I64
 from kafkabal.reader.block_file import from_table, tabulated
+from kafkabal.wording import system_fault
 
 
 class BlockInTemporaryFile:
@@ -67,7 +68,8 @@ class BlockInTemporaryFile:
                 return
         except OSError as error:
             warnings.warn(
-                f"cannot write a temporary file: {error.strerror}; blocks beyond prefetch stay in memory", stacklevel=2
+                f"cannot write a temporary file: {system_fault(error)}; blocks beyond prefetch stay in memory",
+                stacklevel=2,
             )
         self._in_memory.append(records)
 

@@ -24,6 +24,7 @@ from kafkabal.file_locks import acquire_file_lock
 from kafkabal.reader.join_file_pieces import parse_chunk
 from kafkabal.reader.sample import Sample
 from kafkabal.sources import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER
+from kafkabal.wording import system_fault
 
 if TYPE_CHECKING:
     from filelock import FileLock
@@ -109,7 +110,7 @@ class FolderRestore:
         except FileExistsError as error:
             raise OutputError(f"{folder}: cannot write: not a folder") from error
         except OSError as error:
-            raise OutputError(f"{folder}: cannot write: {error.strerror or error}") from error
+            raise OutputError(f"{folder}: cannot write: {system_fault(error)}") from error
 
     def write_all(self, samples: Iterable[Sample]) -> RestoreResult:
         """Write every file of these samples; of a file that was sent more than once, the last version.
@@ -125,7 +126,7 @@ class FolderRestore:
             for sample in samples:
                 self._add(sample)
         except OSError as error:
-            raise OutputError(f"{self._folder}: cannot write: {error.strerror or error}") from error
+            raise OutputError(f"{self._folder}: cannot write: {system_fault(error)}") from error
         finally:
             self._remove_pieces()
         return self._result()

@@ -28,6 +28,7 @@ import msgspec
 from kafkabal.errors import BusyError, InputFileError, OperationError, OutputError
 from kafkabal.file_locks import acquire_file_lock
 from kafkabal.json_decoders import json_decoder
+from kafkabal.wording import system_fault
 
 _FIRST_PORTION: Final = 16
 """Until a reader's rate is known: small, because what a slow reader reserves cannot be taken from it."""
@@ -215,7 +216,7 @@ class SharedWorkLedger:
                 temporary.write_bytes(msgspec.json.encode(ledger))
                 temporary.replace(self._path)
             except OSError as error:
-                raise OutputError(f"{self._path}: cannot write: {error.strerror or error}") from error
+                raise OutputError(f"{self._path}: cannot write: {system_fault(error)}") from error
 
     def _load(self) -> _Ledger:
         try:
@@ -223,7 +224,7 @@ class SharedWorkLedger:
         except FileNotFoundError:
             return self._new_ledger()
         except OSError as error:
-            raise InputFileError(self._path, f"cannot read: {error.strerror or error}") from error
+            raise InputFileError(self._path, f"cannot read: {system_fault(error)}") from error
         except (msgspec.DecodeError, RecursionError) as error:
             raise self._damaged() from error
         if {each.shard for each in ledger.segments} != set(range(self._readers)):

@@ -16,6 +16,7 @@ from kafkabal.sandbox.process_table import mark_of
 from kafkabal.sandbox.sandbox_home import make_folder
 from kafkabal.sandbox.sandbox_record import SandboxRecord
 from kafkabal.sandbox.server_properties import as_properties_file, node_properties
+from kafkabal.wording import system_fault
 
 _LOG_SETTINGS_FILE: Final = "log4j2.properties"
 _BROKER_MAIN: Final = "kafka.Kafka"
@@ -52,7 +53,7 @@ def ensure_files(record: SandboxRecord, node: Node, files: NodeFiles, distributi
             format_dirs(files.metadata, log_dirs, record.cluster_id, node.id, checkpoint)
         files.settings.write_bytes(as_properties_file(node_properties(record, node, files)))
     except OSError as error:
-        raise OutputError(f"cannot write the files of {node.title} to {files.folder}: {error.strerror}") from error
+        raise OutputError(f"cannot write the files of {node.title} to {files.folder}: {system_fault(error)}") from error
 
 
 def node_command(record: SandboxRecord, node: Node, files: NodeFiles, distribution: KafkaInstallation) -> list[str]:

@@ -24,6 +24,7 @@ from kafkabal.sandbox.sandbox_profile import write_profile
 from kafkabal.sandbox.sandbox_record import RECORD_FILE, SandboxRecord
 from kafkabal.sandbox.sandbox_spec import INNER_LISTENER
 from kafkabal.sandbox.wait_limit import WaitLimit
+from kafkabal.wording import system_fault
 
 PROFILE_FILE: Final = "profile.yaml"
 _TOOLS: Final = {
@@ -294,7 +295,7 @@ def remove_sandbox(folder: Path) -> None:
         try:
             _remove_folder(folder)
         except OSError as error:
-            raise OutputError(f"cannot remove {error.filename}: {error.strerror}") from error
+            raise OutputError(f"cannot remove {error.filename}: {system_fault(error)}") from error
 
 
 def _remove_folder(folder: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 from kafkabal.errors import OutputError
 from kafkabal.input_files import absolute_path
 from kafkabal.user_folders import user_folder
+from kafkabal.wording import system_fault
 
 HOME_VARIABLE: Final = "KAFKABAL_SANDBOX_HOME"
 
@@ -46,5 +47,5 @@ def make_folder(folder: Path) -> Path:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"cannot create the folder {folder}: {error.strerror}") from error
+        raise OutputError(f"cannot create the folder {folder}: {system_fault(error)}") from error
     return folder

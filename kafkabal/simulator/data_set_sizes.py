@@ -25,6 +25,7 @@ from kafkabal.sources import (
     file_key,
     files_below,
 )
+from kafkabal.wording import system_fault
 
 _MANIFEST_KEY = "size_bytes"
 # the largest file of ext4; the sum of a chunk's records still fits 64 bits
@@ -76,7 +77,7 @@ def folder_records(folder: Path, key: str | None) -> tuple[ListedSizes, ListedKe
     try:
         found = sorted((entry.path, entry.stat().st_size) for entry in files_below(folder, leave_out))
     except OSError as error:
-        raise InputFileError(folder, f"cannot read: {error.strerror or error}") from error
+        raise InputFileError(folder, f"cannot read: {system_fault(error)}") from error
     names = [path.removeprefix(f"{folder}/") for path, _ in found]
     some = names[:: len(found) // _SAMPLE + 1]
     own_bytes = [stored_header_bytes(file_headers(name, _CHECKSUM)) for name in some]

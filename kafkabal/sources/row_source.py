@@ -36,7 +36,7 @@ from kafkabal.sources.source_protocol import (
 from kafkabal.sources.text_rows import PACKED_SUFFIXES, UNPACK_HINT
 from kafkabal.sources.transform import Transform, transform_block
 from kafkabal.sources.unclosed_stream import UnclosedStream
-from kafkabal.wording import counted_noun
+from kafkabal.wording import counted_noun, system_fault
 
 
 @dataclass(slots=True)
@@ -396,7 +396,7 @@ class RowSource:
         return f"{self._title}, {self._format.unit} {number}"
 
     def _unreadable(self, error: OSError) -> InputFileError:
-        return self._error(f"cannot read: {error.strerror or error}")
+        return self._error(f"cannot read: {system_fault(error)}")
 
     def _error(self, message: str, *, hint: str | None = None) -> InputFileError:
         return InputFileError(self._title, message, hint=hint)
@@ -454,4 +454,4 @@ def _check_readable(file: LocalFile | RemoteFile | None) -> None:
         if file is not None:
             file.version()
     except OSError as error:
-        raise InputFileError(str(file), f"cannot read: {error.strerror or error}") from error
+        raise InputFileError(str(file), f"cannot read: {system_fault(error)}") from error

@@ -9,6 +9,7 @@ from typing import Final
 
 from kafkabal.connection_faults import connection_fault
 from kafkabal.errors import described
+from kafkabal.wording import system_fault
 
 _MISSING: Final = "no such file or folder"
 _NOT_FOUND: Final = 404
@@ -30,7 +31,7 @@ def why_unreadable(error: OSError) -> str:
     """Why a file cannot be read, for the list of skipped files."""
     if error.errno == errno.ELOOP:
         return "is a link that leads back to itself"
-    reason = error.strerror or str(error)
+    reason = system_fault(error)
     first = reason.partition(" ")[0]
     # not the name of a class
     return f"cannot read: {first.lower() if first[1:].islower() else first}{reason[len(first) :]}"

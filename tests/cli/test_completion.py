@@ -286,7 +286,7 @@ def test_a_home_that_cannot_be_written_is_named(run_cli: Callable[..., Any], tmp
     (tmp_path / "file").touch()
     outcome = run_cli("completion", "install", "fish", environ={"HOME": str(tmp_path / "file")})
     assert (outcome.code, outcome.err.count("\n")) == (1, 1), outcome.err
-    assert "kafkabal.fish: cannot write: Not a directory" in outcome.err
+    assert "kafkabal.fish: cannot write: a folder on its path is a file" in outcome.err
 
 
 @pytest.mark.parametrize("home", ["", "relative"])

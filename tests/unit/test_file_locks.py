@@ -50,5 +50,5 @@ def test_content_of_the_file_stays(tmp_path: Path) -> None:
 
 def test_file_that_cannot_be_made(tmp_path: Path) -> None:
     """A lock file that cannot be created is named with the reason."""
-    with pytest.raises(OutputError, match="cannot write the lock file: Is a directory"):
+    with pytest.raises(OutputError, match="cannot write the lock file: is a folder"):
         acquire_file_lock(tmp_path)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
 from kafkabal.reporting.cell_formats import show_value
 from kafkabal.reporting.report import ValueKind
-from kafkabal.wording import brokers_by_id, choice_hint, counted_noun, first_of, replica_list, suggestion
+from kafkabal.wording import brokers_by_id, choice_hint, counted_noun, first_of, replica_list, suggestion, system_fault
 
 
 @pytest.mark.parametrize(
@@ -48,3 +51,16 @@ def test_where_names_are_many_only_those_like_it_are_suggested() -> None:
     assert suggestion("imgs", ["imgs2", "imgs1", "images", "img"]) == "did you mean: imgs2, imgs1, img"
     assert suggestion("imgs", ["imgs2", "imgs1"], most=1) == "did you mean: imgs2"
     assert suggestion("xyzzy", ["images"]) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        (errno.EISDIR, "is a folder"),
+        (errno.ENOTDIR, "a folder on its path is a file"),
+        (errno.ENOSPC, "No space left on device"),
+    ],
+)
+def test_a_folder_is_called_a_folder_whatever_the_system_says(code: int, shown: str) -> None:
+    """The same words whether kafkabal or the system found it; other faults are in the system's words."""
+    assert system_fault(OSError(code, os.strerror(code))) == shown

@@ -16,7 +16,7 @@ from kafkabal.cli.framework.command_settings import PROFILES_FILE
 from kafkabal.config import PORTS
 from kafkabal.errors import ExitCode, OutputError, UsageError
 from kafkabal.units import parse_percent, parse_positive_duration
-from kafkabal.wording import counted_noun, first_of
+from kafkabal.wording import counted_noun, first_of, system_fault
 
 _THRESHOLDS = "Thresholds"
 _ADDRESSES = "Addresses"
@@ -193,7 +193,7 @@ def _write(folder: Path, files: dict[str, str], *, overwrite: bool) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         others = [name for name, text in files.items() if _differs(folder / name, text)]
     except OSError as error:
-        raise OutputError(f"{folder}: cannot write: {error.strerror or error}") from error
+        raise OutputError(f"{folder}: cannot write: {system_fault(error)}") from error
     if others and not overwrite:
         raise UsageError(f"{folder}: files differ: {', '.join(others)}", hint="add --overwrite, or name another folder")
     for name, text in files.items():

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from kafkabal.config import TlsSettings
 from kafkabal.errors import ConfigError
+from kafkabal.wording import system_fault
 
 _JAVA_MAGIC = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 _DER_START = b"\x30"
@@ -75,7 +76,7 @@ def _check_pem(path: str, what: str) -> None:
         with Path(path).open("rb") as file:
             start = file.read(4)
     except OSError as error:
-        raise ConfigError(f"cannot read {what} {path}: {error.strerror}") from error
+        raise ConfigError(f"cannot read {what} {path}: {system_fault(error)}") from error
     if start in _JAVA_MAGIC:
         hint = f"convert it: {_TO_PKCS12.format(path)} && {_TO_PEM.format(path + '.p12')}"
         raise ConfigError(f"{what} {path}: Java keystores (JKS) are not supported, only PEM", hint=hint)

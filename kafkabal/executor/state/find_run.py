@@ -16,6 +16,7 @@ from kafkabal.executor.state.read_journal import JournalContent, read_journal
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import MOVE_PENDING, RATES_PENDING, Goal, Phase, RunOutcome, RunState
 from kafkabal.plan import Plan
+from kafkabal.wording import system_fault
 
 _HOW_TO_DO_WITHOUT = (
     "a run that is recorded on the cluster can be resumed without its journal; "
@@ -288,7 +289,7 @@ def _has_first_line(path: Path) -> bool:
         with path.open("rb") as file:
             return file.readline().endswith(b"\n")
     except OSError as error:
-        raise InputFileError(path, f"cannot read: {error.strerror or error}") from error
+        raise InputFileError(path, f"cannot read: {system_fault(error)}") from error
 
 
 def _merged(local: RunState, recorded: RunState) -> RunState:

@@ -17,6 +17,7 @@ from kafkabal.atomic_files import make_folder_of, replacing
 from kafkabal.errors import OutputError
 from kafkabal.executor.state.journal_records import JOURNAL_VERSION, Header, Record
 from kafkabal.executor.state.run_record import RunRecord
+from kafkabal.wording import system_fault
 
 _MAKE_WRITABLE: Final = "make it writable for this user"
 _REMEDIES: Final = {
@@ -109,9 +110,9 @@ class Journal:
         except OSError as error:
             self._drop_torn_line()
             if not self.is_tolerant:
-                message = f"{self.path}: cannot write the journal: {error.strerror or error}"
+                message = f"{self.path}: cannot write the journal: {system_fault(error)}"
                 raise OutputError(message, hint=f"{_remedy(error)}, then run 'kafkabal rebalance resume'") from error
-            self.gap = error.strerror or str(error)
+            self.gap = system_fault(error)
 
     def _drop_torn_line(self) -> None:
         """Remove a record that a full disk cut off: with more behind it, the journal could never be read again."""
@@ -154,7 +155,7 @@ def _leave_to_former_writers(path: Path, keep_bytes: int) -> None:
 def _cannot_open(path: Path, error: OSError | OutputError, *, is_new: bool) -> OutputError:
     """The error of a journal that cannot be begun, or not be continued."""
     message = (
-        f"{path}: cannot write the journal: {error.strerror or error}" if isinstance(error, OSError) else error.message
+        f"{path}: cannot write the journal: {system_fault(error)}" if isinstance(error, OSError) else error.message
     )
     if is_new:
         return not_started(message, error)

@@ -94,7 +94,7 @@ def test_a_file_that_became_a_folder_costs_no_other_file(tmp_path: Path) -> None
         _record("c", b"5"),
     ]
     restored = FolderRestore(tmp_path).write_all(records)
-    assert restored.failures == [("x", "cannot write: Is a directory"), ("x/a", "cannot write: Is a directory")]
+    assert restored.failures == [("x", "cannot write: is a folder"), ("x/a", "cannot write: is a folder")]
     assert sorted(str(p.relative_to(tmp_path)) for p in tmp_path.rglob("*") if p.is_file()) == ["c", "x/a/b"]
 
 

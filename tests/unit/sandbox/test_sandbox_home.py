@@ -21,5 +21,5 @@ def test_home_can_be_moved(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     """A folder that cannot be created is named with the reason."""
     (tmp_path / "file").touch()
-    with pytest.raises(OutputError, match=r"cannot create the folder .*file/below: Not a directory"):
+    with pytest.raises(OutputError, match=r"cannot create the folder .*file/below: a folder on its path is a file"):
         make_folder(tmp_path / "file" / "below")

@@ -45,7 +45,7 @@ def test_a_lock_file_that_cannot_be_made(tmp_path: Path) -> None:
     """A lock file that cannot be created is named with the reason."""
     (tmp_path / "lock").mkdir()
     with (
-        pytest.raises(OutputError, match=r"lock: cannot write the lock file: Is a directory"),
+        pytest.raises(OutputError, match=r"lock: cannot write the lock file: is a folder"),
         exclusive(tmp_path / "lock"),
     ):
         pass
