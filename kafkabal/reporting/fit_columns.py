@@ -68,7 +68,7 @@ class DrawnColumn:
 def fitting(
     columns: Sequence[DrawnColumn], width: int | None, *, unicode: bool = True
 ) -> tuple[list[DrawnColumn], list[DrawnColumn]]:
-    """The columns that fit a width, and those to report as hidden.
+    """The columns that fit a width, and those to report as hidden, each in the order of the table.
 
     In this order, until all fit: bars are shortened; names are elided to 16; bars are dropped; dispensable columns are
     hidden, most dispensable first; other columns are hidden, from the right; names are elided to 4. The first column
@@ -82,6 +82,8 @@ def fitting(
         shown = [each for each in shown if not each.is_bar]
     while len(shown) > 1 and _total(each.least_width(_SHORT_NAME) for each in shown) > width:
         hidden.append(shown.pop(_most_dispensable(shown)))
+    in_table = [each.column.key for each in columns]
+    hidden.sort(key=lambda each: in_table.index(each.column.key))
     return _with_short_names(shown, width, "…" if unicode else ".."), hidden
 
 

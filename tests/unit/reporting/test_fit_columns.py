@@ -84,3 +84,13 @@ def test_paths_that_differ_in_one_place_still_differ() -> None:
         short = elide(paths, 16)
         assert len(set(short)) == 4
         assert all("…" in path for path in short)
+
+
+def test_hidden_columns_are_named_in_the_order_of_the_table() -> None:
+    """Whichever of them is hidden first: a reader looks for them from left to right."""
+    columns = [
+        Column(key=name, title=name, kind=ValueKind.NUMBER, values=[10**9], dispensable=dispensable)
+        for dispensable, name in enumerate(("first", "second", "third", "fourth"))
+    ]
+    text = render(Report(command="p", tables=(Table(key="t", columns=columns),)), "table", OutputCapabilities(width=20))
+    assert text.replace("\n", " ").rstrip().endswith("(terminal too narrow): second, third, fourth")
