@@ -189,10 +189,15 @@ def test_a_profile_counts_where_neither_flag_nor_environment_does(run_cli: Calla
 
 
 @pytest.mark.parametrize(
-    ("option", "hint"), [("--tolerence", "did you mean: --tolerance"), ("--check", "see 'kafkabal probe --help'")]
+    ("option", "hint"),
+    [
+        ("--tolerence", "did you mean: --tolerance"),
+        ("--check", "see 'kafkabal probe --help'"),
+        ("--name", "an argument, not an option: kafkabal probe NAME..."),
+    ],
 )
 def test_a_misspelt_option_is_named_with_a_guess(run_cli: Callable[..., Any], option: str, hint: str) -> None:
-    """Only a similar option is suggested: '--check' is not taken for '--help'."""
+    """Only a similar option is suggested, as '--check' is not taken for '--help', or the argument of that name."""
     refused = run_cli("probe", option)
     assert refused.err == f"kafkabal: error: no such option: {option}\nkafkabal: hint: {hint}\n"
 

@@ -116,11 +116,10 @@ def _usage_error(error: typer.TyperException) -> UsageError:
 
 def _reworded(error: typer.TyperException) -> tuple[str, str]:
     """Typer's message in our words, and a hint if it suggests something."""
-    if options := getattr(error, "possibilities", None):
-        name, ctx = getattr(error, "option_name", ""), getattr(error, "ctx", None)
-        if elsewhere := _ELSEWHERE.get((getattr(ctx, "info_name", ""), name)):
-            return error.message, elsewhere
-        return error.message, suggestion(name, options, likeness=_CLOSE, most=1) or ""
+    if hasattr(error, "possibilities"):
+        ctx, option, near = getattr(error, "ctx", None), getattr(error, "option_name", ""), error.possibilities or ()
+        elsewhere = _ELSEWHERE.get((getattr(ctx, "info_name", ""), option)) or _as_argument(ctx, option)
+        return error.message, elsewhere or suggestion(option, near, likeness=_CLOSE, most=1) or ""
     message = error.format_message().rstrip(".").replace("\n\t", " ").replace("\n", " ").replace("Value error, ", "")
     if choice := _NOT_A_CHOICE.fullmatch(message):
         choices = choice["choices"].replace("'", "")
@@ -128,6 +127,16 @@ def _reworded(error: typer.TyperException) -> tuple[str, str]:
     if message.startswith(_EXTRA):
         message = f"too many arguments: {message.removeprefix(_EXTRA).strip('()')!r}"
     return message, ""
+
+
+def _as_argument(ctx: typer.Context | None, option: str) -> str | None:
+    """The hint for an option that is an argument of the command: it is given without its name."""
+    for parameter in ctx.command.params if ctx is not None else ():
+        metavar = getattr(parameter, "metavar", None) or str(parameter.name).upper()
+        name = metavar.strip("[].").lower().replace("-", "_")
+        if parameter.param_type_name == "argument" and option.lstrip("-").replace("-", "_") == name:
+            return f"an argument, not an option: {getattr(ctx, 'command_path', '')} {metavar}"
+    return None
 
 
 def _report(error: BaseException, words: Sequence[str], context: CommandContext) -> int:
