@@ -382,19 +382,25 @@ def test_policies_are_listed_with_their_needs(run_cli: Callable[..., Any]) -> No
 
 
 @pytest.mark.parametrize(
-    ("source", "shown"),
+    ("source", "error", "hint"),
     [
-        ("https://user:secret@example.com/a.csv", "https://user@example.com/a.csv"),
-        ("s3://bucket/images", "s3://bucket/images"),
-        ("-", "-"),
-        ("/dev/null", "/dev/null"),
+        (
+            "https://user:secret@example.com/a.csv",
+            "not on this host: https://user@example.com/a.csv",
+            "copy it to this host first",
+        ),
+        ("s3://bucket/images", "not on this host: s3://bucket/images", "copy it to this host first"),
+        ("-", "not a folder or regular file: -", "write it to a file first: it is read twice"),
+        ("/dev/null", "not a folder or regular file: /dev/null", "write it to a file first: it is read twice"),
     ],
 )
-def test_data_elsewhere_is_refused(run_cli: Callable[..., Any], snapshot: str, source: str, shown: str) -> None:
+def test_data_elsewhere_is_refused(
+    run_cli: Callable[..., Any], snapshot: str, source: str, error: str, hint: str
+) -> None:
     """Only ``produce`` reads stores and pipes; a URL is shown as it was given, without its password."""
     refused = run_cli("route-simulate", "--snapshot", snapshot, "--topic", "workload", "--data", source)
     assert refused.code == ExitCode.USAGE
     assert refused.err.splitlines() == [
-        f"kafkabal: error: --data: not a folder or file on this host: {shown}",
-        "kafkabal: hint: copy it to this host first",
+        f"kafkabal: error: --data: {error}",
+        f"kafkabal: hint: {hint}",
     ]

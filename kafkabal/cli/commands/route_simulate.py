@@ -45,8 +45,10 @@ def _local_data(text: str) -> Path:
     from kafkabal.sources import is_url, shown_url
 
     path = Path(text)
-    if is_url(text) or text == STDIN or (exists(path) and not path.is_dir() and not path.is_file()):
-        raise UsageError(f"not a folder or file on this host: {shown_url(text)}", hint="copy it to this host first")
+    if is_url(text):
+        raise UsageError(f"not on this host: {shown_url(text)}", hint="copy it to this host first")
+    if text == STDIN or (exists(path) and not path.is_dir() and not path.is_file()):
+        raise UsageError(f"not a folder or regular file: {text}", hint="write it to a file first: it is read twice")
     return path
 
 
