@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from kafkabal.config import value_parsers
 from kafkabal.config.topic_specs import TopicSpec, topic_spec
-from kafkabal.config.yaml_document import YamlNode, read_yaml
+from kafkabal.config.yaml_document import YamlNode, read_filled_yaml
 from kafkabal.errors import InputFileError, UsageError
 
 T = TypeVar("T")
@@ -22,10 +22,10 @@ def read_topics(path: Path) -> tuple[TopicSpec, ...]:
     Raises
     ------
     InputFileError
-        If it cannot be read, is malformed, has no topic, an unknown key or a duplicate topic; the message names the
-        line.
+        If it cannot be read, is empty or malformed, has no topic, an unknown key or a duplicate topic; the message
+        names the line.
     """
-    root = read_yaml(path)
+    root = read_filled_yaml(path)
     is_mapping = isinstance(root.content, Mapping)
     entries = value_parsers.check_keys(root, ("topics",), "a file of topics") if is_mapping else {}
     listed = entries.get("topics", root)

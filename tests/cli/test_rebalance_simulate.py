@@ -75,6 +75,7 @@ def test_a_broken_promise_is_marked_no(simulated: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
+        ("", "case.yaml: is empty"),
         ("seed: 1\n", "no kafkabal_case"),
         ("kafkabal_case: 2\n", "version 2 is later than 1"),
         ("kafkabal_case: 0\n", "must be above 0"),

@@ -94,7 +94,7 @@ def test_import_of_an_assignment(run_cli: Callable[..., Any], texts: Path) -> No
         (("--topics", "-", "--log-dirs", "-"), "only one of the files can be standard input"),
         (("--topics", LOPSIDED), "not JSON of ReassignPartitionsCommand"),
         (("--topics", "/nowhere"), "cannot read"),
-        (("--topics", "/dev/null"), "/dev/null: contains no brokers"),
+        (("--topics", "/dev/null"), "/dev/null: is empty"),
     ],
 )
 def test_invalid_imports_are_refused(run_cli: Callable[..., Any], tmp_path: Path, words: Any, why: str) -> None:

@@ -16,7 +16,7 @@ import msgspec
 
 from kafkabal.clusters.own_topics import is_own_topic
 from kafkabal.errors import InputFileError, InvalidClusterError
-from kafkabal.input_files import DOCUMENT, Int32, Int64, decode_json, read_text
+from kafkabal.input_files import DOCUMENT, Int32, Int64, decode_json, empty_file, read_text
 from kafkabal.json_decoders import json_decoder
 from kafkabal.model import (
     SNAPSHOT_VERSION,
@@ -106,7 +106,7 @@ def read_kafka_text(topics: Path, log_dirs: Path | None, *, cluster_id: str, tak
     InputFileError
         If a line is not output of these tools, they name no broker, or the two texts contradict each other.
     """
-    lines = read_text(topics, DOCUMENT).splitlines()
+    lines = _lines(topics)
     described = _read_assignment(topics, lines) if _has_json(lines) else _read_topics(topics, lines)
     reported = _read_log_dirs(log_dirs) if log_dirs is not None else ()
     header = HeaderRow(kafkabal_snapshot=SNAPSHOT_VERSION, cluster_id=cluster_id, taken_at=taken_at)
@@ -117,7 +117,6 @@ def read_kafka_text(topics: Path, log_dirs: Path | None, *, cluster_id: str, tak
     ]
     brokers = _brokers(reported, described)
     if not brokers:
-        # a tool that fails prints nothing
         raise InputFileError(topics, "contains no brokers")
     try:
         return build_cluster(header, brokers, rows)
@@ -204,8 +203,16 @@ def _configs(text: str) -> dict[str, str]:
     return found
 
 
+def _lines(path: Path) -> list[str]:
+    text = read_text(path, DOCUMENT)
+    if not text.strip():
+        # a tool that fails prints nothing
+        raise empty_file(path)
+    return text.splitlines()
+
+
 def _read_log_dirs(path: Path) -> tuple[_Broker, ...]:
-    lines = read_text(path, DOCUMENT).splitlines()
+    lines = _lines(path)
     number, line = next(((i, text) for i, text in enumerate(lines, 1) if text.startswith("{")), (None, ""))
     if number is None:
         raise InputFileError(path, "no JSON line as printed by LogDirsCommand --describe")

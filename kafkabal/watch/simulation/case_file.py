@@ -30,7 +30,7 @@ from kafkabal.config import (
     positive_size,
     positive_whole,
     read_fields,
-    read_yaml,
+    read_filled_yaml,
     value_parsers,
     within,
     word,
@@ -62,9 +62,10 @@ def read_case(path: Path) -> SimulationCase:
     Raises
     ------
     UsageError
-        If the file cannot be read, is malformed or of a later version, or a key or value is wrong; names the line.
+        If the file cannot be read, is empty, malformed or of a later version, or a key or value is wrong; names the
+        line.
     """
-    node = read_yaml(path)
+    node = read_filled_yaml(path)
     fields = read_fields(node, _CASE, "a case")
     version = fields.pop("version", None)
     if version is None:

@@ -40,7 +40,7 @@ def test_a_file_of_topics_is_read_in_its_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "message"),
     [
-        ("", 1, "expected a list of topics"),
+        ("", None, "is empty"),
         ("topics: {a: 1}", 1, "expected a list of topics"),
         ("- name: a", 1, "expected a list of topics"),
         ("topics", 1, "expected a list of topics"),

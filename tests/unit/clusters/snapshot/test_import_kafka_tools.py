@@ -162,6 +162,7 @@ def test_malformed_topic_command_output_is_refused(tmp_path: Path, topics: str, 
 @pytest.mark.parametrize(
     ("log_dirs", "message"),
     [
+        ("\n", "dirs.txt: is empty"),
         ("Querying brokers\n", "dirs.txt: no JSON line"),
         ("\n{nonsense\n", "dirs.txt, line 2: is not what LogDirsCommand"),
         ('{"version":1}', "missing key: brokers"),
