@@ -2,7 +2,7 @@
 
 The time inside the simulated cluster is subtracted; the journal is written to a real file system, and synced.
 
-    python benchmarks/executor_overhead.py --moves 10000 --folder /var/tmp
+    python -m benchmarks.executor_overhead --moves 10000 --folder /var/tmp
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ The responses are synthetic, byte for byte as brokers send them, and replace the
 processor time and memory. ``--sandbox`` measures how long real brokers take to respond: that grows with the replicas of
 a broker, and all brokers work in parallel.
 
-    python benchmarks/inspect_scale.py --brokers 200 --partitions 200000
-    python benchmarks/inspect_scale.py --sandbox 20000
+    python -m benchmarks.inspect_scale --brokers 200 --partitions 200000
+    python -m benchmarks.inspect_scale --sandbox 20000
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from statistics import median
 from time import perf_counter, process_time
 from typing import Any
 
-from inspect_vs_logdirs import BROKERS, create_replicas
 from kafka.protocol.admin import DescribeLogDirsResponse
 from kafka.protocol.metadata import MetadataResponse
 
+from benchmarks.inspect_vs_logdirs import BROKERS, create_replicas
 from kafkabal.clusters import Deadline, ReadRequest, SystemClock, connect
 from kafkabal.clusters.kafka import Address, KafkaClient, KafkaReader, KnownBroker, KnownBrokers
 from kafkabal.config import ConnectionSettings

@@ -5,7 +5,7 @@ paired ratios. Kafka's tool runs as its shell script starts it: without the clas
 itself. Beside the elapsed time, the processor time of each tool is shown, which does not depend on what else the
 machine does.
 
-    python benchmarks/inspect_vs_logdirs.py --replicas 1000 --replicas 5000
+    python -m benchmarks.inspect_vs_logdirs --replicas 1000 --replicas 5000
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ record is sent at its time whether or not earlier ones were acknowledged. Meanwh
 all of its partitions to the other three brokers, or back. Latency is what the client library measures, from the call to
 the acknowledgement.
 
-    python benchmarks/latency_during_rebalance.py --throttle 4MB --throttle 8MB --throttle 16MB
+    python -m benchmarks.latency_during_rebalance --throttle 4MB --throttle 8MB --throttle 16MB
 """
 
 from __future__ import annotations

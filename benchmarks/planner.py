@@ -1,6 +1,6 @@
 """How fast plans are, how small, and how close to the bound: the whole process from the shell to the plan file.
 
-    python benchmarks/planner.py [--brokers 40,100,200] [--worlds random,heavy,grow,unequal,...] [--seeds N]
+    python -m benchmarks.planner [--brokers 40,100,200] [--worlds random,heavy,grow,unequal,...] [--seeds N]
 
 Clusters come from ``make_snapshot.py`` in ``KAFKABAL_BENCH_DIR`` (by default ``../shared/bench``), and
 ``check_plan.py`` beside it judges the plans; without them, our own worlds and the planner's own certificate are used.

@@ -1,7 +1,7 @@
 """The effect of a tuned constant of the planner: plans with other values of it against plans with its own.
 
-    python benchmarks/planner_constants.py search.local_search._PRICE 0.4 1.6
-    python benchmarks/planner_constants.py search.joint_moves._LONGEST 3 15 --worlds small
+    python -m benchmarks.planner_constants search.local_search._PRICE 0.4 1.6
+    python -m benchmarks.planner_constants search.joint_moves._LONGEST 3 15 --worlds small
 
 Prints, over 19 plans of nine clusters of 12 to 23 brokers (five heavy, one of them grown and one with followers that
 differ by 30 %; three random, one rack-blind, one with three log dirs; at 9 % and 2 %, and one drain): the bytes moved
@@ -25,8 +25,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
-from planner import BENCH_DIR
 
+from benchmarks.planner import BENCH_DIR
 from kafkabal.clusters.snapshot import read_snapshot
 from kafkabal.model import ClusterState
 from kafkabal.planner import PlanOptions, make_plan

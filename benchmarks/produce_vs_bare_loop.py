@@ -4,7 +4,7 @@ The bare loop passes a delivery callback, which is needed to know what arrived, 
 no records, and does not survive a crash. Pairs are interleaved; the result is the median of the ratios. The brokers are
 librdkafka's mock cluster. The time of a run before its first record (listing, sizes, manifest) is included.
 
-    python benchmarks/produce_vs_bare_loop.py --pairs 5
+    python -m benchmarks.produce_vs_bare_loop --pairs 5
 """
 
 from __future__ import annotations

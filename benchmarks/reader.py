@@ -5,7 +5,7 @@ Runs are interleaved, so that a noisy machine affects all alike. Each run is a p
 that none profits from memory that an earlier run has warmed up. The results are medians of ratios. The brokers are a
 sandbox of two on this machine, or those of ``--bootstrap-server``; topics are created, filled and deleted.
 
-    python benchmarks/reader.py
+    python -m benchmarks.reader
 """
 
 from __future__ import annotations

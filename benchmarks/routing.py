@@ -1,6 +1,6 @@
 """Speed of routing and of simulating it, in records per second of processor time.
 
-    python benchmarks/routing.py [--records 2000000] [--policy NAME]...
+    python -m benchmarks.routing [--records 2000000] [--policy NAME]...
 
 ``route`` is the policy alone over prepared records; ``pick`` is one record at a time, as in the producer; ``simulate``
 is everything from drawing records with log-normal sizes and Zipf keys to the figures of the outcome, without delivery;
@@ -51,7 +51,7 @@ _TRIES = 3
 
 def joined(workload: Workload) -> RecordBatch:
     """All records of a workload in one batch."""
-    chunks = list(record_stream(workload, workload.key_table(), 1))
+    chunks = list(record_stream(workload, workload.key_table(1), 1))
     return RecordBatch(
         size_bytes=np.concatenate([chunk.size_bytes for chunk in chunks]),
         key=np.concatenate([chunk.key for chunk in chunks if chunk.key is not None]),

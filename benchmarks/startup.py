@@ -2,7 +2,7 @@
 
 Run it with the interpreter that kafkabal is installed for::
 
-    python benchmarks/startup.py
+    python -m benchmarks.startup
 
 Compares medians of the processor time of the child processes (user and system), with runs of both interleaved. Both
 find their modules compiled, as in an installation: compiling kafkabal's at each start takes 7 ms more, which is what a
