@@ -181,6 +181,7 @@ SPREAD = [1, 2], [2, 3], [3, 1]
         (one_broken(state="dead", log_dirs=[]), "Broker 2 is dead with 2 replicas"),
         (one_broken(log_dirs=[]), "Broker 2 did not report its log dirs"),
         (one_broken(log_dirs=[WORKING_DIR, LogDirRow(path="/d1", state="offline")]), "1 log dir offline on broker 2"),
+        (one_broken(log_dirs=[LogDirRow(path="/d0", state="offline")]), "1 log dir offline on broker 2"),
     ],
 )
 def test_faults_are_named_specifically(described: list[BrokerRow], says: str) -> None:
