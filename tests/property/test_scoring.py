@@ -280,6 +280,10 @@ class Allowed:
             elif whole[g] and fair:
                 # so little is due that rounding may turn it into nothing, whose share is 1
                 self.shares[g, h] = (0.0 if not load else min(1.0, load / (fair + error)), math.inf)
+            if naive.name == "topic-spread" and not naive.takes[h] and (g, h) in self.shares:
+                # a broker that may receive no replicas lacks none
+                low, high = self.shares[g, h]
+                self.shares[g, h] = (max(low, 1.0), max(high, 1.0))
 
     def worst(self, holder: Holder) -> tuple[float, float]:
         """Bounds of a holder's largest share."""

@@ -15,6 +15,7 @@ import msgspec
 
 from kafkabal.clusters import ConfigOperation
 from kafkabal.executor.state.journal_records import EffectKind, Intended
+from kafkabal.json_decoders import converted
 
 _Change: TypeAlias = str | dict[str, str] | None
 """As a journal has it: a value, entries by operation, or None to delete it."""
@@ -48,7 +49,7 @@ class SetConfigs(dict[tuple[str, str], SetConfig]):
         if request.kind is not EffectKind.CONFIGS:
             return
         with suppress(msgspec.ValidationError):  # not written by kafkabal
-            for resource, changes in msgspec.convert(request.items, dict[str, dict[str, _Change]]).items():
+            for resource, changes in converted(request.items, dict[str, dict[str, _Change]]).items():
                 for key, change in changes.items():
                     self[resource, key] = _after(self.get((resource, key), SetConfig()), change, request.at)
 
