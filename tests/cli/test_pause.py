@@ -161,7 +161,7 @@ def test_a_cancel_takes_over_from_a_process_that_has_died(simulation: Simulation
 
 
 def test_a_pause_of_a_run_whose_process_has_died_is_refused(simulation: Simulation) -> None:
-    """Once the session of the dead process has expired, nobody is there who could pause."""
+    """Once the session of the dead process has expired, no process is left that could pause."""
     _killed_run(simulation)
     refused = simulation.run("rebalance", "pause")
     assert (refused.code, "no active run to pause" in refused.err) == (ExitCode.USAGE, True), refused.err

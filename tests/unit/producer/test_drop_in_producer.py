@@ -927,10 +927,7 @@ def test_a_handler_that_raises_while_routing_starts_does_not_end_it(
     with pytest.raises(InterruptedError):
         producer.produce(TOPIC, b"x")
     producer.produce(TOPIC, b"x")
-    assert producer._routing is not None
-    router = producer._routing.router(TOPIC)
-    assert router is not None
-    assert router.first_reading.wait(20)
+    assert_is_read(producer)
 
 
 def test_a_handler_that_raises_while_a_topic_is_added_does_not_delay_its_routing(
@@ -949,10 +946,15 @@ def test_a_handler_that_raises_while_a_topic_is_added_does_not_delay_its_routing
         with pytest.raises(InterruptedError):
             producer.produce(TOPIC, b"x")
         producer.produce(TOPIC, b"x")
-        assert producer._routing is not None
-        router = producer._routing.router(TOPIC)
-        assert router is not None
-        assert router.first_reading.wait(20)
+        assert_is_read(producer)
+
+
+def assert_is_read(producer: Producer) -> None:
+    """The cluster is read for the topic within seconds."""
+    assert producer._routing is not None
+    router = producer._routing.router(TOPIC)
+    assert router is not None
+    assert router.first_reading.wait(20)
 
 
 def assert_returns(call: Callable[[], object]) -> None:

@@ -277,6 +277,19 @@ def test_partitions_without_leaders_are_soon_looked_at_again() -> None:
     assert len(policy.settled) == 2
 
 
+def hourly_refresher(router: TopicRouter, sleep: Callable[[float], None]) -> ViewRefresher:
+    """Reads a cluster whose topic has two partitions."""
+    return ViewRefresher(
+        lambda: Changing(cluster_with(topic_led_by(1, 2))),
+        lambda: (router,),
+        (),
+        refresh_s=3600,
+        clock=lambda: 0.0,
+        failed=lambda _: None,
+        sleep=sleep,
+    )
+
+
 def test_a_client_that_does_not_know_new_partitions_yet_is_asked_again() -> None:
     """The broker that it asks may learn of them after the one that was read."""
     pauses: list[float] = []
@@ -290,15 +303,7 @@ def test_a_client_that_does_not_know_new_partitions_yet_is_asked_again() -> None
     client, policy = Slow(), Asking()
     router = TopicRouter(TOPIC, policy, lambda _: None)
     router.needs_known_partitions = True
-    refresher = ViewRefresher(
-        lambda: Changing(cluster_with(topic_led_by(1, 2))),
-        lambda: (router,),
-        (),
-        refresh_s=3600,
-        clock=lambda: 0.0,
-        failed=lambda _: None,
-        sleep=pauses.append,
-    )
+    refresher = hourly_refresher(router, pauses.append)
     refresher.start(lambda: client)
     refresher.refresh()
     refresher.close()
@@ -322,15 +327,7 @@ def test_a_client_may_be_closed_once_it_is_released() -> None:
 
     client = Slow()
     router = TopicRouter("unknown", Asking(), lambda _: None)
-    refresher = ViewRefresher(
-        lambda: Changing(cluster_with(topic_led_by(1, 2))),
-        lambda: (router,),
-        (),
-        refresh_s=3600,
-        clock=lambda: 0.0,
-        failed=lambda _: None,
-        sleep=lambda _: None,
-    )
+    refresher = hourly_refresher(router, lambda _: None)
     refresher.start(lambda: client)
     refresher.wake()
     assert asked.wait(20)

@@ -52,7 +52,7 @@ def test_the_time_of_the_controller_is_that_of_the_leading_voter(cluster: Any) -
 
 
 def test_a_cluster_without_a_quorum_reports_neither(fake_cluster: Any) -> None:
-    """With ZooKeeper there is no such request."""
+    """A cluster with ZooKeeper does not know the request."""
     before = {key: known for key, known in VERSIONS.items() if key != DescribeQuorumRequest.API_KEY}
     with KafkaCluster(fake_cluster(1, versions=before).settings()) as kafka:
         assert (kafka.quorum_voters(), kafka.controller_time_s()) == (None, None)
