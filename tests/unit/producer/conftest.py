@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.errors import KafkabalError
+from kafkabal.producer import view_refresher
 from kafkabal.producer.record_sender import RecordSender
 from tests.mock_brokers import MockBrokers, reading_of
 
@@ -66,8 +67,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture
-def mock_cluster() -> MockCluster:
-    """A fresh cluster for each test; each broker leads one or two partitions."""
+def mock_cluster(monkeypatch: pytest.MonkeyPatch) -> MockCluster:
+    """A fresh cluster for each test; each broker leads one or two partitions.
+
+    It is read again only after ``kafkabal.refresh.ms``: its sizes do not grow, so a second reading would look as if
+    brokers had lost what they acknowledged.
+    """
+    monkeypatch.setattr(view_refresher, "_SECOND_VIEW_S", 3600.0)
     return MockCluster(MockBrokers(TOPIC))
 
 

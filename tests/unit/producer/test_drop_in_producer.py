@@ -52,8 +52,7 @@ def brokers(request: pytest.FixtureRequest, mock_cluster: MockCluster, monkeypat
 
 @pytest.fixture
 def producer(brokers: MockCluster) -> Iterator[Producer]:
-    """A producer that reads the cluster once: the mock's sizes do not grow, so a second reading would look as if
-    brokers had lost what they acknowledged."""
+    """A producer that reads the cluster once."""
     with Producer({**brokers.client, "kafkabal.seed": 1, "kafkabal.refresh.ms": 3_600_000}) as made:
         yield made
 

@@ -40,7 +40,7 @@ def brokers(mock_cluster: MockCluster, monkeypatch: pytest.MonkeyPatch) -> MockC
 
 @pytest.fixture
 def producer(brokers: MockCluster) -> Iterator[Producer]:
-    """A producer that hardly reads the cluster again, because the mock's sizes do not grow."""
+    """A producer that reads the cluster once."""
     # by default the queue takes 1 GB, and some tests fill it
     room = {"queue.buffering.max.kbytes": 65_536}
     with Producer({**brokers.client, **room, "kafkabal.seed": 1, "kafkabal.refresh.ms": 3_600_000}) as made:
