@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -170,10 +170,11 @@ class _Simulation:
     def _route(self, records: RecordBatch) -> None:
         self._show_due_view()
         picks = np.full(len(records), -1, np.int32)
+        with_headers = _with_headers(records, self._workload.header_bytes)
         if self._policies[0].about.feedback is not Feedback.ACKS:
-            self._pick(records, picks)
+            self._pick(with_headers, picks)
         if self._delivery is not None:
-            self._delivery.start_delivery(records, picks, self._records_done)
+            self._delivery.start_delivery(with_headers, picks, self._records_done)
         self._count_records(records, picks)
 
     def _show_due_view(self) -> None:
@@ -286,6 +287,11 @@ class _Simulation:
             batches=None if delivery is None else int(delivery.batches_sent.sum()),
             latency=None if delivery is None else _latency_figures(delivery),
         )
+
+
+def _with_headers(records: RecordBatch, header_bytes: int) -> RecordBatch:
+    """Records as producers see them; in a workload, sizes are those of keys and values."""
+    return replace(records, size_bytes=records.size_bytes + header_bytes) if header_bytes else records
 
 
 def _check_totals(workload: Workload) -> None:
