@@ -2,13 +2,14 @@
 
 Three ways of sending, each with both: one call per record, one call per record with a delivery callback, and one call
 per thousand records. Pairs of runs are interleaved, so that a noisy machine affects both alike; the results are the
-medians of the ratios of elapsed time and of the process's processor time. Each producer has a process of its own:
-otherwise one may reuse the memory of another one, while the next gets its own from the system.
+medians of the ratios of elapsed time and of the processor time of the producer's process. Each producer has a process
+of its own: otherwise one may reuse the memory of another one, while the next gets its own from the system.
 
-The brokers are librdkafka's mock cluster, which responds faster than any real broker and so hides nothing. There, a
-producer sends five bursts with a pause after each: the first time its memory comes from the system, later it is that of
-former records, as in any program that runs for long. With ``--bytes`` it sends one burst of this length. With
-``--sandbox``, brokers are three real ones, and each producer sends one burst to a new topic.
+The brokers are librdkafka's mock cluster, which responds faster than any real broker and so hides nothing, in another
+process, since what brokers do with records is no cost of a producer. There, a producer sends five bursts with a pause
+after each: the first time its memory comes from the system, later it is that of former records, as in any program that
+runs for long. With ``--bytes`` it sends one burst of this length. With ``--sandbox``, brokers are three real ones, and
+each producer sends one burst to a new topic.
 
 The topic has twelve partitions. It is empty, where slots have to be short to keep brokers even. With ``--held``, it
 holds this many bytes before, as topics in production do; real brokers have one topic then, for all runs.
@@ -35,6 +36,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from time import perf_counter, process_time, sleep, thread_time
 from typing import Any, NamedTuple
 
@@ -65,7 +67,7 @@ class Cost(NamedTuple):
 
     wall_s: float
     cpu_s: float
-    """Of the whole process, including the client's threads and the mock brokers."""
+    """Of the whole process, including the client's threads."""
     thread_s: float
     """Of the producing thread, until everything is queued."""
 
@@ -166,13 +168,26 @@ def cost(producer: Client, topic: str, way: str, value: bytes, records: int) -> 
 
 
 @contextmanager
-def inside_librdkafka(held_bytes: int) -> Iterator[str]:
-    """Addresses of mock brokers in this process, with one topic; of these, producers read only the metadata."""
-    brokers = MockBrokers(MOCK_TOPIC, partitions=PARTITIONS, brokers=BROKERS)
-    client = Client({"bootstrap.servers": brokers.bootstrap_servers, "log_level": 2})
+def mock_brokers(held_bytes: int) -> Iterator[str]:
+    """Addresses of mock brokers in another process, with one topic; of these, producers read only the metadata."""
+    context = get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=serve_mock_topic, args=(theirs,), daemon=True)
+    process.start()
+    servers = ours.recv()
+    client = Client({"bootstrap.servers": servers, "log_level": 2})
     metadata = Metadata(client, MOCK_TOPIC, held_bytes // PARTITIONS)
     drop_in_producer.open_cluster = lambda *_: metadata
-    yield brokers.bootstrap_servers
+    yield servers
+    ours.send(None)
+    process.join()
+
+
+def serve_mock_topic(connection: Connection) -> None:
+    """Serve mock brokers and tell their addresses, until something is received."""
+    brokers = MockBrokers(MOCK_TOPIC, partitions=PARTITIONS, brokers=BROKERS)
+    connection.send(brokers.bootstrap_servers)
+    connection.recv()
 
 
 @contextmanager
@@ -228,7 +243,7 @@ class Run:
 
     def costs(self) -> list[Cost]:
         """Costs of the bursts."""
-        with inside_librdkafka(self.held_bytes) if self.servers is None else nullcontext(self.servers) as servers:
+        with mock_brokers(self.held_bytes) if self.servers is None else nullcontext(self.servers) as servers:
             producer = self._producer({"bootstrap.servers": servers, **self.settings})
             return [cost(producer, self.topic, self.way, bytes(self.size), self.records) for _ in range(self.bursts)]
 
@@ -238,25 +253,34 @@ class Run:
         return Producer({**settings, "kafkabal.policy": self.policy}) if self.policy else Client(settings)
 
 
+Cell = tuple[Run, Run]
+"""The same records sent by confluent-kafka's producer, and by ours."""
+
+
 def costs_in_a_process(run: Run) -> list[Cost]:
     """Costs of a run in a process of its own."""
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
         return process.submit(run.costs).result()
 
 
-def compare(pairs: int, bare: Run, ours: Run, topic: Callable[[], str]) -> None:
-    """Print a line for first bursts, and one for later ones if there are some."""
-    costs: tuple[list[list[Cost]], list[list[Cost]]] = ([], [])
+def measure(cells: Sequence[Cell], pairs: int, topic: Callable[[], str]) -> None:
+    """Print a line for the first bursts of each cell, and one for later ones if there are some.
+
+    One pair of each cell after the other: for minutes a machine may favour one of the two, by a tenth and more.
+    """
+    costs: list[tuple[list[list[Cost]], list[list[Cost]]]] = [([], []) for _ in cells]
     for number in range(pairs):
-        # each is first in every second pair: what the first one sent is written to disk during the second run
-        for which in ((0, 1), (1, 0))[number % 2]:
-            costs[which].append(costs_in_a_process(replace((bare, ours)[which], topic=topic())))
-    both = list(zip(*costs, strict=True))
-    what = f"{bare.size:6} B  {bare.way:14}"
-    show([(first[0], second[0]) for first, second in both], f"{what} first", bare.records)
-    later = [pair for first, second in both for pair in zip(first[1:], second[1:], strict=True)]
-    if later:
-        show(later, f"{what} later", bare.records)
+        for cell, columns in zip(cells, costs, strict=True):
+            # each is first in every second pair: what the first one sent is written to disk during the second run
+            for which in ((0, 1), (1, 0))[number % 2]:
+                columns[which].append(costs_in_a_process(replace(cell[which], topic=topic())))
+    for (bare, _), columns in zip(cells, costs, strict=True):
+        both = list(zip(*columns, strict=True))
+        what = f"{bare.size:6} B  {bare.way:14}"
+        show([(first[0], second[0]) for first, second in both], f"{what} first", bare.records)
+        later = [pair for first, second in both for pair in zip(first[1:], second[1:], strict=True)]
+        if later:
+            show(later, f"{what} later", bare.records)
 
 
 def main() -> None:
@@ -271,8 +295,8 @@ def main() -> None:
     options.add_argument("--idempotent", action="store_true", help="set enable.idempotence for both")
     given = options.parse_args()
     with in_a_sandbox(given.held) if given.sandbox else nullcontext() as brokers:
-        for (size, usual), way in itertools.product(RECORDS.items(), ["produce_batch"] if given.in_turn else WAYS):
-            bare = Run(
+        bare = [
+            Run(
                 way=way,
                 size=size,
                 records=given.bytes // size if given.bytes else usual,
@@ -281,8 +305,10 @@ def main() -> None:
                 servers=brokers.servers if brokers else None,
                 held_bytes=given.held,
             )
-            ours = replace(bare, policy=given.policy, in_turn_bytes=given.in_turn)
-            compare(given.pairs, bare, ours, brokers.new_topic if brokers else lambda: MOCK_TOPIC)
+            for (size, usual), way in itertools.product(RECORDS.items(), ["produce_batch"] if given.in_turn else WAYS)
+        ]
+        cells = [(run, replace(run, policy=given.policy, in_turn_bytes=given.in_turn)) for run in bare]
+        measure(cells, given.pairs, brokers.new_topic if brokers else lambda: MOCK_TOPIC)
 
 
 def show(pairs: Sequence[tuple[Cost, Cost]], what: str, records: int) -> None:
