@@ -39,6 +39,7 @@ from kafkabal.model import (
     volume_headroom_bytes,
     with_choosable_log_dir,
 )
+from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.reduce_log_dir_copies import DirsOfBroker, best_trade
 from kafkabal.planner.search.solution import Solution
@@ -197,8 +198,11 @@ def balance_log_dirs(assignment: LogDirAssignment) -> None:
     several = np.flatnonzero(problem.counted & (assignment.n_dirs > 1) & ~assignment.has_offline_dir)
     if not several.size:
         return
-    may = problem.movable & assignment.is_choosable & ~assignment.solution.keeps_dead()
-    p, k = np.nonzero((assignment.dir >= 0) & may[:, None] & problem.size_known[:, None])
+    may = (problem.movable & assignment.is_choosable & ~assignment.solution.keeps_dead())[:, None]
+    if problem.options.mode is Mode.ONLY_TO_NEW:
+        # what does not go to a new broker stays where it is, log dir included
+        may = may & assignment.solution.moved()
+    p, k = np.nonzero((assignment.dir >= 0) & may & problem.size_known[:, None])
     broker = assignment.solution.placement[p, k]
     order = np.argsort(broker, kind="stable")
     p, k, broker = p[order], k[order], broker[order]

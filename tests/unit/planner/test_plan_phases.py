@@ -141,6 +141,17 @@ def test_only_to_new_fills_new_brokers_and_no_others() -> None:
     assert {90, 91} == _targets(plan)
 
 
+def test_only_to_new_copies_nothing_between_log_dirs_of_old_brokers() -> None:
+    """Whatever does not go to the new broker stays in its log dir; arrivals there are spread over its log dirs."""
+    rows = [partition(i, (b,), GB, log_dirs=[0]) for i, b in enumerate([1, 2] * 9)]
+    plan = make_plan(
+        cluster(brokers(3, dirs=2), [TopicRow(topic="t", partitions=rows)]), PlanOptions(mode=Mode.ONLY_TO_NEW)
+    )
+
+    assert {c.replicas for c in plan.partitions} == {(3,)}
+    assert {c.log_dirs for c in plan.partitions} == {("/d0",), ("/d1",)}
+
+
 def test_only_to_new_reports_brokers_that_stay_outside() -> None:
     """One line names the scores of the old brokers; another says what to do if no broker is empty any more."""
     uneven = make_world(SyntheticWorld(seed=2, skew=2.0))
