@@ -14,9 +14,11 @@ from kafkabal.model import (
     rack_numbers,
     racks_by_partition,
     replica_bytes,
+    volume_headroom_bytes,
 )
 from kafkabal.planner.problem import Problem
 from kafkabal.scoring import Evaluation, evaluate, load_score
+from kafkabal.units import percent_as_option
 from kafkabal.wording import counted_noun, first_of, plural
 
 LOG_DIR = load_score("log-dir")
@@ -36,14 +38,20 @@ _FEW = 10
 def remains_of(problem: Problem, after: ClusterState) -> tuple[str, ...]:
     """A line for each drained broker that keeps something that may not move, and for each with uneven log dirs.
 
-    Another one if the drain leaves a rack without brokers: its partitions then span fewer racks.
+    Another one if the drain leaves a rack without brokers: its partitions then span fewer racks. With ``--below``, one
+    names the log dirs that stay above it.
 
     Parameters
     ----------
     after
         The cluster once the plan is applied.
     """
-    return (*_on_drained(problem), *_in_fewer_racks(problem, after), *_in_log_dirs(problem, after))
+    return (
+        *_on_drained(problem),
+        *_in_fewer_racks(problem, after),
+        *_in_log_dirs(problem, after),
+        *_in_full_log_dirs(problem, after),
+    )
 
 
 def _on_drained(problem: Problem) -> Iterator[str]:
@@ -101,6 +109,21 @@ def _in_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
         yield _dirs_of(after, found, b)
     if len(brokers) > _NAMED:
         yield f"{counted_noun(len(brokers) - _NAMED, 'more broker')} with log dirs outside their bands"
+
+
+def _in_full_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
+    """Log dirs that stay above the disk usage of ``--below``, which compares all disks of a broker together."""
+    below, dirs = problem.options.below, after.log_dirs
+    if below is None:
+        return
+    is_one_of_several = np.diff(dirs.first)[dirs.broker] > 1
+    full = np.flatnonzero((volume_headroom_bytes(after, below) < 0) & is_one_of_several).tolist()
+    if full:
+        names = first_of([f"{dirs.path[d]} of broker {after.brokers.id[dirs.broker[d]]}" for d in full], _NAMED)
+        yield (
+            f"{plural(len(full), 'log dir')} still more than {percent_as_option(below)} full: {names}; "
+            "--below takes all disks of a broker together, --log-dirs-only moves data between its log dirs"
+        )
 
 
 def _dirs_of(state: ClusterState, found: Evaluation, broker: int) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from kafkabal.model.cluster_rows import PartitionRow, TopicRow
+from kafkabal.model.cluster_state import ClusterState
 from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_phases import make_plan
 from kafkabal.scoring.registry import load_scores
@@ -104,3 +106,31 @@ def test_many_brokers_with_uneven_log_dirs_are_summed_up() -> None:
     reported = _warnings_of_dirs(PlanOptions(), brokers_=13)
 
     assert (len(reported), reported[-1]) == (11, "3 more brokers with log dirs outside their bands")
+
+
+def _with_one_large_replica(dirs: int) -> ClusterState:
+    """Broker 1 holds a replica that fills 99% of its first log dir; broker 2 as much in small ones."""
+    of_one, of_two = brokers(2, dirs=dirs)
+    full = msgspec.structs.replace(of_one.log_dirs[0], usable_bytes=10 * GB)
+    of_one = msgspec.structs.replace(of_one, log_dirs=[full, *of_one.log_dirs[1:]])
+    large = TopicRow(topic="big", partitions=[partition(0, (1,), 990 * GB, log_dirs=[0])])
+    small = TopicRow(topic="t", partitions=[partition(i, (2,), 100 * GB, log_dirs=[i % dirs]) for i in range(10)])
+    return cluster([of_one, of_two], [large, small])
+
+
+def test_a_full_log_dir_of_a_broker_below_the_asked_usage_is_named() -> None:
+    """``--below`` compares whole brokers: that a log dir stays full must not read as nothing to do."""
+    plan = make_plan(_with_one_large_replica(dirs=2), PlanOptions(below=0.85))
+
+    line = (
+        "log dir still more than 85% full: /d0 of broker 1; --below takes all disks of a broker together, "
+        "--log-dirs-only moves data between its log dirs"
+    )
+    assert (plan.partitions, plan.warnings) == ((), (line,))
+
+
+def test_the_only_log_dir_of_a_broker_is_not_named_besides_its_broker() -> None:
+    """A broker with one log dir that stays above ``--below`` is named once."""
+    warnings = make_plan(_with_one_large_replica(dirs=1), PlanOptions(below=0.85)).warnings
+
+    assert [line.partition(" remains")[0] for line in warnings if "broker 1" in line] == ["broker 1"]
