@@ -15,8 +15,10 @@ import pytest
 
 import kafkabal.clusters as clusters_room
 from kafkabal.cli.framework.chosen_clusters import run_on_each
+from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import RefusedByClusterError
+from kafkabal.testing.cluster_builders import brokers, cluster, topic
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 
@@ -285,6 +287,20 @@ def test_data_sets_over_clusters(run_cli: Callable[..., Any], profiles: Path) ->
     assert (nothing.code, nothing.out.splitlines()[0]) == (0, "No topic matches no-such.")
 
 
+def test_people_see_twenty_copies_of_data_sets_unless_they_ask_for_more(
+    run_cli: Callable[..., Any], profiles: Path, tmp_path: Path
+) -> None:
+    """A pattern that matches thousands of topics does not fill the terminal; ``--top 0`` and programs get all."""
+    state = cluster(brokers(1), [topic(f"t{i:02d}", (1,)) for i in range(25)])
+    write_snapshot(state, tmp_path / "many.jsonl")
+    profiles.write_text(f"profiles:\n  many:\n    snapshot: {tmp_path / 'many.jsonl'}\n")
+    words = ("inspect", "--all-profiles", "--topics", "t*")
+    shown = [run_cli(*words, *top).out for top in ((), ("--top", "3"), ("--top", "0"))]
+    assert [len(re.findall(r"^t\d\d ", text, re.MULTILINE)) for text in shown] == [20, 3, 25]
+    assert "5 more" in shown[0]
+    assert len(json.loads(run_cli(*words, "-o", "json").out)["copies"]) == 25
+
+
 def test_imported_snapshots_are_different_clusters(run_cli: Callable[..., Any], profiles: Path, tmp_path: Path) -> None:
     """Two without a known id are not taken for one, of which only the first would be shown."""
     added = ""
@@ -313,7 +329,6 @@ def test_imported_snapshots_are_different_clusters(run_cli: Callable[..., Any], 
         (["--all-profiles", "--by", "rack", "--rack-level", "1"], "--rack-level and --price-per-gb take one cluster"),
         (["--all-profiles", "--by", "rack", "--price-per-gb", "1"], "--rack-level and --price-per-gb take one cluster"),
         (["--all-profiles", "--topics", "a", "--by", "broker"], "--topics and --by cannot be combined"),
-        (["--all-profiles", "--topics", "a", "--top", "5"], "--topics and --top cannot be combined"),
         (["--all-profiles", "--topics", "a", "--score", "disk"], "--topics and --score cannot be combined"),
         (["--all-profiles", "--topics", "a", "--sample", "1s"], "--topics and --sample cannot be combined"),
         (["--profile", "lab", "--topics", "a"], "--topics requires several clusters"),

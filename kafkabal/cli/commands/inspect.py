@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from kafkabal.reporting.report import Report
 
 
-_OF_ROWS: Final = ("--by", "--top", "--rack-level", "--price-per-gb")
+_OF_GROUPING: Final = ("--by", "--rack-level", "--price-per-gb")
 _OF_SCORES: Final = (
     "--score",
     "--tolerance",
@@ -218,9 +218,10 @@ def _checked(
     if checks.nagios and (output.output is not Format.TABLE or output.output_file is not None):
         raise UsageError("--nagios has its own output format", hint="remove -o and --output-file")
     if checks.nagios:
-        refuse_beside("--nagios", (*_OF_ROWS, "--topics"), context)
+        refuse_beside("--nagios", (*_OF_GROUPING, "--top", "--topics"), context)
     if "--topics" in context.given:
-        refuse_beside("--topics", _OF_ROWS if checks.check else (*_OF_ROWS, *_OF_SCORES, "--sample"), context)
+        unused = _OF_GROUPING if checks.check else (*_OF_GROUPING, *_OF_SCORES, "--sample")
+        refuse_beside("--topics", unused, context)
     if options.history.growth and not checks.check:
         refuse_beside("--growth", _OF_SCORES if options.save is not None else (*_OF_SCORES, "--sample"), context)
     return checks.limit_s(options.sample_s)

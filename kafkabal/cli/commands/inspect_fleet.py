@@ -153,7 +153,7 @@ def show_fleet(
         states = {m.name: m.inspection.state for m in members if m.inspection is not None}
         unresponsive = [m.name for m in members if m.inspection is None]
         copies = data_set_copies(states, options.topics, unresponsive)
-        show_report(data_set_report(copies, options.topics, members), output, context)
+        show_report(data_set_report(copies, options.topics, members, shown_rows=options.shown_rows), output, context)
         return
     # monitoring expects the same series per broker as from one cluster
     by = Grouping.BROKER if options.by is None and output.output is Format.PROMETHEUS else options.by

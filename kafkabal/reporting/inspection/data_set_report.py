@@ -17,7 +17,13 @@ _COPY_METRICS: Final[Mapping[str, Metric]] = {
 }
 
 
-def data_set_report(copies: Sequence[TopicCopy], patterns: Sequence[str], members: Sequence[Member]) -> Report:
+_SHOWN: Final = 20
+"""Copies: as many as of topics and partitions."""
+
+
+def data_set_report(
+    copies: Sequence[TopicCopy], patterns: Sequence[str], members: Sequence[Member], *, shown_rows: int | None = None
+) -> Report:
     """The copies of data sets on several clusters.
 
     Parameters
@@ -26,6 +32,8 @@ def data_set_report(copies: Sequence[TopicCopy], patterns: Sequence[str], member
         The requested patterns.
     members
         All clusters that were read; those that did not respond are named.
+    shown_rows
+        How many copies people see, 0 for all; None for 20.
     """
     n_sets, n_clusters = len({copy.data_set for copy in copies}), len({copy.cluster for copy in copies})
     found = f"{counted_noun(n_sets, 'data set')} on {n_clusters} of {counted_noun(len(members), 'cluster')}"
@@ -48,6 +56,7 @@ def data_set_report(copies: Sequence[TopicCopy], patterns: Sequence[str], member
         tables=(
             Table(
                 key="copies",
+                shown_rows=_SHOWN if shown_rows is None else shown_rows or None,
                 columns=tuple(
                     Column(
                         key=key,
