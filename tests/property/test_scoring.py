@@ -277,9 +277,9 @@ class Allowed:
             self.verdicts[g, h] = {naive.is_inside(load, edge, t) for edge in edges}
             if fair > error:
                 self.shares[g, h] = (load / (fair + error), load / (fair - error))
-            elif whole[g] and fair:
-                # so little is due that rounding may turn it into nothing, whose share is 1
-                self.shares[g, h] = (0.0 if not load else min(1.0, load / (fair + error)), math.inf)
+            elif whole[g]:
+                # rounding may turn so little into nothing, whose share is 1, and nothing into so little
+                self.shares[g, h] = (min(1.0, load / (fair + error)), math.inf) if load else (0.0, 1.0)
             if naive.name == "topic-spread" and not naive.takes[h] and (g, h) in self.shares:
                 # a broker that may receive no replicas lacks none
                 low, high = self.shares[g, h]
