@@ -17,7 +17,7 @@ from kafkabal.executor.throttle.run_throttles import entries_by_topic
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS, list_steps, restore_rate
 from kafkabal.model import TopicPartition
 
-_ARRIVED = frozenset({Stage.PLACED, Stage.UNSEEN, Stage.MISPLACED, Stage.COPYING})
+_ARRIVED = frozenset({Stage.PLACED, Stage.LOG_DIR_UNKNOWN, Stage.MISPLACED, Stage.COPYING})
 """Stages in which the right brokers hold the partition."""
 _MOVING = frozenset({Stage.MOVING, Stage.WRONG_TARGET, Stage.COPYING})
 

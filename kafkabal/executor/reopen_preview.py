@@ -69,7 +69,7 @@ def preview_reopen(environment: RunEnvironment, found: FoundRun, goal: Goal) -> 
             moves += [_cancelled(target, seen)] if stage in _IN_FLIGHT else []
         elif stage in (Stage.FOREIGN, Stage.LAGGING):
             skipped.append(str(target.name))
-        elif stage not in (Stage.PLACED, Stage.UNSEEN, Stage.GONE):
+        elif stage not in (Stage.PLACED, Stage.LOG_DIR_UNKNOWN, Stage.GONE):
             moves.append(_move(target, seen))
     return ReopenPreview(tuple(moves), tuple(skipped))
 

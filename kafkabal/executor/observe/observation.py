@@ -32,7 +32,7 @@ class Stage(StrEnum):
     """The right brokers hold it, but one of them in the wrong log dir."""
     COPYING = "copying"
     """A copy to the right log dir is in flight."""
-    UNSEEN = "unseen"
+    LOG_DIR_UNKNOWN = "log-dir-unknown"
     """The right brokers hold it, but one of them does not report in which log dir."""
     PLACED = "placed"
     """At its target."""
@@ -110,7 +110,7 @@ class Observation:
                 if log.future_log_dir != path:
                     return Stage.MISPLACED
                 on_the_way = True
-        return Stage.COPYING if on_the_way else Stage.UNSEEN if is_unseen else Stage.PLACED
+        return Stage.COPYING if on_the_way else Stage.LOG_DIR_UNKNOWN if is_unseen else Stage.PLACED
 
 
 def observe(cluster: Cluster, partitions: Collection[TargetPlacement]) -> Observation:

@@ -190,7 +190,7 @@ class MoveLoop:
         if any(t.is_closed for t in touched):
             self._open = [t for t in self._open if not t.is_closed]
         self._running = [t for t in touched if t.is_running]
-        self._unseen = [t for t in touched if t.stage is Stage.UNSEEN and not t.is_given_up]
+        self._unseen = [t for t in touched if t.stage is Stage.LOG_DIR_UNKNOWN and not t.is_given_up]
 
     def _end(self, task: PartitionTask) -> None:
         assert self._meter is not None
@@ -271,7 +271,7 @@ class MoveLoop:
         self._is_unsure = False
         for task, fault in faults.items():
             if task.stage is Stage.COPYING:
-                task.stage = Stage.UNSEEN
+                task.stage = Stage.LOG_DIR_UNKNOWN
             task.fail(fault, self._now(), self._timeouts.attempts)
             self._disks = None if fault.name == _STORAGE_ERROR else self._disks
             if task.is_over:

@@ -158,7 +158,7 @@ class PartitionTask:
         stage = seen.stage(self.target)
         if stage is Stage.WAITING and self.last_arriving and not self.is_shown:
             stage = Stage.LAGGING  # the controller accepted it, and small copies end before busy brokers show them
-        if stage is Stage.UNSEEN and self.stage is Stage.PLACED and seen.responding.isdisjoint(self.unseen_on):
+        if stage is Stage.LOG_DIR_UNKNOWN and self.stage is Stage.PLACED and seen.responding.isdisjoint(self.unseen_on):
             stage = Stage.PLACED  # its brokers have died since they reported it in the right log dirs
         self.stage = self._without_lag(stage, now_s)
         if status is not None:

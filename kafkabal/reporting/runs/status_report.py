@@ -80,7 +80,7 @@ def _headline(status: RunStatus, moving: int) -> str:
         return f"{run}: {_as_planned(status)}, no throttles left"
     of_all = f"of {counted_noun(len(status.found.record.partitions), 'partition')}"
     stages = Counter(partition.stage for partition in status.differing)
-    led_elsewhere, unseen = stages[Stage.PLACED], stages[Stage.UNSEEN]
+    led_elsewhere, unseen = stages[Stage.PLACED], stages[Stage.LOG_DIR_UNKNOWN]
     elsewhere = stages.total() - led_elsewhere - unseen
     parts = []
     if status.found.is_resumable:
@@ -154,7 +154,7 @@ def _notes(status: RunStatus) -> tuple[str, ...]:
         return (*notes, _how_to_continue(status))
     if not status.differing:
         return (*notes, "the run completed; restore its throttles with 'kafkabal rebalance repair'")
-    if all(partition.stage is Stage.UNSEEN for partition in status.differing):
+    if all(partition.stage is Stage.LOG_DIR_UNKNOWN for partition in status.differing):
         return (*notes, "the run completed; a broker that does not respond hides whether log dirs have changed since")
     run_id = found.record.run_id
     to_roll_back = f"to roll it back: 'kafkabal rebalance rollback {run_id}'"

@@ -51,7 +51,7 @@ def test_stage(
         (ReplicaLog(log_dir="/d0", size_bytes=1, future_log_dir="/d1"), Stage.COPYING),
         (ReplicaLog(log_dir="/d1", size_bytes=1, future_log_dir="/d0"), Stage.MISPLACED),
         (ReplicaLog(log_dir="/d0", size_bytes=1, future_log_dir="/d2"), Stage.MISPLACED),
-        (None, Stage.UNSEEN),
+        (None, Stage.LOG_DIR_UNKNOWN),
     ],
 )
 def test_stage_of_log_dirs(log: ReplicaLog | None, expected: Stage) -> None:

@@ -35,7 +35,7 @@ def _with_isr(seen: Observation, *isr: int) -> Observation:
         (Stage.LAGGING, False, True, False),
         (Stage.WRONG_TARGET, False, True, False),
         (Stage.COPYING, False, True, False),
-        (Stage.UNSEEN, False, False, False),
+        (Stage.LOG_DIR_UNKNOWN, False, False, False),
         (Stage.PLACED, True, False, False),
         (Stage.FOREIGN, True, False, False),
         (Stage.GONE, True, False, False),
@@ -117,7 +117,7 @@ def test_log_dirs() -> None:
     task.take(observation_of((4, 5, 3), logs={4: ReplicaLog(log_dir="/d0", size_bytes=1)}), 0.0)
     assert (task.stage, task.misplaced, task.unseen_on) == (Stage.MISPLACED, {4: "/d1"}, ())
     task.take(observation_of((4, 5, 3)), 0.0)
-    assert (task.stage, task.misplaced, task.unseen_on) == (Stage.UNSEEN, {}, (4,))
+    assert (task.stage, task.misplaced, task.unseen_on) == (Stage.LOG_DIR_UNKNOWN, {}, (4,))
     task.take(observation_of((4, 5, 3), logs=placed), 0.0)
     assert task.stage is Stage.PLACED
     unseen = observation_of((4, 5, 3))
@@ -125,9 +125,9 @@ def test_log_dirs() -> None:
     assert task.stage is Stage.PLACED
     # it is back, and reports nothing
     task.take(unseen, 0.0)
-    assert task.stage is Stage.UNSEEN
+    assert task.stage is Stage.LOG_DIR_UNKNOWN
     task.take(replace(unseen, brokers=unseen.brokers - {4}), 0.0)
-    assert task.stage is Stage.UNSEEN
+    assert task.stage is Stage.LOG_DIR_UNKNOWN
 
 
 def test_metadata_that_lags() -> None:

@@ -127,10 +127,12 @@ def test_replicas_on_a_broker_that_does_not_respond_have_not_moved(
 ) -> None:
     """Their log dirs are unknown: the headline neither says that they moved since nor that they are not in place."""
     found = replace(_status(0).found, state=RunState(phase=phase, outcome=outcome))
-    unseen = PartitionState("t-0", Stage.UNSEEN, (1, 2), (1, 2), 1, 0, 0)
+    unseen = PartitionState("t-0", Stage.LOG_DIR_UNKNOWN, (1, 2), (1, 2), 1, 0, 0)
     status = replace(_status(0), found=found, holder=None, stages=Counter(), throttles=(), differing=(unseen,))
     report = status_report(status)
     assert report.headline == f"run r: {word}log dirs of 1 of 0 partitions unknown"
+    stages = [column.values for table in report.tables for column in table.columns if column.key == "stage"]
+    assert stages == [["log-dir-unknown"]]
     assert not any("partitions have changed" in note for note in report.notes)
 
 
