@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from itertools import count
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,8 +12,11 @@ import pytest
 from msgspec.structs import replace
 
 from kafkabal.cli.commands.inspect_sampling import reading_with_rates
+from kafkabal.cli.framework.cluster_access import read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.clusters import Capability, Reading, ReadRequest
+from kafkabal.clusters.cluster_protocol import BrokerProblem
+from kafkabal.config import Settings
 from kafkabal.errors import NotAuthorizedError
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
@@ -56,3 +60,16 @@ def test_rates_are_per_second_of_the_time_between_the_readings() -> None:
 
     sampled = reading_with_rates(lambda _: next(readings), no_groups, context, sample_s=5.0, detailed=False)
     assert sampled.state.partitions.in_bytes_per_s.tolist() == [120_000]
+
+
+def test_what_two_readings_miss_is_said_once(tmp_path: Path) -> None:
+    """A dead broker is as dead when the cluster is read again; another problem is another line."""
+    state = cluster(brokers(1), [topic("t", [1])])
+    problems = iter([[BrokerProblem(2, "refused")], [BrokerProblem(2, "refused"), BrokerProblem(3, "refused")]])
+    err = io.StringIO()
+    context = CommandContext(stderr=err, folders=dict.fromkeys(("state", "cache"), tmp_path))
+    lame: Any = SimpleNamespace(read=lambda _: Reading(state, tuple(next(problems))), name="c")
+
+    for _ in range(2):
+        read_cluster(lame, Settings(), context, ReadRequest())
+    assert err.getvalue().splitlines() == [f"kafkabal: warning: broker {b}: refused" for b in (2, 3)]

@@ -175,7 +175,7 @@ def name_in_metrics(cluster: Cluster, settings: Settings, context: CommandContex
 def read_cluster(cluster: Cluster, settings: Settings, context: CommandContext, request: ReadRequest) -> Reading:
     """Read the state, apply the profile's volumes and capacities, and cache the names for completion.
 
-    What could not be read causes a warning; the rest of the state is valid.
+    What could not be read causes a warning, the first time; the rest of the state is valid.
     """
     from kafkabal.cli.framework.completion.cached_names import cache_names
 
@@ -186,7 +186,7 @@ def read_cluster(cluster: Cluster, settings: Settings, context: CommandContext, 
     from kafkabal.config import with_profile_disks
 
     for warning in reading.warnings:
-        context.warn(warning)
+        context.warn_once(warning)
     cache_names(reading.state, settings, context.cache_dir)
     if not settings.snapshot:
         note_brokers(reading.state, context)

@@ -73,6 +73,8 @@ class CommandContext:
     """Completes commands that a message proposes with the options of this command that select the cluster."""
     held: deque[str] = field(default_factory=lambda: deque(maxlen=_MOST_HELD))
     """Warnings held back by ``-q``: they are shown only if the command fails."""
+    warned: set[str] = field(default_factory=set)
+    """What :meth:`warn_once` has warned of."""
 
     def adjusted(self, *, quiet: bool, verbosity: int, colour: Colour) -> CommandContext:
         """The same context, adjusted to the options of one command."""
@@ -130,6 +132,12 @@ class CommandContext:
             self.held.append(self.completed(text))
         else:
             self.alert(text)
+
+    def warn_once(self, text: str) -> None:
+        """Warn of what each reading of the cluster finds again."""
+        if text not in self.warned:
+            self.warned.add(text)
+            self.warn(text)
 
     def alert(self, text: str) -> None:
         """Warn, also with ``-q``, of what no exit code shows: monitoring without data, or a result that is lost."""
