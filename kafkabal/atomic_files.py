@@ -88,6 +88,8 @@ def check_replaceable(path: Path | str) -> Path:
             reason = "is a folder"
         elif target.exists() and not target.is_file():
             reason = "" if os.access(target, os.W_OK) else "permission denied"
+        elif not target.parent.is_dir():
+            reason = f"no such folder: {target.parent}"
         else:
             reason = _fault_of_folder(_behind_links(target).parent)
     except OSError as error:
@@ -98,13 +100,14 @@ def check_replaceable(path: Path | str) -> Path:
 
 
 def _behind_links(path: Path) -> Path:
-    """The target of symbolic links; raises OSError if they form a loop.
+    """The target of symbolic links; raises OSError if they form a loop, or the folder of the path is missing.
 
     For a loop, Python raises a RuntimeError up to 3.12, and later returns one of its links.
     """
     loop = OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     try:
-        target = path.resolve()
+        # without strict, a missing folder before '..' would be dropped, which the system does not
+        target = (path.parent.resolve(strict=True) / path.name).resolve()
     except RuntimeError as error:
         raise loop from error
     if target.is_symlink():

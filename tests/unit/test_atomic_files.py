@@ -151,7 +151,13 @@ def test_a_pipe_without_a_reader_is_named(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 @pytest.mark.parametrize(
     ("name", "message"),
-    [("no/f", "no such folder"), (".", "is a folder"), ("f/g", "no such folder"), ("loop", "levels of symbolic links")],
+    [
+        ("no/f", "no such folder"),
+        ("no/../f", "no such folder"),
+        (".", "is a folder"),
+        ("f/g", "no such folder"),
+        ("loop", "levels of symbolic links"),
+    ],
 )
 def test_unwritable_paths_are_detected_in_advance(tmp_path: Path, name: str, message: str) -> None:
     """The check refuses the paths that writing would refuse, and writes nothing."""
