@@ -295,7 +295,8 @@ def remove_sandbox(folder: Path) -> None:
         try:
             _remove_folder(folder)
         except OSError as error:
-            raise OutputError(f"cannot remove {error.filename}: {system_fault(error)}") from error
+            # what is below a folder is removed by its bare name
+            raise OutputError(f"cannot remove {folder}: {error.filename}: {system_fault(error)}") from error
 
 
 def _remove_folder(folder: Path) -> None:
