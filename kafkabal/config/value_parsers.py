@@ -59,9 +59,11 @@ def texts(node: YamlNode) -> tuple[str, ...]:
 
 
 def path(node: YamlNode) -> Path:
-    """A path; relative paths in a file are relative to that file."""
-    given = expand_home(_parsed(parse_path, node))
-    return Path(node.place.name).parent / given if node.place.line is not None else given
+    """A path; relative paths in a file are relative to that file, and those in a pipe to the current folder."""
+    given, source = expand_home(_parsed(parse_path, node)), Path(node.place.name)
+    # the shell's <(command) is a pipe below /dev/fd
+    is_in_file = node.place.line is not None and not source.is_fifo()
+    return source.parent / given if is_in_file else given
 
 
 def boolean(node: YamlNode) -> bool:

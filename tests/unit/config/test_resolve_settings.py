@@ -1,5 +1,6 @@
 """Which value applies, and its origin."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,17 @@ def test_a_profile_is_read_with_the_meaning_of_every_value(profiles: Path) -> No
     assert settings.throttle == "auto"
     assert settings.profile is not None
     assert (settings.profile.name, settings.profile.path) == ("prod", profiles)
+
+
+def test_a_path_in_a_profile_from_a_pipe_is_relative_to_the_current_folder(tmp_path: Path) -> None:
+    """``--profile <(command)`` of a shell is a pipe in /dev/fd, where no other file can be."""
+    source, target = os.pipe()
+    os.write(target, b"snapshot: cluster.jsonl\n")
+    os.close(target)
+    try:
+        assert settle(tmp_path / "none.yaml", {"profile": f"/dev/fd/{source}"}).snapshot == Path("cluster.jsonl")
+    finally:
+        os.close(source)
 
 
 @pytest.mark.parametrize(
