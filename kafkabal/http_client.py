@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from kafkabal.config import PORTS
+from kafkabal.config import PORTS, is_host_name
 from kafkabal.connection_faults import connection_fault
 from kafkabal.errors import ConfigError
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _MOST_BYTES: Final = 2**26
 """Ten times the current value of a metric for each of 100,000 brokers."""
 _IDENTITY: Final = "identity"
+_SHOWN: Final = 200
+"""Characters of an invalid URL in a message."""
 
 
 def open_http_client(timeout_s: float, transport: httpx.BaseTransport | None = None) -> httpx.Client:
@@ -78,6 +80,27 @@ def open_http_client(timeout_s: float, transport: httpx.BaseTransport | None = N
             f"HTTP requests are impossible: {error}",
             hint="check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR",
         ) from error
+
+
+def parsed_url(url: str) -> httpx.URL:
+    """Read an http or https URL.
+
+    Raises
+    ------
+    ConfigError
+        If it is none, or no host can have such a name or port; credentials in it are not shown.
+    """
+    from httpx import URL, InvalidURL
+
+    shown = without_credentials(url)[:_SHOWN]
+    try:
+        parsed = URL(url)
+    except InvalidURL as error:
+        raise ConfigError(f"invalid URL: {shown}: {error}") from error
+    is_host = bool(parsed.host) and is_host_name(parsed.host) and has_possible_port(parsed)
+    if parsed.scheme not in {"http", "https"} or not is_host:
+        raise ConfigError(f"invalid URL: {shown}", hint="write it like https://host/path")
+    return parsed
 
 
 def _check_port(request: httpx.Request) -> None:

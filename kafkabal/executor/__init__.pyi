@@ -67,6 +67,7 @@ from .state.dead_since import read_sightings as read_sightings
 from .state.dead_since import record_brokers as record_brokers
 from .state.dead_since import record_on_cluster as record_on_cluster
 from .state.find_run import FoundRun as FoundRun
+from .state.find_run import check_journal as check_journal
 from .state.find_run import find_run as find_run
 from .state.find_run import find_run_by_id as find_run_by_id
 from .state.find_run import latest_journal as latest_journal

@@ -2,6 +2,7 @@ from .create_topics import AGAIN_AFTER_DOUBT as AGAIN_AFTER_DOUBT
 from .create_topics import TopicToCreate as TopicToCreate
 from .create_topics import create_all as create_all
 from .create_topics import validate as validate
+from .placement_policy import PlacementPolicy as PlacementPolicy
 from .placement_policy import parse_policy as parse_policy
 from .placement_request import TopicExistsError as TopicExistsError
 from .topic_placement import PlacedTopic as PlacedTopic

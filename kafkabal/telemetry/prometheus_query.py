@@ -10,7 +10,7 @@ import msgspec
 
 from kafkabal.decoding_faults import decoding_fault
 from kafkabal.errors import ConfigError, OperationError, UnreachableError
-from kafkabal.http_client import http_failure, open_http_client, without_credentials
+from kafkabal.http_client import http_failure, open_http_client, parsed_url, without_credentials
 from kafkabal.json_decoders import converted, json_decoder
 
 _TIMEOUT_S = 10.0
@@ -53,10 +53,11 @@ class PrometheusQuery:
     Raises
     ------
     ConfigError
-        If proxies or certificates that the environment names cannot be used.
+        If the URL is invalid, or proxies or certificates that the environment names cannot be used.
     """
 
     def __init__(self, url: str, query: str, broker_label: str, *, transport: Any = None) -> None:
+        parsed_url(url)
         self._url = url.rstrip("/") + _PATH
         self._shown_url = without_credentials(self._url)
         self._query = query
@@ -73,7 +74,7 @@ class PrometheusQuery:
         OperationError
             If it refuses the query, or the server is not Prometheus.
         ConfigError
-            If the URL is invalid, or the result is not an instant vector, lacks the label, or has two series for a
+            If the result is not an instant vector, lacks the label, or has two series for a
             broker.
         """
         answer = self._ask()
@@ -102,8 +103,6 @@ class PrometheusQuery:
         try:
             response = self._client.get(self._url, params={"query": self._query})
             return json_decoder(_Response).decode(response.content)
-        except (httpx.InvalidURL, UnicodeError) as error:  # the latter for a host name that is too long
-            raise ConfigError(f"invalid URL: {self._shown_url}: {error}") from error
         except httpx.HTTPError as error:
             raise UnreachableError(
                 f"no response from Prometheus at {self._shown_url}: {http_failure(error)}"

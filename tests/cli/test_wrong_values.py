@@ -157,6 +157,82 @@ def test_a_setting_without_effect_in_a_profile_is_named(run_cli: Callable[..., A
     assert f"broker_timeout ({profile}, line 1) has no effect: snapshot ({profile}, line 1)" in refused.err
 
 
+_NOWHERE = ("-b", "127.0.0.1:1")
+"""No broker listens there: whatever is asked of it ends with exit code 1."""
+_LATENCY = ("--leaders-only", "--score", "latency")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        *(
+            ((*command, *words), message)
+            for command in (
+                ("rebalance", "--yes"),
+                ("rebalance", "plan"),
+                ("rebalance", "explain", "--why-not", "a-0", "1"),
+            )
+            for words, message in (
+                (("--broker-limit", "foo"), "--broker-limit: invalid limit: 'foo'"),
+                (("--keep-moved", "/no/such/plan.json"), "/no/such/plan.json: cannot read"),
+                (("--score", "nosuch"), "--score: unknown score: 'nosuch'"),
+                (("--below", "200%"), "--below must be above 0% and at most 100%"),
+                (("--leaders-only", "--drain", "3"), "--leaders-only and --drain cannot be combined"),
+            )
+        ),
+        (("rebalance", "--yes", "--max-duration", "1h"), "--max-duration requires a throttle with a rate"),
+        (("rebalance", "--yes", *_LATENCY, "--telemetry", "99999"), "--telemetry: invalid port: '99999'"),
+        (
+            ("rebalance", "--yes", *_LATENCY, "--prometheus", "p:9090", "--prometheus-query", "up"),
+            "--prometheus: invalid URL: p:9090",
+        ),
+        (("rebalance", "plan", "--what-if", "remove=x"), "--what-if: invalid change: 'remove=x'"),
+        *(
+            ((*command, "--journal", "/no/such/run.jsonl"), "/no/such/run.jsonl: cannot read")
+            for command in (
+                ("rebalance", "resume", "--yes"),
+                ("rebalance", "cancel"),
+                ("rebalance", "rollback", "--yes"),
+                ("rebalance", "repair"),
+                ("rebalance", "status"),
+            )
+        ),
+        (("create", "img", "--placement", "foo"), "unknown placement: 'foo'"),
+        (("create", "img", "--score", "nosuch"), "--score: unknown score: 'nosuch'"),
+        (("inspect", "--score", "nosuch"), "--score: unknown score: 'nosuch'"),
+        (("inspect", "--score", "disk=3"), "weights have no effect here: 'disk=3'"),
+        (("route", "img", "--score", "nosuch"), "--score: unknown score: 'nosuch'"),
+        (("route-simulate", "--topic", "img", "--score", "nosuch"), "--score: unknown score: 'nosuch'"),
+    ],
+)
+def test_what_words_alone_refute_is_refused_before_a_cluster_is_contacted(
+    run_cli: Callable[..., Any], words: tuple[str, ...], message: str
+) -> None:
+    """Nothing waits for a cluster, or for another command that holds its lock, to report a mistake of the user."""
+    refused = run_cli(*words, *_NOWHERE)
+    assert (refused.code, message in refused.err) == (2, True), refused.err
+
+
+@pytest.mark.parametrize(
+    ("words", "environ", "message"),
+    [
+        (("--score", "nosuch"), {}, "--score: unknown score: 'nosuch'"),
+        (("--score", "disk=3"), {}, "weights have no effect here: 'disk=3'"),
+        (("--tolerance", "foo"), {}, "--tolerance: invalid percentage: 'foo'"),
+        ((), {"KAFKABAL_TOLERANCE": "foo"}, "KAFKABAL_TOLERANCE: invalid percentage: 'foo'"),
+    ],
+)
+def test_a_wrong_value_is_not_a_fault_of_each_of_several_clusters(
+    run_cli: Callable[..., Any], tmp_path: Path, words: tuple[str, ...], environ: dict[str, str], message: str
+) -> None:
+    """With several profiles, a mistake on the command line is one error, and no cluster is said not to respond."""
+    profiles = tmp_path / "p.yaml"
+    profiles.write_text(f"profiles: {{a: {{snapshot: {SNAPSHOT}}}, b: {{snapshot: {SNAPSHOT}}}}}\n")
+    both = ("--profile", f"{profiles}#a", "--profile", f"{profiles}#b")
+    refused = run_cli("inspect", *both, *words, environ=environ)
+    assert (refused.code, refused.out, message in refused.err) == (2, "", True), refused.err
+
+
 def test_an_empty_folder_holds_no_earlier_plan_yet(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """The first day of a cron job that keeps its plans in a folder."""
     assert run_cli(*PLAN, "--keep-moved", str(tmp_path / "state"), "-q").code == 2

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from kafkabal.clusters import Cluster
     from kafkabal.config import TopicSpec
     from kafkabal.model import ClusterState
-    from kafkabal.placement import TopicToCreate
+    from kafkabal.placement import PlacementPolicy, TopicToCreate
     from kafkabal.reporting.create_report import Creation
 
 _TOPIC = "Topic"
@@ -198,20 +198,21 @@ def create(
       kafkabal create skewed -p 12 -r 2 --placement binomial:0.3:7
     """
     from kafkabal.clusters import ReadRequest
+    from kafkabal.placement import parse_policy
 
     if dry_run:
         refuse_beside("--dry-run", ["--save"], context)
     else:
         refuse_without("--dry-run", ["--exit-code"], context)
     measurements.check_scores(settings, context)
-    specs = topics.specs()
+    specs, policy = topics.specs(), parse_policy(placement)
     tolerated = if_not_exists or topics.file is not None
     with open_cluster_to_change(settings, saving, context, dry_run=dry_run, yes=yes) as cluster:
 
         def plan() -> "Creation":
             state = read_cluster(cluster, settings, context, ReadRequest(configs=tolerated)).state
             state = measurements.completed(state, cluster, settings, context)
-            return _place(state, specs, settings, placement, tolerated=tolerated, dry_run=dry_run)
+            return _place(state, specs, settings, policy, tolerated=tolerated, dry_run=dry_run)
 
         creation = _create(cluster, plan, context, tolerated=tolerated, dry_run=dry_run)
     has_created = not dry_run and bool(creation.placed.topics)
@@ -294,14 +295,14 @@ def _place(
     state: "ClusterState",
     specs: "Sequence[TopicSpec]",
     settings: Settings,
-    placement: str,
+    policy: "PlacementPolicy",
     *,
     tolerated: bool,
     dry_run: bool,
 ) -> "Creation":
     """Place the missing topics; ``tolerated``: existing ones are not an error."""
     from kafkabal.config import DEFAULT_PLAN_TOLERANCE, differences
-    from kafkabal.placement import parse_policy, place_topics
+    from kafkabal.placement import place_topics
     from kafkabal.reporting.create_report import Creation
 
     there = set(state.topics.name) if tolerated else set()
@@ -311,7 +312,7 @@ def _place(
     placed = place_topics(
         state,
         [spec for spec in specs if spec.name not in there],
-        parse_policy(placement),
+        policy,
         scores=scores,
         tolerance=tolerance,
         exclude_brokers=settings.exclude_brokers,

@@ -40,9 +40,11 @@ def diff(
 
       kafkabal inspect -b broker1:9092 --save - | kafkabal inspect diff monday.jsonl - -o json
     """
+    from kafkabal.cli.framework.selected_scores import check_shown_scores
     from kafkabal.reporting.plan_moves import FIRST_MOVES
     from kafkabal.reporting.snapshot_diff_report import snapshot_diff_report
 
+    check_shown_scores(settings)
     one, two = _inspected(first, settings), _inspected(second, settings)
     show_report(snapshot_diff_report(one, two, None if all_rows else FIRST_MOVES), output, context)
 

@@ -38,7 +38,7 @@ from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.nagios_output import time_limit
 from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
-from kafkabal.cli.framework.selected_scores import inspection_of, options_to_rebalance
+from kafkabal.cli.framework.selected_scores import check_shown_scores, inspection_of, options_to_rebalance
 from kafkabal.cli.framework.shared_options import SEVERAL_CLUSTERS, Format, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.config import Settings
@@ -144,6 +144,8 @@ def inspect(
         by=by, top=top, sample_s=sample_s, save=save, history=history, racks=racks, measurements=measurements
     )
     limit_s = _checked(options, output, checks, context)
+    for settings in filter(None, (clusters.one, clusters.common)):
+        check_shown_scores(settings)
     if clusters.one is None:
         return _inspect_fleet(
             clusters, options.of_fleet(*fleet_only, limit_s, context.begun_ago_s()), output, checks, context

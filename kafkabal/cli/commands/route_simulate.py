@@ -228,6 +228,7 @@ def route_simulate(
 
         check_plot(plot)
     # check options before contacting a cluster; without options to check, contact a cluster before importing numpy
+    unchecked_scores(settings)
     is_plain = (policy, workload_options, training_options) == (None, WorkloadOptions(), TrainingOptions())
     state = _read_state(settings, context) if is_plain and topic is not None else None
     from kafkabal.reporting.route_simulation_report import route_simulation_report

@@ -34,6 +34,8 @@ class ChosenClusters:
     """Values from the command line, by key."""
     known: ProfilesFile | None = None
     """The user's profiles file, read once for all clusters."""
+    common: Settings | None = None
+    """Of several clusters: what the command line and the environment say about all of them."""
 
     def settings_of(self, profile: str, context: CommandContext) -> Settings:
         """The settings of one of several profiles.
@@ -45,8 +47,8 @@ class ChosenClusters:
         """
         from dataclasses import replace
 
-        environ = {name: text for name, text in context.environ.items() if name not in _naming_variables()}
-        return command_settings({**self.flags, "profile": profile}, replace(context, environ=environ), self.known)
+        context = replace(context, environ=_environ_of_all(context))
+        return command_settings({**self.flags, "profile": profile}, context, self.known)
 
 
 def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> ChosenClusters:
@@ -55,9 +57,12 @@ def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> Chosen
     Raises
     ------
     UsageError
-        If a pattern matches nothing, or several profiles are combined with a setting that names one cluster.
+        If a pattern matches nothing, several profiles are combined with a setting that names one cluster, or a value is
+        wrong.
     """
-    from kafkabal.config import PROFILE_VARIABLE, read_profiles
+    from dataclasses import replace
+
+    from kafkabal.config import PROFILE_VARIABLE, read_profiles, resolve
 
     profiles_file = context.config_dir / PROFILES_FILE
     given = tuple(flags.get("profiles") or ())
@@ -84,7 +89,10 @@ def choose_clusters(flags: Mapping[str, Any], context: CommandContext) -> Chosen
     ignored = [name for name in _naming_variables() if name in context.environ]
     if ignored:
         context.warn(f"{', '.join(ignored)} ignored: each profile names its cluster")
-    return ChosenClusters(profiles=names, flags=rest, known=known)
+    # a wrong value is a mistake of the command line, and not what is wrong with each cluster
+    environ = {name: text for name, text in _environ_of_all(context).items() if name != PROFILE_VARIABLE}
+    common = resolve(rest, environ=environ, profiles_file=replace(known, profiles={}, use=None))
+    return ChosenClusters(profiles=names, flags=rest, known=known, common=common)
 
 
 def run_on_each(names: Sequence[str], task: Callable[[str], T], limit_s: float) -> dict[str, T | KafkabalError]:
@@ -142,6 +150,12 @@ def _is_file(text: str) -> bool:
 
 def _is_pattern(text: str) -> bool:
     return not _is_file(text) and not _WILDCARDS.isdisjoint(text)
+
+
+def _environ_of_all(context: CommandContext) -> dict[str, str]:
+    """The environment without the variables that name one cluster."""
+    naming = _naming_variables()
+    return {name: text for name, text in context.environ.items() if name not in naming}
 
 
 def _naming_variables() -> tuple[str, ...]:

@@ -9,7 +9,7 @@ import typer
 from kafkabal.cli.framework.cluster_access import await_broker
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.options_without_effect import refuse_without
-from kafkabal.cli.framework.telemetry_intake import open_http_intake, open_topic_intake
+from kafkabal.cli.framework.telemetry_intake import open_http_intake, open_topic_intake, parse_listen_address
 from kafkabal.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -32,6 +32,19 @@ _PAUSE_S: Final = 0.5
 """Interval of checks for new data: cheap, and a user is waiting."""
 
 
+def _telemetry_source(text: str) -> str:
+    if text != _TOPIC:
+        parse_listen_address(text, or_else=f"'{_TOPIC}', or a port: ")
+    return text
+
+
+def _url(text: str) -> str:
+    from kafkabal.http_client import parsed_url
+
+    parsed_url(text)
+    return text
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasurementOptions:
     """Sources of broker metrics that Kafka itself does not report."""
@@ -41,6 +54,7 @@ class MeasurementOptions:
         typer.Option(
             "--telemetry",
             metavar="SOURCE",
+            parser=_telemetry_source,
             help="Source of produce latencies: 'topic' (pushed by all clients) or [HOST:]PORT (OTLP/HTTP receiver). "
             "[default: none; for 'produce': its own measurements]",
             rich_help_panel=_MEASUREMENTS,
@@ -51,6 +65,7 @@ class MeasurementOptions:
         typer.Option(
             "--prometheus",
             metavar="URL",
+            parser=_url,
             help="Prometheus server for the score 'prometheus'.",
             rich_help_panel=_MEASUREMENTS,
         ),
@@ -89,21 +104,25 @@ class MeasurementOptions:
             )
 
     def check_scores(self, settings: "Settings", context: CommandContext, policy: "PolicyChoice | None" = None) -> None:
-        """Check that a selected score, or the routing policy, uses what is measured.
+        """Check that the named scores exist, and that one of them, or the routing policy, uses what is measured.
 
         Raises
         ------
         UsageError
-            If none does, so that it would be measured for nothing, or if options contradict each other.
+            If none does, so that it would be measured for nothing, if a score is unknown, or if options contradict each
+            other.
         """
+        from kafkabal.cli.framework.selected_scores import unchecked_scores
+
         self.query()
+        scores = unchecked_scores(settings)
         if not context.given & {"--telemetry", "--prometheus"}:
             return
-        from kafkabal.cli.framework.selected_scores import unchecked_scores
         from kafkabal.routing import Input
         from kafkabal.scoring import Need
 
-        scores = unchecked_scores(settings) if policy is None or policy.may_use(Input.SCORES) else ()
+        if policy is not None and not policy.may_use(Input.SCORES):
+            scores = ()
         needs = {need for weighted in scores for need in weighted.score.needs}
         if policy is not None and policy.may_use(Input.LATENCY):
             needs.add(Need.TELEMETRY)
@@ -158,7 +177,7 @@ class MeasurementOptions:
             with open_topic_intake(cluster, connection, None, table, context, before_s=_TELEMETRY_AGE_S):
                 yield table
         else:
-            with open_http_intake(self.telemetry, table, or_else=f"'{_TOPIC}', or a port: "):
+            with open_http_intake(self.telemetry, table):
                 await_broker(cluster, context)
                 yield table
 

@@ -46,10 +46,28 @@ def unchecked_scores(settings: Settings, default: Sequence[str] = ()) -> tuple[W
     UsageError
         If a score is unknown.
     """
+    names = settings.scores or default
+    if not names:
+        return ()
     from kafkabal.scoring import load_scores, score_options
 
     with settings.naming("scores"):
-        return load_scores(settings.scores or default, score_options(settings))
+        return load_scores(names, score_options(settings))
+
+
+def check_shown_scores(settings: Settings) -> None:
+    """Check the scores of a command that shows each on its own, before a cluster is contacted.
+
+    Raises
+    ------
+    UsageError
+        If one is unknown, or ``--score`` has a weight; weights in a profile are for other commands.
+    """
+    unchecked_scores(settings)
+    if settings.origin("scores") == "--score":
+        from kafkabal.scoring import refuse_weights
+
+        refuse_weights(settings.scores)
 
 
 def check_scores_route(policies: Iterable[PolicyChoice], context: CommandContext) -> None:
@@ -72,15 +90,12 @@ def inspection_of(settings: Settings, state: ClusterState) -> Inspection:
     Raises
     ------
     UsageError
-        As :func:`selected_scores`, or if ``--score`` has a weight; weights in a profile are for other commands.
+        As :func:`selected_scores`.
     """
     from kafkabal.config import DEFAULT_CHECK_TOLERANCE
     from kafkabal.inspection import inspect_cluster
-    from kafkabal.scoring import refuse_weights
 
     selected = selected_scores(settings, state)
-    if settings.origin("scores") == "--score":
-        refuse_weights(settings.scores)
     tolerance = DEFAULT_CHECK_TOLERANCE if settings.tolerance is None else settings.tolerance
     return inspect_cluster(state, selected, tolerance=tolerance)
 

@@ -19,8 +19,8 @@ _PORT_DIGITS = 5
 _WRITE_IT = "write it like 4318, 0.0.0.0:4318 or [::1]:4318; ports end at 65535"
 
 
-def open_http_intake(address: str, table: PushReceiver, *, or_else: str = "") -> HttpIntake:
-    """Listen on ``[HOST:]PORT``, an IPv6 address in brackets; use it in a ``with`` block.
+def parse_listen_address(address: str, *, or_else: str = "") -> tuple[str, int]:
+    """Read ``[HOST:]PORT``, an IPv6 address in brackets; without a host, it is this one.
 
     Parameters
     ----------
@@ -30,10 +30,8 @@ def open_http_intake(address: str, table: PushReceiver, *, or_else: str = "") ->
     Raises
     ------
     UsageError
-        If the address is invalid, or cannot be bound.
+        If the address is invalid.
     """
-    from kafkabal.telemetry import HttpIntake
-
     host, _, port = address.rpartition(":")
     if not (port.isascii() and port.isdecimal() and len(port) <= _PORT_DIGITS and int(port) in _PORTS):
         raise UsageError(f"invalid port: {address!r}", hint=f"{or_else}{_WRITE_IT}")
@@ -41,7 +39,21 @@ def open_http_intake(address: str, table: PushReceiver, *, or_else: str = "") ->
         host = host[1:-1]
     elif ":" in host:
         raise UsageError(f"cannot listen on address: {address!r}", hint=f"{or_else}{_WRITE_IT}")
-    return HttpIntake(table, host=host or _LOOPBACK, port=int(port))
+    return host or _LOOPBACK, int(port)
+
+
+def open_http_intake(address: str, table: PushReceiver) -> HttpIntake:
+    """Listen on ``[HOST:]PORT``; use it in a ``with`` block.
+
+    Raises
+    ------
+    UsageError
+        If the address is invalid, or cannot be bound.
+    """
+    from kafkabal.telemetry import HttpIntake
+
+    host, port = parse_listen_address(address)
+    return HttpIntake(table, host=host, port=port)
 
 
 def open_topic_intake(

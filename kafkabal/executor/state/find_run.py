@@ -123,7 +123,7 @@ def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> 
     """
     cluster_id = environment.cluster.cluster_id()
     if journal is not None:
-        local: JournalContent | None = _read_journal(journal, "leave out --journal")
+        local: JournalContent | None = _read_given(journal)
     else:
         local = latest_journal(environment.folder(cluster_id))
     if local is not None and local.record.cluster_id != cluster_id:
@@ -149,6 +149,17 @@ def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> 
     if local is None:
         return FoundRun(record, state, None)
     return FoundRun(local.record, _merged(local.state, state), local)
+
+
+def check_journal(journal: Path | str) -> None:
+    """Check that a journal given by the user can be used.
+
+    Raises
+    ------
+    InputFileError
+        If it cannot be read, or is damaged.
+    """
+    _read_given(journal)
 
 
 def find_run_by_id(environment: RunEnvironment, run_id: str | None, journal: Path | str | None = None) -> FoundRun:
@@ -261,6 +272,11 @@ def latest_journal(folder: Path) -> JournalContent | None:
             if content.state.has_begun:
                 return content
     return None
+
+
+def _read_given(path: Path | str) -> JournalContent:
+    """A journal given with ``--journal``."""
+    return _read_journal(path, "leave out --journal")
 
 
 def _own_journal(path: Path) -> JournalContent:

@@ -22,9 +22,8 @@ from enum import StrEnum
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from kafkabal.config import is_host_name
-from kafkabal.errors import KafkabalError, UsageError
-from kafkabal.http_client import has_possible_port, http_failure, open_http_client
+from kafkabal.errors import KafkabalError
+from kafkabal.http_client import http_failure, open_http_client, parsed_url
 from kafkabal.printable import printable
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def check_url(url: str) -> str:
 
     Raises
     ------
-    UsageError
+    ConfigError
         If it is not an http or https URL.
     """
     form_of(url)
@@ -90,18 +89,10 @@ def form_of(url: str) -> NotificationForm:
 
     Raises
     ------
-    UsageError
+    ConfigError
         If it is not an http or https URL.
     """
-    from httpx import URL, InvalidURL
-
-    try:
-        parsed = URL(url)
-    except InvalidURL as error:
-        raise UsageError(f"invalid URL: {url[:200]} ({error})") from None
-    is_host = bool(parsed.host) and is_host_name(parsed.host) and has_possible_port(parsed)
-    if parsed.scheme not in {"http", "https"} or not is_host:
-        raise UsageError(f"invalid URL: {url[:200]}", hint="write it like https://host/path")
+    parsed = parsed_url(url)
     if parsed.path.rstrip("/").endswith("/api/v2/alerts"):
         return NotificationForm.ALERTMANAGER
     return NotificationForm.SLACK if parsed.host == "hooks.slack.com" else NotificationForm.WEBHOOK
@@ -145,7 +136,7 @@ class Notifier:
 
     Raises
     ------
-    UsageError
+    ConfigError
         If it is not an http or https URL.
     """
 

@@ -81,11 +81,13 @@ def test_no_answer() -> None:
         query(refuse)()
 
 
-@pytest.mark.parametrize("url", ["http://p:port", "http://p:99999", "http://a..b", f"http://{'a' * 64}"])
+@pytest.mark.parametrize(
+    "url", ["http://p:port", "http://p:99999", "http://a..b", "prometheus:9090", "", f"http://{'a' * 64}"]
+)
 def test_a_url_that_is_none_is_reported(url: str) -> None:
-    """A URL that httpx refuses, or that no host can have, is a configuration error."""
-    with pytest.raises(ConfigError, match=f"invalid URL: {url}/api/v1/query"):
-        PrometheusQuery(url, "x", "broker")()
+    """A URL that httpx refuses, or that no host can have, is a configuration error before anything is asked."""
+    with pytest.raises(ConfigError, match=f"invalid URL: {url}"):
+        PrometheusQuery(url, "x", "broker")
 
 
 @pytest.mark.parametrize("status", [None, 401])

@@ -53,7 +53,7 @@ def cancel(
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
-    with open_run_session("rebalance cancel", settings, context, output, cluster) as command:
+    with open_run_session("rebalance cancel", settings, context, output, cluster, journal=journal) as command:
         try:
             with command.saying_if_slow():
                 command.lock.take()

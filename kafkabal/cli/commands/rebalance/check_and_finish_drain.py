@@ -15,7 +15,6 @@ from kafkabal.wording import brokers_by_id, counted_noun, first_of
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.check_and_apply import ApplyCommand
-    from kafkabal.cli.commands.rebalance.plan_command_options import PlanCommandOptions
     from kafkabal.cli.commands.rebalance.run_command_options import RunOutput
     from kafkabal.cli.commands.rebalance.run_session import RunSession
     from kafkabal.cli.framework.command_context import CommandContext
@@ -92,32 +91,29 @@ def _say_whether_safe_to_stop(command: "RunSession", brokers: Collection[int]) -
         command.context.warn(f"cannot check whether {ids} can be stopped: {error.message}")
 
 
-def finish_drain(
-    applying: "ApplyCommand", planning: "PlanCommandOptions", before: "ClusterState", gone: frozenset[int]
-) -> None:
+def finish_drain(applying: "ApplyCommand", planned: "PlanOptions", before: "ClusterState") -> None:
     """Drain what has arrived on the brokers meanwhile, and report whether they are safe to stop.
 
     Parameters
     ----------
+    planned
+        The options of the plan that was applied.
     before
         The cluster before the run.
-    gone
-        Brokers to drain that are no longer in the cluster.
 
     Raises
     ------
     FindingsError
         If they still hold replicas that no option keeps there.
     """
-    from kafkabal.cli.commands.rebalance.plan_command_options import plan_options
     from kafkabal.clusters import ReadRequest
     from kafkabal.executor import prove_safe_to_stop
-    from kafkabal.planner import make_plan
+    from kafkabal.planner import Mode, make_plan
 
     command, further = applying.command, applying.without_document()
     settings, context, cluster = command.settings, command.context, command.cluster
-    drained = sorted((planning.drain or frozenset()) - gone)
-    options = plan_options(settings, replace(planning, repair_only=True, only_to_new=False), gone)
+    drained = sorted(planned.drain)
+    options = replace(planned, mode=Mode.REPAIR_ONLY)
     is_limited = _is_limited(options)
     at_first = _partitions_on(before, drained)
     # a budget is for the whole command: another plan within it would spend it once more

@@ -87,11 +87,10 @@ def _explain_why_not(
     name = _partition(partition, "--why-not img-3 4")
     if not broker.isdecimal():
         raise UsageError(f"not a broker id: {broker!r}", hint="write it like --why-not img-3 4")
+    options = plan_options(settings, command_options)
     with open_cluster(settings, context) as cluster:
         state = read_cluster(cluster, settings, context, FOR_REPORTS).state
-    show_report(
-        why_not_report(why_not(state, name, int(broker), plan_options(settings, command_options))), output, context
-    )
+    show_report(why_not_report(why_not(state, name, int(broker), options)), output, context)
 
 
 def _partition(text: str, example: str) -> "TopicPartition":

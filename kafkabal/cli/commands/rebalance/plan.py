@@ -7,7 +7,12 @@ import typer
 
 from kafkabal.atomic_files import STDOUT, check_replaceable
 from kafkabal.cli.commands.rebalance.check_and_finish_drain import refuse_incomplete_drain
-from kafkabal.cli.commands.rebalance.plan_command_options import PLAN_SETTINGS, PlanCommandOptions, plan_options
+from kafkabal.cli.commands.rebalance.plan_command_options import (
+    PLAN_SETTINGS,
+    PlanCommandOptions,
+    plan_options,
+    without_brokers,
+)
 from kafkabal.cli.commands.rebalance.show_and_diff import AllOption
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
@@ -23,10 +28,12 @@ from kafkabal.printable import shell_word
 from kafkabal.units import parse_positive_duration
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kafkabal.clusters import Cluster
     from kafkabal.model import ClusterState
     from kafkabal.plan import Plan
-    from kafkabal.planner import PlanOptions
+    from kafkabal.planner import PlanOptions, WhatIf
 
 
 _FOR_PEOPLE: Final = (Format.TABLE, Format.MARKDOWN)
@@ -110,16 +117,19 @@ def plan(
         )
     measurements.check_plans_leaders(is_leaders_only=command_options.leaders_only)
     measurements.check_scores(settings, context)
+    options, supposed = plan_options(settings, command_options), _changes_of_brokers(what_if or ())
     # millions of rows and changes, none of them in a reference cycle
     with cycle_collection_paused():
-        present, later, full, gone = _state(settings, command_options, measurements, plan_for_s, context)
+        present, later, full, gone = _state(settings, options, measurements, plan_for_s, context)
         from msgspec.structs import replace
 
         from kafkabal.inspection import beyond_moves
         from kafkabal.plan import with_present_bytes  # after reading: planning needs numpy
-        from kafkabal.planner import make_plan
+        from kafkabal.planner import make_plan, suppose
 
-        state, options = _supposed(what_if or [], later, plan_options(settings, command_options, gone))
+        state, options = later, without_brokers(options, gone)
+        if supposed is not None:
+            state, options = suppose(state, options, supposed)
         if frontier:
             for warning in full:
                 context.warn(warning)
@@ -182,7 +192,7 @@ def _show_plan(
 
 def _state(
     settings: Settings,
-    command_options: PlanCommandOptions,
+    options: "PlanOptions",
     measurements: MeasurementOptions,
     plan_for_s: float | None,
     context: CommandContext,
@@ -201,7 +211,7 @@ def _state(
         read = read_cluster(cluster, settings, context, request).state
         present = measurements.completed(read, cluster, settings, context)
         later, full = (present, ()) if plan_for_s is None else _forecast(cluster, present, plan_for_s, context)
-        named = {*(command_options.drain or ()), *settings.exclude_brokers}
+        named = options.drain | options.exclude_brokers
         return present, later, full, gone_brokers(cluster, present, settings, context, named)
 
 
@@ -235,10 +245,10 @@ def _forecast(
     return later, disks_full_before(forecast, after_s)
 
 
-def _supposed(what_if: list[str], state: "ClusterState", options: "PlanOptions") -> "tuple[ClusterState, PlanOptions]":
-    """The cluster and the options, with the brokers of --what-if added and removed."""
+def _changes_of_brokers(what_if: "Sequence[str]") -> "WhatIf | None":
+    """The brokers that --what-if adds and removes; None without it."""
     if not what_if:
-        return state, options
-    from kafkabal.planner import parse_what_if, suppose
+        return None
+    from kafkabal.planner import parse_what_if
 
-    return suppose(state, options, parse_what_if(what_if))
+    return parse_what_if(what_if)

@@ -10,7 +10,12 @@ from kafkabal.cli.commands.rebalance.check_and_finish_drain import (
     finish_drain,
     saying_whether_safe_to_stop,
 )
-from kafkabal.cli.commands.rebalance.plan_command_options import PLAN_SETTINGS, PlanCommandOptions, plan_options
+from kafkabal.cli.commands.rebalance.plan_command_options import (
+    PLAN_SETTINGS,
+    PlanCommandOptions,
+    plan_options,
+    without_brokers,
+)
 from kafkabal.cli.commands.rebalance.run_command_options import (
     RUN_CLUSTER,
     RUN_SETTINGS,
@@ -88,6 +93,7 @@ def rebalance(
     measurements.check_scores(settings, context)
     if check:
         return check_of_drain(context, settings, planning.drain, output)
+    options = plan_options(settings, planning)
     from kafkabal.cli.commands.rebalance.check_and_apply import ApplyCommand
     from kafkabal.cli.commands.rebalance.dead_broker_grace import gone_brokers, longest_stay_s, waiting_for
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
@@ -96,23 +102,24 @@ def rebalance(
     with open_run_session("rebalance", settings, context, output, cluster, wait_s, dry_run=begin.dry_run) as command:
         context = command.context
         applying = ApplyCommand(command, begin, command_options, all_rows=all_rows).resume_unfinished()
-        drained = planning.drain or ()
+        drained = options.drain
         stay_s = longest_stay_s(is_unattended=begin.yes, max_runtime_s=command_options.max_runtime_s)
         state, waiting = _read(command, drained, None if begin.dry_run else stay_s)
         if waiting:
             applying.report_nothing()
             raise waiting_for(waiting, settings)
-        gone = gone_brokers(cluster, state, settings, context, {*drained, *settings.exclude_brokers})
+        gone = gone_brokers(cluster, state, settings, context, drained | options.exclude_brokers)
+        options = without_brokers(options, gone)
         from kafkabal.planner import make_plan  # after reading: planning needs numpy
 
         measured = measurements.completed(state, cluster, settings, context)
-        plan = make_plan(measured, plan_options(settings, planning, gone))
+        plan = make_plan(measured, options)
         _show(plan, output, context, all_rows=all_rows)
         applying = applying.as_far_as_known(state)
-        with saying_whether_safe_to_stop(command, () if begin.dry_run else frozenset(drained) - gone):
+        with saying_whether_safe_to_stop(command, () if begin.dry_run else options.drain):
             code = applying.apply(plan)
         if drained and not begin.dry_run:
-            finish_drain(applying, planning, state, gone)
+            finish_drain(applying, options, state)
         if code is ExitCode.DONE:
             applying.refuse_broken(plan, state)
         return code

@@ -1,6 +1,6 @@
 """Options of commands that make a plan, and what they mean to the planner."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -219,35 +219,27 @@ def _plans_in(folder: Path) -> "list[Path]":
     return found
 
 
-def plan_options(
-    settings: Settings, command_options: PlanCommandOptions, gone: frozenset[int] = frozenset()
-) -> PlanOptions:
+def plan_options(settings: Settings, command_options: PlanCommandOptions) -> PlanOptions:
     """The options of the planner that settings and options ask for.
 
-    Parameters
-    ----------
-    gone
-        Brokers to drain or to exclude that are no longer in the cluster.
+    To be called before the cluster is contacted: a mistake is then reported at once, even if another command holds the
+    lock.
 
     Raises
     ------
     UsageError
-        If an option is invalid.
+        If an option is invalid, or a plan to keep cannot be read.
     """
-    from kafkabal.scoring import DEFAULT_SCORES
-
-    # --below considers disks only, so count capacity has no effect
-    counts_by_disk = settings.count_capacity == "disk" and command_options.below is None
     return PlanOptions(
         tolerance=DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance,
-        scores=unchecked_scores(settings, default=DEFAULT_SCORES if counts_by_disk else ()),
+        scores=unchecked_scores(settings, default=_default_scores(settings, command_options)),
         mode=command_options.chosen_mode(),
         below=command_options.below,
         broker_limits=parse_broker_limits(command_options.broker_limits or ()),
         replication_factor=command_options.replication_factor,
         keep_moved=earlier_plans(command_options.keep_moved or ()),
-        drain=(command_options.drain or frozenset()) - gone,
-        exclude_brokers=frozenset(settings.exclude_brokers) - gone,
+        drain=command_options.drain or frozenset(),
+        exclude_brokers=frozenset(settings.exclude_brokers),
         topics=settings.topics,
         exclude_topics=settings.exclude_topics,
         include_internal=settings.include_internal,
@@ -258,6 +250,21 @@ def plan_options(
         max_duration_s=settings.max_duration_s,
         throttle_bytes_per_s=_rate_to_plan_with(settings),
     )
+
+
+def without_brokers(options: PlanOptions, gone: frozenset[int]) -> PlanOptions:
+    """The options without the brokers to drain or to exclude that are no longer in the cluster."""
+    return replace(options, drain=options.drain - gone, exclude_brokers=options.exclude_brokers - gone)
+
+
+def _default_scores(settings: Settings, command_options: PlanCommandOptions) -> tuple[str, ...]:
+    """The scores to load if none is named; empty to leave them to the planner, which loads them once it is needed."""
+    # --below considers disks only, so count capacity has no effect
+    if settings.count_capacity != "disk" or command_options.below is not None:
+        return ()
+    from kafkabal.scoring import DEFAULT_SCORES
+
+    return DEFAULT_SCORES
 
 
 def _rate_to_plan_with(settings: Settings) -> int | None:

@@ -50,7 +50,7 @@ def repair(
     from kafkabal.executor import DamagedRunRecordError, find_run
 
     expect_live_cluster(settings, "rebalance repair")
-    with open_run_session("rebalance repair", settings, context, output, wait_s=wait_s) as command:
+    with open_run_session("rebalance repair", settings, context, output, wait_s=wait_s, journal=journal) as command:
         context = command.context
         command.take_lock()
         environment = command.environment

@@ -58,7 +58,7 @@ def resume(
 
     check_reopening(context)
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
-    with open_run_session("rebalance resume", settings, context, output, cluster, wait_s) as command:
+    with open_run_session("rebalance resume", settings, context, output, cluster, wait_s, journal=journal) as command:
         context = command.context
         if not _takes_lock(command, wait_s):
             return ExitCode.DONE

@@ -67,7 +67,9 @@ def rollback(
         refuse_all_beside("--dry-run", _OF_DRY_RUN, context)
     check_reopening(context)
     cluster = open_cluster_to_change(settings, saving, context, dry_run=dry_run, yes=yes)
-    session = open_run_session("rebalance rollback", settings, context, output, cluster, wait_s, dry_run=dry_run)
+    session = open_run_session(
+        "rebalance rollback", settings, context, output, cluster, wait_s, journal=journal, dry_run=dry_run
+    )
     with session as command:
         if not dry_run:
             command.take_lock()

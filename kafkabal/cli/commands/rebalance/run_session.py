@@ -69,6 +69,7 @@ def open_run_session(
     cluster: Cluster | None = None,
     wait_s: float | None = None,
     *,
+    journal: Path | None = None,
     dry_run: bool = False,
 ) -> Iterator[RunSession]:
     """Connect to the cluster, and report its runs as requested, until the end of the ``with`` block.
@@ -81,6 +82,8 @@ def open_run_session(
         Connected already; None connects to the one that the settings name.
     wait_s
         How long the lock of the cluster is waited for.
+    journal
+        Checked here, before anything waits for the cluster or its lock.
     dry_run
         Writes no textfile, which is about runs, and does without a controller.
     """
@@ -88,13 +91,15 @@ def open_run_session(
 
     from kafkabal.cli.commands.rebalance.run_command_options import RunFormat, RunOutput
     from kafkabal.clusters import InFlight
-    from kafkabal.executor import LockAcrossRuns, report_in_background
+    from kafkabal.executor import LockAcrossRuns, check_journal, report_in_background
     from kafkabal.isolated_listeners import Reporters
 
     works_on_runs = output is not None
     output = output or RunOutput()
     if dry_run and output.output is RunFormat.JSONL:
         raise UsageError("--dry-run and -o jsonl cannot be combined: nothing happens", hint="use -o json")
+    if journal is not None:
+        check_journal(journal)
     with ExitStack() as stack:
         # ends after the lock is released, so that remaining output keeps no other command waiting
         direct = context

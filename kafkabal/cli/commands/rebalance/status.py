@@ -59,7 +59,7 @@ def status(
         raise UsageError(f"--watch has no -o {output.output.value}", hint="leave out -o")
     from kafkabal.cli.commands.rebalance.run_session import open_run_session
 
-    with open_run_session("rebalance status", settings, context) as command:
+    with open_run_session("rebalance status", settings, context, journal=journal) as command:
         known = _read_status_twice(command, journal)
         if known is None:
             _expect_readable_record(command)
