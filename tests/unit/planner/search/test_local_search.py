@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -12,6 +16,7 @@ from kafkabal.planner.search.band_violation import Violation
 from kafkabal.planner.search.local_search import SearchStep, search_locally
 from kafkabal.planner.search.replica_index import ReplicaIndex
 from kafkabal.planner.search.solution import Solution
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 
@@ -31,3 +36,22 @@ def test_a_stuck_broker_is_tried_again_only_if_something_has_moved(monkeypatch: 
 
     assert len(set(tried)) == len(tried) > 0
     assert np.any(Violation(solution).now() > 0)
+
+
+@pytest.mark.parametrize(("used", "need"), [(0, 5), (4, 1), (5, 0), (7, 0), (10, 0), (11, -1), (30, -20)])
+def test_a_broker_needs_what_brings_it_to_the_nearest_edge_of_its_band(used: int, need: int) -> None:
+    """Bytes up to the lower edge, or off down to the upper one; nothing inside a band of 5 to 10, or on its edges."""
+    bands = SimpleNamespace(low_bytes=np.array([5]), high_bytes=np.array([10]))
+    solution: Any = SimpleNamespace(used=np.array([used]), bands=bands)
+    assert local_search._need(solution, 0) == need
+
+
+@pytest.mark.parametrize(("room_bytes", "is_taken"), [(GB - 1, False), (GB, True), (GB + 1, True)])
+def test_a_broker_takes_a_replica_that_just_fits(room_bytes: int, is_taken: bool) -> None:
+    """A replica of 1 GB goes to an empty broker whose disks have exactly as much room, and not one byte less."""
+    state = cluster(brokers(3), [topic(f"t{i}", (1 + i % 2,)) for i in range(6)])
+    limit_bytes = np.array([100 * GB, 100 * GB, room_bytes])
+    solution = Solution(replace(build_problem(state, PlanOptions()), limit_bytes=limit_bytes))
+    step = local_search._take(solution, Violation(solution), ReplicaIndex(solution), 2, local_search._NARROW)
+
+    assert (step is not None) is is_taken
