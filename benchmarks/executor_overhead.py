@@ -13,13 +13,16 @@ import resource
 import tempfile
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkabal.clusters.simulated import FaultyCluster, InMemoryCluster
 from kafkabal.executor import Event, RunEnvironment, RunOptions, RunProgress, Throttle, apply
 from kafkabal.model import TopicRow
 from kafkabal.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.testing import brokers, cluster, partition
+
+if TYPE_CHECKING:
+    from _typeshed import FileDescriptorLike
 
 BROKERS = 30
 PARTITIONS_A_TOPIC = 100
@@ -54,10 +57,10 @@ class TimedSync:
         self.waited_s = 0.0
         self._sync = os.fsync
 
-    def __call__(self, descriptor: int) -> None:
+    def sync(self, fd: FileDescriptorLike) -> None:
         """Wait for the disk."""
         began = perf_counter()
-        self._sync(descriptor)
+        self._sync(fd)
         self.count += 1
         self.waited_s += perf_counter() - began
 
@@ -100,7 +103,7 @@ def main() -> None:
     options = parser.parse_args()
     memory, plan = make_case(options.moves)
     timed, usage, synced = TimedCluster(memory), Memory(), TimedSync()
-    os.fsync = synced
+    os.fsync = synced.sync
     if options.folder is not None:
         Path(options.folder).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:

@@ -55,7 +55,7 @@ class CannedResponseClient(KafkaClient):
         """Decode the metadata response."""
         return MetadataResponse.decode(self._metadata, version=METADATA_VERSION)
 
-    def call_broker(self, broker: int, request: Any, deadline: Deadline | None = None) -> Any:  # noqa: ARG002
+    def call_broker(self, broker: int, *_: Any, **__: Any) -> Any:
         """Decode a broker's response about its log dirs."""
         return DescribeLogDirsResponse.decode(self._logs[broker], version=LOG_DIRS_VERSION)
 

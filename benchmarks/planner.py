@@ -17,6 +17,9 @@ import tempfile
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+
+from kafkabal.testing import SyntheticWorld
 
 BENCH_DIR = Path(os.environ.get("KAFKABAL_BENCH_DIR", Path(__file__).resolve().parents[2] / "shared" / "bench"))
 ALL_SCORES = ("disk", "replicas", "leaders", "topic-spread")
@@ -31,12 +34,12 @@ UNTIDY: dict[str, list[object]] = {
     "rack-blind": ["--rack-blind"],
 }
 UNEQUAL = {
-    "2 + 1 + 1 brokers": {"brokers": 4, "racks": 3},
-    "2 + 2 + 1": {"brokers": 5, "racks": 3},
-    "3 + 2 + 2": {"brokers": 7, "racks": 3},
-    "3 + 3 + 2": {"brokers": 8, "racks": 3},
-    "3 + 2, two replicas": {"brokers": 5, "racks": 2, "replication_factor": 2},
-    "3 + 2 + 2, one half disk": {"brokers": 7, "racks": 3, "half_sized": True},
+    "2 + 1 + 1 brokers": SyntheticWorld(brokers=4, racks=3),
+    "2 + 2 + 1": SyntheticWorld(brokers=5, racks=3),
+    "3 + 2 + 2": SyntheticWorld(brokers=7, racks=3),
+    "3 + 3 + 2": SyntheticWorld(brokers=8, racks=3),
+    "3 + 2, two replicas": SyntheticWorld(brokers=5, racks=2, replication_factor=2),
+    "3 + 2 + 2, one half disk": SyntheticWorld(brokers=7, racks=3, half_sized=True),
 }
 """Racks of different size, in which shares cannot be equal."""
 COLUMNS = ((("disk",), 0.09), (ALL_SCORES, 0.09), (ALL_SCORES, 0.02))
@@ -109,12 +112,12 @@ def clusters(folder: Path, options: argparse.Namespace) -> list[Cluster]:
 def unequal(folder: Path) -> list[Cluster]:
     """Clusters of our own generator, whose brokers fill up with their number, over racks of different size."""
     from kafkabal.clusters.snapshot import write_snapshot
-    from kafkabal.testing import SyntheticWorld, make_world
+    from kafkabal.testing import make_world
 
     made = []
-    for seed, (name, shape) in enumerate(UNEQUAL.items(), 1):
+    for seed, (name, world) in enumerate(UNEQUAL.items(), 1):
         path = folder / f"unequal-{seed}.jsonl"
-        write_snapshot(make_world(SyntheticWorld(seed=seed, topics=300, skew=1.5, **shape)), path)
+        write_snapshot(make_world(replace(world, seed=seed, topics=300, skew=1.5)), path)
         made.append(Cluster(name, path))
     return made
 
@@ -153,7 +156,7 @@ def grown(folder: Path) -> Cluster:
 def own_world(folder: Path) -> Cluster:
     """A cluster of our own generator."""
     from kafkabal.clusters.snapshot import write_snapshot
-    from kafkabal.testing import SyntheticWorld, make_world
+    from kafkabal.testing import make_world
 
     path = folder / "own.jsonl"
     write_snapshot(make_world(SyntheticWorld(brokers=40, racks=10, topics=2800, most_partitions=11)), path)
@@ -185,14 +188,25 @@ def measure(cluster: Cluster, scores: tuple[str, ...], tolerance: float, folder:
     )
 
 
-def judge(cluster: Cluster, plan: Path, scores: tuple[str, ...], tolerance: float) -> dict[str, object]:
+def judge(cluster: Cluster, plan: Path, scores: tuple[str, ...], tolerance: float) -> dict[str, Any]:
     """Ask the referee, if there is one."""
     referee = BENCH_DIR / "check_plan.py"
     if not referee.exists():
         return {}
-    words = [sys.executable, referee, cluster.path, plan, "--json", "--band", str(tolerance), "--drain", cluster.drain]
+    words: list[str | Path] = [
+        sys.executable,
+        referee,
+        cluster.path,
+        plan,
+        "--json",
+        "--band",
+        str(tolerance),
+        "--drain",
+        cluster.drain,
+    ]
     done = subprocess.run([*words, "--scores", ",".join(scores)], capture_output=True, text=True, check=False)
-    return json.loads(done.stdout)
+    judged: dict[str, Any] = json.loads(done.stdout)
+    return judged
 
 
 def row(cluster: Cluster, measured: list[Measured]) -> str:

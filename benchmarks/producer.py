@@ -139,7 +139,7 @@ class InTurn(Client):
         self.run_bytes = run_bytes
         self.partition = 0
 
-    def produce_batch(self, topic: str, messages: list[dict[str, Any]], *_: object) -> int:  # type: ignore[override]
+    def produce_batch(self, topic: str, messages: list[dict[str, Any]], *_: object) -> int:
         """A part of the records to each partition; all values have one length."""
         at_once = max(1, self.run_bytes // len(messages[0]["value"]))
         queued = 0

@@ -77,7 +77,7 @@ class Bench:
             consumer.assign([TopicPartition(self.topic, p, 0) for p in range(PARTITIONS)])
             left = self.records
             while left:
-                left -= sum(len(message.value()) == self.record_bytes for message in consumer.consume(500, 1.0))
+                left -= sum(len(message.value() or b"") == self.record_bytes for message in consumer.consume(500, 1.0))
             return perf_counter() - began
         finally:
             consumer.close()

@@ -55,7 +55,7 @@ def bare(servers: str, record_bytes: int, records: int, result: Connection) -> N
         consumer.assign([TopicPartition(topic, p, 0) for p in range(PARTITIONS)])
         left = records * PARTITIONS
         while left:
-            left -= sum(len(message.value()) == record_bytes for message in consumer.consume(500, 1.0))
+            left -= sum(len(message.value() or b"") == record_bytes for message in consumer.consume(500, 1.0))
         return 0
 
     result.send(_measured(read))

@@ -352,7 +352,7 @@ def send_to(producer: Any, sizes: I64, per_s: float | None, until: Event | None 
         def report(error: KafkaError | None, message: Message) -> None:
             if error is None:
                 latency_s[number] = monotonic() - sent_s
-                partition[number] = message.partition()
+                partition[number] = -1 if (chosen := message.partition()) is None else chosen
 
         return report
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -126,7 +126,7 @@ def run_order(bench: ExperimentSandbox, say: Callable[[str], None], rates_bytes_
     bench.create("order", [[broker] for broker in bench.brokers for _ in range(2)])
     view = bench.view("order", ("latency",))
     sizes = np.full(_ORDERED_RECORDS, _RECORD_BYTES, np.int64)
-    settings = {"queue_buffering_max_kbytes": _BUFFER_KIB, "acks": 1, "enable_idempotence": False}
+    settings: dict[str, Any] = {"queue_buffering_max_kbytes": _BUFFER_KIB, "acks": 1, "enable_idempotence": False}
     real: dict[str, list[float]] = {policy: [] for policy in policies}
     for seed in range(_ORDERED_RUNS):
         for policy in policies:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from stat import S_ISBLK, S_ISCHR, S_ISFIFO, S_ISREG, S_ISSOCK
 from typing import IO, Final, NamedTuple
 
 from kafkabal.errors import InputFileError
 from kafkabal.input_files import exists
-from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, StoredFile
+from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, OpenFile, StoredFile
 from kafkabal.sources.map_in_threads import map_in_threads
 from kafkabal.sources.source_protocol import escaped_name
 from kafkabal.sources.store_errors import why_unreadable
@@ -61,7 +62,7 @@ class LocalFolder:
             # if a file claims to be empty, ask for one byte, because files in /proc do
             return file.read(max(size_bytes, 1)), file.version()
 
-    def open(self, name: str) -> _Descriptor:
+    def open(self, name: str) -> AbstractContextManager[OpenFile]:
         """See :meth:`FileStore.open`."""
         return _Descriptor(os.open(f"{self._root}/{name}", _OPEN_FLAGS))
 
