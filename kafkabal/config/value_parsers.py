@@ -230,5 +230,5 @@ def _broker_key(node: YamlNode, key: str) -> int | Default:
 
 def _broker_id(node: YamlNode, given: str) -> int:
     if not (given.isascii() and given.isdigit() and len(given) < 19 and int(given) < 2**31):
-        raise node.error(f"not a broker id: {given!r}")
+        raise node.error(f"invalid broker id: {given!r}")
     return int(given)

@@ -362,7 +362,7 @@ def test_a_long_dry_run_is_cut(run_cli: Callable[..., Any], tmp_path: Path) -> N
     assert len(changes) == 20
     assert max(map(len, changes)) < 200
     assert lines[-1] == f"and {len(requests) - 20:,} more, listed by -o json"
-    assert f"{len(requests):,} changes, about " in cut.err
+    assert f"{len(requests):,} requests, about " in cut.err
     assert sum(" s  " in line for line in full.out.splitlines()) == len(requests) > 100
 
 

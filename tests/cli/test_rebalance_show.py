@@ -144,7 +144,7 @@ def test_invalid_arguments_of_why_not(snapshot: str, run_cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("partition", "message", "hint"),
     [
-        ("img", "not a partition: 'img'", "write it like img-3"),
+        ("img", "invalid partition: 'img'", "write it like img-3"),
         ("imgs-0", "partition not in the plan: imgs-0", "did you mean: img"),
         ("img-99", "partition not in the plan: img-99", "a plan lists only partitions that change"),
     ],

@@ -299,7 +299,7 @@ class ApplyCommand:
             lines = request_lines(dry_run, all_rows=self.all_rows)
             context.stdout.writelines(f"{printable(line)}\n" for line in lines)
         took = format_duration(dry_run.elapsed_s)
-        context.say(f"{counted_noun(len(dry_run.requests), 'change')}, about {took}; nothing was sent")
+        context.say(f"{counted_noun(len(dry_run.requests), 'request')}, about {took}; nothing was sent")
         if dry_run.problems:
             name, reason = next(iter(dry_run.problems.items()))
             raise UnsafeError(

@@ -86,7 +86,7 @@ def _explain_why_not(
 
     name = _partition(partition, "--why-not img-3 4")
     if not broker.isdecimal():
-        raise UsageError(f"not a broker id: {broker!r}", hint="write it like --why-not img-3 4")
+        raise UsageError(f"invalid broker id: {broker!r}", hint="write it like --why-not img-3 4")
     options = plan_options(settings, command_options)
     with open_cluster(settings, context) as cluster:
         state = read_cluster(cluster, settings, context, FOR_REPORTS).state
@@ -98,5 +98,5 @@ def _partition(text: str, example: str) -> "TopicPartition":
 
     topic, dash, number = text.rpartition("-")
     if not dash or not number.isdecimal():
-        raise UsageError(f"not a partition: {text!r}", hint=f"write it like {example}")
+        raise UsageError(f"invalid partition: {text!r}", hint=f"write it like {example}")
     return TopicPartition(topic, int(number))

@@ -85,7 +85,7 @@ class PlanCommandOptions:
     ] = False
     only_to_new: Annotated[
         bool,
-        typer.Option("--only-to-new", help="Only move data to brokers without data.", rich_help_panel=SCOPE_SECTION),
+        typer.Option("--only-to-new", help="Copy data only to brokers without data.", rich_help_panel=SCOPE_SECTION),
     ] = False
     below: Annotated[
         float | None,
