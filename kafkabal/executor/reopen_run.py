@@ -86,8 +86,8 @@ def _reopen(
         )
     with ExitStack() as undo:
         # the run's own options if no flag was given: a resume must not turn a throttled run into one at full speed
-        wanted = options or found.record.options
-        lock = held or lock_cluster(environment, wanted.session_s, wait_s=environment.lock_wait_s)
+        run_options = options or found.record.options
+        lock = held or lock_cluster(environment, run_options.session_s, wait_s=environment.lock_wait_s)
         undo.callback(release_lock, lock)
         found = find_run(environment, journal) or found  # the previous holder of the lock may have resumed the run
         _refuse_closed(found, goal)
@@ -97,12 +97,14 @@ def _reopen(
         # written before any change: from now on a suspended process that wakes up sees that the run is no longer its
         # own
         found.state.at = environment.clock.utc_now().isoformat(timespec="milliseconds")
-        cluster_record = write_cluster_record(environment, wanted, lock, lambda r: _reopen_cluster_record(r, found))
-        fence = make_fence(environment, wanted, lock, cluster_record, found)
+        cluster_record = write_cluster_record(
+            environment, run_options, lock, lambda r: _reopen_cluster_record(r, found)
+        )
+        fence = make_fence(environment, run_options, lock, cluster_record, found)
         store = RunStore(found.record, found.state, opened, cluster_record, fence, environment.clock)
         if only_winds_down:
             store.tolerate_gaps()
-        context = make_context(environment, wanted, store, fence, found.journal)
+        context = make_context(environment, run_options, store, fence, found.journal)
         if options is not None:
             context.throttling.change(options.throttle, _replaced_request(context))
         aim = goal or found.state.goal

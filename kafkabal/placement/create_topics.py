@@ -31,7 +31,7 @@ class TopicToCreate:
     log_dirs: tuple[tuple[str, ...], ...]
 
 
-def validate(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
+def validate(cluster: Cluster, topics: Sequence[TopicToCreate]) -> None:
     """Ask the controller whether it would create all topics.
 
     Raises
@@ -46,15 +46,15 @@ def validate(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> None:
     """
     if Capability.CREATE_TOPICS not in cluster.capabilities:
         raise MissingCapabilityError(f"creating topics is not supported: {cluster.name}")
-    faults = cluster.create_topics([w.topic for w in wanted], validate_only=True)
+    faults = cluster.create_topics([each.topic for each in topics], validate_only=True)
     if faults:
         _refuse_taken(faults)
         raise _failure(
-            f"no topic created: the controller rejects {len(faults)} of {counted_noun(len(wanted), 'topic')}", faults
+            f"no topic created: the controller rejects {len(faults)} of {counted_noun(len(topics), 'topic')}", faults
         )
 
 
-def create_all(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> Collection[ReplicaOn]:
+def create_all(cluster: Cluster, topics: Sequence[TopicToCreate]) -> Collection[ReplicaOn]:
     """Create the topics, each replica in its chosen log dir.
 
     A broker that is told to keep a replica in a log dir before the replica exists creates it there (KIP-113), so the
@@ -74,19 +74,19 @@ def create_all(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> Collection[
     NoResponseError
         If some may have been created.
     """
-    refused = _wish_log_dirs(cluster, wanted)
+    refused = _request_log_dirs(cluster, topics)
     try:
-        faults = cluster.create_topics([w.topic for w in wanted])
+        faults = cluster.create_topics([each.topic for each in topics])
     except NoResponseError as error:
         # the failed request alone would read as if nothing had been created
         raise NoResponseError(f"some topics may have been created: {error.message}", hint=AGAIN_AFTER_DOUBT) from error
     if faults:
-        created = [w.topic.name for w in wanted if w.topic.name not in faults]
+        created = [each.topic.name for each in topics if each.topic.name not in faults]
         if not created:
             _refuse_taken(faults)
         done = f"; created: {first_of(created)}" if created else ""
         raise _failure(
-            f"cannot create {len(faults)} of {counted_noun(len(wanted), 'topic')}{done}",
+            f"cannot create {len(faults)} of {counted_noun(len(topics), 'topic')}{done}",
             faults,
             # several topics come from a file, of which existing ones are not an error
             hint="run the same command again: topics that exist are compared, not changed" if created else None,
@@ -105,22 +105,22 @@ def _refuse_taken(faults: Mapping[str, Fault]) -> None:
     raise TopicExistsError(min(faults))
 
 
-def _wish_log_dirs(cluster: Cluster, wanted: Sequence[TopicToCreate]) -> Collection[ReplicaOn]:
+def _request_log_dirs(cluster: Cluster, topics: Sequence[TopicToCreate]) -> Collection[ReplicaOn]:
     """Request the chosen log dirs; returns the replicas for which this fails."""
-    wishes = {
-        ReplicaOn(w.topic.name, partition, broker): path
-        for w in wanted
-        for partition, (brokers, paths) in enumerate(zip(w.topic.assignment, w.log_dirs, strict=True))
+    requested = {
+        ReplicaOn(each.topic.name, partition, broker): path
+        for each in topics
+        for partition, (brokers, paths) in enumerate(zip(each.topic.assignment, each.log_dirs, strict=True))
         for broker, path in zip(brokers, paths, strict=True)
         if path != ANY_DIR
     }
-    if not wishes or Capability.MOVE_LOG_DIRS not in cluster.capabilities:
-        return wishes.keys()
+    if not requested or Capability.MOVE_LOG_DIRS not in cluster.capabilities:
+        return requested.keys()
     # moving replicas needs another permission than creating topics, which may be missing
     try:
-        faults = cluster.move_log_dirs(wishes)
+        faults = cluster.move_log_dirs(requested)
     except OperationError:
-        return wishes.keys()
+        return requested.keys()
     return [replica for replica, fault in faults.items() if fault.name not in _WILL_REMEMBER]
 
 

@@ -103,11 +103,11 @@ def undo_demotion(state: ClusterState, demotion: Plan, avoid: Collection[int] = 
     avoid
         Ids of brokers that get no leadership back.
     """
-    wanted = {change.name: change for change in demotion.partitions if change.previous is not None}
+    demoted = {change.name: change for change in demotion.partitions if change.previous is not None}
     changes = []
-    for name, row in partition_rows(state, wanted):
+    for name, row in partition_rows(state, demoted):
         now = state.replicas_of(row)
-        before = wanted[name].previous
+        before = demoted[name].previous
         if before is None or set(now) != set(before.replicas) or now == before.replicas:
             continue
         if before.replicas[0] in avoid:

@@ -316,10 +316,10 @@ def _check_replication_factor(factor: int | None, counted: Bools) -> None:
 
 
 def _refactored(positions: I32, previous: I32, held: I64, movable: Bools, factor: int) -> tuple[I32, I32, I64]:
-    wanted = np.where(movable, factor, positions).astype(np.int32)
+    target_positions = np.where(movable, factor, positions).astype(np.int32)
     missing = max(0, factor - previous.shape[1])
     padding = ((0, 0), (0, missing))
-    return wanted, np.pad(previous, padding, constant_values=NONE), np.pad(held, padding)
+    return target_positions, np.pad(previous, padding, constant_values=NONE), np.pad(held, padding)
 
 
 def _leaders(state: ClusterState) -> I32:

@@ -236,15 +236,15 @@ def _create(
         creation = plan()
         from kafkabal.placement import TopicExistsError, create_all, validate  # after reading: it needs numpy
 
-        wanted = _wanted(creation)
+        topics = _topics_to_create(creation)
         try:
-            if wanted:
+            if topics:
                 with saying_if_slow(context.say, "still waiting for the controller to validate the topics"):
-                    validate(cluster, wanted)
-            if wanted and not dry_run:
+                    validate(cluster, topics)
+            if topics and not dry_run:
                 slow = "still creating topics: waiting for brokers to respond"
                 with saying_if_slow(context.say, slow), _telling_of_interruption(has_created=True):
-                    refused = create_all(cluster, wanted)
+                    refused = create_all(cluster, topics)
                 creation = replace(creation, placed=creation.placed.without_log_dirs(refused))
         except TopicExistsError as error:
             if not tolerated:
@@ -328,7 +328,7 @@ def _place(
     )
 
 
-def _wanted(creation: "Creation") -> "list[TopicToCreate]":
+def _topics_to_create(creation: "Creation") -> "list[TopicToCreate]":
     from kafkabal.clusters import NewTopic
     from kafkabal.placement import TopicToCreate
 

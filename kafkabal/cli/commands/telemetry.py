@@ -149,7 +149,7 @@ def subscribe(
 
       kafkabal telemetry subscribe --metric org.apache.kafka.producer. --match 'client_id=trainer-.*'
     """
-    wanted = validate_subscription(
+    subscription = validate_subscription(
         Subscription(
             name=name,
             metrics=tuple(metric or DEFAULT_METRICS),
@@ -157,7 +157,7 @@ def subscribe(
             match=parse_matches(match or ()),
         )
     )
-    if wanted.is_longer_than_brokers_allow:
+    if subscription.is_longer_than_brokers_allow:
         context.warn("clients push at least every 5 minutes, whatever the interval of the subscription")
     from kafkabal.clusters import ConfigChange
 
@@ -165,9 +165,11 @@ def subscribe(
         _make_topic(cluster, topic, context)
         resource = _resource(name)
         _expect_done(
-            cluster.alter_configs([ConfigChange(resource, key, value) for key, value in wanted.as_configs().items()])
+            cluster.alter_configs(
+                [ConfigChange(resource, key, value) for key, value in subscription.as_configs().items()]
+            )
         )
-    context.say(f"subscription {name}: {', '.join(wanted.metrics)} every {wanted.interval_s:g} s")
+    context.say(f"subscription {name}: {', '.join(subscription.metrics)} every {subscription.interval_s:g} s")
 
 
 def list_subscriptions(

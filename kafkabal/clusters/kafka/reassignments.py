@@ -65,8 +65,8 @@ def alter_reassignments(
     # flight would raise the factor permanently (KIP-860)
     if not allow_replication_factor_change and not client.supports(AlterPartitionReassignmentsRequest, GUARD_VERSION):
         faults = _factor_changes(client, targets)
-    wanted = [(partition, target) for partition, target in targets.items() if partition not in faults]
-    for at, chunk in enumerate(chunked(wanted, _PARTITIONS_A_REQUEST)):
+    requested = [(partition, target) for partition, target in targets.items() if partition not in faults]
+    for at, chunk in enumerate(chunked(requested, _PARTITIONS_A_REQUEST)):
         try:
             faults |= _alter(client, dict(chunk), allow_replication_factor_change=allow_replication_factor_change)
         except UnreachableError as error:

@@ -84,13 +84,13 @@ class ZookeeperCluster(KafkaCluster):
         if Capability.REASSIGN in super().capabilities:
             return super().alter_reassignments(targets, allow_replication_factor_change=allow_replication_factor_change)
         faults = {name: _NO_CANCEL for name, target in targets.items() if target is None}
-        wanted = {name: target for name, target in targets.items() if target is not None}
+        requested = {name: target for name, target in targets.items() if target is not None}
         if not allow_replication_factor_change:
-            now = self.partition_status({name.topic for name in wanted})
-            faults |= factor_changes(wanted, {name: status.replicas for name, status in now.items()})
-            wanted = {name: target for name, target in wanted.items() if name not in faults}
-        if wanted:
-            self._znodes.reassign(wanted)
+            now = self.partition_status({name.topic for name in requested})
+            faults |= factor_changes(requested, {name: status.replicas for name, status in now.items()})
+            requested = {name: target for name, target in requested.items() if name not in faults}
+        if requested:
+            self._znodes.reassign(requested)
         return faults
 
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:

@@ -55,9 +55,9 @@ def lift_cordons(context: RunContext) -> None:
         )
 
 
-def _change(context: RunContext, wanted: Mapping[ConfigResource, str | None]) -> Mapping[ConfigResource, Fault]:
+def _change(context: RunContext, values: Mapping[ConfigResource, str | None]) -> Mapping[ConfigResource, Fault]:
     """Set the config on these brokers; returns those that refused."""
-    changes = [ConfigChange(resource, CORDONED_LOG_DIRS, value) for resource, value in sorted(wanted.items())]
+    changes = [ConfigChange(resource, CORDONED_LOG_DIRS, value) for resource, value in sorted(values.items())]
     return context.retries.until_success(lambda: context.effects.alter_configs(changes)) if changes else {}
 
 

@@ -328,11 +328,11 @@ def _disks(plan: Plan, state: ClusterState, options: RunOptions) -> PreflightChe
         copies = len(change.to_add)
         for broker in change.to_add if change.previous else ():
             path = change.log_dirs[change.replicas.index(broker)]
-            wanted = None if path == ANY_DIR else path
+            log_dir = None if path == ANY_DIR else path
             size = change.bytes // copies
-            if not disks.has_room(broker, wanted, size):
+            if not disks.has_room(broker, log_dir, size):
                 tight.add(broker)
-            disks.reserve(broker, wanted, size)
+            disks.reserve(broker, log_dir, size)
     if tight:
         message = f"little disk space on {brokers_by_id(sorted(tight))}: moves will wait for free space"
         return PreflightCheck("disks", CheckVerdict.WARNING, message)

@@ -236,25 +236,25 @@ class RunThrottles:
         self, tasks: Iterable[PartitionTask], responding: frozenset[int]
     ) -> dict[tuple[ConfigResource, str], int]:
         """Rates for these tasks, on brokers that respond."""
-        wanted: dict[tuple[ConfigResource, str], int] = {}
+        rates: dict[tuple[ConfigResource, str], int] = {}
         rate, log_dir_rate = self.rate, self._throttle.log_dir_bytes_per_s
         for task in tasks:
             arriving = task.arriving if task.is_running else task.to_add
             if rate is not None and arriving:
-                wanted |= {(_broker(b), LEADER_RATE): rate for b in task.current if b not in arriving}
-                wanted |= {(_broker(b), FOLLOWER_RATE): rate for b in arriving}
+                rates |= {(_broker(b), LEADER_RATE): rate for b in task.current if b not in arriving}
+                rates |= {(_broker(b), FOLLOWER_RATE): rate for b in arriving}
             if log_dir_rate is not None:
-                wanted |= {(_broker(b), LOG_DIR_RATE): log_dir_rate for b in task.misplaced}
-        return {at: v for at, v in wanted.items() if int(at[0].name) in responding}
+                rates |= {(_broker(b), LOG_DIR_RATE): log_dir_rate for b in task.misplaced}
+        return {at: v for at, v in rates.items() if int(at[0].name) in responding}
 
-    def _settle_rates(self, wanted: Mapping[tuple[ConfigResource, str], int]) -> dict[int, str]:
+    def _settle_rates(self, rates: Mapping[tuple[ConfigResource, str], int]) -> dict[int, str]:
         """Set rates; returns the brokers on which that failed, with the reason."""
-        if not wanted:
+        if not rates:
             return {}
-        current, faults = self._read({resource for resource, _ in wanted}, RATE_KEYS)
+        current, faults = self._read({resource for resource, _ in rates}, RATE_KEYS)
         self._note_shown_rates(current)
         changes = []
-        for (resource, key), rate in sorted(wanted.items()):
+        for (resource, key), rate in sorted(rates.items()):
             if resource not in faults:
                 changes += self._rate_change(resource, key, rate, current[resource].get(key))
         self._store.announce_rates({c.value for c in changes if c.value is not None})

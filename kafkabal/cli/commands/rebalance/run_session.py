@@ -478,11 +478,11 @@ def _throttle(
     from kafkabal.clusters import Capability
     from kafkabal.executor import Throttle, initial_throttle
 
-    wanted = settings.throttle or "auto"
-    if wanted == "none" or (settings.snapshot and Capability.CONFIGS not in cluster.capabilities):
+    rate = settings.throttle or "auto"
+    if rate == "none" or (settings.snapshot and Capability.CONFIGS not in cluster.capabilities):
         return Throttle(log_dir_bytes_per_s=None if settings.snapshot else settings.log_dir_throttle_bytes_per_s)
     return initial_throttle(
-        wanted,
+        rate,
         moves,
         load,
         log_dir_bytes_per_s=settings.log_dir_throttle_bytes_per_s,

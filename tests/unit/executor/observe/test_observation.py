@@ -38,9 +38,9 @@ def test_stage(
     replicas: tuple[int, ...] | None, running: tuple[tuple[int, ...], tuple[int, ...]] | None, expected: Stage
 ) -> None:
     """Every placement on the way from 1,2,3 to 4,2,3 is recognised as ours, and no other is."""
-    wanted = target_of(planned_partition((1, 2, 3), (4, 2, 3)), Goal.APPLY, by_steps=False)
+    target = target_of(planned_partition((1, 2, 3), (4, 2, 3)), Goal.APPLY, by_steps=False)
     going = Reassignment(replicas=replicas or (), adding=running[0], removing=running[1]) if running else None
-    assert observation_of(replicas, going).stage(wanted) is expected
+    assert observation_of(replicas, going).stage(target) is expected
 
 
 @pytest.mark.parametrize(
@@ -56,15 +56,15 @@ def test_stage(
 )
 def test_stage_of_log_dirs(log: ReplicaLog | None, expected: Stage) -> None:
     """A partition is placed only when its replica is observed in the requested log dir."""
-    wanted = target_of(planned_partition((4, 2, 3), (4, 2, 3), ("/d1", "any", "any")), Goal.APPLY, by_steps=False)
-    assert observation_of((4, 2, 3), logs={4: log} if log else {}).stage(wanted) is expected
+    target = target_of(planned_partition((4, 2, 3), (4, 2, 3), ("/d1", "any", "any")), Goal.APPLY, by_steps=False)
+    assert observation_of((4, 2, 3), logs={4: log} if log else {}).stage(target) is expected
 
 
 def test_stage_during_a_rollback() -> None:
     """A rollback sees a reassignment towards the plan as one of its own in the wrong direction."""
-    wanted = target_of(planned_partition((1, 2, 3), (4, 2, 3)), Goal.ROLL_BACK, by_steps=False)
+    target = target_of(planned_partition((1, 2, 3), (4, 2, 3)), Goal.ROLL_BACK, by_steps=False)
     going = Reassignment(replicas=(4, 2, 3, 1), adding=(4,), removing=(1,))
-    assert observation_of((4, 2, 3, 1), going).stage(wanted) is Stage.WRONG_TARGET
+    assert observation_of((4, 2, 3, 1), going).stage(target) is Stage.WRONG_TARGET
 
 
 @pytest.mark.parametrize(
@@ -81,24 +81,24 @@ def test_stage_of_a_step(adding: tuple[int, ...], removing: tuple[int, ...], wit
     replicas = (*adding, *(b for b in (1, 2, 3) if b not in removing), *removing)
     going = Reassignment(replicas=replicas, adding=adding, removing=removing)
     for by_steps, expected in ((True, with_steps), (False, without)):
-        wanted = target_of(planned_partition((1, 2, 3), (4, 5, 3)), Goal.APPLY, by_steps=by_steps)
-        assert observation_of(replicas, going).stage(wanted) is expected
+        target = target_of(planned_partition((1, 2, 3), (4, 5, 3)), Goal.APPLY, by_steps=by_steps)
+        assert observation_of(replicas, going).stage(target) is expected
 
 
 def test_bytes_that_have_arrived() -> None:
     """At the brokers that a reassignment adds; at rest, in the copies between log dirs."""
-    wanted = target_of(planned_partition((1, 2, 3), (4, 2, 3), ("/d1", "/d1", "any")), Goal.APPLY, by_steps=False)
+    target = target_of(planned_partition((1, 2, 3), (4, 2, 3), ("/d1", "/d1", "any")), Goal.APPLY, by_steps=False)
     logs = {
         4: ReplicaLog(log_dir="/d1", size_bytes=40, future_log_dir="/d0", future_bytes=4),
         2: ReplicaLog(log_dir="/d0", size_bytes=20, future_log_dir="/d1", future_bytes=2),
         3: ReplicaLog(log_dir="/d0", size_bytes=30),
     }
     going = Reassignment(replicas=(4, 2, 3, 1), adding=(4, 5), removing=(1,))
-    assert observation_of((4, 2, 3, 1), going, logs).arrived_bytes(wanted) == {4: 40}
-    assert observation_of((4, 2, 3), None, logs).arrived_bytes(wanted) == {4: 4, 2: 2}
+    assert observation_of((4, 2, 3, 1), going, logs).arrived_bytes(target) == {4: 40}
+    assert observation_of((4, 2, 3), None, logs).arrived_bytes(target) == {4: 4, 2: 2}
     del logs[4]
     logs[2] = ReplicaLog(log_dir="/d1", size_bytes=20)
-    assert observation_of((4, 2, 3), None, logs).arrived_bytes(wanted) == {}
+    assert observation_of((4, 2, 3), None, logs).arrived_bytes(target) == {}
 
 
 class _Asked:

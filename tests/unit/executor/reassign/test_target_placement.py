@@ -35,11 +35,11 @@ def test_steps_stay_the_runs_own(
     start: tuple[int, ...], target: tuple[int, ...], random: random.Random, turns: list[bool]
 ) -> None:
     """There, back and there again, with replicas in any order, in sync or not: all are recognised as its own."""
-    wanted = target_of(planned_partition(start, target), Goal.APPLY, by_steps=True)
+    placement = target_of(planned_partition(start, target), Goal.APPLY, by_steps=True)
     current = start
     for is_ahead in turns:
         in_sync = random.sample(current, random.randint(0, len(current)))
         following = next_step(tuple(random.sample(current, len(current))), target if is_ahead else start, in_sync)
-        assert frozenset(following) in wanted.resting
-        assert frozenset(current) | frozenset(following) in wanted.passing
+        assert frozenset(following) in placement.resting
+        assert frozenset(current) | frozenset(following) in placement.passing
         current = following
