@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 
@@ -18,9 +18,10 @@ class FileFilter:
         self._exclude = _forms(exclude)
 
     @property
-    def takes_all(self) -> bool:
-        """Whether there are no patterns."""
-        return not self._include and not self._exclude
+    def options(self) -> Sequence[str]:
+        """The options that patterns were given with."""
+        given = {"--include": self._include, "--exclude": self._exclude}
+        return [option for option, patterns in given.items() if patterns]
 
     def takes(self, name: str) -> bool:
         """Whether a file is sent."""

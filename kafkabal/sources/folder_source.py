@@ -135,7 +135,8 @@ class FolderSource:
         if left_out and not left_out[0][0]:
             raise InputFileError(self._store.path(""), left_out[0][1])
         if not parts and not left_out:
-            why = "is empty: it has no files" if self._filter.takes_all else "no file matches --include and --exclude"
+            options = self._filter.options
+            why = f"no file is left after {' and '.join(options)}" if options else "is empty: it has no files"
             raise InputFileError(self._store.path(""), why)
         return Listing(sorted(parts, key=attrgetter("name")), sorted(left_out))
 

@@ -415,5 +415,7 @@ def test_patterns_choose_files(url: str) -> None:
     assert [part.name for part in chosen.listing().parts] == ["cat/a.jpg"]
     chosen = FolderSource(RemoteFolder(url), include=["**/*.jpg", "./r**/*.jsonl"], exclude=["./cat/**/a.jpg"])
     assert [part.name for part in chosen.listing().parts] == ["dog/b.jpg", "rows.jsonl"]
-    with pytest.raises(InputFileError, match="no file matches --include and --exclude"):
+    with pytest.raises(InputFileError, match=r"no file is left after --include$"):
         FolderSource(RemoteFolder(url), include=["*.png"]).listing()
+    with pytest.raises(InputFileError, match=r"no file is left after --include and --exclude$"):
+        FolderSource(RemoteFolder(url), include=["*.jpg"], exclude=["*.jpg"]).listing()
