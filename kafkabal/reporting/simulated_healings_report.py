@@ -73,6 +73,7 @@ def _promises(result: SimulationResult) -> Table:
         columns=(
             Column(key="promise", title="promise", values=[p.name for p in promises], label=True, wraps=True),
             Column(key="found", title="measured", values=[p.found for p in promises], wraps=True),
+            Column(key="limit", title="limit", values=[p.limit for p in promises]),
             Column(key="kept", title="", values=[p.is_kept for p in promises]),
             Column(
                 key="kept_in_words",

@@ -45,6 +45,7 @@ def test_a_broker_that_dies_is_repaired_and_filled(simulated: Callable[..., Any]
     assert [row["healing"] for row in document["healings"] if row["moved_bytes"]] == ["repair", "fill"]
     assert "broker-dead" in {row["event"] for row in document["events"]}
     assert all(row["kept"] for row in document["promises"])
+    assert [row["limit"] for row in document["promises"]] == ["none", "none", "at least 99%", "at most 1.10"]
 
 
 def test_people_get_a_line_and_tables(simulated: Callable[..., Any]) -> None:

@@ -42,6 +42,7 @@ class Promise:
 
     name: str
     found: str
+    limit: str
     is_kept: bool
 
 
@@ -81,14 +82,18 @@ class SimulationResult:
     def promises(self) -> tuple[Promise, ...]:
         """The promises to be kept."""
         return (
-            Promise("replicas moved twice within a day", str(self.moved_twice), self.moved_twice == 0),
-            Promise("actions at steady state", str(self.steady_state_actions), self.steady_state_actions == 0),
+            Promise("replicas moved twice within a day", str(self.moved_twice), "none", self.moved_twice == 0),
+            Promise("actions at steady state", str(self.steady_state_actions), "none", self.steady_state_actions == 0),
             Promise(
-                "time inside the outer band", f"{self.in_band_fraction:.2%}", self.in_band_fraction >= LEAST_IN_BAND
+                "time inside the outer band",
+                f"{self.in_band_fraction:.2%}",
+                f"at least {LEAST_IN_BAND:.0%}",
+                self.in_band_fraction >= LEAST_IN_BAND,
             ),
             Promise(
                 "bytes over plans in hindsight",
                 f"{self.of_hindsight:.2f}",
+                f"at most {MOST_BYTES_OF_HINDSIGHT:.2f}",
                 self.of_hindsight <= MOST_BYTES_OF_HINDSIGHT,
             ),
         )
