@@ -1310,7 +1310,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal sandbox' -a status -d 'Show node
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox' -a logs -d 'Show the last log lines of a node.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox' -a kill -d 'Kill nodes with SIGKILL, like a crash.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox' -a pause -d 'Pause nodes with SIGSTOP, like a hung machine.'
-complete -c kafkabal -n '__kafkabal_at kafkabal sandbox' -a start -d 'Start or continue nodes and wait until they respond.'
+complete -c kafkabal -n '__kafkabal_at kafkabal sandbox' -a start -d 'Start or resume nodes and wait until they respond.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox' -a stop -d 'Shut nodes down gracefully (SIGTERM).'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox' -a down -d 'Remove a sandbox: its processes and files.'
 complete -c kafkabal -n '__kafkabal_at kafkabal sandbox' -s h -l help -d 'Show this message and exit.'

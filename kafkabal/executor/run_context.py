@@ -83,8 +83,8 @@ class RunContext:
         try:
             self.store.update_cluster_record()
         except TemporaryRefusalError as error:
-            is_told_to_stop = phase is Phase.CLOSED and self.stop.reason is not None
-            if phase not in (Phase.CANCELLING, Phase.RESTORING) and not is_told_to_stop:
+            is_stop_requested = phase is Phase.CLOSED and self.stop.reason is not None
+            if phase not in (Phase.CANCELLING, Phase.RESTORING) and not is_stop_requested:
                 raise
             self.warn(f"cannot update the run record on the cluster: {error}")
 

@@ -1,6 +1,6 @@
 """Which partitions of a plan have changed since it was made, and how.
 
-A partition that already has the planned placement has not drifted, nor has one whose leader or size changed: both
+A partition that already has the planned placement has not drifted. Neither has one whose leader or size changed: both
 change all the time and do not invalidate the move.
 """
 

@@ -41,8 +41,8 @@ class BlockLoader(Protocol):
 
 
 class BlocksOnDemand:
-    """Opens a loader when the first block is requested: most threads never need one, nor does a reader whose cache has
-    everything."""
+    """Opens a loader when the first block is requested: most threads never need one, and neither does a reader whose
+    cache has everything."""
 
     def __init__(self, open_loader: Callable[[], BlockLoader]) -> None:
         self._open = open_loader

@@ -382,7 +382,7 @@ class Watcher:
             if not self._healer.can_resume(found) or self._healer.holder() is not None:
                 return False
             if self._situation().missing_at_once > self._options.policy.max_dead:
-                return False  # nor does anything else begin then
+                return False  # nothing else begins then either
         except KafkabalError:
             return False  # asked again after the next reading
         healing = Healing(HealKind.RESUME, reason=f"run {found.record.run_id} was left unfinished")

@@ -216,7 +216,7 @@ def create(
 
         creation = _create(cluster, plan, context, tolerated=tolerated, dry_run=dry_run)
     has_created = not dry_run and bool(creation.placed.topics)
-    with _telling_of_interruption(has_created=has_created):
+    with _reporting_interruption(has_created=has_created):
         _show(creation, output, context, has_created=has_created, all_rows=all_rows)
     return ExitCode.FINDINGS if exit_code and (creation.placed.topics or creation.differences) else ExitCode.DONE
 
@@ -243,7 +243,7 @@ def _create(
                     validate(cluster, topics)
             if topics and not dry_run:
                 slow = "still creating topics: waiting for brokers to respond"
-                with saying_if_slow(context.say, slow), _telling_of_interruption(has_created=True):
+                with saying_if_slow(context.say, slow), _reporting_interruption(has_created=True):
                     refused = create_all(cluster, topics)
                 creation = replace(creation, placed=creation.placed.without_log_dirs(refused))
         except TopicExistsError as error:
@@ -260,7 +260,7 @@ def _create(
 
 
 @contextmanager
-def _telling_of_interruption(*, has_created: bool) -> "Iterator[None]":
+def _reporting_interruption(*, has_created: bool) -> "Iterator[None]":
     """Say after Ctrl-C that topics may exist: a request that was sent takes effect, whether or not anyone waits."""
     try:
         yield

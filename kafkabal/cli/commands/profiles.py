@@ -95,7 +95,7 @@ def check(
 ) -> ExitCode:
     """Connect to the clusters of profiles, all at once, and show which respond.
 
-    Exit 3 if a profile cannot be read or its cluster does not respond.
+    Exits 3 if a profile cannot be read or its cluster does not respond.
 
     Examples:
 
@@ -147,7 +147,7 @@ def add(
 ) -> None:
     """Add a profile.
 
-    Comments and profiles that the file has already stay as they are. Secrets belong in the client.properties that
+    Existing comments and profiles stay as they are. Secrets belong in the client.properties that
     --command-config names, not in a profile.
 
     Examples:

@@ -139,7 +139,7 @@ def stop(context: CommandContext, nodes: Nodes, name: Name = _DEFAULT_NAME) -> N
 
 
 def start(context: CommandContext, nodes: Nodes, name: Name = _DEFAULT_NAME) -> None:
-    """Start or continue nodes and wait until they respond."""
+    """Start or resume nodes and wait until they respond."""
     _find(context, name).start(*nodes, on_step=context.say)
 
 

@@ -267,7 +267,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
             "logs": Row("Show the last log lines of a node.", "kafkabal.cli.commands.sandbox:logs"),
             "kill": Row("Kill nodes with SIGKILL, like a crash.", "kafkabal.cli.commands.sandbox:kill"),
             "pause": Row("Pause nodes with SIGSTOP, like a hung machine.", "kafkabal.cli.commands.sandbox:pause"),
-            "start": Row("Start or continue nodes and wait until they respond.", "kafkabal.cli.commands.sandbox:start"),
+            "start": Row("Start or resume nodes and wait until they respond.", "kafkabal.cli.commands.sandbox:start"),
             "stop": Row("Shut nodes down gracefully (SIGTERM).", "kafkabal.cli.commands.sandbox:stop"),
             "down": Row("Remove a sandbox: its processes and files.", "kafkabal.cli.commands.sandbox:down"),
         },

@@ -33,13 +33,13 @@ class RunNotifications:
         self._wall_clock = wall_clock
         self._is_active = False
         """A run has started and not ended."""
-        self._has_told_failure = False
+        self._has_reported_failure = False
 
     def on_event(self, event: Event) -> None:
         """Post the event, if it is one of these."""
         match event:
             case Started():
-                self._is_active, self._has_told_failure = True, False
+                self._is_active, self._has_reported_failure = True, False
                 self._post("run-started", f"run {event.run_id} started: {_extent(event)}", event.run_id)
             case Warned():
                 self._post("run-warning", event.message)
@@ -60,7 +60,7 @@ class RunNotifications:
         if event.outcome is RunOutcome.COMPLETE and not event.pending:
             self._post("run-completed", done, event.run_id, ends=(_FAILED,))
         else:
-            self._has_told_failure = True
+            self._has_reported_failure = True
             self._post(_FAILED, done, event.run_id, begins=(_FAILED,))
 
     def _post(
@@ -88,11 +88,11 @@ class RunNotifications:
         self._notifier.close()
 
     def _is_news(self, error: KafkabalError) -> bool:
-        """Whether no event has reported an error: a refused run has none, nor has what a run cannot repair.
+        """Whether no event has reported an error: neither a refused run nor what a run cannot repair has one.
 
         A process that holds the lock reports its own run: being kept out by it is not a failure.
         """
-        return not self._has_told_failure and (self._is_active or not isinstance(error, BusyError))
+        return not self._has_reported_failure and (self._is_active or not isinstance(error, BusyError))
 
 
 def _extent(event: Started) -> str:

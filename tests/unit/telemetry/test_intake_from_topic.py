@@ -52,11 +52,11 @@ def message(partition: int, error: KafkaError | None = None) -> Any:
     return SimpleNamespace(error=lambda: error, partition=lambda: partition, key=lambda: b"c", value=lambda: b"")
 
 
-def test_a_problem_is_told_once_until_its_partition_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error lasts until its own partition is read again, whatever other partitions give; then it is told again."""
+def test_a_problem_is_reported_once_until_its_partition_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error lasts until its own partition is read, whatever other partitions give; the next is reported again."""
     denied = KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED)
     polls = [[message(0, denied), message(1)], [message(0, denied)], [message(0)], [message(0, denied)]]
-    told_at_poll: list[int] = []
+    reported_at_poll: list[int] = []
     done = Event()
 
     class Consumer:
@@ -83,6 +83,6 @@ def test_a_problem_is_told_once_until_its_partition_can_be_read(monkeypatch: pyt
 
     monkeypatch.setattr(intake_from_topic, "Consumer", Consumer)
     table = LatencyTable(max_age_s=60, clock=lambda: 0.0)
-    with TopicIntake({}, "t", table, since_ms=0, on_problem=lambda _: told_at_poll.append(4 - len(polls))):
+    with TopicIntake({}, "t", table, since_ms=0, on_problem=lambda _: reported_at_poll.append(4 - len(polls))):
         assert done.wait(10)
-    assert told_at_poll == [1, 4]
+    assert reported_at_poll == [1, 4]

@@ -42,7 +42,7 @@ def resume(
 
     Finished moves are not repeated. A run that was being rolled back or cancelled continues to do so. The run keeps its
     options, unless --throttle is given: then all speed and safety options are those of this command. Shows what will
-    move and prompts; --yes answers yes. A complete run has nothing to resume, nor has a cancelled one. A paused run
+    move and prompts; --yes answers yes. A complete or cancelled run has nothing to resume. A paused run
     whose process is alive, on any host, resumes in that process, with its own options.
 
     Examples:

@@ -1,8 +1,8 @@
 """Ctrl-C, SIGTERM and a closed terminal during a run: the first asks it to stop, a second Ctrl-C or SIGTERM aborts it.
 
 SIGHUP alone never aborts: a terminal that closes sends it from the kernel, from the shell and from the service manager,
-some of them after a SIGTERM, and a run that stops gracefully must survive all of these. Nor does the copy of a signal:
-``timeout`` sends its own to the command and at once to its process group, which the command is in.
+some of them after a SIGTERM, and a run that stops gracefully must survive all of these. The copy of a signal never
+aborts either: ``timeout`` sends its own to the command and at once to its process group, which the command is in.
 """
 
 from __future__ import annotations
