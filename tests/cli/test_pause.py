@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kafkabal.cli.commands.rebalance import pause
 from kafkabal.clusters.simulated.cluster_parts import SimulatedLock
 from kafkabal.errors import ExitCode
 from tests.cli.simulated import SLOWLY, Crash, Simulation, half_empty_cluster, simulate
@@ -39,6 +40,17 @@ def test_who_meets_a_paused_run_is_told_so(simulation: Simulation, words: tuple[
     there = "--bootstrap-server simulated:9092"
     commands = [f"'kafkabal rebalance {word} {there}'" for word in ("resume", "cancel")]
     assert hint.endswith(f"continue with {commands[0]}, or end it with {commands[1]}")
+
+
+def test_a_pause_that_comes_too_late_says_so(simulation: Simulation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that ends before it reads the request is not paused: the message does not read as if it were."""
+    clock, met = simulation.memory.kafka.clock, []
+    monkeypatch.setattr(pause, "poll_run", lambda *_: iter([None]))
+    clock.at(clock.monotonic() + 10, lambda: met.append(simulation.run("rebalance", "pause")))
+    simulation.run(*SLOWLY, "--max-runtime", "20s")
+
+    late = met[0]
+    assert (late.code, late.err.splitlines()[-1].split(" ", 2)[2]) == (ExitCode.DONE, "ended before it paused")
 
 
 def test_a_run_that_moves_is_waited_for(simulation: Simulation) -> None:

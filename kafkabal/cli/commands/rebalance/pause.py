@@ -62,7 +62,7 @@ def _pause_elsewhere(command: "RunSession", wait_s: float, kept_out: KafkabalErr
     context.say(announcement(run_id, kept_out, "pause", wait_s))
     for found in poll_run(environment, run_id, wait_s):
         if found is None:
-            context.say(f"run {run_id} has ended")
+            context.say(f"run {run_id} ended before it paused")
             return ExitCode.DONE
         if found.state.phase is Phase.PAUSED:
             context.say(f"run {run_id} is paused; continue with 'kafkabal rebalance resume'")
