@@ -217,13 +217,20 @@ class KafkaClient:
         first: UnreachableError | None = None
         is_needed = False  # whether the controller itself is needed: brokers of a KRaft cluster forward requests to it
         for pause_s in pauses():
+            limit = _share(deadline) if is_shared else deadline
+            at_several = may_repeat and not is_needed
             try:
-                limit = _share(deadline) if is_shared else deadline
-                response = self._controller_link(is_needed=is_needed).call(request, limit)
+                if at_several:
+                    response = self._call_forwarders(request, codes, limit)
+                else:
+                    response = self._controller_link(is_needed=is_needed).call(request, limit)
                 if NOT_CONTROLLER not in codes(response) or deadline.remaining_s < pause_s:
                     return response
                 is_needed = True
             except UnreachableError as error:
+                # brokers that forward a request hold it until there is a controller: asking them again gains nothing
+                if at_several and limit.is_over:
+                    raise _of_all_attempts(error, first or error, limit) from error
                 if deadline.remaining_s < pause_s:
                     # the last attempt has only the rest of the time: what it says of it would mislead
                     raise _of_all_attempts(error, first or error, deadline) from error
@@ -234,6 +241,22 @@ class KafkaClient:
             self.clock.sleep(pause_s)
             self.metadata((), deadline)
         raise AssertionError  # the pauses never end
+
+    def _call_forwarders(self, request: Any, codes: Callable[[Any], Iterable[int]], limit: Deadline) -> Any:
+        """Send a request that changes nothing to the controller, and to other brokers as well while it does not
+        respond: one that hangs delays the response by a third of the limit, and a dead controller costs the limit
+        once."""
+        links = [self._controller_link(is_needed=False)]
+        links += [link for link in self._known_links() if link is not links[0]]
+        tasks = [partial(_forwarded, link, request, codes, limit) for link in links[:_BROKERS_TRIED]]
+        found = run_first(tasks, limit, limit.seconds / _BROKERS_TRIED)
+        if not isinstance(found, list):
+            return found
+        rejected = next((error for error in found if isinstance(error, _NotForwardedError)), None)
+        refused = next((e for e in found if not isinstance(e, UnreachableError | _NotForwardedError)), None)
+        if rejected is not None and refused is None:
+            return rejected.response
+        raise refused or found[0]
 
     def call_controller_listener(self, request: Any, codes: Callable[[Any], Iterable[int]]) -> Any:
         """Send a request directly to the listener of the active KRaft controller (KIP-919).
@@ -259,11 +282,12 @@ class KafkaClient:
         )
 
     def _known_links(self) -> list[ReconnectingConnection]:
-        """Connections to known brokers: working and open ones first."""
+        """Connections to known brokers: working, free and open ones first."""
         return self._links_to(node.address for node in self._nodes.by_id.values())
 
     def _links_to(self, addresses: Iterable[Address]) -> list[ReconnectingConnection]:
-        return sorted(map(self._link, addresses), key=lambda link: (link.failures, not link.is_open))
+        links = map(self._link, addresses)
+        return sorted(links, key=lambda link: (link.failures, link.is_busy, not link.is_open))
 
     def _first_responding(self) -> ReconnectingConnection:
         known = self._known_links()
@@ -308,6 +332,23 @@ def _of_all_attempts(last: UnreachableError, first: UnreachableError, deadline: 
 def _share(deadline: Deadline) -> Deadline:
     """The time that one broker may take if others may still have to be tried."""
     return deadline.at_most(deadline.remaining_s / _BROKERS_TRIED)
+
+
+class _NotForwardedError(KafkabalError):
+    """A broker that is not the controller, and does not forward requests to it."""
+
+    def __init__(self, response: Any) -> None:
+        super().__init__("not the controller")
+        self.response = response
+
+
+def _forwarded(
+    link: ReconnectingConnection, request: Any, codes: Callable[[Any], Iterable[int]], deadline: Deadline
+) -> Any:
+    response = link.call(request, deadline)
+    if NOT_CONTROLLER in codes(response):
+        raise _NotForwardedError(response)
+    return response
 
 
 def _connected(link: ReconnectingConnection, deadline: Deadline) -> ReconnectingConnection:

@@ -38,7 +38,8 @@ def list_reassignments(client: KafkaClient, broker_s: float | None = None) -> di
     Parameters
     ----------
     broker_s
-        Seconds that the controller may take; None: as long as any request, at several brokers in turn.
+        Seconds that the controller may take; None: as long as one of the brokers that are asked, and longer
+        while brokers say that the controller changes.
     """
     request = ListPartitionReassignmentsRequest(topics=None, timeout_ms=client.broker_timeout_ms)
     deadline = None if broker_s is None else client.deadline(min(broker_s, client.settings.request_timeout_s))

@@ -36,6 +36,11 @@ class ReconnectingConnection:
         """Whether it is currently connected."""
         return self._connection is not None
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a request is waiting for its response."""
+        return self._turn.locked()
+
     def call(self, request: Any, deadline: Deadline, in_place: ResponseInPlace | None = None) -> Any:
         """Send a request, connecting first if needed, and return the response.
 

@@ -168,7 +168,7 @@ class RunSession:
     def saying_if_slow(self) -> AbstractContextManager[None]:
         """Within the block, say once that the cluster is waited for if it responds late.
 
-        With the controller or the broker of the run record dead, every broker is asked in turn for as long as
+        With the controller or the broker of the run record dead, brokers are asked for as long as
         ``--broker-timeout``, or a new leader is awaited.
         """
         return saying_if_slow(self.context.say, "still waiting for the cluster to respond")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -301,6 +302,56 @@ def test_a_read_without_a_response_goes_to_another_broker(
     )
     client = make_client(cluster.settings(2))
     assert client.nodes().controller == 1
+    assert _elect(client, may_repeat=True) == 0
+    assert [len(broker.asked("ElectLeaders")) for broker in cluster.brokers.values()] == [1, 1]
+
+
+def test_a_dead_controller_costs_a_read_the_time_of_one_broker(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], silence: object
+) -> None:
+    """Brokers hold a request until there is a controller: each of three is sent it once, while the others wait."""
+    cluster = fake_cluster(4)
+    cluster.answer("ElectLeaders", lambda request: silence)
+    client = make_client(cluster.settings(1, request_timeout_s=30.0, broker_timeout_s=0.3))
+    with pytest.raises(NoResponseError, match=r"^no controller responded within 0\.3 s: 127\.0\.0\.1:\d+ did not"):
+        _elect(client, may_repeat=True)
+    assert sorted(len(broker.asked("ElectLeaders")) for broker in cluster.brokers.values()) == [0, 1, 1, 1]
+
+
+def test_a_broker_that_hangs_costs_a_read_of_the_controller_a_part_of_its_time(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], silence: object
+) -> None:
+    """Another one is sent the request meanwhile, also if a deadline is given for the whole; the next request goes to
+    one that does not hang."""
+    cluster = fake_cluster(3)
+    cluster.answer("ElectLeaders", lambda request: ElectLeadersResponse(error_code=0, replica_election_results=[]))
+    cluster.brokers[1].answers["ElectLeaders"] = lambda request: silence
+    client = make_client(cluster.settings(2))
+    client.nodes()
+    request = ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=1)
+    answer = client.call_controller(request, lambda answer: (answer.error_code,), client.deadline(3.0), may_repeat=True)
+    assert answer.error_code == 0
+    assert client._known_links()[0].address != parse_address(cluster.settings(1).bootstrap_servers[0])
+
+
+def test_a_controller_that_is_slow_is_awaited_where_brokers_do_not_forward(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient]
+) -> None:
+    """With ZooKeeper the others only say that they are not the controller, which must not hide its response."""
+    cluster = fake_cluster(2)
+    asked = threading.Event()
+
+    def refuse(_: Any) -> Any:
+        asked.set()
+        return ElectLeadersResponse(error_code=41, replica_election_results=[])
+
+    def respond_later(_: Any) -> Any:
+        assert asked.wait(30)
+        return ElectLeadersResponse(error_code=0, replica_election_results=[])
+
+    cluster.brokers[1].answers["ElectLeaders"] = respond_later
+    cluster.brokers[2].answers["ElectLeaders"] = refuse
+    client = make_client(cluster.settings(2, request_timeout_s=30.0, broker_timeout_s=1.0))
     assert _elect(client, may_repeat=True) == 0
     assert [len(broker.asked("ElectLeaders")) for broker in cluster.brokers.values()] == [1, 1]
 
