@@ -53,15 +53,17 @@ def _say_at_once(monkeypatch: pytest.MonkeyPatch, has_said: threading.Event, com
         ("repair",),
         ("rollback",),
         ("resume",),
+        ("cancel",),
         ("throttle", "5MB/s"),
         ("--yes",),
+        ("--dry-run",),
     ],
     ids=" ".join,
 )
 def test_a_command_that_waits_for_the_run_record_says_so(
     run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
 ) -> None:
-    """As with a dead controller, where every broker is asked in turn, or while the record has no leader."""
+    """As while the record has no leader; the emergency stop above all must not wait without a word."""
     simulation = simulate(InMemoryCluster.of(cluster(brokers(2), [topic("t", [1, 2])])), run_cli, monkeypatch)
     read, has_said = InMemoryCluster.records, threading.Event()
 

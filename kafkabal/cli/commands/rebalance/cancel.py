@@ -64,8 +64,10 @@ def cancel(
 
 def _cancel_here(command: "RunSession", journal: Path | None) -> ExitCode:
     """Cancel a run that no process works on."""
-    from kafkabal.executor import Goal, RunClosedError, cancel
+    from kafkabal.executor import Goal, RunClosedError, cancel, find_run
 
+    with command.saying_if_slow():
+        find_run(command.environment, journal)  # what cannot be read is known before the run is opened, without a word
     try:
         with command.stopping_on_signals():
             result = cancel(command.environment, journal=journal, lock=command.take_lock())

@@ -111,7 +111,8 @@ class ApplyCommand:
         """
         from kafkabal.executor import find_run
 
-        found = find_run(self._environment)
+        with self.command.saying_if_slow():
+            found = find_run(self._environment)
         if found is not None and found.is_open:
             self.command.take_lock()
             self.command.lock.release()
@@ -240,15 +241,16 @@ class ApplyCommand:
 
         environment, context = self._environment, self.command.context
         state = environment.completed(load.state) if load is not None else environment.read_state()
-        checks = preflight(
-            environment,
-            plan,
-            options,
-            find_run(environment),
-            state=state,
-            skip_drifted=self.skip_drifted,
-            recently_dead=self._recently_dead(plan, state),
-        )
+        with self.command.saying_if_slow():
+            checks = preflight(
+                environment,
+                plan,
+                options,
+                find_run(environment),
+                state=state,
+                skip_drifted=self.skip_drifted,
+                recently_dead=self._recently_dead(plan, state),
+            )
         for check in checks:
             if check.verdict is CheckVerdict.OK:
                 context.detail(f"preflight check {check.name}: {check.message}")
