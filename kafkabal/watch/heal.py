@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from kafkabal.errors import BusyError, KafkabalError
@@ -49,6 +49,8 @@ class HealResult:
     done: int = 0
     """Partitions in place, of ``total``."""
     total: int = 0
+    only_restores: bool = False
+    """Whether its run had ended, and only throttles were to be restored: its partitions are not counted again."""
     moved_bytes: int = 0
     may_have_moved_more: bool = False
     """Whether copied bytes are missing in ``moved_bytes``: after an error, or those of an earlier process."""
@@ -183,7 +185,7 @@ class RunHealer:
         # a cancelled run has only throttles left: its moves were given up
         is_closed = found.state.phase is Phase.CLOSED
         action = repair_run if is_closed else resume
-        self._start(healing, found.record.plan_id, action, is_cancelled=is_cancelled)
+        self._start(healing, found.record.plan_id, action, is_cancelled=is_cancelled, only_restores=is_closed)
 
     def latest_run(self) -> FoundRun | None:
         """See :class:`Healer`."""
@@ -249,6 +251,7 @@ class RunHealer:
         action: Callable[[RunEnvironment], RunResult | None],
         *,
         is_cancelled: bool = False,
+        only_restores: bool = False,
     ) -> None:
         self._switch, self._healing = StopSwitch(), healing
         if is_cancelled:
@@ -256,7 +259,8 @@ class RunHealer:
         self._may_have_moved = healing.kind is HealKind.RESUME
 
         def run() -> None:
-            self._result = self._heal(healing, plan_id, lambda: action(self._environment(self._switch)))
+            result = self._heal(healing, plan_id, lambda: action(self._environment(self._switch)))
+            self._result = replace(result, only_restores=only_restores)
 
         if not self._in_background:
             run()

@@ -169,6 +169,8 @@ def _extent(plan: Plan) -> str:
 
 
 def _done(result: HealResult) -> str:
+    if result.only_restores:
+        return result.problem or f"all throttles restored in {format_duration(result.elapsed_s)}"
     copied = f", {format_bytes(result.moved_bytes)} copied" if result.moved_bytes else ""
     return (
         f"{result.done} of {counted_noun(result.total, 'partition')} in "
