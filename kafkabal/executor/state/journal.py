@@ -84,11 +84,11 @@ class Journal:
             journal.append(header, *record.partitions, *record.originals, *more)
             _sync_folder(path.parent)
         except OutputError as error:
-            journal.close()
+            journal.discard()
             # a journal without its first records describes no run: nothing could be resumed from it
             raise _cannot_open(path, error, is_new=True) from error
         except BaseException:
-            journal.close()
+            journal.discard()
             raise
         return journal
 
@@ -123,6 +123,12 @@ class Journal:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+    def discard(self) -> None:
+        """Close and delete it: a host whose disk is full every night would collect an empty journal of each."""
+        self.close()
+        with suppress(OSError):
+            self.path.unlink()
 
 
 class UnwritableJournal(Journal):

@@ -432,7 +432,7 @@ def test_file_that_is_no_journal(tmp_path: Path) -> None:
 
 
 def test_disk_that_is_full_when_a_run_begins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hint does not suggest resuming a run that never started."""
+    """The hint does not suggest resuming a run that never started, and no file is left of it."""
 
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -442,6 +442,7 @@ def test_disk_that_is_full_when_a_run_begins(tmp_path: Path, monkeypatch: pytest
         Journal.create(tmp_path / "run.jsonl", _record())
     assert "No space left on device" in refused.value.message
     assert refused.value.hint == "nothing was started; free disk space, then try again"
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
