@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from itertools import count
+from typing import Any
 
 import pytest
 
 from kafkabal.cli.commands.rebalance.stop_signals import stop_on_signals
+from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.executor.safety.stop_request import HardStop, StopReason, StopSwitch
+from tests.cli.simulated import SLOWLY, half_empty_cluster, simulate
 
 
 @pytest.mark.parametrize(
@@ -60,3 +64,23 @@ def test_hangup_never_aborts() -> None:
         for number in (signal.SIGHUP, signal.SIGHUP, signal.SIGTERM, signal.SIGHUP):
             os.kill(os.getpid(), number)
     assert said == [StopReason.TERMINATE]
+
+
+def test_a_signal_as_the_last_throttle_is_restored(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The exit code is that of the signal, but no hint says to resume: a resume would say that the run is complete."""
+    simulation = simulate(half_empty_cluster(), run_cli, monkeypatch)
+    alter_configs, sent = InMemoryCluster.alter_configs, []
+
+    def interrupted(*arguments: Any) -> Any:
+        faults = alter_configs(*arguments)
+        if not any(broker.own_configs for broker in simulation.memory.kafka.parts.brokers.values()) and not sent:
+            sent.append(signal.raise_signal(signal.SIGTERM))
+        return faults
+
+    monkeypatch.setattr(InMemoryCluster, "alter_configs", interrupted)
+    shown = simulation.run(*SLOWLY)
+    assert (shown.code, len(sent)) == (143, 1)
+    assert "hint" not in shown.err
+    assert "is complete: nothing to resume" in simulation.run("rebalance", "resume", "--yes").err

@@ -333,7 +333,9 @@ class RunSession:
         match result.stop_reason:
             case StopReason.INTERRUPT | StopReason.TERMINATE:
                 terminated = result.stop_reason is StopReason.TERMINATE
-                raise InterruptedRunError(said, terminated=terminated, hint=resume)
+                # a signal that came as the last throttles were restored has stopped nothing
+                is_done = result.outcome is RunOutcome.COMPLETE and not result.pending
+                raise InterruptedRunError(said, terminated=terminated, hint=None if is_done else resume)
             case StopReason.MAX_RUNTIME:
                 raise FindingsError(f"{said}; stopped: --max-runtime reached", hint=resume)
             case StopReason.CANCELLED:
