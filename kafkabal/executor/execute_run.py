@@ -304,7 +304,7 @@ class _Run:
     def _end_in_flight(self, policy: OnInterrupt) -> dict[TopicPartition, str]:
         """Wait until nothing that a throttle limits is in flight; returns what remains in flight nevertheless."""
         context = self._context
-        context.enter(self._goal, Phase.CANCELLING)
+        context.enter(self._goal_to_record, Phase.CANCELLING)
         if policy is OnInterrupt.FINISH:
             loop = self._next_loop({}, self._loop.partial_bytes if self._loop else None)
             loop.run(finish_only=True)
@@ -312,6 +312,12 @@ class _Run:
         ended = cancel_in_flight(context, context.record.partitions, self._lagging_since_s)
         self._take_last(ended.seen)
         return dict(ended.still_running)
+
+    @property
+    def _goal_to_record(self) -> Goal:
+        """The goal of whoever continues the run: what an operator has cancelled must not go on, whichever process has
+        cancelled it."""
+        return Goal.CANCEL if self._context.is_cancelled else self._goal
 
     def _take_last(self, seen: Observation) -> None:
         """Count the copies that have completed since the loop stopped, some of them before they could be cancelled."""
@@ -323,7 +329,7 @@ class _Run:
 
     def _restore(self, still_running: Collection[TopicPartition] = ()) -> Leftovers:
         context = self._context
-        context.enter(self._goal, Phase.RESTORING)
+        context.enter(self._goal_to_record, Phase.RESTORING)
         left = context.retries.until_success(lambda: context.throttling.restore(still_running))
         for complaint in left.complaints:
             context.warn(complaint)

@@ -52,6 +52,8 @@ class RunContext:
     """The latest request, read at intervals."""
     is_paused: bool = False
     """Whether a pause was requested: move nothing until asked to continue."""
+    is_cancelled: bool = False
+    """Whether an operator has asked this process to cancel the run."""
 
     @property
     def record(self) -> RunRecord:
@@ -123,8 +125,9 @@ class RunContext:
         self.is_paused = request.is_paused
         if not request.is_cancelled:
             return request
-        # taken once: a later resume is deliberate and must not be cancelled by it
+        # taken once: a later rollback is deliberate and must not be cancelled by it
         self.throttling.change(self.throttling.throttle, request.asked_at)
+        self.is_cancelled = True
         self.stop.request(StopReason.CANCELLED)
         self.listener.on_event(StopRequested(reason=StopReason.CANCELLED))
         return None

@@ -405,6 +405,29 @@ def test_a_run_is_asked_although_its_lock_cannot_be_reached(
     assert not simulation.memory.reassignments()
 
 
+def test_a_live_run_that_is_cancelled_stays_cancelled(simulation: Simulation) -> None:
+    """As one whose process has died: its status is not a finding, and neither a resume nor a cron job continues it."""
+    _uneven(simulation.memory)
+    asked: list[Any] = []
+
+    def ask() -> bool:
+        if not asked and simulation.memory.kafka.catch_up().moving:
+            asked.append(None)
+            asked.append(simulation.run("rebalance", "cancel", "--wait", "1s"))
+        return False
+
+    with simulation.crashing_when(ask):
+        run = simulation.run("rebalance", "--yes", "--throttle", "1MB")
+    assert asked[1].code == 75
+    assert run.code == 3
+    assert "hint: make a new plan with 'kafkabal rebalance " in run.err
+    status = simulation.run("rebalance", "status")
+    assert (status.code, "cancelled; nothing in flight" in status.out) == (0, True)
+    resumed = simulation.run("rebalance", "resume", "--yes")
+    assert (resumed.code, "is cancelled: nothing to resume" in resumed.err) == (0, True)
+    assert "cancelled" in simulation.run("rebalance", "history").out
+
+
 def test_a_run_that_cannot_be_asked_to_cancel_names_its_process(
     simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -227,8 +227,11 @@ class RunThrottles:
         """
         partitions = [p for p in self._store.record.partitions if p.name in still_running]
         with_copies = {_broker(b) for p in partitions for b in p.brokers}
-        is_back = self._state.goal is Goal.ROLL_BACK
-        with_chosen_dirs = {_broker(b) for p in partitions for b in (p.previous_dirs if is_back else p.target_dirs)}
+        goal = self._state.goal
+        # a run that is cancelled was on its way to either
+        ends = [p.target_dirs for p in partitions if goal is not Goal.ROLL_BACK]
+        ends += [p.previous_dirs for p in partitions if goal is not Goal.APPLY]
+        with_chosen_dirs = {_broker(b) for dirs in ends for b in dirs}
         self._restore_rates(Leftovers(), (LEADER_RATE, FOLLOWER_RATE), except_of=with_copies)
         self._restore_rates(Leftovers(), (LOG_DIR_RATE,), except_of=with_chosen_dirs)
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from kafkabal.cli.commands.rebalance.poll_run import WAIT_LONGER, poll_run
 from kafkabal.cli.commands.rebalance.run_command_options import (
+    AFTER_CANCEL,
     OF_RUNS,
     REOPENED_RUN_SETTINGS,
     RUN_CLUSTER,
@@ -22,10 +23,6 @@ from kafkabal.errors import BusyError, ExitCode, UsageError
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_session import RunSession
     from kafkabal.executor import FoundRun
-
-_AFTER_CANCEL = (
-    "make a new plan with 'kafkabal rebalance', or move back what was moved with 'kafkabal rebalance rollback'"
-)
 
 
 def resume(
@@ -66,7 +63,7 @@ def resume(
             found = find_run(command.environment, journal)
         if found is not None and _is_cancelled(command, found):
             said = f"run {found.record.run_id} is cancelled: nothing to resume"
-            context.say(f"{said}; {_AFTER_CANCEL}")
+            context.say(f"{said}; {AFTER_CANCEL}")
             command.report_nothing(said, found.state.goal)
             return ExitCode.DONE
         if found is not None and found.is_resumable and not command.confirm_run(found, found.state.goal, yes=yes):

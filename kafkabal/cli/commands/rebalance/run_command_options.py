@@ -39,6 +39,10 @@ ADOPTED_RUN_SETTINGS: Final = ("throttle_to_add", "log_dir_throttle", "window")
 
 HOW_TO_RESTORE: Final = "restore them with 'kafkabal rebalance repair' once the brokers respond"
 """What to do about throttles that a run could not restore."""
+AFTER_CANCEL: Final = (
+    "make a new plan with 'kafkabal rebalance', or move back what was moved with 'kafkabal rebalance rollback'"
+)
+"""What to do after a run that was cancelled."""
 
 OF_RUNS: Final = (
     "--log-dir-throttle",

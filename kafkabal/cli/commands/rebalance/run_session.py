@@ -322,7 +322,7 @@ class RunSession:
         KafkabalError
             With the exit code of the contract, where it did not do all that it was to do.
         """
-        from kafkabal.cli.commands.rebalance.run_command_options import HOW_TO_RESTORE, RunFormat
+        from kafkabal.cli.commands.rebalance.run_command_options import AFTER_CANCEL, HOW_TO_RESTORE, RunFormat
         from kafkabal.executor import RunOutcome, StopReason
         from kafkabal.reporting.runs.result_report import STAYS_WITH_OTHER_TOOL, summary
 
@@ -339,7 +339,8 @@ class RunSession:
             case StopReason.MAX_RUNTIME:
                 raise FindingsError(f"{said}; stopped: --max-runtime reached", hint=resume)
             case StopReason.CANCELLED:
-                raise FindingsError(f"{said}; stopped: cancelled by another command", hint=resume)
+                hint = resume if result.pending else AFTER_CANCEL
+                raise FindingsError(f"{said}; stopped: cancelled by another command", hint=hint)
         if result.outcome is RunOutcome.PARTIAL or result.problems:
             hint = resume if result.is_worth_resuming else STAYS_WITH_OTHER_TOOL
             raise PartialFailureError(said, list(result.problems.items()), hint=hint)

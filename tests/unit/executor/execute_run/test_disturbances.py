@@ -1121,6 +1121,7 @@ def test_paused_and_cancelled(scene: Any) -> None:
     _at(scene, 71.0, lambda: request_cancel(here))
     result = _run(scene)
     assert (result.outcome, result.stop_reason) == (RunOutcome.STOPPED, StopReason.CANCELLED)
+    assert find_run(here).state.goal is Goal.CANCEL  # type: ignore[union-attr]
     assert phases == [Phase.PAUSED]
     assert scene.configs_now() == scene.configs
 

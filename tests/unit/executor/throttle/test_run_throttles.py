@@ -30,6 +30,7 @@ from kafkabal.executor.state.set_configs import SetConfigs
 from kafkabal.executor.throttle.run_throttles import RunThrottles, read_originals
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
 from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
+from kafkabal.plan import ANY_DIR
 from tests.unit.executor.conftest import planned_partition, run_record
 
 TOPIC = ConfigResource(ResourceKind.TOPIC, "t")
@@ -563,6 +564,20 @@ def test_partitions_in_flight_keep_no_other_throttle(kafka: _Kafka) -> None:
     assert left.pending == ["the throttle of t-0, still in flight"]
     assert {int(at.name) for at, _ in kafka.own if at.kind is ResourceKind.BROKER} == {1, 2, 3, 6}
     assert (_broker(1), LOG_DIR_RATE) not in kafka.own
+
+
+@pytest.mark.parametrize(
+    ("goal", "keep"), [(Goal.APPLY, {3}), (Goal.ROLL_BACK, {1, 2}), (Goal.CANCEL, {1, 2, 3})], ids=str
+)
+def test_rates_between_log_dirs_that_partitions_in_flight_keep(kafka: _Kafka, goal: Goal, keep: set[int]) -> None:
+    """Those of the brokers whose log dirs the goal chooses: a cancelled run may have been on its way to either end."""
+    planned = planned_partition((1, 2), (3, 2), ("/d1", ANY_DIR))
+    throttles = kafka.throttles(planned)
+    throttles.cover([_task(planned)], [], EVERYWHERE)
+    kafka.own |= dict.fromkeys(((_broker(b), LOG_DIR_RATE) for b in (1, 2, 3)), RATE)
+    kafka.state.goal = goal
+    throttles.restore([planned.name])
+    assert {int(at.name) for at, key in kafka.own if key == LOG_DIR_RATE} == keep
 
 
 def test_throttles_that_cannot_be_restored_are_named(kafka: _Kafka) -> None:
