@@ -7,7 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 
-from kafkabal.clusters.kafka import RawRecord, unpack_headers
+import numpy as np
+
+from kafkabal.clusters.kafka import RawRecord, RecordColumns, unpack_headers
 from kafkabal.errors import OperationError
 from kafkabal.sources import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER
 
@@ -58,9 +60,17 @@ class PiecedFile:
         return (offset, stamp, key, whole, headers), fault
 
 
-def is_piece(headers: bytes) -> bool:
-    """Whether a record with these headers is one of several pieces of a file."""
-    # called for every record, and nearly none has such a header
+def first_piece(records: RecordColumns) -> int | None:
+    """Index of the first record that is one of several pieces of a file; None if there is none."""
+    rows = np.flatnonzero(records.has_headers)  # nearly no topic has any
+    for row, headers in zip(rows.tolist(), records.packed_headers(rows), strict=False):
+        if _is_piece(headers):
+            return int(row)
+    return None
+
+
+def _is_piece(headers: bytes) -> bool:
+    # called for every record with headers, and few have this one
     if len(headers) <= len(_CHUNK) or _CHUNK not in headers:
         return False
     return any(name == CHUNK_HEADER for name, _ in unpack_headers(headers))

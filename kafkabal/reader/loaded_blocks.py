@@ -10,7 +10,7 @@ import numpy as np
 from kafkabal.clusters.kafka import RecordColumns
 from kafkabal.errors import UsageError
 from kafkabal.model import I64
-from kafkabal.reader.join_file_pieces import is_piece
+from kafkabal.reader.join_file_pieces import first_piece
 from kafkabal.reader.sample import Sample
 
 
@@ -109,11 +109,10 @@ def _samples(columns: RecordColumns, places: I64, *, at_once: bool) -> Iterator[
 
 
 def _refuse_pieces(columns: RecordColumns, topic: str) -> None:
-    rows = np.flatnonzero(columns.has_headers)  # nearly no topic has any
-    for row, headers in zip(rows.tolist(), columns.packed_headers(rows), strict=False):
-        if is_piece(headers):
-            where = f"{topic}-{columns.partition[row]}: offset {columns.offset[row]}"
-            raise UsageError(
-                f"{where} is a piece of a file that was split",
-                hint="pin the topic with count=True to get whole files, or with join=False to get the pieces",
-            )
+    row = first_piece(columns)
+    if row is not None:
+        where = f"{topic}-{columns.partition[row]}: offset {columns.offset[row]}"
+        raise UsageError(
+            f"{where} is a piece of a file that was split",
+            hint="pin the topic with count=True to get whole files, or with join=False to get the pieces",
+        )

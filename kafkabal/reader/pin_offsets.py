@@ -23,17 +23,18 @@ from kafkabal.clusters.kafka import LazyRecords
 from kafkabal.config import ANSWER_S
 from kafkabal.errors import NotAuthorizedError, UsageError, unknown_topic
 from kafkabal.model import CLEANUP_POLICY, I64, TopicPartition
-from kafkabal.reader.join_file_pieces import is_piece
+from kafkabal.reader.join_file_pieces import first_piece
 from kafkabal.reader.manifest import LANES, CountedBlock, Manifest, PartitionRange, block_cuts, partition_groups
 from kafkabal.reader.pin_whole_files import file_blocks
 from kafkabal.reader.read_whole_topic import CountingListener, PartitionReaders, TopicFetcher, WholeReading
 
-_PROBE_BYTES = 2**20
-"""Sixteen records of usual size, to estimate the mean from."""
+_FIRST_PROBE_BYTES = 2**16
+"""Of a partition of unknown size, in a request for its first few records: many partitions share one."""
 _PROBED = 64
 """Records read at either end of a partition: enough to detect pieces of files and markers of transactions."""
 _LEAST_PROBED = 4
-"""Minimum even if records are large: a few are enough to tell whether the last offsets hold records at all."""
+"""Minimum even if records are large: a few are enough to tell whether the last offsets hold records at all, and how
+many more to read. Of 5 MB each, sixteen would be 80 MB of every partition."""
 _PROBED_BYTES = 2 * 2**20
 """Limit at either end of a partition; 64 records of 100 kB each would be a twelfth of a topic of 600 MB."""
 
@@ -67,6 +68,8 @@ class _OffsetsAndSizes:
 
     offset: I64
     size: I64
+    has_pieces: bool
+    """Whether pieces of files are among them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,14 @@ class _Ends:
     """Whether pieces of files are among them."""
     unpacking: float
     """By which factor its records are larger uncompressed."""
+    records: int
+    size_bytes: int
+    """Uncompressed."""
+
+    @property
+    def mean_bytes(self) -> float:
+        """Of a record uncompressed; 1 if there is none."""
+        return self.size_bytes / self.records if self.size_bytes else 1.0
 
 
 def pin_topic(
@@ -118,20 +129,29 @@ def pin_topic(
         raise unknown_topic(topic, brokers.topic_names())
     with PartitionReaders(partial(fetcher, described.topic_id)) as readers:
         with readers.one() as reader:
-            ranges = reader.ranges()
-            filled = {p: r for p, r in ranges.items() if r[0] < r[1]}
-            sizes = _partition_sizes(brokers, reader, topic, filled)
-        probe = _probe_ends(readers, filled, sizes)
+            ranges, local_starts = reader.ranges(), reader.local_starts()
+        filled = {p: r for p, r in ranges.items() if r[0] < r[1]}
+        stored = _stored_bytes(brokers, topic, filled, local_starts)
+        probe = _probe_ends(readers, filled, stored | _estimated_bytes(readers, filled, stored))
         has_gaps = any(probe[p].last[-1:] != [end - 1] for p, (_, end) in filled.items())
         # blocks are cut by the memory that they take
-        sizes = {p: round(sizes[p] * ends.unpacking) for p, ends in probe.items()}
+        sizes = {
+            p: round(stored[p] * ends.unpacking if p in stored else ends.mean_bytes * (filled[p][1] - filled[p][0]))
+            for p, ends in probe.items()
+        }
         counts = count or (count is None and (_is_compacted(brokers, topic) or has_gaps))
-        splits = join and count is not False and (count or any(ends.has_pieces for ends in probe.values()))
-        files = file_blocks(WholeReading(readers, filled, sizes, counting), topic, lanes) if splits else None
-        if files is not None or not counts:
+        reading = WholeReading(readers, filled, sizes, counting)
+        splits = join and count is not False and any(ends.has_pieces for ends in probe.values())
+        files = file_blocks(reading, topic, lanes) if splits else None
+        found = None
+        if counts and files is None:
+            found = _read_offsets_and_sizes(reading)
+            if join and any(f.has_pieces for f in found.values()):  # in the middle only; rare enough to read once more
+                files = file_blocks(reading, topic, lanes)
+        if files is not None or found is None:
             partitions = _dense_ranges(filled, sizes, lanes)
         else:
-            partitions = _counted_ranges(WholeReading(readers, filled, sizes, counting), lanes)
+            partitions = _counted_ranges(filled, found, lanes)
     manifest = Manifest(
         cluster_id=described.cluster_id,
         topic=topic,
@@ -159,9 +179,13 @@ def _dense_ranges(
     return tuple(found)
 
 
-def _counted_ranges(reading: WholeReading, lanes: int) -> tuple[PartitionRange, ...]:
-    ranges = reading.ranges
-    found = dict(zip(ranges, map(_joined, reading.each(_offsets_and_sizes)), strict=True))
+def _read_offsets_and_sizes(reading: WholeReading) -> dict[int, _OffsetsAndSizes]:
+    return dict(zip(reading.ranges, map(_joined, reading.each(_offsets_and_sizes)), strict=True))
+
+
+def _counted_ranges(
+    ranges: Mapping[int, tuple[int, int]], found: Mapping[int, _OffsetsAndSizes], lanes: int
+) -> tuple[PartitionRange, ...]:
     partitions = list(ranges)
     records = [len(f.offset) for f in found.values()]
     size_bytes = [int(f.size.sum()) for f in found.values()]
@@ -190,23 +214,27 @@ def _probe_ends(
     found = dict(zip(last, readers.each(last.values(), lambda reader, p: _probe(reader, *last[p])), strict=True))
     begins = readers.each(first.values(), lambda reader, p: _probe(reader, *first[p]))
     for p, ends in zip(first, begins, strict=True):
-        has_pieces = found[p].has_pieces or ends.has_pieces
-        found[p] = _Ends(found[p].last, has_pieces, max(found[p].unpacking, ends.unpacking))
+        known = found[p]
+        found[p] = _Ends(
+            last=known.last,
+            has_pieces=known.has_pieces or ends.has_pieces,
+            unpacking=max(known.unpacking, ends.unpacking),
+            records=known.records + ends.records,
+            size_bytes=known.size_bytes + ends.size_bytes,
+        )
     return found
 
 
 def _probe(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) -> _Ends:
-    offsets: list[int] = []
-    pieces: list[bool] = []
+    steps: list[_OffsetsAndSizes] = []
 
     def look_at(records: LazyRecords) -> None:
-        for record in records:
-            offsets.append(record[0])
-            pieces.append(is_piece(record[4]))
+        steps.append(_offsets_and_sizes(p, records))
 
     fetched = reader.fetch(p, begin, end, size_bytes, look_at)
     look_at(fetched.records)
-    return _Ends(offsets, any(pieces), fetched.unpacking)
+    found = _joined(steps)
+    return _Ends(found.offset.tolist(), found.has_pieces, fetched.unpacking, len(found.offset), int(found.size.sum()))
 
 
 def _counted_range(p: int, offsets: tuple[int, int], found: _OffsetsAndSizes, blocks: int, cuts: I64) -> PartitionRange:
@@ -237,53 +265,54 @@ def _counted_range(p: int, offsets: tuple[int, int], found: _OffsetsAndSizes, bl
 
 def _offsets_and_sizes(_: int, records: LazyRecords) -> _OffsetsAndSizes:
     columns = records.columns()
-    return _OffsetsAndSizes(columns.offset.copy(), columns.size_bytes)  # a view would keep the received bytes
+    # a view would keep the received bytes
+    return _OffsetsAndSizes(columns.offset.copy(), columns.size_bytes, first_piece(columns) is not None)
 
 
 def _joined(steps: Sequence[_OffsetsAndSizes]) -> _OffsetsAndSizes:
     none = np.empty(0, np.int64)  # if reading was stopped
     return _OffsetsAndSizes(
-        np.concatenate([none, *(s.offset for s in steps)]), np.concatenate([none, *(s.size for s in steps)])
+        np.concatenate([none, *(s.offset for s in steps)]),
+        np.concatenate([none, *(s.size for s in steps)]),
+        any(s.has_pieces for s in steps),
     )
 
 
-def _partition_sizes(
-    brokers: TopicReporter, reader: TopicFetcher, topic: str, ranges: Mapping[int, tuple[int, int]]
-) -> Mapping[int, int]:
-    """Bytes of each partition in the log, of which a log dir holds only what is not in remote storage: by the bytes per
-    record in its leader's log dir, or in a few records if that is not accessible."""
+def _stored_bytes(
+    brokers: TopicReporter, topic: str, ranges: Mapping[int, tuple[int, int]], local_starts: Mapping[int, int]
+) -> dict[int, int]:
+    """Bytes of partitions in the log, of which a log dir holds only what is not in remote storage: by the bytes per
+    record in their leaders' log dirs. Those that are not accessible are missing."""
     leaders = {key: status.leader for key, status in brokers.partition_status([topic]).items()}
     try:
         logs, _ = brokers.replica_logs(set(leaders.values()) - {-1}, leaders.keys())
     except NotAuthorizedError:
-        logs = {}
+        return {}
     by_leader = {on.partition: log.size_bytes for on, log in logs.items() if leaders.get(_key(on)) == on.broker}
-    local_starts = reader.local_starts()
-    sizes = {}
+    found = {}
     for p, (begin, end) in ranges.items():
         local_bytes, local_begin = by_leader.get(p), max(begin, local_starts.get(p, begin))
         if local_bytes and local_begin < end:
-            sizes[p] = local_bytes * (end - begin) // (end - local_begin)
-        else:
-            sizes[p] = _estimate_bytes(reader, p, begin, end)
-    return sizes
+            found[p] = local_bytes * (end - begin) // (end - local_begin)
+    return found
 
 
 def _key(on: ReplicaOn) -> TopicPartition:
     return TopicPartition(on.topic, on.partition)
 
 
-def _estimate_bytes(reader: TopicFetcher, p: int, begin: int, end: int) -> int:
-    few = min(end - begin, 16)
-    sizes: list[int] = []
-
-    def measure(records: LazyRecords) -> None:
-        sizes.extend(records.columns().size_bytes.tolist())
-
-    fetched = reader.fetch(p, begin, begin + few, _PROBE_BYTES, measure)
-    measure(fetched.records)
-    mean = sum(sizes) / fetched.unpacking / max(len(sizes), 1)
-    return max(1, round(mean * (end - begin)))
+def _estimated_bytes(
+    readers: PartitionReaders, ranges: Mapping[int, tuple[int, int]], known: Collection[int]
+) -> dict[int, int]:
+    """Bytes in the log of the other partitions, by those of their first few records."""
+    firsts = {
+        p: (p, begin, min(end, begin + _LEAST_PROBED), _FIRST_PROBE_BYTES)
+        for p, (begin, end) in ranges.items()
+        if p not in known
+    }
+    found = zip(firsts, readers.each(firsts.values(), lambda reader, p: _probe(reader, *firsts[p])), strict=True)
+    count = {p: end - begin for p, (begin, end) in ranges.items()}
+    return {p: max(1, round(first.mean_bytes / first.unpacking * count[p])) for p, first in found}
 
 
 def _is_compacted(brokers: TopicReporter, topic: str) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from kafkabal.clusters.cluster_protocol import PartitionStatus, ReplicaLog, Repl
 from kafkabal.clusters.config_items import ConfigSource, ConfigValue
 from kafkabal.clusters.kafka.lazy_records import LazyRecords
 from kafkabal.clusters.kafka.range_fetcher import FetchedRange
+from kafkabal.clusters.kafka.record_columns import NO_HEADERS
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.reader.log_counting import LoggedCounting
 from kafkabal.reader.manifest import Manifest, PartitionRange, lanes_for, load_manifest, publish_manifest
 from kafkabal.reader.pin_offsets import pin_topic
 from kafkabal.reader.reader_shard import ReaderShard
-from tests.unit.reader.conftest import MemoryTopic, places
+from tests.unit.reader.conftest import MemoryTopic, packed_headers, places
 
 
 class MemoryBrokers:
@@ -61,8 +63,8 @@ class MemoryBrokers:
         return {r: {"cleanup.policy": ConfigValue(self._cleanup, ConfigSource.OWN)} for r in resources}, {}
 
 
-def _pin(topic: MemoryTopic, *, count: bool | None = None, **options: Any) -> Manifest:
-    return pin_topic(MemoryBrokers(topic, **options), lambda _: topic, "t", lanes=6, count=count)
+def _pin(topic: MemoryTopic, *, count: bool | None = None, join: bool = True, **options: Any) -> Manifest:
+    return pin_topic(MemoryBrokers(topic, **options), lambda _: topic, "t", lanes=6, count=count, join=join)
 
 
 def test_a_dense_topic_is_three_numbers_a_partition() -> None:
@@ -195,12 +197,48 @@ def test_small_partitions_are_probed_and_counted_together(count: bool | None) ->
     topic = MemoryTopic([70 + p % 3 for p in range(1000)], missing=frozenset({(7, 5)} if count else ()))
     manifest = _pin(topic, count=count)
     assert manifest.samples == sum(topic.counts) - bool(count)
-    # the last records, and the first ones; counted once for whole files and once for records
-    assert sum(topic.ahead) == 1000 * (4 if count else 2)
-    assert len(topic.ahead) == 5 * (4 if count else 2)
+    # the last records, the first ones, and all of them
+    assert sum(topic.ahead) == 1000 * (3 if count else 2)
+    assert len(topic.ahead) == 5 * (3 if count else 2)
     large = MemoryTopic([100_000])
     _pin(large, count=count)
     assert not large.ahead
+
+
+def test_partitions_of_unknown_size_are_probed_together() -> None:
+    """Where log dirs must not be described, a thousand partitions take some requests, and their ends tell the sizes."""
+    topic = MemoryTopic([700] * 1000)
+    for records in topic.records.values():
+        records[:] = [(*record[:3], bytes(10 if record[0] < 350 else 30), record[4]) for record in records]
+    brokers = MemoryBrokers(topic)
+    brokers.record_bytes = 0
+    manifest = pin_topic(brokers, lambda _: topic, "t", lanes=6)
+    assert sum(topic.ahead) == 3000
+    assert len(topic.ahead) < 40
+    assert {p.size_bytes for p in manifest.partitions} == {700 * (20 + len(NO_HEADERS))}
+
+
+def test_counting_reads_a_topic_once() -> None:
+    """Whether pieces of files are at its ends, or there are none; only where some are in the middle, it is read again
+    to join them."""
+    topic = MemoryTopic([5000, 3000], missing=frozenset({(0, 2500)}))
+    manifest = _pin(topic, count=True)
+    ends = 2 * 2 * 64
+    assert (manifest.samples, topic.fetched_records) == (7999, 7999 + ends)
+    value = b"ab"
+    for n in range(2):
+        headers: list[tuple[str, bytes | None]] = [
+            ("path", b"a"),
+            ("sha256", sha256(value).hexdigest().encode()),
+            ("chunk", b"%d/2" % (n + 1)),
+        ]
+        at = topic.records[0][1000 + n]
+        topic.records[0][1000 + n] = (*at[:3], value[n : n + 1], packed_headers(headers))
+    topic.fetched_records = 0
+    joined = _pin(topic, count=True)
+    assert (joined.samples, topic.fetched_records) == (7998, 2 * 7999 + ends)
+    assert joined.files is not None
+    assert _pin(topic, count=True, join=False).samples == 7999
 
 
 def test_unknown_and_empty_topics_are_named() -> None:
