@@ -115,6 +115,17 @@ def test_nothing_is_requested_after_the_last_record(
     assert len(broker.asked) == 1
 
 
+@pytest.mark.parametrize("share", [2, 40, 400])
+def test_aborted_transactions_within_a_range_take_few_requests(broker: ThrottlingBroker, share: int) -> None:
+    """Where records are a small share of the log, as between aborted transactions, the first response tells how large
+    the rest is; and nearly nothing is fetched twice."""
+    broker.left_bytes = float("inf")
+    fetched = _fetcher().fetch(0, 0, RECORDS, TOTAL_BYTES // share)
+    assert [record[0] for record in fetched.records] == list(range(RECORDS))
+    assert len(broker.asked) <= 3
+    assert fetched.bytes_by_broker[1] < 1.1 * TOTAL_BYTES
+
+
 def test_without_a_quota_responses_grow_again(broker: ThrottlingBroker) -> None:
     """Once it is no longer throttled, a range comes in one response again."""
     fetcher = _fetcher()
