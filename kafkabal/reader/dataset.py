@@ -43,6 +43,7 @@ from kafkabal.reader.reader_options import (
 from kafkabal.reader.reader_shard import Balance, ReaderShard, Tail
 from kafkabal.reader.sample import Sample
 from kafkabal.reader.sample_iterator import SampleIterator, Supply
+from kafkabal.reader.shared_work_ledger import RankStart
 from kafkabal.reader.work_stealing_iterator import WorkStealingIterator
 from kafkabal.wording import counted_noun
 
@@ -149,6 +150,7 @@ class TopicReader:
         num_workers = whole_number("num_workers", num_workers, most=MOST_READERS // world_size)
         self._rank, self._world_size, self._workers = rank, world_size, max(1, num_workers)
         self._has_workers = num_workers > 0
+        self._start = RankStart.of(rank)
         refuse_empty(topic=topic, manifest=manifest, state=state)
         _warn_of_other_ranks(world_size)
         _check_listener(on_metrics)
@@ -352,6 +354,7 @@ class TopicReader:
                 seed=options.seed,
                 shard=shard,
                 progress=progress,
+                start=self._start,
                 metrics=self.metrics,
                 each_portion=each_portion,
             )

@@ -59,6 +59,23 @@ class _Ledger(msgspec.Struct):
     finished: list[int] = []
     rates: dict[int, float] = {}
     """Samples per second, by reader."""
+    starts: dict[int, str] = {}
+    """By rank, the start that its readers are of."""
+
+
+@dataclass(frozen=True, slots=True)
+class RankStart:
+    """A start of a rank, which all of its readers are of: the workers of a data loader live on for seconds if it is
+    killed, and read the ledger that the next start finds."""
+
+    rank: int
+    token: str
+    """Random."""
+
+    @classmethod
+    def of(cls, rank: int) -> RankStart:
+        """A new one."""
+        return cls(rank, secrets.token_hex(4))
 
 
 @dataclass(slots=True)
@@ -84,6 +101,8 @@ class SharedWorkLedger:
         Identifies the epoch and what remained of it when the readers started.
     reader, readers
         Number of this reader, and number of readers.
+    start
+        The start that this reader is of.
     count
         Number of samples in each shard.
     now_s
@@ -106,12 +125,14 @@ class SharedWorkLedger:
         *,
         reader: int,
         readers: int,
+        start: RankStart,
         count: Callable[[int], int],
         now_s: Callable[[], float],
     ) -> None:
         self._path = folder / f"{name}.json"
         self._reader = reader
         self._readers = readers
+        self._start = start
         self._counts = [count(shard) for shard in range(readers)]
         self._now_s = now_s
         self._began_s = now_s()
@@ -165,18 +186,17 @@ class SharedWorkLedger:
 
     def _join(self) -> None:
         with self._locked_ledger() as ledger:
-            is_of_old_run = self._reader in ledger.joined or any(
-                not self._is_alive(reader) for reader in set(ledger.joined) - set(ledger.finished)
+            start = self._start
+            is_of_old_run = (
+                self._reader in ledger.joined
+                or ledger.starts.get(start.rank, start.token) != start.token
+                or any(not self._is_alive(reader) for reader in set(ledger.joined) - set(ledger.finished))
             )
             if is_of_old_run:
                 new = self._new_ledger()
-                ledger.run, ledger.segments, ledger.joined, ledger.finished, ledger.rates = (
-                    new.run,
-                    new.segments,
-                    [],
-                    [],
-                    {},
-                )
+                ledger.run, ledger.segments = new.run, new.segments
+                ledger.joined, ledger.finished, ledger.rates, ledger.starts = [], [], {}, {}
+            ledger.starts[start.rank] = start.token
             ledger.joined.append(self._reader)
             self._run = ledger.run
 

@@ -14,7 +14,7 @@ from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.reader_shard import ReaderShard
 from kafkabal.reader.sample import Sample
 from kafkabal.reader.sample_iterator import SampleIterator, Supply
-from kafkabal.reader.shared_work_ledger import Segment, SharedWorkLedger
+from kafkabal.reader.shared_work_ledger import RankStart, Segment, SharedWorkLedger
 
 
 @dataclass(slots=True)
@@ -47,6 +47,7 @@ class WorkStealingIterator:
         seed: int | None,
         shard: ReaderShard,
         progress: EpochProgress,
+        start: RankStart,
         metrics: ReaderMetrics,
         each_portion: Callable[[], None] = lambda: None,
         now_s: Callable[[], float] = time.monotonic,
@@ -65,6 +66,7 @@ class WorkStealingIterator:
             f"seed-{seed}-epoch-{progress.epoch}-from-{progress.position}-{len(progress.rounds)}-of-{shard.readers}",
             reader=shard.reader,
             readers=shard.readers,
+            start=start,
             count=lambda number: ReaderShard(number, shard.readers, shard.tail).count(progress.left(manifest.samples)),
             now_s=now_s,
         )

@@ -20,7 +20,7 @@ from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.reader_shard import ReaderShard, Tail
 from kafkabal.reader.sample_iterator import Supply
-from kafkabal.reader.shared_work_ledger import SharedWorkLedger
+from kafkabal.reader.shared_work_ledger import RankStart, SharedWorkLedger
 from kafkabal.reader.work_stealing_iterator import WorkStealingIterator
 from tests.unit.reader.conftest import MemoryTopic
 
@@ -45,6 +45,7 @@ class Crowd:
                 seed=1,
                 shard=ReaderShard(reader, len(seconds), Tail.KEEP),
                 progress=progress or EpochProgress(),
+                start=RankStart.of(reader),
                 metrics=ReaderMetrics(),
                 now_s=lambda: self.now_s,
             )
@@ -217,6 +218,7 @@ class _Job:
             seed=1,
             shard=ReaderShard(number, self.readers, Tail.KEEP),
             progress=self._progress,
+            start=RankStart.of(number),
             metrics=ReaderMetrics(),
             now_s=lambda: self._now_s,
         )
@@ -290,8 +292,16 @@ def test_the_ledger_of_ranks_that_had_finished_when_all_were_killed(
     assert sorted(given) == list(range(300))
 
 
-def _ledger(folder: Path, reader: int = 0) -> SharedWorkLedger:
-    return SharedWorkLedger(folder, "e", reader=reader, readers=2, count=lambda _: 100, now_s=lambda: 0.0)
+def _ledger(folder: Path, reader: int = 0, start: RankStart | None = None) -> SharedWorkLedger:
+    return SharedWorkLedger(
+        folder,
+        "e",
+        reader=reader,
+        readers=2,
+        start=start or RankStart.of(reader),
+        count=lambda _: 100,
+        now_s=lambda: 0.0,
+    )
 
 
 def test_a_run_that_was_killed_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -323,6 +333,31 @@ def test_a_restarted_reader_waits_for_the_workers_of_the_killed_one(tmp_path: Pa
     end.join()
     assert restarted is not None
     assert restarted.shard == 0
+
+
+def test_a_worker_that_outlives_its_killed_run_takes_no_part_in_the_next(tmp_path: Path) -> None:
+    """The other worker of the next run, which had not begun when the first was killed, does not share with it."""
+    orphan, start = _ledger(tmp_path, 0, RankStart.of(0)), RankStart.of(0)
+    segment = orphan.claim()
+    assert segment is not None
+    orphan.reserve(segment)
+    second = _ledger(tmp_path, 1, start)
+    with pytest.raises(OperationError, match="reader 0 of 2 is of an earlier run"):
+        orphan.reserve(segment)
+    orphan.close()
+    first = _ledger(tmp_path, 0, start)
+    segments = [first.claim(), second.claim()]  # of one run: neither is refused
+    assert [(s.shard, s.begin, s.end) for s in segments if s is not None] == [(0, 0, 100), (1, 0, 100)]
+
+
+def test_a_ledger_of_an_earlier_version_is_read(tmp_path: Path) -> None:
+    """It has no starts, and counts as that of a killed run if its readers are gone."""
+    segments = [[0, 16, 100, 0], [1, 0, 100, 1]]
+    (tmp_path / "e.json").write_text(json.dumps({"run": "a", "segments": segments, "joined": [0]}))
+    found = _ledger(tmp_path, 1).claim()
+    assert found is not None
+    assert (found.shard, found.begin, found.end) == (1, 0, 100)
+    assert json.loads((tmp_path / "e.json").read_text())["run"] != "a"
 
 
 @pytest.mark.parametrize(
