@@ -23,6 +23,7 @@ from kafkabal.reader.block_loader_factory import BlockLoaderFactory
 from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
 from kafkabal.reader.choose_manifest import manifest_of
 from kafkabal.reader.decoders import Decoder, OnError, decode_samples, load_decoder
+from kafkabal.reader.end_with_parent import end_with_parent
 from kafkabal.reader.epoch_progress import MOST_READERS, EpochProgress
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.metrics import ReaderMetrics, call_periodically
@@ -263,6 +264,8 @@ class TopicReader:
         if self._is_finished or (self._is_at_end and not self._gives_rest):
             self._first_epoch, self._is_finished = self._position.progress.epoch + 1, False
             self._position = self._start_of_epoch(self._first_epoch, shard)
+        if not self._is_read_here and _data_loader_worker() is not None:
+            end_with_parent()
         self._gives_rest, self._is_read_here = False, True
         self._move_to(shard)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import multiprocessing as mp
-import os
 import signal
 import time
 import warnings
@@ -14,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from multiprocessing import resource_tracker
 from pathlib import Path
-from threading import BrokenBarrierError, Thread
+from threading import BrokenBarrierError
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ import numpy as np
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import KafkabalError, OperationError
 from kafkabal.reader.dataset import TopicReader
+from kafkabal.reader.end_with_parent import end_with_parent
 from kafkabal.reader.manifest import Manifest
 from kafkabal.reader.metrics import ReaderMetrics
 from kafkabal.reader.prefetch import DEFAULT_PREFETCH_BYTES
@@ -242,7 +242,7 @@ def _read(request: MeasureRequest, reader: int, start: Any, results: Any) -> Non
     """Main function of a reader process."""
     # as in the parent process: warnings of libraries are not messages for users
     logging.getLogger().addHandler(logging.NullHandler())
-    Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     try:
         results.put(_measure_reader(request, reader, start))
     except KafkabalError as error:
@@ -252,15 +252,6 @@ def _read(request: MeasureRequest, reader: int, start: Any, results: Any) -> Non
         start.abort()
     except BrokenBarrierError:
         return  # another reader failed and reports why, or has not started in time, which the parent process notices
-
-
-def _end_with_parent() -> None:
-    """End this process when its parent is killed: otherwise it would wait forever for its result to be read, since the
-    other readers keep the pipe open."""
-    parent = mp.parent_process()
-    if parent is not None:  # as in a process that was not started by this module
-        parent.join()
-        os._exit(1)
 
 
 def _measure_reader(request: MeasureRequest, reader: int, start: Any) -> ReaderResult:

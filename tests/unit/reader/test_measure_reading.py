@@ -90,20 +90,6 @@ def test_the_end_of_the_terminal_prints_no_traceback() -> None:
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
-def test_readers_end_when_their_parent_is_killed() -> None:
-    """By the kernel, say, for its memory: a reader that stayed would wait for ever to report its result."""
-    script = (
-        "import multiprocessing as mp, os, signal\n"
-        "from kafkabal.reader.measure_reading import _end_with_parent\n"
-        "reader = mp.get_context('spawn').Process(target=_end_with_parent)\n"
-        "reader.start()\n"
-        "os.kill(os.getpid(), signal.SIGKILL)\n"
-    )
-    # the reader inherits stdout, which ends with the last process that holds it
-    killed = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, timeout=30, check=False)
-    assert killed.returncode == -signal.SIGKILL
-
-
 def test_a_reader_that_cannot_be_started_ends_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many open files are an error with a way out, and the readers that were started end."""
     started: list[Any] = []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
@@ -170,3 +172,33 @@ def test_another_number_of_ranks_and_workers_resumes(make_data: Callable[..., An
             seen += _loaded(islice(loader, steps))
         state = combine_states([loader.state_dict() for loader in loaders])
     assert sorted(seen) == EVERYTHING
+
+
+_KILLED_TRAINER = """
+import os, sys
+from torch.utils.data import DataLoader
+from kafkabal.reader import TopicDataset
+from kafkabal.reader.block_loader import BrokerBlocks
+from kafkabal.reader.block_loader_factory import BlockLoaderFactory
+from tests.unit.reader.conftest import MemoryTopic
+from tests.unit.reader.test_dataset import CONNECTION
+topic = MemoryTopic([900], record_bytes=100_000)
+BlockLoaderFactory.loaders = lambda self: lambda: BrokerBlocks(self.manifest, topic)
+data = TopicDataset("t", connection=CONNECTION, manifest=topic.manifest(), num_workers=2)
+batches = iter(DataLoader(data, batch_size=16, num_workers=2))
+for _ in range(4):
+    next(batches)
+print("read", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_workers_end_with_a_trainer_that_is_killed() -> None:
+    """Though nobody takes the batches in their pipes any more: their output ends, which they share with the trainer."""
+    trainer = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", _KILLED_TRAINER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert trainer.stdout is not None
+    assert trainer.stdout.readline() == b"read\n"
+    trainer.kill()
+    assert trainer.communicate(timeout=60)[0] == b""

@@ -1,0 +1,71 @@
+"""Processes of readers end with their parent."""
+
+from __future__ import annotations
+
+import multiprocessing as mp
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from kafkabal.reader.end_with_parent import end_with_parent
+
+_FORKS = """
+import os, sys
+from tests.unit.reader.test_end_with_parent import wait_for_ever
+inherited = os.pipe()
+if not os.fork():
+    wait_for_ever(inherited[0])
+sys.stdin.read()
+"""
+_SPAWNS = """
+import multiprocessing as mp, os, signal
+from tests.unit.reader.test_end_with_parent import wait_for_ever
+mp.get_context("spawn").Process(target=wait_for_ever).start()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def wait_for_ever(pipe: int | None = None) -> None:
+    """The main function of a reader: both ends of its pipe are its own, as those of forked workers are each other's."""
+    end_with_parent(0.01)
+    sys.stdout.write("watches\n")
+    sys.stdout.flush()
+    os.read(os.pipe()[0] if pipe is None else pipe, 1)
+
+
+def _start(program: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[3],
+    )
+
+
+def test_a_forked_reader_ends_when_its_parent_is_killed() -> None:
+    """It waits for a pipe that nobody reads or closes, as a worker does for its batches to be taken."""
+    parent = _start(_FORKS)
+    assert parent.stdout is not None
+    assert parent.stdout.readline() == b"watches\n"
+    parent.kill()
+    assert parent.communicate(timeout=60)[0] == b""  # ends with the last process that has it
+
+
+def test_a_reader_ends_whose_parent_was_killed_before_it_began() -> None:
+    """A process that is started afresh takes a second to import what it needs; its parent is unknown by then."""
+    assert _start(_SPAWNS).communicate(timeout=60)[0] in (b"", b"watches\n")
+
+
+def test_a_reader_lives_as_long_as_its_parent() -> None:
+    """Its watch ends nothing while the parent waits for it."""
+    reader = mp.get_context("spawn").Process(target=_watched)
+    reader.start()
+    reader.join()
+    assert reader.exitcode == 0
+
+
+def _watched() -> None:
+    end_with_parent(0.001)
+    time.sleep(0.1)
