@@ -80,11 +80,17 @@ class _Ends:
     """Offsets of the last few."""
     has_pieces: bool
     """Whether pieces of files are among them."""
-    unpacking: float
-    """By which factor its records are larger uncompressed."""
     records: int
     size_bytes: int
     """Uncompressed."""
+    log_bytes: float
+    """In the log."""
+
+    @property
+    def unpacking(self) -> float:
+        """By which factor its records are larger uncompressed: of both ends together, since one that holds only zeros
+        may be a thousand times as large, and such a partition would be cut into blocks of a record each."""
+        return self.size_bytes / self.log_bytes if self.size_bytes else 1.0
 
     @property
     def mean_bytes(self) -> float:
@@ -218,9 +224,9 @@ def _probe_ends(
         found[p] = _Ends(
             last=known.last,
             has_pieces=known.has_pieces or ends.has_pieces,
-            unpacking=max(known.unpacking, ends.unpacking),
             records=known.records + ends.records,
             size_bytes=known.size_bytes + ends.size_bytes,
+            log_bytes=known.log_bytes + ends.log_bytes,
         )
     return found
 
@@ -234,7 +240,14 @@ def _probe(reader: TopicFetcher, p: int, begin: int, end: int, size_bytes: int) 
     fetched = reader.fetch(p, begin, end, size_bytes, look_at)
     look_at(fetched.records)
     found = _joined(steps)
-    return _Ends(found.offset.tolist(), found.has_pieces, fetched.unpacking, len(found.offset), int(found.size.sum()))
+    size_bytes = int(found.size.sum())
+    return _Ends(
+        last=found.offset.tolist(),
+        has_pieces=found.has_pieces,
+        records=len(found.offset),
+        size_bytes=size_bytes,
+        log_bytes=size_bytes / fetched.unpacking,
+    )
 
 
 def _counted_range(p: int, offsets: tuple[int, int], found: _OffsetsAndSizes, blocks: int, cuts: I64) -> PartitionRange:

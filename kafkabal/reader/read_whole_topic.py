@@ -139,8 +139,13 @@ class WholeReading:
         while at < end and not self._readers.are_stopped.is_set():
             until = min(at + step, end)
             done = [size_bytes * (offset - begin) // (end - begin) for offset in (at, until)]
-            use(reader.fetch(p, at, until, done[1] - done[0], use).records)
+            fetched = reader.fetch(p, at, until, done[1] - done[0], use)
+            use(fetched.records)
             self._add(done[1] - done[0])
+            if sum(fetched.bytes_by_broker.values()) < _COUNTED_AT_ONCE_BYTES // 2:
+                step *= (
+                    2  # its size was estimated too large: 71 MB, of which one record is 5 MB of a letter, took 3 min
+                )
             at = until
         return made
 
