@@ -14,6 +14,7 @@ from .measure_reading import training_file as training_file
 from .metrics import ReaderMetrics as ReaderMetrics
 from .metrics import rack_fault as rack_fault
 from .prefetch import DEFAULT_PREFETCH_BYTES as DEFAULT_PREFETCH_BYTES
+from .reader_options import DEFAULT_CACHE_BYTES as DEFAULT_CACHE_BYTES
 from .reader_shard import Balance as Balance
 from .reader_shard import Tail as Tail
 from .restore_files import FolderRestore as FolderRestore

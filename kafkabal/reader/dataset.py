@@ -30,6 +30,7 @@ from kafkabal.reader.metrics import ReaderMetrics, call_periodically
 from kafkabal.reader.prefetch import DEFAULT_PREFETCH_BYTES
 from kafkabal.reader.progress_listeners import progress_listeners
 from kafkabal.reader.reader_options import (
+    DEFAULT_CACHE_BYTES,
     LARGEST_NUMBER,
     ReaderOptions,
     bytes_of,
@@ -131,7 +132,7 @@ class TopicReader:
         on_error: str = "raise",
         prefetch: str | int = DEFAULT_PREFETCH_BYTES,
         cache: str | Path | None = None,
-        cache_bytes: str | int = "100GB",
+        cache_bytes: str | int = DEFAULT_CACHE_BYTES,
         rack: str | None = None,
         rank: int = 0,
         world_size: int = 1,

@@ -41,7 +41,6 @@ _MOST_READERS = 256
 """Processes; a typing error must not start a million."""
 _DEFAULT_S = 30.0
 """Long enough that opening connections and filling caches, a few seconds, changes the rate little."""
-_DEFAULT_CACHE_BYTES = 100 * 10**9
 
 
 def _parse_seconds(text: str) -> float:
@@ -204,7 +203,7 @@ def _measure(
     connection = live_connection(settings, "read")
     with _interruptible("nothing was measured"):
         _topic_id(connection, topic)
-        from kafkabal.reader import DEFAULT_PREFETCH_BYTES, MeasureRequest, measure, pin
+        from kafkabal.reader import DEFAULT_CACHE_BYTES, DEFAULT_PREFETCH_BYTES, MeasureRequest, measure, pin
         from kafkabal.reporting.read_report import measurement_report
 
         def measured_once(count: bool | None) -> "tuple[Manifest, Measurement]":
@@ -220,7 +219,7 @@ def _measure(
                     seconds=seconds,
                     prefetch_bytes=measuring.prefetch_bytes or DEFAULT_PREFETCH_BYTES,
                     cache=measuring.cache,
-                    cache_bytes=measuring.cache_bytes or _DEFAULT_CACHE_BYTES,
+                    cache_bytes=measuring.cache_bytes or DEFAULT_CACHE_BYTES,
                     rack=options.rack,
                 )
             )
