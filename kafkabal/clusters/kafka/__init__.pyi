@@ -13,7 +13,6 @@ from .lazy_records import BatchHead as BatchHead
 from .lazy_records import LazyRecords as LazyRecords
 from .overfetched_batch_cache import OverfetchedBatches as OverfetchedBatches
 from .range_fetcher import RangeFetcher as RangeFetcher
-from .range_fetcher import ReplicaLocations as ReplicaLocations
 from .read_state import KafkaReader as KafkaReader
 from .reassignments import factor_changes as factor_changes
 from .record_batches import AT_ONCE_BYTES as AT_ONCE_BYTES
@@ -22,3 +21,4 @@ from .record_batches import TooLargeUnpackedError as TooLargeUnpackedError
 from .record_batches import unpack_headers as unpack_headers
 from .record_columns import RawRecord as RawRecord
 from .record_columns import RecordColumns as RecordColumns
+from .topic_replicas import ReplicaLocations as ReplicaLocations

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from kafka.protocol.consumer import FetchRequest
 
-from kafkabal.clusters.kafka import range_fetcher, record_batches
+from kafkabal.clusters.kafka import range_fetcher, record_batches, topic_replicas
 from kafkabal.clusters.kafka.fetch_response import PartitionResponse, TopicResponse, fetch_responses
 from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
+from kafkabal.clusters.kafka.topic_replicas import TopicReplicas
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.config import ConnectionSettings
 from kafkabal.errors import DriftError, NoResponseError, RefusedByClusterError, UnreachableError
@@ -66,7 +67,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> ThrottlingBroker:
 
 def _fetcher(clock: FakeClock | None = None) -> RangeFetcher:
     found = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", clock=clock or FakeClock())
-    found._located.replicas = {p: range_fetcher._Replica(1, 1) for p in range(2)}
+    found._replicas._located.replicas = {p: topic_replicas.Replica(1, 1) for p in range(2)}
     return found
 
 
@@ -176,13 +177,13 @@ def test_time_for_which_the_process_was_suspended_is_no_silence(outages: int, mo
             raise NoResponseError("h:1 did not respond within 30 s")
         return PartitionResponse(0, memoryview(pack_batch(0, [(1000, None, b"x", ())])))
 
-    def locate(fetcher: RangeFetcher) -> Any:
-        fetcher._located.replicas = {0: range_fetcher._Replica(1, 1)}
-        return fetcher._located.replicas
+    def locate(found: TopicReplicas) -> Any:
+        found._located.replicas = {0: topic_replicas.Replica(1, 1)}
+        return found._located.replicas
 
     client = SimpleNamespace(call_broker=call_broker)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
-    monkeypatch.setattr(RangeFetcher, "_locate", locate)
+    monkeypatch.setattr(TopicReplicas, "_locate", locate)
     if outages == 1:
         assert [record[0] for record in _fetcher(clock).fetch(0, 0, 1, 1).records] == [0]
     else:
@@ -206,12 +207,12 @@ def test_a_broker_that_hangs_is_warned_of(fails_for_s: float, monkeypatch: pytes
         at = request.topics[0].partitions[0].fetch_offset
         return PartitionResponse(0, memoryview(pack_batch(at, [(1000, None, b"x", ())])))
 
-    def locate(fetcher: RangeFetcher) -> Any:
-        fetcher._located.replicas = {0: range_fetcher._Replica(1, 1)}
-        return fetcher._located.replicas
+    def locate(found: TopicReplicas) -> Any:
+        found._located.replicas = {0: topic_replicas.Replica(1, 1)}
+        return found._located.replicas
 
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: SimpleNamespace(call_broker=call_broker))
-    monkeypatch.setattr(RangeFetcher, "_locate", locate)
+    monkeypatch.setattr(TopicReplicas, "_locate", locate)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fetcher = _fetcher(clock)
@@ -232,7 +233,7 @@ def test_a_leader_is_not_asked_for_another_replica(broker: ThrottlingBroker, mon
 
     monkeypatch.setattr(broker, "call_broker", call_broker)
     fetcher = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", rack="r0")
-    fetcher._located.replicas = {0: range_fetcher._Replica(1, 1)}
+    fetcher._replicas._located.replicas = {0: topic_replicas.Replica(1, 1)}
     assert _offsets(fetcher) == list(range(RECORDS))
 
 
@@ -281,15 +282,15 @@ def test_a_dead_leader_is_looked_up_again(monkeypatch: pytest.MonkeyPatch) -> No
         answer = SimpleNamespace(error_code=0, offset=3 if timestamp == -2 else 7, partition_index=0)
         return SimpleNamespace(topics=[SimpleNamespace(partitions=[answer])])
 
-    def locate(fetcher: RangeFetcher) -> Any:
+    def locate(found: TopicReplicas) -> Any:
         leader = next(leaders)
-        fetcher._located.replicas = {0: range_fetcher._Replica(leader, leader)}
-        return fetcher._located.replicas
+        found._located.replicas = {0: topic_replicas.Replica(leader, leader)}
+        return found._located.replicas
 
     client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1, deadline=lambda _: None)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
-    monkeypatch.setattr(range_fetcher, "pauses", lambda: [0.0, 0.0])
-    monkeypatch.setattr(RangeFetcher, "_locate", locate)
+    monkeypatch.setattr(topic_replicas, "pauses", lambda: [0.0, 0.0])
+    monkeypatch.setattr(TopicReplicas, "_locate", locate)
     assert _fetcher().ranges() == {0: (3, 7)}
     assert asked == [1, 2, 2]
 
@@ -316,16 +317,16 @@ def test_a_hanging_broker_is_waited_for_once(monkeypatch: pytest.MonkeyPatch) ->
         at = request.topics[0].partitions[0].fetch_offset
         return PartitionResponse(0, memoryview(pack_batch(at, [record])))
 
-    def locate(fetcher: RangeFetcher) -> Any:
+    def locate(found: TopicReplicas) -> Any:
         leader = next(leaders)
-        fetcher._located.replicas = {p: range_fetcher._Replica(leader, leader) for p in range(3)}
-        return fetcher._located.replicas
+        found._located.replicas = {p: topic_replicas.Replica(leader, leader) for p in range(3)}
+        return found._located.replicas
 
     client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1, deadline=lambda _: None)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
-    monkeypatch.setattr(range_fetcher, "pauses", lambda: [0.0, 0.0])
-    monkeypatch.setattr(RangeFetcher, "_locate", locate)
-    located = range_fetcher.ReplicaLocations()
+    monkeypatch.setattr(topic_replicas, "pauses", lambda: [0.0, 0.0])
+    monkeypatch.setattr(TopicReplicas, "_locate", locate)
+    located = topic_replicas.ReplicaLocations()
     settings = ConnectionSettings(bootstrap_servers=("h:1",))
     fetchers = [RangeFetcher(settings, "t", "id", located=located) for _ in range(3)]
     for partition, fetcher in enumerate(fetchers):
@@ -351,7 +352,7 @@ def test_a_replica_in_the_rack_is_found_again(monkeypatch: pytest.MonkeyPatch) -
     nodes = SimpleNamespace(by_id={1: SimpleNamespace(rack="r0"), 2: SimpleNamespace(rack="r1")})
     client = SimpleNamespace(call_broker=call_broker, metadata=metadata, nodes=lambda: nodes, deadline=lambda: None)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
-    monkeypatch.setattr(range_fetcher, "describe_topic", lambda *_: SimpleNamespace(topic_id="id"))
+    monkeypatch.setattr(topic_replicas, "describe_topic", lambda *_: SimpleNamespace(topic_id="id"))
     settings = ConnectionSettings(bootstrap_servers=("h:1",))
     near = RangeFetcher(settings, "t", "id", rack="r0", clock=clock)
     for _ in range(3):
@@ -373,14 +374,14 @@ def test_offsets_are_requested_for_all_partitions_of_a_leader_at_once(monkeypatc
         end = [SimpleNamespace(error_code=0, offset=p.timestamp, partition_index=p.partition_index) for p in partitions]
         return SimpleNamespace(topics=[SimpleNamespace(partitions=end)])
 
-    def locate(fetcher: RangeFetcher) -> Any:
-        fetcher._located.replicas = {p: range_fetcher._Replica(1 + p % 2, 1 + p % 2) for p in range(3000)}
-        return fetcher._located.replicas
+    def locate(found: TopicReplicas) -> Any:
+        found._located.replicas = {p: topic_replicas.Replica(1 + p % 2, 1 + p % 2) for p in range(3000)}
+        return found._located.replicas
 
     client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1, deadline=lambda _: None)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
-    monkeypatch.setattr(range_fetcher, "pauses", lambda: [0.0, 0.0])
-    monkeypatch.setattr(RangeFetcher, "_locate", locate)
+    monkeypatch.setattr(topic_replicas, "pauses", lambda: [0.0, 0.0])
+    monkeypatch.setattr(TopicReplicas, "_locate", locate)
     assert _fetcher().ranges() == dict.fromkeys(range(3000), (-2, -1))
     assert asked == [(1, 1500), (1, 1500), (2, 1500), (2, 1500), (2, 1500)]
 
@@ -399,12 +400,12 @@ def test_a_deleted_topic_was_pinned_only_by_a_manifest(
     found = iter([None, SimpleNamespace(topic_id="other")])
     client = SimpleNamespace(deadline=lambda: None)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
-    monkeypatch.setattr(range_fetcher, "describe_topic", lambda *_: next(found))
+    monkeypatch.setattr(topic_replicas, "describe_topic", lambda *_: next(found))
     fetcher = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", is_pinned=is_pinned)
     with pytest.raises(DriftError, match=f"^topic t has been deleted {when}$"):
-        fetcher._locate()
+        fetcher._replicas._locate()
     with pytest.raises(DriftError, match=f"^topic t has been deleted and created again {when} ") as again:
-        fetcher._locate()
+        fetcher._replicas._locate()
     assert again.value.hint == hint
 
 
@@ -423,12 +424,12 @@ def test_where_logs_on_disk_begin_is_asked_of_every_leader(is_supported: bool, m
         ]
         return SimpleNamespace(topics=[SimpleNamespace(name="t", partitions=found)])
 
-    def locate(fetcher: RangeFetcher) -> Any:
-        fetcher._located.replicas = {p: range_fetcher._Replica(1 + p % 2, 1 + p % 2) for p in range(4)}
-        return fetcher._located.replicas
+    def locate(found: TopicReplicas) -> Any:
+        found._located.replicas = {p: topic_replicas.Replica(1 + p % 2, 1 + p % 2) for p in range(4)}
+        return found._located.replicas
 
     asked: list[int] = []
-    monkeypatch.setattr(RangeFetcher, "_locate", locate)
+    monkeypatch.setattr(TopicReplicas, "_locate", locate)
     client = SimpleNamespace(call_broker=call_broker, supports=lambda *_: is_supported, deadline=lambda: None)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
     assert _fetcher().local_starts() == ({0: 40, 1: 40, 2: 40} if is_supported else {})
@@ -452,7 +453,7 @@ def test_the_end_of_the_log_is_not_waited_for(is_pinned: bool, monkeypatch: pyte
     client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1, deadline=lambda _: None)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
     fetcher = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", clock=clock, is_pinned=is_pinned)
-    fetcher._located.replicas = {0: range_fetcher._Replica(1, 1)}
+    fetcher._replicas._located.replicas = {0: topic_replicas.Replica(1, 1)}
     with pytest.raises(DriftError, match=r"^t-0: offset 1 does not exist \(the log ends at 1\)") as caught:
         fetcher.fetch(0, 0, 5, 500)
     assert ("the manifest is damaged" in str(caught.value.hint)) == is_pinned
@@ -473,14 +474,14 @@ def test_a_follower_that_lags_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> 
     client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1, deadline=lambda _: None)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
     fetcher = _fetcher()
-    fetcher._located.replicas = {0: range_fetcher._Replica(2, 1)}
+    fetcher._replicas._located.replicas = {0: topic_replicas.Replica(2, 1)}
     assert [record[0] for record in fetcher.fetch(0, 0, 1, 1).records] == [0]
 
 
 def test_a_partition_that_only_the_manifest_lists_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A topic never loses partitions, so there is nothing to wait for."""
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: None)
-    monkeypatch.setattr(RangeFetcher, "_locate", lambda _: {0: range_fetcher._Replica(1, 1)})
+    monkeypatch.setattr(TopicReplicas, "_locate", lambda _: {0: topic_replicas.Replica(1, 1)})
     with pytest.raises(DriftError, match="topic t has no partition 7, which the manifest lists"):
         _fetcher().fetch(7, 0, 1, 1)
 
@@ -498,7 +499,7 @@ def test_records_that_were_deleted_are_named(is_pinned: bool, again: str, monkey
     client = SimpleNamespace(call_broker=call_broker, broker_timeout_ms=1, deadline=lambda _: None)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
     fetcher = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", is_pinned=is_pinned)
-    fetcher._located.replicas = {0: range_fetcher._Replica(1, 1)}
+    fetcher._replicas._located.replicas = {0: topic_replicas.Replica(1, 1)}
     with pytest.raises(DriftError, match="t-0: offset 5 was deleted by retention") as caught:
         fetcher.follow(0, 5, 100)
     assert caught.value.hint == f"raise retention.ms of the topic, or {again} to read what is left"
@@ -541,18 +542,18 @@ def test_ranges_of_many_partitions_take_a_request_a_broker(throttled: int, monke
     brokers = ManyPartitions()
     brokers.throttled = throttled
 
-    def locate(fetcher: RangeFetcher) -> Any:
+    def locate(found: TopicReplicas) -> Any:
         moved = {p: p % 2 + 1 for p in range(10)} | {3: 1}
-        fetcher._located.replicas = {p: range_fetcher._Replica(b, b) for p, b in moved.items()}
-        return fetcher._located.replicas
+        found._located.replicas = {p: topic_replicas.Replica(b, b) for p, b in moved.items()}
+        return found._located.replicas
 
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: brokers)
-    monkeypatch.setattr(range_fetcher, "pauses", lambda: [0.0, 0.0])
-    monkeypatch.setattr(RangeFetcher, "_locate", locate)
-    monkeypatch.setattr(RangeFetcher, "_refuse_end", lambda *_: None)
+    monkeypatch.setattr(topic_replicas, "pauses", lambda: [0.0, 0.0])
+    monkeypatch.setattr(TopicReplicas, "_locate", locate)
+    monkeypatch.setattr(TopicReplicas, "refuse_end", lambda *_: None)
     clock = FakeClock()
     fetcher = _fetcher(clock)
-    fetcher._located.replicas = {p: range_fetcher._Replica(p % 2 + 1, p % 2 + 1) for p in range(10)}
+    fetcher._replicas._located.replicas = {p: topic_replicas.Replica(p % 2 + 1, p % 2 + 1) for p in range(10)}
     fetcher.fetch_ahead([(p, 7, 8, 70) for p in range(10)])
     assert brokers.asked == [(1, 5), (2, 5)]
     fetched = [fetcher.fetch(p, 7, 8, 70) for p in range(10)]
@@ -573,7 +574,7 @@ def test_ranges_of_a_topic_that_has_grown_are_not_fetched_with_all_that_came_sin
         return TopicResponse(PartitionResponse(0, memoryview(b"")), {})
 
     broker.call_broker = call_broker  # type: ignore[assignment]
-    fetcher._located.replicas = {p: range_fetcher._Replica(1, 1) for p in range(100)}
+    fetcher._replicas._located.replicas = {p: topic_replicas.Replica(1, 1) for p in range(100)}
     fetcher.fetch_ahead([(p, 0, 1, 100) for p in range(50, 100)])
     assert request[0].max_bytes < 1.03 * (2 * 50 * 100 + max(2 * RECORD_BYTES, 65_536))
     assert {p.partition_max_bytes >= RECORD_BYTES for p in request[0].topics[0].partitions} == {True}
