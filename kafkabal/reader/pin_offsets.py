@@ -28,8 +28,8 @@ from kafkabal.reader.manifest import LANES, CountedBlock, Manifest, PartitionRan
 from kafkabal.reader.pin_whole_files import file_blocks
 from kafkabal.reader.read_whole_topic import CountingListener, PartitionReaders, TopicFetcher, WholeReading
 
-_FIRST_PROBE_BYTES = 2**16
-"""Of a partition of unknown size, in a request for its first few records: many partitions share one."""
+_USUAL_BYTES = 2**12
+"""Of a record in a partition of unknown size: its first few records tell more, in a request with those of others."""
 _PROBED = 64
 """Records read at either end of a partition: enough to detect pieces of files and markers of transactions."""
 _LEAST_PROBED = 4
@@ -319,7 +319,7 @@ def _estimated_bytes(
 ) -> dict[int, int]:
     """Bytes in the log of the other partitions, by those of their first few records."""
     firsts = {
-        p: (p, begin, min(end, begin + _LEAST_PROBED), _FIRST_PROBE_BYTES)
+        p: (p, begin, min(end, begin + _LEAST_PROBED), _LEAST_PROBED * _USUAL_BYTES)
         for p, (begin, end) in ranges.items()
         if p not in known
     }

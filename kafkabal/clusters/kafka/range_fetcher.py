@@ -54,8 +54,8 @@ _LEAST_THROTTLED_BYTES = 256 * 1024
 _GROWTH = 1.25
 """Growth of that limit with each response that is not throttled: back to 8 MiB after sixteen."""
 _MUCH_LESS = 0.5
-"""A log with less than this fraction of the expected bytes is compressed; what is above it are records of other sizes
-than the mean."""
+"""A compressed log with less than this fraction of the expected bytes has them as those of its records uncompressed;
+what is above it are records of other sizes than the mean."""
 _QUOTA_WARNING_S = 60.0
 """How long a quota may hold records back before that is warned of."""
 
@@ -271,7 +271,7 @@ class RangeFetcher:
             # batches and is smaller than one is in a single batch, which a broker sends whole
             if at == begin or (stop == end and wanted > self._batch_bytes):
                 wanted += self._batch_bytes
-            throttled_s, log_bytes = got.throttled_s, got.log_bytes
+            throttled_s, log_bytes, compressed_bytes = got.throttled_s, got.log_bytes, got.compressed_bytes
             found, after = self._once(partition, at, stop, max(self._least_bytes, wanted), got, silence)
             got.add(found)
             if after > at:
@@ -279,7 +279,8 @@ class RangeFetcher:
                 # the rest is about as dense, also with what no manifest counts, such as aborted transactions: by the
                 # expected size, 4 MB of which a fortieth were records took 114 responses instead of 2
                 each_bytes = expected_each_bytes * max(1.0, fraction)
-                self._log_fraction = fraction if fraction < _MUCH_LESS else 1.0
+                is_compressed = fraction < _MUCH_LESS and got.compressed_bytes > compressed_bytes
+                self._log_fraction = fraction if is_compressed else 1.0
                 self._log_fractions[partition] = self._log_fraction
             if after > at or got.throttled_s > throttled_s:
                 silence = self._replicas.silence()

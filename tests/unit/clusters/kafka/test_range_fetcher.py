@@ -100,6 +100,16 @@ def test_a_compressed_topic_is_fetched_once(broker: ThrottlingBroker) -> None:
     assert len(broker.asked) <= len(fetched) + 2
 
 
+def test_records_that_are_smaller_than_expected_are_not_taken_for_compressed(broker: ThrottlingBroker) -> None:
+    """As where the size of a partition is unknown: what is expected of the next range is its size, not a fraction."""
+    broker.left_bytes = float("inf")
+    fetcher = _fetcher()
+    fetcher.fetch(0, 0, 4, 100 * 4 * RECORD_BYTES)
+    broker.asked.clear()
+    fetcher.fetch(0, 200, 300, 100 * RECORD_BYTES)
+    assert len(broker.asked) == 1
+
+
 @pytest.mark.parametrize("passes_on", [False, True])
 def test_nothing_is_requested_after_the_last_record(
     broker: ThrottlingBroker, passes_on: bool, monkeypatch: pytest.MonkeyPatch
