@@ -277,8 +277,10 @@ class RangeFetcher:
             if after > at:
                 fraction = (got.log_bytes - log_bytes) / max(expected_each_bytes * (after - at), 1)
                 # the rest is about as dense, also with what no manifest counts, such as aborted transactions: by the
-                # expected size, 4 MB of which a fortieth were records took 114 responses instead of 2
-                each_bytes = expected_each_bytes * max(1.0, fraction)
+                # expected size, 4 MB of which a fortieth were records took 114 responses instead of 2. The first batch
+                # may begin before the range
+                dense_bytes = got.log_bytes - log_bytes - self._batch_bytes
+                each_bytes = max(expected_each_bytes, dense_bytes / (after - at))
                 is_compressed = fraction < _MUCH_LESS and got.compressed_bytes > compressed_bytes
                 self._log_fraction = fraction if is_compressed else 1.0
                 self._log_fractions[partition] = self._log_fraction

@@ -100,6 +100,16 @@ def test_a_compressed_topic_is_fetched_once(broker: ThrottlingBroker) -> None:
     assert len(broker.asked) <= len(fetched) + 2
 
 
+def test_the_part_of_a_batch_before_a_range_is_not_of_its_density(broker: ThrottlingBroker) -> None:
+    """A range that begins at the end of a large batch requests the rest by its expected size."""
+    broker.left_bytes = float("inf")
+    large = pack_batch(0, [(1000, None, bytes(RECORD_BYTES), ())] * 100)
+    broker.compressed = {0: [*[b""] * 90, large, *[b""] * 9, *broker._batches[100:]]}
+    fetched = _fetcher().fetch(0, 90, 140, 50 * RECORD_BYTES)
+    assert [record[0] for record in fetched.records] == list(range(90, 140))
+    assert broker.asked[1] < 1.1 * 40 * RECORD_BYTES
+
+
 def test_records_that_are_smaller_than_expected_are_not_taken_for_compressed(broker: ThrottlingBroker) -> None:
     """As where the size of a partition is unknown: what is expected of the next range is its size, not a fraction."""
     broker.left_bytes = float("inf")
