@@ -14,7 +14,7 @@ _POLL_S: Final = 1.0
 def end_with_parent(poll_s: float = _POLL_S) -> None:
     """End this process once its parent is gone.
 
-    Otherwise it would wait for ever for somebody to take its samples, since forked workers hold both ends of each
+    Otherwise it would wait forever for somebody to take its samples, since forked workers hold both ends of each
     other's pipes: those of a trainer that was killed kept their memory, and the lock of a reader that shares work.
     torch's workers notice that their parent is gone, but then wait for their pipes.
     """

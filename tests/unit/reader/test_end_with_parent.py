@@ -13,21 +13,21 @@ from kafkabal.reader.end_with_parent import end_with_parent
 
 _FORKS = """
 import os, sys
-from tests.unit.reader.test_end_with_parent import wait_for_ever
+from tests.unit.reader.test_end_with_parent import wait_forever
 inherited = os.pipe()
 if not os.fork():
-    wait_for_ever(inherited[0])
+    wait_forever(inherited[0])
 sys.stdin.read()
 """
 _SPAWNS = """
 import multiprocessing as mp, os, signal
-from tests.unit.reader.test_end_with_parent import wait_for_ever
-mp.get_context("spawn").Process(target=wait_for_ever).start()
+from tests.unit.reader.test_end_with_parent import wait_forever
+mp.get_context("spawn").Process(target=wait_forever).start()
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def wait_for_ever(pipe: int | None = None) -> None:
+def wait_forever(pipe: int | None = None) -> None:
     """The main function of a reader: both ends of its pipe are its own, as those of forked workers are each other's."""
     end_with_parent(0.01)
     sys.stdout.write("watches\n")
