@@ -114,6 +114,7 @@ class ByteStride:
         self._brokers: list[tuple[float, float, int]] = []
         self._partitions: list[list[tuple[float, float, int]]] = []
         self._stay_bytes = 0
+        self._keeps_stays = False
         # by broker: what its partition still gets before another one is chosen
         self._stay_left_bytes: list[int] = []
         self._tie_breaker = [0.0]
@@ -199,6 +200,7 @@ class ByteStride:
         stored_per_led: float = 1.0,
         spare_bytes: float = 0.0,
         are_brokers_enough: bool = False,
+        keeps_stays: bool = False,
     ) -> None:
         """Use slots of about this length from the next one on. May be called by another thread.
 
@@ -219,10 +221,17 @@ class ByteStride:
             Length that slots of all brokers together may have besides, by weight; 0 or more.
         are_brokers_enough
             Whether weights have taken effect once each broker had some slots, whichever of its partitions got them.
+        keeps_stays
+            Whether new weights leave a partition the rest of its stay, and a shorter stay ends a longer one.
         """
+        self._keeps_stays = keeps_stays
         self._are_brokers_enough = are_brokers_enough
         self._stored_per_led, self._spare_bytes = stored_per_led, spare_bytes
         self._max_slot_bytes, self._max_part, self._unit_bytes = slot_bytes, max_part, unit_bytes
+        self.set_stay_bytes(stay_bytes)
+
+    def set_stay_bytes(self, stay_bytes: int) -> None:
+        """Change only what a partition gets before another one takes over. May be called by another thread."""
         self._stay_bytes = stay_bytes
 
     def pick(self, key: bytes | None, size_bytes: int) -> int:  # noqa: ARG002 - see kafkabal.routing.policy_protocol.Pick
@@ -334,6 +343,8 @@ class ByteStride:
         self._sent[partition] += n_bytes
         self._weights_and_booked[1][partition] += n_bytes
         self._broker_booked[broker] += n_bytes
+        if self._keeps_stays:
+            self._stay_left_bytes[broker] = min(self._stay_left_bytes[broker], self._stay_bytes)
         self._stay_left_bytes[broker] -= n_bytes
         if self._stay_left_bytes[broker] <= 0:
             heapreplace(self._partitions[broker], self._partition_entry(partition))
@@ -373,6 +384,7 @@ class ByteStride:
     def _switch_weights(self, weights: F64, broker: I32 | None, next_bytes: int) -> None:
         """Switch to new weights, and make up for what partitions are ahead of the old ones."""
         n = len(weights)
+        stays = self._stays_in_progress()
         ahead = self.ahead_bytes
         ahead = np.where(weights > 0, ahead, 0.0) if len(ahead) == n else np.zeros(n)
         self._sent += [0] * (n - len(self._sent))
@@ -390,12 +402,24 @@ class ByteStride:
         self._partitions = [[] for _ in range(n_brokers)]
         self._stay_left_bytes = [self._stay_bytes] * n_brokers
         for partition in used.tolist():
-            heappush(self._partitions[brokers[partition]], self._partition_entry(partition))
+            if partition in stays:
+                self._stay_left_bytes[brokers[partition]] = stays[partition]
+                entry = -inf, self._tie_breaker[partition], partition
+            else:
+                entry = self._partition_entry(partition)
+            heappush(self._partitions[brokers[partition]], entry)
         self._brokers = [
             (self._broker_priority(b), min(turn for _, turn, _ in self._partitions[b]), b)
             for b in np.unique(brokers[used]).tolist()
         ]
         heapify(self._brokers)
+
+    def _stays_in_progress(self) -> dict[int, int]:
+        """By partition: bytes that it still gets before another one takes over, if it has got some."""
+        if not self._keeps_stays:
+            return {}
+        left = enumerate(self._stay_left_bytes)
+        return {self._partitions[b][0][2]: n_bytes for b, n_bytes in left if 0 < n_bytes < self._stay_bytes}
 
     def _set_end_of_span(self) -> None:
         self._used_up_at_bytes = self._total_bytes + max(self._span_bytes, self._least_span_bytes())

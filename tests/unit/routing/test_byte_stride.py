@@ -138,6 +138,32 @@ def test_planned_slots_keep_brokers_even_at_any_moment() -> None:
     assert most_ahead(planned(stride, [RECORD_BYTES] * 5000), np.full(8, 1 / 8)).max() <= 1
 
 
+@pytest.mark.parametrize(("keeps_stays", "partitions"), [(True, 2), (False, 8)])
+def test_a_partition_keeps_its_stay_if_asked_to(keeps_stays: bool, partitions: int) -> None:
+    """New weights after each slot leave every broker with its partition, or take another one each time."""
+    stride = ByteStride(BATCH_BYTES, 0.0, lambda: None)
+    stride.set_slot_bytes(BATCH_BYTES, 1 / 100, stay_bytes=100 * BATCH_BYTES, keeps_stays=keeps_stays)
+    used = set()
+    for n in range(8):
+        stride.set_weights(np.full(8, 1 / 8), 1e9, LEADERS)
+        for _ in range(5 + n):
+            used.add(stride.pick(None, BATCH_BYTES))
+
+    assert len(used) == partitions
+
+
+def test_a_stay_that_became_too_long_ends() -> None:
+    """A partition that was to get a hundred batches makes room once one is enough."""
+    stride = ByteStride(BATCH_BYTES, 0.0, lambda: None)
+    stride.set_slot_bytes(BATCH_BYTES, 1 / 100, stay_bytes=100 * BATCH_BYTES, keeps_stays=True)
+    stride.set_weights(np.full(8, 1 / 8), 1e9, LEADERS)
+    used = {stride.pick(None, BATCH_BYTES) for _ in range(8)}
+    assert len(used) == 2
+
+    stride.set_stay_bytes(BATCH_BYTES)
+    assert len(used | {stride.pick(None, BATCH_BYTES) for _ in range(12)}) == 8
+
+
 def plan_most(stride: ByteStride) -> None:
     """Plan slots until as many are planned at once as there may be."""
     while len(stride.plan_slots(10, [], 10**9)) < MOST_SLOTS:

@@ -183,7 +183,7 @@ def test_replicas_count_for_the_length_of_slots(view_over: Callable[..., Routing
     assert (stored.max(axis=1) / stored.mean(axis=1)).max() <= 1.01
 
 
-@pytest.mark.parametrize(("copies", "partitions", "slot_records"), [(1, 8, 262), (3, 8, 262), (3, 120, 67)])
+@pytest.mark.parametrize(("copies", "partitions", "slot_records"), [(1, 8, 262), (3, 8, 262), (3, 100, 80)])
 def test_what_a_topic_holds_counts_for_the_length_of_slots(
     view_over: Callable[..., RoutingView], copies: int, partitions: int, slot_records: int
 ) -> None:
@@ -200,6 +200,51 @@ def test_what_a_topic_holds_counts_for_the_length_of_slots(
 
     assert np.median(runs[:20]) == pytest.approx(slot_records, rel=0.1)
     assert np.ptp(held) / held.mean() < 0.002
+
+
+@pytest.mark.parametrize("copies", [1, 3])
+def test_many_partitions_take_turns_of_a_request(view_over: Callable[..., RoutingView], copies: int) -> None:
+    """30 MB open batches of a hundredth of 3,000 partitions, whose followers fill all brokers; brokers stay within 1%
+    of each other. With batch-sized turns it would be over a thousand partitions, each with a request of its own."""
+    view = view_over(brokers=4, partitions=3000, replication_factor=copies)
+    out, _ = runs_of(view, 30_000)
+    stored = np.bincount(view.replica_broker, np.bincount(out, minlength=3000)[view.replica_partition])
+
+    assert len(np.unique(out)) <= 40
+    assert stored.max() <= 1.01 * stored.mean()
+
+
+def test_many_partitions_take_short_turns_at_a_low_rate(view_over: Callable[..., RoutingView]) -> None:
+    """At 200 kB/s a partition gets about as much as comes in 0.1 s, not a whole request: readers of all of them soon
+    get records."""
+    now = [0.0]
+    policy = ScoreWeighted(Context(clock=lambda: now[0]))
+    policy.refresh(view_over(brokers=4, partitions=3000))
+    picked = []
+    for _ in range(2000):
+        policy.watch_in_flight(lambda: (np.zeros(0, np.int64), np.zeros(0, np.int64)))
+        picked.append(policy.pick(None, 1000))
+        now[0] += 0.005
+
+    assert len(set(picked)) >= 45
+
+
+def test_many_partitions_correct_an_imbalance_as_few_do(view_over: Callable[..., RoutingView]) -> None:
+    """A lone producer fills up three brokers beside one that is 6 MB ahead with 24 MB, whatever followers there are."""
+    view = view_over(brokers=4, partitions=600, replication_factor=2, own_existing_bytes={1: 6_000_000})
+    workload = Workload(records=24_000, sizes=FixedSize(1000), bytes_per_s=100e6, metrics_interval_s=1.0)
+
+    assert run("score", view, workload).max_over_mean <= 1.02
+
+
+def test_added_partitions_are_grouped_anew(view_over: Callable[..., RoutingView]) -> None:
+    """A topic that grows beyond a hundred partitions, and then by more of them, gets records in all new groups."""
+    policy = ScoreWeighted(Context(clock=lambda: 0.0))
+    for partitions in (60, 400, 500):
+        view = replace(view_over(brokers=4, partitions=partitions), at_s=float(partitions))
+        policy.refresh(view)
+        picked = [policy.pick(None, 100_000) for _ in range(400)]
+        assert np.bincount(view.leader[picked]).tolist() == pytest.approx([100] * 4, abs=4)
 
 
 def test_what_others_write_later_makes_slots_no_longer(view_over: Callable[..., RoutingView]) -> None:
