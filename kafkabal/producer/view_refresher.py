@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from threading import Lock
@@ -22,7 +22,7 @@ from kafkabal.producer.librdkafka_errors import error_of
 from kafkabal.producer.periodic_thread import CLOSING_S, PeriodicThread
 from kafkabal.producer.routing_view_reader import StateReader, ViewReader
 from kafkabal.producer.topic_router import TopicRouter
-from kafkabal.routing import About, Input
+from kafkabal.routing import About, Input, early_pauses_s
 from kafkabal.scoring import Need, WeightedScore
 from kafkabal.telemetry import BrokerLatencies, LatencyTable, StatisticsReader
 
@@ -46,9 +46,6 @@ minutes of waiting (2026-11)."""
 _SOONEST_S: Final = 0.25
 """Until the next refresh after one that leaves a topic without a view or a partition without a leader: that is usually
 over within a second. The wait doubles each time, up to the usual interval."""
-_SECOND_VIEW_S: Final = 1.0
-"""Until the reading after a topic's first: only two of them show whether others write to it, with whom a policy has to
-be more careful with an imbalance."""
 
 
 class ViewRefresher:
@@ -106,6 +103,8 @@ class ViewRefresher:
         self._failed = failed
         self._sleep = sleep
         self._again_s = _SOONEST_S
+        self._early_pauses_s: Iterator[float] = iter(())
+        """Until the next refreshes, while a topic is new."""
         self._lacks_leaders = False
         self._added: deque[TopicRouter] = deque()
         self._awaited_topics: set[str] = set()
@@ -135,6 +134,7 @@ class ViewRefresher:
             self._thread = PeriodicThread(
                 self._refresh_in_thread, self._refresh_s, revise=self._revise, failed=self._failed
             )
+            self._follow_new_topics(any(router.view is not None for router in self._routers()), 0.0)
         self._thread.start()
 
     def release_client(self) -> None:
@@ -227,12 +227,19 @@ class ViewRefresher:
         return True
 
     def _refresh_in_thread(self) -> None:
-        new = [router for router in self._routers() if router.view is None]
+        new, began_s = [router for router in self._routers() if router.view is None], self._clock()
         faults = self._refresh()
         self._refreshed(faults)
-        if self._thread is not None and any(router.view is not None for router in new):
-            self._thread.refresh_within(_SECOND_VIEW_S)
+        self._follow_new_topics(any(router.view is not None for router in new), self._clock() - began_s)
         self._refresh_soon_if_needed(bool(faults) or self._lacks_leaders)
+
+    def _follow_new_topics(self, is_any_new: bool, took_s: float) -> None:
+        """Refresh soon while a topic is new, but rest at least as long as a refresh of a large cluster takes."""
+        if is_any_new:
+            self._early_pauses_s = iter(early_pauses_s(self._refresh_s))
+        pause_s = next((pause_s for pause_s in self._early_pauses_s if pause_s >= took_s), None)
+        if pause_s is not None and self._thread is not None:
+            self._thread.refresh_within(pause_s)
 
     def _refresh_soon_if_needed(self, is_needed: bool) -> None:
         if is_needed and self._thread is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from kafkabal.model import F64
 from kafkabal.reporting.report import Column, Fact, Report, ShareChart, Table, Tone, ValueKind, known
 from kafkabal.reporting.training_times import training_columns, training_tables
-from kafkabal.routing import Input
+from kafkabal.routing import Input, early_pauses_s
 from kafkabal.simulator import (
     PolicyComparison,
     PolicyOutcome,
@@ -274,7 +274,8 @@ def _notes(simulated: PolicyComparison) -> Iterator[str]:
     if simulated.workload.keys is not None and breaking:
         yield f"policies that do not keep key order: {first_of(breaking)}"
     fed = [runs.label for runs in simulated.policies if Input.LATENCY in runs.about.inputs]
-    if fed and not simulated.workload.metrics_interval_s < first.duration_s:
+    interval_s = simulated.workload.metrics_interval_s
+    if fed and not min((*early_pauses_s(interval_s), interval_s)) < first.duration_s:
         yield f"the workload ended before the first metrics arrived, which these policies use: {first_of(fed)}"
     if simulated.has_latencies:
         yield "latencies are modelled (batches, connections, queues): use for comparison only"

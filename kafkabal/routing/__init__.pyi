@@ -23,6 +23,7 @@ from .policy_protocol import Policy as Policy
 from .policy_protocol import RecordBatch as RecordBatch
 from .policy_protocol import Slot as Slot
 from .policy_protocol import SlotPolicy as SlotPolicy
+from .reading_times import early_pauses_s as early_pauses_s
 from .registry import BUILT_IN as BUILT_IN
 from .registry import PolicyChoice as PolicyChoice
 from .registry import load_policy as load_policy

@@ -17,6 +17,7 @@ from kafkabal.routing import (
     PolicyChoice,
     RecordBatch,
     RoutingView,
+    early_pauses_s,
     is_available,
     per_record_policy_of,
 )
@@ -97,7 +98,7 @@ class _Simulation:
         self._workload = workload
         self._options = options
         self._now_s = 0.0
-        self._unseen_view_s: float | None = None
+        self._unseen_view_s: float | None = 0.0
         self._unseen_latency_s: float | None = None
         self._last_view = view
         self._measured_s = np.full(view.n_brokers, np.nan)
@@ -121,9 +122,9 @@ class _Simulation:
             )
         self._events = sorted(workload.events, key=lambda event: event.at_s)[::-1]
         """In reverse order: the next event is the last item."""
-        self._views = Ticks(workload.metrics_interval_s)
+        self._views = Ticks(workload.metrics_interval_s, early_pauses_s(workload.metrics_interval_s))
         follows = self._delivery is not None and self._brokers.needs_latency
-        self._latencies = Ticks(_REVISION_S, first=1) if follows else None
+        self._latencies = Ticks(_REVISION_S) if follows else None
 
     def run(self) -> PolicyOutcome:
         """Route all records; between them the cluster changes and new views arrive."""

@@ -73,7 +73,7 @@ def mock_cluster(monkeypatch: pytest.MonkeyPatch) -> MockCluster:
     It is read again only after ``kafkabal.refresh.ms``: its sizes do not grow, so a second reading would look as if
     brokers had lost what they acknowledged.
     """
-    monkeypatch.setattr(view_refresher, "_SECOND_VIEW_S", 3600.0)
+    monkeypatch.setattr(view_refresher, "early_pauses_s", lambda _interval_s: ())
     return MockCluster(MockBrokers(TOPIC))
 
 

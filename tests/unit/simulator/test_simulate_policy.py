@@ -16,6 +16,7 @@ from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.placement.placement_policy import PlacementPolicy
 from kafkabal.placement.topic_placement import place_topics
 from kafkabal.routing.compiled_kernels import is_available
+from kafkabal.routing.policies.score import ScoreWeighted
 from kafkabal.routing.registry import load_policy
 from kafkabal.routing.routing_view import RoutingView, view_of
 from kafkabal.scoring.evaluation import evaluate
@@ -468,3 +469,30 @@ def test_leaders_stay_where_they_are_as_long_as_they_live() -> None:
     event = BrokerEvent(at_s=0.0, broker=3, becomes=BrokerEventKind.DEAD)
     records = run("round-robin", view, Workload(records=1000, sizes=FixedSize(1000), events=(event,))).broker_records
     assert records.tolist() == [500, 500, 0]
+
+
+@pytest.mark.parametrize(
+    ("interval_s", "times_s"),
+    [
+        (5.0, [0.0, 1.0, 6.0]),
+        (2.0, [0.0, 1.0, 3.0, 5.0, 7.0]),
+        (0.1, [0.1 * n for n in range(80)]),
+    ],
+)
+def test_views_come_when_those_of_a_producer_do(
+    view_over: ViewMaker, monkeypatch: pytest.MonkeyPatch, interval_s: float, times_s: list[float]
+) -> None:
+    """Simulated policies get views when a producer's do: soon after the first ones, and then at the interval."""
+    seen: list[float] = []
+    refresh = ScoreWeighted.refresh
+    monkeypatch.setattr(ScoreWeighted, "refresh", lambda self, view: (seen.append(view.at_s), refresh(self, view))[1])
+    workload = Workload(
+        records=7900,
+        sizes=FixedSize(1000),
+        bytes_per_s=1e6,
+        process=ArrivalProcess.STEADY,
+        metrics_interval_s=interval_s,
+    )
+    run("score", view_over(brokers=3, partitions=6), workload, delivery=False)
+
+    assert seen == pytest.approx(times_s)
