@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from kafkabal.producer.send_source import SendRun
 from kafkabal.producer.sent_record_reader import SentRecordReader
 from kafkabal.producer.topic_facts import TopicDescriber, TopicFacts, current_topic_id, topic_facts
 from kafkabal.producer.unsent_records import SendOutcome, has_other_rows
+from kafkabal.producer.why_records_wait import LastReading, why_records_wait
 from kafkabal.routing import Context, PolicyChoice, RoutingView, view_of
 from kafkabal.scoring import WeightedScore
 from kafkabal.sources import Source
@@ -112,9 +113,9 @@ def produce_source(
             manifest.start_over(new_id(), reader.end_offsets())
         found = _read_back(manifest, reader, listener, sleep)
         listener.starts(total_bytes=listing.size_bytes, total_records=listing.records)
-        expected = ExpectedBytes(listing.size_bytes)
+        expected, read = ExpectedBytes(listing.size_bytes), LastReading(cluster)
         with RecordSender(
-            cluster,
+            read,
             order.topic,
             client_policy(order.policy, order.client).create(
                 Context(seed=order.seed, clock=clock, expected_bytes=expected.in_all)
@@ -141,6 +142,7 @@ def produce_source(
                     listener.topic_check_failed,
                 ),
                 progressed=_follow_progress(listener, new_scores, sender),
+                stalled=partial(_explain_wait, listener, read, facts),
                 clock=clock,
             )
             outcome = run.send(listing)
@@ -179,6 +181,13 @@ def _read_back(
     listener.reads_back()
     sleep(_SETTLE_S)
     return found_records(manifest, reader.messages_since(manifest.offsets))
+
+
+def _explain_wait(
+    listener: DeliveryListener, read: LastReading, facts: TopicFacts, partitions: Collection[int]
+) -> None:
+    if read.state is not None and read.state.topics.index_of(facts.topic) >= 0:
+        listener.waits(why_records_wait(read.state, facts.topic, partitions, facts.min_in_sync))
 
 
 def topic_settings(facts: TopicFacts) -> Mapping[str, ClientSetting]:

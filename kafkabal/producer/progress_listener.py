@@ -38,6 +38,9 @@ class DeliveryListener:
     def progressed(self, progress: DeliveryProgress) -> None:
         """Called about once a second."""
 
+    def waits(self, why: str) -> None:
+        """No record was acknowledged for some seconds; called again for as long as that lasts."""
+
     def refresh_failed(self, error: Exception) -> None:
         """The cluster could not be read; records are routed by the last view. Called by another thread."""
 

@@ -339,6 +339,11 @@ class RecordSender:
             self._client.poll(0)
 
     @property
+    def waiting_partitions(self) -> frozenset[int]:
+        """Partitions of records that are neither acknowledged nor given up."""
+        return frozenset(tally.partition for tally in self._tallies if tally.left)
+
+    @property
     def deliveries(self) -> Deliveries:
         """The fate of the records, as far as :meth:`poll` has reported it."""
         acknowledged = sum(tally.records - tally.left - tally.failed for tally in self._tallies)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 
@@ -46,6 +46,9 @@ _STOP_S = 3.0
 waits for it."""
 _POLL_S = 0.1
 """While nothing else happens, a signal is handled within this time."""
+_STALLED_S = 5.0
+"""Without an acknowledgement for this long, records wait for something that an operator wants to know: brokers answer
+within milliseconds, or a second when they are busy."""
 _CONTINUE_HINT = "run the same command again to continue"
 
 
@@ -65,6 +68,8 @@ class SendRun:
         Raises an error if the topic is no longer the one that the run began with.
     progressed
         Called about once a second.
+    stalled
+        Called with the partitions of records in flight after each five seconds without an acknowledgement.
     """
 
     def __init__(
@@ -78,6 +83,7 @@ class SendRun:
         resend: bool = False,
         same_topic: Callable[[], None] = lambda: None,
         progressed: Callable[[DeliveryProgress], None] = lambda _: None,
+        stalled: Callable[[Collection[int]], None] = lambda _: None,
         clock: Callable[[], float],
     ) -> None:
         self._sender = sender
@@ -90,8 +96,10 @@ class SendRun:
         )
         self._check_topic = same_topic
         self._progressed = progressed
+        self._stalled = stalled
         self._clock = clock
-        self._next_checkpoint_s = self._next_topic_check_s = clock()
+        self._next_checkpoint_s = self._next_topic_check_s = self._acknowledged_at_s = clock()
+        self._acknowledged = 0
         self._next_collection_s = clock() + _COLLECTION_S
         self._window = SendWindow(clock)
         self._expected = expected or ExpectedBytes(0)
@@ -267,6 +275,7 @@ class SendRun:
         if self._fault is not None:
             raise error_of(self._fault, self._sender.topic)
         now = self._clock()
+        self._check_stall(now)
         if now >= self._next_topic_check_s:
             self._next_topic_check_s = now + _TOPIC_CHECK_S
             self._check_topic()
@@ -274,6 +283,14 @@ class SendRun:
             self._next_checkpoint_s = now + _CHECKPOINT_S
             self._sender.poll()  # with few records, the producer's own calls do not serve delivery reports in time
             self._checkpoint()
+
+    def _check_stall(self, now_s: float) -> None:
+        deliveries = self._sender.deliveries
+        if deliveries.acknowledged != self._acknowledged or not deliveries.in_flight:
+            self._acknowledged, self._acknowledged_at_s = deliveries.acknowledged, now_s
+        elif now_s - self._acknowledged_at_s >= _STALLED_S:
+            self._acknowledged_at_s = now_s
+            self._stalled(self._sender.waiting_partitions)
 
     def _checkpoint(self) -> None:
         if not self._is_ahead_of_rows:

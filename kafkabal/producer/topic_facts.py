@@ -9,7 +9,7 @@ from typing import Protocol
 from kafkabal.clusters import ConfigResource, ConfigValue, Fault, ResourceKind, TopicDescription
 from kafkabal.config import ANSWER_S
 from kafkabal.errors import UnreachableError, unknown_topic
-from kafkabal.model import CLEANUP_POLICY, COMPRESSION_TYPE, MAX_MESSAGE_BYTES
+from kafkabal.model import CLEANUP_POLICY, COMPRESSION_TYPE, MAX_MESSAGE_BYTES, MIN_INSYNC_REPLICAS
 
 _CHECK_TIMEOUT_S = 2.0
 """Timeout of a check during sending, which must not be delayed; the next check follows within seconds."""
@@ -30,6 +30,8 @@ class TopicFacts:
     max_record_bytes: int
     """``max.message.bytes``, or Kafka's default if it cannot be read."""
     is_compacted: bool
+    min_in_sync: int = 1
+    """``min.insync.replicas``, or Kafka's default if it cannot be read."""
     compression: str | None = None
     """The topic's compression, by librdkafka's name; None leaves it to the producer."""
 
@@ -69,6 +71,7 @@ def topic_facts(brokers: TopicDescriber, topic: str) -> TopicFacts:
         topic_id=described.topic_id,
         partitions=described.partitions,
         max_record_bytes=int(configs.get(MAX_MESSAGE_BYTES) or _DEFAULT_MAX_BYTES),
+        min_in_sync=int(configs.get(MIN_INSYNC_REPLICAS) or 1),
         is_compacted="compact" in configs.get(CLEANUP_POLICY, ""),
         compression=_COMPRESSIONS.get(configs.get(COMPRESSION_TYPE, "")),
     )
@@ -89,7 +92,8 @@ def current_topic_id(brokers: TopicDescriber, topic: str) -> str | None:
 def _configs(brokers: TopicDescriber, topic: str) -> Mapping[str, str]:
     """The settings needed here; none if the principal may write but not describe them."""
     resource = ConfigResource(ResourceKind.TOPIC, topic)
-    found, faults = brokers.configs([resource], [MAX_MESSAGE_BYTES, CLEANUP_POLICY, COMPRESSION_TYPE])
+    keys = [MAX_MESSAGE_BYTES, CLEANUP_POLICY, COMPRESSION_TYPE, MIN_INSYNC_REPLICAS]
+    found, faults = brokers.configs([resource], keys)
     if resource in faults and faults[resource].retriable:
         raise UnreachableError(f"topic {topic}: cannot read its configs: {faults[resource]}")
     return {key: config.value or "" for key, config in found.get(resource, {}).items()}

@@ -83,6 +83,11 @@ class DeliveryDisplay(DeliveryListener):
         if self._bar is None:
             self._bar = bar.__enter__()  # not earlier: a resumed run does not start at 0
 
+    def waits(self, why: str) -> None:
+        """Warn, but not repeatedly for the same reason."""
+        text = f"no record acknowledged for 5 s: {why}"
+        self._warn_once(text, text)
+
     def refresh_failed(self, error: Exception) -> None:
         """Warn, but not repeatedly about the same error."""
         text = f"cannot refresh cluster metadata, routing by the last known state: {error}"

@@ -132,6 +132,25 @@ def data(tmp_path: Path) -> Path:
 CONTENT = Counter({b"content %d" % i: 1 for i in range(20)})
 
 
+def test_a_run_reports_the_partitions_that_acknowledge_nothing(bench: Bench, data: Path) -> None:
+    """Records that linger for a second, by a clock that is faster, are reported while they wait, and are sent after
+    all."""
+    bench.producer_settings["linger.ms"] = 1000
+    stalled: list[set[int]] = []
+    seconds = itertools.count()
+    with bench.open_manifest(FolderSource(data)) as manifest, bench.producer() as producer:
+        run = SendRun(
+            producer,
+            FolderSource(data),
+            manifest,
+            clock=lambda: float(next(seconds)),
+            stalled=lambda partitions: stalled.append(set(partitions)),
+        )
+        assert run.send(FolderSource(data).listing()).sent == 20
+
+    assert stalled[0] == set(range(producer.view.n_partitions))
+
+
 def test_a_folder_is_sent_once_however_often_the_run_is_repeated(bench: Bench, data: Path) -> None:
     """A second run skips everything that is in the topic, and sends only files added since."""
     first = bench.run(FolderSource(data))

@@ -46,16 +46,24 @@ class Brokers:
 
 def test_facts_are_those_of_metadata_and_configs() -> None:
     """The facts hold the topic's id, its partitions, the largest record and whether it is compacted."""
-    brokers = Brokers(configs_now={"max.message.bytes": "5000", "cleanup.policy": "compact,delete"})
+    brokers = Brokers(
+        configs_now={"max.message.bytes": "5000", "cleanup.policy": "compact,delete", "min.insync.replicas": "2"}
+    )
     assert topic_facts(brokers, "images") == TopicFacts(
-        cluster_id="C", topic="images", topic_id="T", partitions=4, max_record_bytes=5000, is_compacted=True
+        cluster_id="C",
+        topic="images",
+        topic_id="T",
+        partitions=4,
+        max_record_bytes=5000,
+        is_compacted=True,
+        min_in_sync=2,
     )
 
 
 def test_configs_that_may_not_be_read_are_taken_for_kafkas_defaults() -> None:
     """A client may send without permission to describe configs; if no broker responds, nothing is assumed."""
     facts = topic_facts(Brokers(fault=Fault("TOPIC_AUTHORIZATION_FAILED")), "images")
-    assert (facts.max_record_bytes, facts.is_compacted) == (1_048_588, False)
+    assert (facts.max_record_bytes, facts.is_compacted, facts.min_in_sync) == (1_048_588, False, 1)
     with pytest.raises(UnreachableError, match="cannot read its configs: timeout"):
         topic_facts(Brokers(fault=Fault("timeout", "no answer", retriable=True)), "images")
 

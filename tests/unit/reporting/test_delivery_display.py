@@ -80,6 +80,17 @@ def test_a_cluster_that_cannot_be_read_is_warned_of_once() -> None:
     assert stream.getvalue().count("down") == 1
 
 
+def test_a_reason_why_records_wait_is_reported_once() -> None:
+    """However long the wait, each reason is one line."""
+    display, stream = display_of()
+    for why in ("no leader: partition 2", "no leader: partition 2", "no response yet from broker 1"):
+        display.waits(why)
+    assert stream.getvalue().splitlines() == [
+        "kafkabal: warning: no record acknowledged for 5 s: no leader: partition 2",
+        "kafkabal: warning: no record acknowledged for 5 s: no response yet from broker 1",
+    ]
+
+
 def test_records_sent_by_this_run_are_counted() -> None:
     """Records of earlier runs are in the topic, and not this run's."""
     display, _ = display_of()
