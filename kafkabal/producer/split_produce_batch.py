@@ -101,8 +101,15 @@ def _is_sendable(message: Mapping[str, Any]) -> bool:
         and isinstance(message.get("key"), bytes | str | None)
         and (partition is None or (isinstance(partition, int) and partition <= _MOST_PARTITION))
         and message.get("timestamp") is None
-        and isinstance(message.get("headers"), dict | list | None)
+        and _are_headers_sendable(message.get("headers"))
     )
+
+
+def _are_headers_sendable(headers: Any) -> bool:
+    if not headers:
+        return isinstance(headers, dict | list | None)
+    pairs = headers.items() if isinstance(headers, dict) else headers if isinstance(headers, list) else (None,)
+    return all(isinstance(p, tuple) and len(p) == 2 and isinstance(p[1], bytes | str | None) for p in pairs)
 
 
 @contextmanager

@@ -212,6 +212,11 @@ def test_a_record_of_another_type_is_refused_as_by_the_original(
         {"value": b"x", "partition": "2"},
         {"value": b"x", "timestamp": 1},
         {"value": b"x", "headers": 5},
+        {"value": b"x", "headers": ()},
+        {"value": b"x", "headers": {"a": 5}},
+        {"value": b"x", "headers": [None]},
+        {"value": b"x", "headers": [("a", b"1"), ("a",)]},
+        {"value": b"x", "headers": [["a", b"1"]]},
     ],
     ids=str,
 )
