@@ -48,7 +48,8 @@ class RoutingStatus:
     switches: int
     """How often the policy was asked for a slot or, if it has no slots, for a partition."""
     broker_bytes: dict[int, int]
-    """Bytes routed, by the broker that led their partition then, as far as views show."""
+    """Bytes routed, by the broker that led their partition then, as far as views show; those of records that failed
+    later stay, so that it only grows."""
     excluded_partitions: tuple[int, ...]
     """Partitions without a live leader, which get no records."""
 
