@@ -128,7 +128,7 @@ class Producer(Client):
     def __init__(self, config: Mapping[str, Any] | None = None, /, **more: Any) -> None:
         if config is None and not more:
             super().__init__()  # raises the client's own error for a missing configuration
-        options, client = split_options({**(config or {}), **more})
+        options, client = split_options({**({} if config is None else config), **more})
         settings, connection, client = _resolve_config(options, client)
         self._report = next((client[name] for name in _REPORTS if client.get(name) is not None), None)
         routing = None

@@ -1037,3 +1037,11 @@ def test_a_record_produced_while_another_one_waits_for_a_view_does_not_wait(
         may_read.set()
         assert producer.flush() == 0
     assert Counter(message.value() for message in brokers.messages(3))[b"handler"] == 1
+
+
+@pytest.mark.parametrize("config", [[], "", 0, [1], "linger.ms", 5], ids=repr)
+def test_a_configuration_that_is_no_mapping_is_refused(config: Any) -> None:
+    """Whether it is empty or not, as by the bare client."""
+    for kind in (Client, Producer):
+        with pytest.raises(TypeError):
+            kind(config)
