@@ -186,8 +186,11 @@ def _read_back(
 def _explain_wait(
     listener: DeliveryListener, read: LastReading, facts: TopicFacts, partitions: Collection[int]
 ) -> None:
-    if read.state is not None and read.state.topics.index_of(facts.topic) >= 0:
-        listener.waits(why_records_wait(read.state, facts.topic, partitions, facts.min_in_sync))
+    state = read.state
+    if state is not None and state.topics.index_of(facts.topic) >= 0:
+        why = why_records_wait(state, facts.topic, partitions, facts.min_in_sync)
+        if why:
+            listener.waits(why)
 
 
 def topic_settings(facts: TopicFacts) -> Mapping[str, ClientSetting]:

@@ -28,14 +28,16 @@ class LastReading:
 
 def why_records_wait(state: ClusterState, topic: str, partitions: Collection[int], min_in_sync: int) -> str:
     """What keeps records of these partitions from being acknowledged: partitions without a leader, or with too few
-    replicas in sync, or else their leaders."""
+    replicas in sync, or else their leaders; empty if the state has none of the partitions, which were added since."""
     leaderless: list[int] = []
     too_few: list[int] = []
     behind: set[int] = set()
     leaders: set[int] = set()
-    first = state.partitions.rows_of(state.topics.index_of(topic)).start
-    for partition in sorted(partitions):
-        row = first + partition
+    rows = state.partitions.rows_of(state.topics.index_of(topic))
+    numbers = state.partitions.number[rows].tolist()
+    for row, partition in zip(range(rows.start, rows.stop), numbers, strict=True):
+        if partition not in partitions:
+            continue
         replicas = slice(int(state.partitions.first[row]), int(state.partitions.first[row + 1]))
         in_sync, brokers = state.replicas.in_sync[replicas], state.brokers.id[state.replicas.broker[replicas]]
         leader = int(state.partitions.leader[row])

@@ -19,6 +19,8 @@ from kafkabal.testing.cluster_builders import brokers, cluster, partition
         # brokers require no more replicas than there are
         ([0], 4, "no response yet from broker 1"),
         ([2], 1, "no leader: partition 2"),
+        # partitions that were added since, and records that have none yet
+        ([4, -1], 1, ""),
         (
             [3, 2, 1, 0],
             2,
