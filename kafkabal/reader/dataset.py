@@ -558,8 +558,8 @@ class TopicReader:
     def _warn_of_lanes(self, shard: ReaderShard) -> None:
         times = shard.readers // gcd(shard.readers, self.manifest.lanes)
         if times > 1 and shard.reader == 0:
-            is_told = shard.readers == self._world_size * self._workers
-            remedy = "with a new manifest" if is_told else f"num_workers={shard.readers // self._world_size}"
+            is_expected = shard.readers == self._world_size * self._workers
+            remedy = "with a new manifest" if is_expected else f"num_workers={shard.readers // self._world_size}"
             warnings.warn(
                 f"{shard.readers} readers share {counted_noun(self.manifest.lanes, 'lane')}: "
                 f"every block is fetched {times} times; pin the topic for them ({remedy})",

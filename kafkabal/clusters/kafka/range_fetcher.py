@@ -31,9 +31,9 @@ from kafkabal.clusters.kafka.record_batches import AT_ONCE_BYTES, MOST_UNPACKED_
 from kafkabal.clusters.kafka.record_columns import RawRecord
 from kafkabal.clusters.kafka.topic_replicas import (
     READ_COMMITTED,
-    Patience,
     Replica,
     ReplicaLocations,
+    ResponseTimeout,
     Silence,
     TopicReplicas,
 )
@@ -119,7 +119,7 @@ class FetchedRange:
         self.seconds_by_broker[broker] = self.seconds_by_broker.get(broker, 0.0) + seconds
 
 
-class _FetchResponses(Patience):
+class _FetchResponses(ResponseTimeout):
     """Receives responses into reused memory."""
 
     def __init__(

@@ -39,7 +39,7 @@ may be in sync again, which no error reveals."""
 _TIMEOUT_S = 60.0
 """How long an outage may last: a dead leader is replaced within half a minute (broker session 9 to 18 s); a training
 run should wait rather than fail."""
-_PATIENCE_S = 10.0
+_FIRST_BYTE_S = 10.0
 """How long a broker may take for the first byte of a response, before the leader is looked up again and the wait is
 warned of: a healthy one waits for half a second, and one that hangs has lost its leaderships after 9 s (the default of
 broker.session.timeout.ms). A slow one gets twice the time at the next attempt."""
@@ -79,7 +79,7 @@ class Silence:
         self._clock = clock
         self._attempt_s = attempt_s
         self._lasted_s = 0.0
-        self._is_told = False
+        self._is_warned = False
 
     def attempt(self, ask: Callable[[], T]) -> T:
         """The result of ``ask``, whose time counts."""
@@ -89,7 +89,7 @@ class Silence:
         finally:
             took_s = self._clock.monotonic() - began_s
             self._lasted_s += min(took_s, self._attempt_s)
-            self._is_told |= took_s > self._attempt_s + _PATIENCE_S  # suspended: not to be blamed on brokers
+            self._is_warned |= took_s > self._attempt_s + _FIRST_BYTE_S  # suspended: not to be blamed on brokers
 
     def pause(self, seconds: float) -> None:
         """Wait."""
@@ -103,17 +103,17 @@ class Silence:
 
     def warn(self, topic: str, error: KafkabalError) -> None:
         """Warn once, if it is long enough for a user to wonder."""
-        if self._lasted_s >= _PATIENCE_S and not self._is_told:
-            self._is_told = True
+        if self._lasted_s >= _FIRST_BYTE_S and not self._is_warned:
+            self._is_warned = True
             rest = format_duration(round(self.remaining_s))
             warnings.warn(f"topic {topic}: {error.message}; retrying for up to {rest}", stacklevel=2)
 
 
-class Patience:
+class ResponseTimeout:
     """How long a broker may take for the first byte of a response: more, after it has not responded."""
 
     def __init__(self, most_s: float) -> None:
-        self.first_byte_s = _PATIENCE_S
+        self.first_byte_s = _FIRST_BYTE_S
         self._most_s = most_s
 
     def ask(self, ask: Callable[[], T]) -> T:
@@ -123,7 +123,7 @@ class Patience:
         except NoResponseError:
             self.first_byte_s = min(2 * self.first_byte_s, self._most_s)
             raise
-        self.first_byte_s = _PATIENCE_S
+        self.first_byte_s = _FIRST_BYTE_S
         return found
 
 
@@ -158,7 +158,7 @@ class TopicReplicas:
         self._is_pinned = is_pinned
         self._clock = clock
         self._request_timeout_s = request_timeout_s
-        self._patience = Patience(request_timeout_s)
+        self._response_timeout = ResponseTimeout(request_timeout_s)
 
     @property
     def topic_id(self) -> UUID | None:
@@ -288,8 +288,8 @@ class TopicReplicas:
             timeout_ms=self._client.broker_timeout_ms,
         )
         offsets = {}
-        deadline = self._client.deadline(self._patience.first_byte_s)
-        response = self._patience.ask(partial(self._client.call_broker, leader, request, deadline))
+        deadline = self._client.deadline(self._response_timeout.first_byte_s)
+        response = self._response_timeout.ask(partial(self._client.call_broker, leader, request, deadline))
         for found in response.topics[0].partitions:
             check(found.error_code, f"ask for the offsets of {self._topic}-{found.partition_index}")
             offsets[found.partition_index] = found.offset

@@ -216,11 +216,11 @@ def test_time_for_which_the_process_was_suspended_is_no_silence(outages: int, mo
 def test_a_broker_that_hangs_is_warned_of(fails_for_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """After ten seconds a reader says what it waits for, once; it gives the broker more time at each attempt, until it
     responds."""
-    clock, patience_s = FakeClock(), []
+    clock, first_byte_s = FakeClock(), []
     began_s = clock.monotonic()
 
     def call_broker(_: int, request: Any, in_place: Any) -> PartitionResponse:
-        patience_s.append(in_place.first_byte_s)
+        first_byte_s.append(in_place.first_byte_s)
         if clock.monotonic() < began_s + fails_for_s:
             clock.sleep(in_place.first_byte_s if fails_for_s > 10 else 2)
             raise NoResponseError(f"h:1 did not respond within {in_place.first_byte_s:g} s")
@@ -238,7 +238,7 @@ def test_a_broker_that_hangs_is_warned_of(fails_for_s: float, monkeypatch: pytes
         fetcher = _fetcher(clock)
         for at in range(2):
             assert [record[0] for record in fetcher.fetch(0, at, at + 1, 1).records] == [at]
-    assert patience_s == [10.0, 20.0, 30.0, 10.0]
+    assert first_byte_s == [10.0, 20.0, 30.0, 10.0]
     told = ["topic t: h:1 did not respond within 10 s; retrying for up to 50 s"] if fails_for_s > 10 else []
     assert [str(each.message) for each in caught] == told
 
