@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:  # commands import this before they contact a cluster, but numpy only when there are figures
     import numpy as np
@@ -101,6 +101,10 @@ class Column:
     def is_shown(self) -> bool:
         """Whether people see it."""
         return bool(self.title) and not (self.quiet and not any(self.values))
+
+
+FIRST_ROWS: Final = 20
+"""Rows of a long table that people see: with headline and header they fill a terminal of 24 lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

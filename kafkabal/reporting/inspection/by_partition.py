@@ -7,10 +7,7 @@ import numpy as np
 from kafkabal.inspection import Inspection, PartitionFigures, partition_figures
 from kafkabal.model import I64, ClusterState
 from kafkabal.reporting.inspection import shared_columns
-from kafkabal.reporting.report import Column, Table, Tone, ValueKind, counted
-
-_SHOWN = 20
-"""Rows: with headline and header they fill a terminal of 24 lines."""
+from kafkabal.reporting.report import FIRST_ROWS, Column, Table, Tone, ValueKind, counted
 
 
 def partition_table(inspection: Inspection) -> Table:
@@ -23,7 +20,7 @@ def partition_table(inspection: Inspection) -> Table:
     names = state.topics.name
     return Table(
         key="partitions",
-        shown_rows=_SHOWN,
+        shown_rows=FIRST_ROWS,
         columns=(
             Column(key="topic", title="topic", values=[names[t] for t in p.topic[order].tolist()], label=True),
             Column(key="partition", title="partition", kind=ValueKind.ID, values=p.number[order].tolist(), label=True),

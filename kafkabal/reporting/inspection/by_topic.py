@@ -16,11 +16,8 @@ from kafkabal.model import (
     replica_bytes,
 )
 from kafkabal.reporting.inspection import shared_columns
-from kafkabal.reporting.report import Column, Table, Tone, ValueKind
+from kafkabal.reporting.report import FIRST_ROWS, Column, Table, Tone, ValueKind
 from kafkabal.scoring import due_of_factors, rules_of
-
-_SHOWN = 20
-"""Rows: with headline and header they fill a terminal of 24 lines."""
 
 
 def topic_table(inspection: Inspection) -> Table:
@@ -38,7 +35,7 @@ def topic_table(inspection: Inspection) -> Table:
     tiered = is_tiered(state)
     return Table(
         key="topics",
-        shown_rows=_SHOWN,
+        shown_rows=FIRST_ROWS,
         columns=(
             Column(key="topic", title="topic", values=[state.topics.name[i] for i in order.tolist()], label=True),
             _kind_column(state, tiered, order),

@@ -7,7 +7,7 @@ from typing import Final
 
 from kafkabal.inspection import Member, TopicCopy
 from kafkabal.reporting.inspection.fleet_report import same_cluster_notes
-from kafkabal.reporting.report import Column, Metric, Report, Table, Tone, ValueKind
+from kafkabal.reporting.report import FIRST_ROWS, Column, Metric, Report, Table, Tone, ValueKind
 from kafkabal.wording import counted_noun
 
 _COPY_METRICS: Final[Mapping[str, Metric]] = {
@@ -15,10 +15,6 @@ _COPY_METRICS: Final[Mapping[str, Metric]] = {
     "records": Metric("kafkabal_data_set_records", "Records of a topic, by its offsets."),
     "behind": Metric("kafkabal_data_set_behind_records", "Offsets that a mirror is behind its origin."),
 }
-
-
-_SHOWN: Final = 20
-"""Copies: as many as of topics and partitions."""
 
 
 def data_set_report(
@@ -56,7 +52,7 @@ def data_set_report(
         tables=(
             Table(
                 key="copies",
-                shown_rows=_SHOWN if shown_rows is None else shown_rows or None,
+                shown_rows=FIRST_ROWS if shown_rows is None else shown_rows or None,
                 columns=tuple(
                     Column(
                         key=key,

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final
 
 import numpy as np
 
@@ -30,12 +29,9 @@ from kafkabal.model import (
 from kafkabal.reporting.inspection import shared_columns
 from kafkabal.reporting.inspection.disk_charts import growth_charts
 from kafkabal.reporting.inspection.grouping import Grouping
-from kafkabal.reporting.report import Column, Fact, Metric, Report, Table, Tone, ValueKind, known
+from kafkabal.reporting.report import FIRST_ROWS, Column, Fact, Metric, Report, Table, Tone, ValueKind, known
 from kafkabal.units import DAY_S, format_bytes, format_duration
 from kafkabal.wording import counted_noun, first_brokers, first_of
-
-_SHOWN_TOPICS: Final = 20
-"""Rows: with headline and header they fill a terminal of 24 lines."""
 
 
 def growth_report(
@@ -184,7 +180,7 @@ def _topic_table(growth: MeasuredGrowth, found: TopicGrowth, shown_rows: int | N
     limits = [found.limit[row] for row in order.tolist()]
     return Table(
         key="topics",
-        shown_rows=_SHOWN_TOPICS if shown_rows is None else shown_rows or None,
+        shown_rows=FIRST_ROWS if shown_rows is None else shown_rows or None,
         columns=(
             Column(key="topic", title="topic", values=[state.topics.name[row] for row in order.tolist()], label=True),
             Column(
