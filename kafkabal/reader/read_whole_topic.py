@@ -143,9 +143,8 @@ class WholeReading:
             use(fetched.records)
             self._add(done[1] - done[0])
             if sum(fetched.bytes_by_broker.values()) < _COUNTED_AT_ONCE_BYTES // 2:
-                step *= (
-                    2  # its size was estimated too large: 71 MB, of which one record is 5 MB of a letter, took 3 min
-                )
+                # its size was estimated too large: 71 MB with one record of 5 MB of a single letter took 3 min
+                step *= 2
             at = until
         return made
 

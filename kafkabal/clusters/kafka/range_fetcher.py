@@ -54,8 +54,8 @@ _LEAST_THROTTLED_BYTES = 256 * 1024
 _GROWTH = 1.25
 """Growth of that limit with each response that is not throttled: back to 8 MiB after sixteen."""
 _MUCH_LESS = 0.5
-"""A compressed log with less than this fraction of the expected bytes has them as those of its records uncompressed;
-what is above it are records of other sizes than the mean."""
+"""Below this fraction of the expected bytes, a log with compressed batches is taken for one whose expected bytes are
+uncompressed; above it, for one whose records are shorter than the mean."""
 _QUOTA_WARNING_S = 60.0
 """How long a quota may hold records back before that is warned of."""
 

@@ -1,6 +1,6 @@
-"""The replicas that a topic is read from: finds them, tells their offsets, and repeats requests while they change.
+"""The replicas that a topic is read from: finds them, returns their offsets, and retries requests while they change.
 
-A leader that goes down is looked up again, and so is the whole topic, as it may have been deleted and created anew.
+After an error, leaders are looked up again, and the topic's id with them: it may have been deleted and re-created.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ class TopicReplicas:
 
     @property
     def topic_id(self) -> UUID | None:
-        """As brokers have told it, for requests to them."""
+        """As brokers have reported it, for requests to them."""
         return self._located.topic_id
 
     def racks(self) -> Mapping[int, str | None]:

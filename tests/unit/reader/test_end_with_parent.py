@@ -45,7 +45,7 @@ def _start(program: str) -> subprocess.Popen[bytes]:
 
 
 def test_a_forked_reader_ends_when_its_parent_is_killed() -> None:
-    """It waits for a pipe that nobody reads or closes, as a worker does for its batches to be taken."""
+    """It blocks on a full pipe that stays open, as a data loader's worker does once its parent is gone."""
     parent = _start(_FORKS)
     assert parent.stdout is not None
     assert parent.stdout.readline() == b"watches\n"

@@ -194,7 +194,7 @@ sys.stdin.read()
 
 
 def test_workers_end_with_a_trainer_that_is_killed() -> None:
-    """Though nobody takes the batches in their pipes any more: their output ends, which they share with the trainer."""
+    """After SIGKILL of the trainer its workers exit: its output, which they have open too, is closed."""
     trainer = subprocess.Popen(
         [sys.executable, "-W", "ignore", "-c", _KILLED_TRAINER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
