@@ -2,14 +2,15 @@
 
 Three ways of sending, each with both: one call per record, one call per record with a delivery callback, and one call
 per thousand records. Pairs of runs are interleaved, so that a noisy machine affects both alike; the results are the
-medians of the ratios of elapsed time and of the processor time of the producer's process. Each producer has a process
-of its own: otherwise one may reuse the memory of another one, while the next gets its own from the system.
+medians of the ratios of elapsed time, with their confidence intervals, and of the processor time of the producer's
+process. Each producer has a process of its own: otherwise one may reuse the memory of another one, while the next gets
+its own from the system.
 
 The brokers are librdkafka's mock cluster, which responds faster than any real broker and so hides nothing, in another
 process, since what brokers do with records is no cost of a producer. There, a producer sends five bursts with a pause
 after each: the first time its memory comes from the system, later it is that of former records, as in any program that
-runs for long. With ``--bytes`` it sends one burst of this length. With ``--sandbox``, brokers are three real ones, and
-each producer sends one burst to a new topic.
+runs for long; of the later bursts of a run, the median counts. With ``--bytes`` it sends one burst of this length. With
+``--sandbox``, brokers are three real ones, and each producer sends one burst to a new topic.
 
 The topic has twelve partitions. It is empty, where slots have to be short to keep brokers even. With ``--held``, it
 holds this many bytes before, as topics in production do; real brokers have one topic then, for all runs.
@@ -44,6 +45,7 @@ from confluent_kafka import Producer as Client
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from benchmarks.fill_topic import fill_topic
+from benchmarks.median_interval import median_interval
 from kafkabal.clusters import Reading, ReadRequest
 from kafkabal.config import ClientSetting
 from kafkabal.producer import Producer, drop_in_producer
@@ -278,9 +280,8 @@ def measure(cells: Sequence[Cell], pairs: int, topic: Callable[[], str]) -> None
         both = list(zip(*columns, strict=True))
         what = f"{bare.size:6} B  {bare.way:14}"
         show([(first[0], second[0]) for first, second in both], f"{what} first", bare.records)
-        later = [pair for first, second in both for pair in zip(first[1:], second[1:], strict=True)]
-        if later:
-            show(later, f"{what} later", bare.records)
+        if bare.bursts > 1:
+            show([(middle(first[1:]), middle(second[1:])) for first, second in both], f"{what} later", bare.records)
 
 
 def main() -> None:
@@ -311,13 +312,18 @@ def main() -> None:
         measure(cells, given.pairs, brokers.new_topic if brokers else lambda: MOCK_TOPIC)
 
 
+def middle(bursts: Sequence[Cost]) -> Cost:
+    """The medians of a run's bursts, which are not independent of each other."""
+    return Cost(*(statistics.median(column) for column in zip(*bursts, strict=True)))
+
+
 def show(pairs: Sequence[tuple[Cost, Cost]], what: str, records: int) -> None:
     """Print one line."""
-    wall = sorted(bare.wall_s / ours.wall_s for bare, ours in pairs)
-    cpu = statistics.median(bare.cpu_s / ours.cpu_s for bare, ours in pairs)
+    wall, low, high = median_interval([bare.wall_s / ours.wall_s for bare, ours in pairs])
+    cpu, least, most = median_interval([bare.cpu_s / ours.cpu_s for bare, ours in pairs])
     own = [min(each.thread_s for each in column) / records * 1e6 for column in zip(*pairs, strict=True)]
     print(
-        f"{what} ratio {statistics.median(wall):.2f} ({wall[0]:.2f} .. {wall[-1]:.2f})  by CPU {cpu:.2f}  "
+        f"{what} ratio {wall:.2f} ({low:.2f} .. {high:.2f})  by CPU {cpu:.2f} ({least:.2f} .. {most:.2f})  "
         f"producing thread {own[0]:.2f} and {own[1]:.2f} us  target {TARGET}",
         flush=True,
     )
