@@ -4,6 +4,8 @@ Scores are defined as loads of a whole cluster; a router needs their slope. So e
 and once with every log of the topic one probe longer and every rate one probe higher; the differences are the slopes. A
 score whose load comes from no replica (latency, a broker metric) is assumed to be proportional to the traffic that the
 broker leads.
+
+A follower that lags counts as long as the longest copy: it fetches the rest without anybody routing that to it.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kafkabal.model import F64, I32, Bools, ClusterState, replica_bytes
+from kafkabal.routing.routing_view import largest_copy
 from kafkabal.scoring import Grain, Rules, Score, WeightedScore, counted_holders, due_of, holder_load, rules_of
 
 # a power of two, so that differences of sums of bytes are exact
@@ -32,7 +35,7 @@ class MarginalLoad:
     holder: I32
     """int32, shape (n_replicas,): holder of each replica of the topic, -1 if unknown."""
     load: F64
-    """float64, shape (n_holders,): load now, without the topic's present traffic."""
+    """float64, shape (n_holders,): load once followers have caught up, without the topic's present traffic."""
     capacity: F64
     """float64, shape (n_holders,): a holder's fair load is proportional to it."""
     counted: Bools
@@ -90,13 +93,16 @@ class LoadsByScore:
         of_replica = state.replicas.partition[rows] - first
         holder = (state.replicas.broker if score.grain is Grain.BROKER else state.replicas.log_dir)[rows]
         placed = holder >= 0
-        own_load = np.bincount(holder[placed], (per_rate * rate[of_replica])[placed], len(self.load))
+        size = state.replicas.size_bytes[rows]
+        missing_bytes = largest_copy(size, of_replica, end - first)[of_replica] - size
+        # what followers will fetch, less the topic's present traffic
+        change = per_byte * missing_bytes - per_rate * rate[of_replica]
         inert = not (per_byte.any() or per_rate.any())
         return MarginalLoad(
             name=score.name,
             weight=self.weighted.weight,
             holder=holder,
-            load=self.load - own_load,
+            load=self.load + np.bincount(holder[placed], change[placed], len(self.load)),
             capacity=self.capacity,
             counted=self.counted,
             group=self.group,

@@ -166,7 +166,7 @@ class ClusterViews:
             replica_broker=state.replicas.broker[replicas],
             used_bytes=self._used_bytes.copy(),
             capacity_bytes=self._capacity_bytes.copy(),
-            partition_bytes=_largest_copy(self._sizes[replicas], partition, end - first),
+            partition_bytes=largest_copy(self._sizes[replicas], partition, end - first),
             latency_s=np.full(len(state.brokers), np.nan) if latency_s is None else latency_s,
             marginal_loads=tuple(load.of_topic(first, end) for load in self._loads),
         )
@@ -226,7 +226,8 @@ def _capacity(state: ClusterState) -> F64:
     return np.where(np.isnan(known), 1.0, known)
 
 
-def _largest_copy(sizes: I64, partition: I32, n: int) -> F64:
+def largest_copy(sizes: I64, partition: I32, n: int) -> F64:
+    """float64, shape (n,): bytes of the longest copy of each partition, from the size and partition of each replica."""
     largest = np.zeros(n)
     np.maximum.at(largest, partition, sizes)
     return largest

@@ -18,3 +18,19 @@ def test_bytes_of_internal_topics_do_not_decide_what_brokers_are_due() -> None:
 
     due = loads_by_score(disk, state).of_topic(1, 3).capacity
     assert (due / due[0]).tolist() == pytest.approx([1, 2, 2, 1])
+
+
+def test_bytes_that_followers_have_yet_to_fetch_count_on_them() -> None:
+    """A follower that lags has the load that it will have once it has caught up: its leader's copy already shows those
+    bytes, so they count as written nowhere else."""
+    (disk,) = load_scores(["disk"])
+    caught_up = partition(0, (1, 2), 3000)
+    lagging = partition(0, (1, 2), 3000)
+    lagging.sizes[1] = 1000
+    other = topic("other", (3, 1), size_bytes=500)
+
+    loads = [
+        loads_by_score(disk, cluster(brokers(3), [other, TopicRow(topic="t", partitions=[row])])).of_topic(1, 2).load
+        for row in (caught_up, lagging)
+    ]
+    assert loads[1].tolist() == pytest.approx(loads[0].tolist())
