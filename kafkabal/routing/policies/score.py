@@ -44,6 +44,8 @@ _LEAST_COUNTED_S = 0.05
 _LEAST_CHECKED_S = 0.002
 # seconds after which a third of an earlier, higher rate still counts
 _RATE_MEMORY_S = 0.5
+# bytes per second that count as none: an idle rate would decay until a batch is infinitely many linger times
+_LEAST_BYTES_PER_S = 1e-6
 # librdkafka's sticky.partitioning.linger.ms
 _STICKY_LINGER_S = 0.01
 # slots per partition within a horizon, if they are longer than a batch: with 4, the fullest of twelve brokers of 300
@@ -421,8 +423,8 @@ class ScoreWeighted(PolicyBase):
         newest = (sent_bytes - self._counted_bytes) / elapsed_s
         kept = exp(-elapsed_s / _RATE_MEMORY_S)
         before = self._mean_bytes_per_s or newest
-        self._mean_bytes_per_s = kept * before + (1 - kept) * newest
-        self._bytes_per_s = max(newest, kept * self._bytes_per_s + (1 - kept) * newest)
+        self._mean_bytes_per_s = _noticeable(kept * before + (1 - kept) * newest)
+        self._bytes_per_s = _noticeable(max(newest, kept * self._bytes_per_s + (1 - kept) * newest))
         self._counted_s, self._counted_bytes = now_s, sent_bytes
         self._whole_lingers_bytes = self._bytes_in_whole_lingers()
 
@@ -573,6 +575,10 @@ def _caution(grown_bytes: float, others_sent_bytes: float) -> float:
     """0 if all that a topic grew by is this producer's own, 1 if half of it or more is others': producers that see the
     same imbalance make up for it together."""
     return min(1.0, 2 * max(0.0, others_sent_bytes) / grown_bytes)
+
+
+def _noticeable(bytes_per_s: float) -> float:
+    return bytes_per_s if bytes_per_s >= _LEAST_BYTES_PER_S else 0.0
 
 
 def _has_same_replicas(view: RoutingView, other: RoutingView) -> bool:

@@ -623,3 +623,18 @@ def test_a_partition_is_kept_for_whole_linger_times(view_over: Callable[..., Rou
     assert by_bytes.latency is not None
     assert aligned.latency.p50_s < 0.95 * by_bytes.latency.p50_s
     assert aligned.max_over_mean < 1.01
+
+
+def test_an_idle_topic_takes_every_view(view_over: Callable[..., RoutingView]) -> None:
+    """A topic without records for an hour is routed on: its rate, which only decays, makes no slot infinitely long."""
+    now_s = [0.0]
+    policy = ScoreWeighted(Context(clock=lambda: now_s[0]))
+    view = view_over(brokers=4)
+    policy.refresh(view)
+    for _ in range(1000):
+        policy.pick(None, 1000)
+    for _ in range(720):
+        now_s[0] += 5.0
+        policy.refresh(replace(view, at_s=now_s[0]))
+
+    assert len({policy.pick(None, 100_000) for _ in range(100)}) == view.n_partitions
