@@ -106,6 +106,9 @@ class TopicReader:
     balance
         ``static``: every reader keeps its share. ``dynamic``: a reader that has finished takes work from slow ones, so
         that readers get unequal numbers of samples; needs a ``manifest`` file, next to which they keep their ledger.
+    run_id
+        For ``balance="dynamic"``: text that all ranks of a start have in common, and no other start has, such as a job
+        id; None takes that of torchrun, if it has started these ranks.
     metrics_file, on_metrics
         A Prometheus textfile to write, for each of several readers with its number in the name, and a function to call
         with a :class:`ReaderMetrics`, every 5 seconds. If one fails, that is a warning.
@@ -146,14 +149,15 @@ class TopicReader:
         metrics_file: str | Path | None = None,
         on_metrics: Callable[[ReaderMetrics], None] | None = None,
         balance: str = "static",
+        run_id: str | None = None,
     ) -> None:
         world_size = whole_number("world_size", world_size, least=1, most=MOST_READERS)
         rank = whole_number("rank", rank, most=world_size - 1)
         num_workers = whole_number("num_workers", num_workers, most=MOST_READERS // world_size)
         self._rank, self._world_size, self._workers = rank, world_size, max(1, num_workers)
         self._has_workers = num_workers > 0
-        self._start = RankStart.of(rank)
         refuse_empty(topic=topic, manifest=manifest, state=state)
+        self._start = RankStart.of(rank, text_of("run_id", run_id) or _run_id_of_torchrun(world_size))
         _warn_of_other_ranks(world_size)
         _check_listener(on_metrics)
         chosen = _balance(balance, manifest)
@@ -613,6 +617,15 @@ def _warn_of_other_ranks(world_size: int) -> None:
             "pass rank and world_size",
             stacklevel=3,
         )
+
+
+def _run_id_of_torchrun(world_size: int) -> str:
+    """What torchrun calls this start of these ranks; empty if it does not name it, or has started only some of them.
+
+    Each job of an array, with some of the ranks, may have a torchrun of its own.
+    """
+    found = os.environ.get("TORCHELASTIC_RUN_ID", "")
+    return found if found != "none" and os.environ.get("WORLD_SIZE") == str(world_size) else ""
 
 
 def _data_loader_worker() -> tuple[int, int] | None:

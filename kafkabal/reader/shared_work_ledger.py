@@ -39,8 +39,8 @@ _LEAST_TAKEN: Final = 4
 _MOST_PER_S: Final = 1e12
 """No reader yields a sample per picosecond."""
 _PREDECESSOR_S: Final = 15.0
-"""How long to wait for a process that was this reader: the workers of a data loader notice within 5 s that their parent
-was killed, and a restarted one may be there before."""
+"""How long to wait for a process that was this reader: it may be killed some seconds after the others, and a restarted
+one may be there before."""
 
 
 class _Segment(msgspec.Struct, array_like=True):
@@ -55,6 +55,8 @@ class _Ledger(msgspec.Struct):
     run: str
     """Random; different for every start of the readers."""
     segments: list[_Segment]
+    run_id: str = ""
+    """See :attr:`RankStart.run_id`."""
     joined: list[int] = []
     finished: list[int] = []
     rates: dict[int, float] = {}
@@ -65,17 +67,20 @@ class _Ledger(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class RankStart:
-    """A start of a rank, which all of its readers are of: the workers of a data loader live on for seconds if it is
-    killed, and read the ledger that the next start finds."""
+    """A start of a rank, which all of its readers are of: the workers of a data loader may live on for a moment if it
+    is killed, and read the ledger that the next start finds."""
 
     rank: int
     token: str
     """Random."""
+    run_id: str
+    """What all ranks that are started together have in common, empty if nothing is known. The ranks of a killed run do
+    not end at the same moment: one that had not begun in it would otherwise join those that are still there."""
 
     @classmethod
-    def of(cls, rank: int) -> RankStart:
+    def of(cls, rank: int, run_id: str = "") -> RankStart:
         """A new one."""
-        return cls(rank, secrets.token_hex(4))
+        return cls(rank, secrets.token_hex(4), run_id)
 
 
 @dataclass(slots=True)
@@ -188,13 +193,14 @@ class SharedWorkLedger:
         with self._locked_ledger() as ledger:
             start = self._start
             is_of_old_run = (
-                self._reader in ledger.joined
+                ledger.run_id != start.run_id
+                or self._reader in ledger.joined
                 or ledger.starts.get(start.rank, start.token) != start.token
                 or any(not self._is_alive(reader) for reader in set(ledger.joined) - set(ledger.finished))
             )
             if is_of_old_run:
                 new = self._new_ledger()
-                ledger.run, ledger.segments = new.run, new.segments
+                ledger.run, ledger.segments, ledger.run_id = new.run, new.segments, new.run_id
                 ledger.joined, ledger.finished, ledger.rates, ledger.starts = [], [], {}, {}
             ledger.starts[start.rank] = start.token
             ledger.joined.append(self._reader)
@@ -202,7 +208,8 @@ class SharedWorkLedger:
 
     def _new_ledger(self) -> _Ledger:
         run = secrets.token_hex(4)
-        return _Ledger(run, [_Segment(shard, 0, count, shard) for shard, count in enumerate(self._counts)])
+        segments = [_Segment(shard, 0, count, shard) for shard, count in enumerate(self._counts)]
+        return _Ledger(run, segments, self._start.run_id)
 
     def _alive_path(self, reader: int) -> Path:
         """A file that a reader keeps locked as long as it lives."""

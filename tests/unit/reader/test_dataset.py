@@ -783,6 +783,26 @@ def test_ranks_that_would_all_read_everything_are_warned_of(read: Any, monkeypat
             read()
 
 
+def test_ranks_of_a_run_are_told_by_torchrun(read: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its run id goes into their ledger, unless it has none, has started other ranks, or one was given."""
+    shared = tmp_path / "manifest"
+    publish_manifest(MemoryTopic([300]).manifest(), shared)
+
+    def run_id(torchrun: str = "job", started: str = "2", **options: Any) -> str:
+        monkeypatch.setenv("TORCHELASTIC_RUN_ID", torchrun)
+        monkeypatch.setenv("WORLD_SIZE", started)
+        data = read(manifest=shared, world_size=2, balance="dynamic", **options)
+        next(iter(data))
+        (ledger,) = Path(f"{shared}.readers").glob("*.json")
+        found: str = json.loads(ledger.read_text())["run_id"]
+        data.set_epoch(0)
+        return found
+
+    assert [run_id(), run_id(run_id="mine"), run_id("none"), run_id(started="4")] == ["job", "mine", "", ""]
+    with pytest.raises(UsageError, match="run_id: must be text"):
+        read(run_id=7)
+
+
 def test_readers_without_samples_are_warned_of(read: Any) -> None:
     """More readers than samples: without their rest, an epoch is empty for all of them; other tails give them out."""
     with pytest.warns(UserWarning, match="331 samples for 400 readers, and tail='drop': no reader gets any"):

@@ -350,6 +350,21 @@ def test_a_worker_that_outlives_its_killed_run_takes_no_part_in_the_next(tmp_pat
     assert [(s.shard, s.begin, s.end) for s in segments if s is not None] == [(0, 0, 100), (1, 0, 100)]
 
 
+def test_a_rank_that_had_not_begun_does_not_join_those_of_another_run(tmp_path: Path) -> None:
+    """While the other one of a run that is stopped still computes: it is refused, and ranks of the new run share."""
+    still_there = _ledger(tmp_path, 0, RankStart.of(0, "job-1"))
+    segment = still_there.claim()
+    assert segment is not None
+    still_there.reserve(segment)
+    second = _ledger(tmp_path, 1, RankStart.of(1, "job-2"))
+    with pytest.raises(OperationError, match="reader 0 of 2 is of an earlier run"):
+        still_there.reserve(segment)
+    still_there.close()
+    first = _ledger(tmp_path, 0, RankStart.of(0, "job-2"))
+    segments = [second.claim(), first.claim()]  # of one run: neither is refused
+    assert [(s.shard, s.begin, s.end) for s in segments if s is not None] == [(1, 0, 100), (0, 0, 100)]
+
+
 def test_a_ledger_of_an_earlier_version_is_read(tmp_path: Path) -> None:
     """It has no starts, and counts as that of a killed run if its readers are gone."""
     segments = [[0, 16, 100, 0], [1, 0, 100, 1]]
