@@ -160,19 +160,42 @@ def test_a_topic_that_is_smaller_than_expected_is_counted_in_few_steps() -> None
     assert len(told) < 15
 
 
-def test_one_end_that_is_compressed_well_does_not_tell_of_a_whole_partition() -> None:
-    """Records of zeros at its end: its blocks would have a record each, and a request each."""
+class _UnevenlyCompressed(MemoryTopic):
+    """Records at some offsets take a thousandth of their bytes in the log."""
 
-    class Zeros(MemoryTopic):
-        """The last records take a thousandth of their bytes in the log."""
+    def __init__(self, offsets: range) -> None:
+        super().__init__([7000])
+        self._offsets = offsets
 
-        def fetch(self, partition: int, begin: int, *rest: Any, **options: Any) -> FetchedRange:
-            self.unpacking = 1000 if begin > 350 else 1
-            return super().fetch(partition, begin, *rest, **options)
+    def fetch(self, partition: int, begin: int, *rest: Any, **options: Any) -> FetchedRange:
+        self.unpacking = 1000 if begin in self._offsets else 1
+        return super().fetch(partition, begin, *rest, **options)
 
-    topic = Zeros([700])
+
+@pytest.mark.parametrize(
+    ("offsets", "least", "most"), [(range(6900, 7000), 1, 1.05), (range(100, 6900), 20, 1000), (range(0), 1, 1)]
+)
+def test_sizes_are_those_of_the_whole_partition_not_of_its_ends(offsets: range, least: float, most: float) -> None:
+    """With zeros at its end its blocks would have a record each, and a request each; with zeros everywhere else, a
+    block would have to be unpacked to a thousand times the memory of others."""
+    topic = _UnevenlyCompressed(offsets)
     (pinned,) = _pin(topic).partitions
-    assert 7000 <= pinned.size_bytes < 2.1 * 7000
+    assert 70_000 * least <= pinned.size_bytes <= 70_000 * most
+
+
+def test_gaps_between_the_ends_of_a_partition_are_found() -> None:
+    """As markers of transactions that were followed by other records: it is counted now, instead of failing later."""
+    topic = MemoryTopic([7000], missing=frozenset((0, offset) for offset in range(1000, 5000, 5)))
+    manifest = _pin(topic)
+    assert not manifest.is_dense
+    assert manifest.samples == 6200
+
+
+def test_thousands_of_partitions_are_probed_at_their_ends_only() -> None:
+    """Each further place would take a request of every partition."""
+    few, many = MemoryTopic([1000] * 10), MemoryTopic([1000] * 300)
+    _pin(few), _pin(many)
+    assert (few.fetched_records, many.fetched_records) == (10 * (2 * 64 + 6 * 8), 300 * 2 * 64)
 
 
 def test_counting_ends_where_it_is_interrupted() -> None:
@@ -251,7 +274,7 @@ def test_counting_reads_a_topic_once() -> None:
     to join them."""
     topic = MemoryTopic([5000, 3000], missing=frozenset({(0, 2500)}))
     manifest = _pin(topic, count=True)
-    ends = 2 * 2 * 64
+    ends = 2 * (2 * 64 + 6 * 8)
     assert (manifest.samples, topic.fetched_records) == (7999, 7999 + ends)
     value = b"ab"
     for n in range(2):
