@@ -7,7 +7,9 @@ transactions, and which offsets are missing. The layout is Apache Kafka's ``Defa
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -30,6 +32,7 @@ _CHECKED_BEFORE_RECORDS = 40
 _BEFORE_LENGTH_ENDS = 12
 """Bytes of a batch that its length does not include: base offset and the length itself."""
 _MAGIC = 2
+_LENGTH, _LENGTH_AT = struct.Struct(">i"), 8
 _ATTRIBUTES_AT = 22
 """Position in a batch of the byte that has the following bits."""
 _CODEC, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
@@ -128,6 +131,11 @@ class BatchReader:
     """Visible batches with offsets beyond the requested ones."""
     _open: set[int] = field(default_factory=set)
     _begun: int = 0
+    _ends: Mapping[int, list[tuple[int, bool]]] | None = None
+    """By producer, the offsets of the markers that end transactions in these bytes, and whether each aborts; None
+    before the first transaction."""
+    _are_all_visible: bool = False
+    """Whether these bytes are known to have no aborted transaction."""
 
     def records(self, packed: memoryview, begin: int, end: int) -> tuple[LazyRecords, int]:
         """Records at offsets ``begin`` to ``end - 1`` that were not passed on, and the offset after the last whole
@@ -166,10 +174,10 @@ class BatchReader:
         self, packed: memoryview, at: int, begin: int, end: int, after: int, found: LazyRecords
     ) -> tuple[int, int]:
         """Read ordinary batches; returns the position of the next that is not, and the offset after them."""
-        special = _CODEC | _CONTROL | (_TRANSACTIONAL if self.aborted else 0)
+        special = _CODEC | _CONTROL | (0 if self._are_all_visible else _TRANSACTIONAL)
         if at + _HEAD.size <= len(packed) and packed[at + _ATTRIBUTES_AT] & special:
             return at, after  # to ask the library would take as long as unpacking a small one
-        scanned = scan_batches(packed, at, begin, end, are_transactions_visible=not self.aborted)
+        scanned = scan_batches(packed, at, begin, end, are_transactions_visible=self._are_all_visible)
         if scanned is None:
             return at, after
         found.add_columns(RecordColumns.found(self.partition, scanned.fields, packed))
@@ -236,7 +244,23 @@ class BatchReader:
             if _ends_by_abort(batch, packed):
                 self._open.discard(batch.producer_id)
             return False
-        return not (batch.is_transactional and batch.producer_id in self._open)
+        return not batch.is_transactional or not self._is_aborted(batch, packed)
+
+    def _is_aborted(self, batch: StoredBatch, packed: memoryview) -> bool:
+        """Whether the transaction of a batch was aborted, as its marker says, or the broker if that was not sent.
+
+        A broker does not list all aborted transactions if it appended several at once, as a follower that was behind
+        does: its index of them then has a stable offset that is too high, at which a search ends too early (Kafka
+        4.1.2). Other clients return such records.
+        """
+        if self._ends is None:
+            self._ends = _transaction_ends(packed, batch.begin - _HEAD.size)
+            self._are_all_visible = not self.aborted and not any(
+                aborts for each in self._ends.values() for _, aborts in each
+            )
+        ends = self._ends.get(batch.producer_id, [])
+        at = bisect_right(ends, (batch.last_offset, True))
+        return ends[at][1] if at < len(ends) else batch.producer_id in self._open
 
 
 def batches(packed: memoryview, at: int = 0) -> Iterator[StoredBatch]:
@@ -267,6 +291,20 @@ def batches(packed: memoryview, at: int = 0) -> Iterator[StoredBatch]:
         first = at + _HEAD.size
         yield StoredBatch(base, base + last, checksum, attributes, first_ms, last_ms, producer, count, first, end)
         at = end
+
+
+def _transaction_ends(packed: memoryview, at: int) -> dict[int, list[tuple[int, bool]]]:
+    """By producer, the offsets of the markers of transactions from a position on, and whether each aborts."""
+    found: defaultdict[int, list[tuple[int, bool]]] = defaultdict(list)
+    # not by batches(): of 8,000 batches of one record that takes ten times as long. What is malformed ends the loop
+    # here, and is refused there
+    while at + _HEAD.size <= len(packed) and (length := _LENGTH.unpack_from(packed, at + _LENGTH_AT)[0]) > 0:
+        if packed[at + _ATTRIBUTES_AT] & _CONTROL:
+            marker = next(batches(packed, at), None)
+            if marker is not None and not marker.is_damaged(packed):
+                found[marker.producer_id].append((marker.base_offset, _ends_by_abort(marker, packed)))
+        at += _BEFORE_LENGTH_ENDS + length
+    return found
 
 
 def unpack_headers(packed: bytes) -> Headers:

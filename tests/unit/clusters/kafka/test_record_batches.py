@@ -87,6 +87,28 @@ def test_aborted_transactions_are_left_out() -> None:
     assert after == 5
 
 
+@pytest.mark.parametrize("listed", [(), ((7, 6),)])
+def test_markers_tell_of_aborted_transactions_that_the_broker_did_not_list(listed: tuple[tuple[int, int], ...]) -> None:
+    """As a broker that appended them as a follower that was behind; records without a marker go by its list."""
+    abort, commit = b"\0\0\0\0", b"\0\0\0\1"
+    log = (
+        _batch(0, [b"a"], producer=7)
+        + _batch(1, [b""], producer=7, control=commit)
+        + _batch(2, [b"b"], producer=8)
+        + _batch(3, [b"c"], producer=7)
+        + _batch(4, [b""], producer=7, control=abort)
+        + _batch(5, [b""], producer=8, control=commit)
+        + _batch(6, [b"d"], producer=7)
+        + _batch(7, [b"e"], producer=8)
+    )
+    reader = BatchReader(0, listed)
+    records, _ = reader.records(memoryview(log), 0, 6)
+    assert [r[3] for r in records] == [b"a", b"b"]
+    assert [span.first for span in reader.outside] == ([7] if listed else [6])
+    at_once, _ = BatchReader(0, listed).records(memoryview(log), 0, 10)
+    assert [r[3] for r in at_once] == [b"a", b"b", *([] if listed else [b"d"]), b"e"]
+
+
 def test_a_damaged_marker_of_a_transaction_is_refused() -> None:
     """Whether the records before it count depends on it."""
     marker = bytearray(_batch(2, [b""], producer=7, control=b"\0\0\0\0"))
