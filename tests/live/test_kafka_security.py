@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -27,6 +28,8 @@ from kafka.admin import (
     UserScramCredentialUpsertion,
 )
 
+from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.main import main
 from kafkabal.clusters import LockRequest, SystemClock
 from kafkabal.clusters.cluster_protocol import NewTopic, ReadRequest, ReplicaOn
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ResourceKind
@@ -40,7 +43,7 @@ from kafkabal.config.connection_settings import (
     TlsSettings,
 )
 from kafkabal.doctor import CheckStatus, Purpose, check_kafka
-from kafkabal.errors import KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
+from kafkabal.errors import ExitCode, KafkabalError, NotAuthorizedError, RefusedByClusterError, UnreachableError
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.reader import TopicReader
 from kafkabal.sandbox import KafkaListener, Sandbox, SandboxSpec, WaitLimit, up
@@ -57,7 +60,17 @@ _LOGIN_MODULES = {
 _TOPIC = "data"
 _DOCS = Path(__file__).parents[2] / "docs" / "permissions.md"
 _ROW = re.compile(r"^\| ([a-z ]+) \| .+ \| (.+) \|$", re.MULTILINE)
+_COMMAND_ROW = re.compile(r"^\| (`[^|]+`) \| ([^|]+) \|$", re.MULTILINE)
 _PERMISSION = re.compile(r"(\w+) on (\w+)(?: ([^\s;]+))?")
+_MORE_OPTIONS = {
+    "create TOPIC": "-p 1 -r 1",
+    "create TOPIC --dry-run": "-p 1 -r 1",
+    "produce TOPIC FOLDER": "--no-manifest",
+    "rebalance plan": "--out FILE",
+    "read TOPIC": "--for 1s",
+    "read TOPIC --follow": "--for 1s",
+}
+"""Options with which a documented command is short, and needs the same permissions."""
 
 
 @pytest.fixture(scope="module")
@@ -291,7 +304,7 @@ def data(sandbox: Sandbox) -> None:
         cluster.create_topics([NewTopic(name=_TOPIC, assignment=((1,),))])
         cluster.records().put("k", b"v")
         producer = Producer({"bootstrap.servers": sandbox.bootstrap_servers})
-        producer.produce(_TOPIC, b"x")
+        producer.produce(_TOPIC, b"x", headers={"path": b"x"})
         assert producer.flush(10) == 0
     consumer = Consumer({"bootstrap.servers": sandbox.bootstrap_servers, "group.id": "readers"})
     assert _eventually(lambda: _has_committed(consumer))
@@ -327,6 +340,90 @@ def test_the_documented_permissions_suffice_and_none_is_idle(sandbox: Sandbox, d
         # permissions take effect one by one: a step that is refused for the right reason stays refused
         time.sleep(0.2)
         assert not _is_allowed(sandbox, poorer, step)
+
+
+def _documented_commands() -> list[tuple[list[str], list[tuple[str, str, str]]]]:
+    """Commands, and the permissions that each of them needs."""
+    rows = _COMMAND_ROW.findall(_DOCS.read_text(encoding="utf-8"))
+    return [(re.findall("`(.+?)`", commands), _PERMISSION.findall(permissions)) for commands, permissions in rows]
+
+
+_COMMANDS = [
+    pytest.param(command, permissions, command is commands[0], id=command)
+    for commands, permissions in _documented_commands()
+    for command in commands
+]
+
+
+class _Principal:
+    """Runs commands with some permissions."""
+
+    def __init__(self, sandbox: Sandbox, folder: Path, user: str, permissions: list[tuple[str, str, str]]) -> None:
+        self._sandbox, self._user = sandbox, user
+        self._folder = folder / user
+        self._folder.mkdir()
+        _grant(
+            sandbox, user, [(operation, kind, name.replace("TOPIC", _TOPIC)) for operation, kind, name in permissions]
+        )
+
+    def fault(self, command: str) -> str:
+        """What goes wrong with a command of the table; empty if nothing does."""
+        if command == "kafkabal.reader":
+            try:
+                list(TopicReader(_TOPIC, connection=_as_user(self._sandbox, self._user)))
+            except NotAuthorizedError as error:
+                return str(error)
+            return ""
+        err = io.StringIO()
+        folders = {kind: self._folder / kind for kind in ("config", "cache", "state")}
+        context = CommandContext(stdout=io.StringIO(), stderr=err, environ={}, folders=folders)
+        code = main([*self._words(command), "--command-config", str(self._properties())], context)
+        return "" if code in (ExitCode.DONE, ExitCode.FINDINGS) else err.getvalue()
+
+    def _words(self, command: str) -> list[str]:
+        sent = self._folder / "sent"
+        sent.mkdir(exist_ok=True)
+        (sent / "file").write_bytes(b"content")
+        given = {
+            "TOPIC": f"new-{self._user}" if command.startswith("create") else _TOPIC,
+            "FOLDER": str(sent),
+            "FILE": str(self._folder / "written"),
+            "DIR": str(self._folder / "restored"),
+        }
+        return [given.get(word, word) for word in f"{command} {_MORE_OPTIONS.get(command, '')}".split()]
+
+    def _properties(self) -> Path:
+        path = self._folder / "client.properties"
+        path.write_text(
+            f"bootstrap.servers={self._sandbox.bootstrap_servers_of('SASL')}\n"
+            "security.protocol=SASL_PLAINTEXT\n"
+            "sasl.mechanism=OAUTHBEARER\n"
+            "sasl.jaas.config=org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
+            f'unsecuredLoginStringClaim_sub="{self._user}";\n'
+        )
+        return path
+
+
+@pytest.mark.parametrize(("command", "permissions", "is_first"), _COMMANDS)
+def test_commands_need_what_is_documented(
+    sandbox: Sandbox,
+    data: None,
+    tmp_path: Path,
+    command: str,
+    permissions: list[tuple[str, str, str]],
+    *,
+    is_first: bool,
+) -> None:
+    """With its documented permissions a command succeeds; the first one of each row is refused without any of them."""
+    user = re.sub(r"\W+", "-", command)
+    able = _Principal(sandbox, tmp_path, user, permissions)
+    poorer = [
+        _Principal(sandbox, tmp_path, f"{user}-without-{left_out}", [p for p in permissions if p != permission])
+        for left_out, permission in enumerate(permissions if is_first else [])
+    ]
+    assert _eventually(lambda: not able.fault(command)), able.fault(command)
+    for one in poorer:
+        assert re.search("not authorized|authorization.failed", one.fault(command), re.IGNORECASE)
 
 
 # What doctor says of them
