@@ -128,6 +128,8 @@ class WatchTextfile:
         findings = summary.findings
         gauges: list[tuple[str, str, float]] = [
             ("offline_log_dirs", "Log dirs that are offline.", len(findings.offline_dirs)),
+            ("nearly_full_disks", "Disks that are nearly full.", len(findings.full_dirs)),
+            ("offline_partitions", "Partitions without a leader.", findings.offline_partitions),
             ("out_of_sync_partitions", "Partitions with live replicas out of sync.", findings.out_of_sync),
             ("imbalanced_scores", "Scores outside the outer band.", len(findings.imbalanced)),
         ]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from kafkabal.clusters import Cluster, InFlight, Reading, ReadRequest
+from kafkabal.config import DEFAULT_LOG_DIR_LIMIT
 from kafkabal.model import ClusterState
 from kafkabal.watch.broker_health import BrokerHealth, BrokerSample
 from kafkabal.watch.state_findings import StateFindings, find
@@ -29,13 +30,18 @@ class WatchSummary:
     @property
     def problems(self) -> tuple[str, ...]:
         """One line each; empty if nothing is wrong."""
-        out_of_sync = self.findings.out_of_sync
+        offline, out_of_sync = self.findings.offline_partitions, self.findings.out_of_sync
         unreported = [b for b in sorted(self.findings.without_dirs) if self.health.get(b) is BrokerHealth.WELL]
         return (
             *((self.controller_problem,) if self.controller_problem else ()),
+            *((f"{counted_noun(offline, 'partition')} without a leader",) if offline else ()),
             *(f"broker {b} {health}" for b, health in sorted(self.health.items()) if health != BrokerHealth.WELL),
             *(f"log dir {path} of broker {b} offline" for b, path in sorted(self.findings.offline_dirs)),
             *((f"{first_brokers(unreported)} did not report log dirs",) if unreported else ()),
+            *(
+                f"log dir {path} of broker {b} more than {DEFAULT_LOG_DIR_LIMIT:.0%} full"
+                for b, path in sorted(self.findings.full_dirs)
+            ),
             *((f"{counted_noun(out_of_sync, 'partition')} out of sync",) if out_of_sync else ()),
             *((f"imbalanced by {', '.join(self.findings.imbalanced)}",) if self.findings.imbalanced else ()),
         )

@@ -19,6 +19,11 @@ class EventKind(StrEnum):
     """A dead broker holds no replica any more: nothing of it is missing."""
     LOG_DIR_OFFLINE = "log-dir-offline"
     LOG_DIR_ONLINE = "log-dir-online"
+    DISK_NEARLY_FULL = "disk-nearly-full"
+    DISK_HAS_ROOM = "disk-has-room"
+    PARTITION_OFFLINE = "partition-offline"
+    """It has no leader: nobody can write to it, or read from it."""
+    PARTITION_ONLINE = "partition-online"
     OUT_OF_SYNC = "out-of-sync"
     IN_SYNC = "in-sync"
     IMBALANCED = "imbalanced"
@@ -44,6 +49,8 @@ ENDS = {
     EventKind.BROKER_BACK: (EventKind.BROKER_SLOW, EventKind.BROKER_UNREACHABLE, EventKind.BROKER_DEAD),
     EventKind.BROKER_REMOVED: (EventKind.BROKER_DEAD,),
     EventKind.LOG_DIR_ONLINE: (EventKind.LOG_DIR_OFFLINE,),
+    EventKind.DISK_HAS_ROOM: (EventKind.DISK_NEARLY_FULL,),
+    EventKind.PARTITION_ONLINE: (EventKind.PARTITION_OFFLINE,),
     EventKind.IN_SYNC: (EventKind.OUT_OF_SYNC,),
     EventKind.BALANCED: (EventKind.IMBALANCED,),
     EventKind.SEEING: (EventKind.BLIND,),

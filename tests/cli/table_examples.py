@@ -128,9 +128,12 @@ def _watch() -> Report:
     nothing: frozenset[Any] = frozenset()
     findings = StateFindings(
         offline_dirs=frozenset({(2, "/var/lib/kafka/volumes/d0/kafka-logs")}),
+        full_dirs=frozenset({(1, "/var/lib/kafka/volumes/d1/kafka-logs")}),
+        filling_dirs=nothing,
         without_dirs=nothing,
         lost_on_dead=frozenset({3}),
         lost_on_dirs=nothing,
+        offline_partitions=2,
         out_of_sync=7,
         imbalanced=("disk", "leaders"),
         empty=nothing,

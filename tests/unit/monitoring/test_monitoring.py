@@ -28,6 +28,7 @@ from kafkabal.reporting.transfer_textfile import TransferTextfile
 from kafkabal.reporting.watch_report import WatchTextfile
 from kafkabal.telemetry import TopicErrors
 from kafkabal.watch import BrokerHealth, EventKind, WatchEvent
+from kafkabal.watch.state_findings import NOTHING_FOUND
 
 STARTED = Started(
     run_id="r",
@@ -110,7 +111,7 @@ def _metrics_of_a_watch(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("textfile") / "watch.prom"
     summary: Any = SimpleNamespace(
         health={1: BrokerHealth.WELL},
-        findings=SimpleNamespace(offline_dirs=(), out_of_sync=0, imbalanced=()),
+        findings=NOTHING_FOUND,
         read_at_s=0.0,
         responses_s={1: 0.002},
     )
@@ -131,7 +132,7 @@ def test_a_watch_that_has_never_read_its_cluster_says_so(tmp_path: Path) -> None
     """The time of its last reading is 0, not missing: an alert on a missing time would stay silent."""
     summary: Any = SimpleNamespace(
         health={},
-        findings=SimpleNamespace(offline_dirs=(), out_of_sync=0, imbalanced=()),
+        findings=NOTHING_FOUND,
         read_at_s=None,
         responses_s={},
     )

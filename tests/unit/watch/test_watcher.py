@@ -854,6 +854,51 @@ def test_an_offline_log_dir_is_not_online_because_its_broker_is_silent(make_scen
     assert scene.kinds().count(EventKind.LOG_DIR_ONLINE) == 1
 
 
+def test_partitions_without_a_leader_are_reported_until_they_have_one(make_scene: Callable[[], Scene]) -> None:
+    """A dead broker is one event; that nobody can use the partitions that only it held is another one."""
+    scene = make_scene()
+    alone = topic("alone", (4,), (4,), (1,))
+    scene.memory = InMemoryCluster.of(cluster(brokers(4), [topic("t", (1, 2), (2, 3)), alone]), scene.clock)
+    watcher = scene.watcher()
+    scene.run_for(watcher, minutes=1)
+    scene.memory.kafka.kill(4)
+    scene.run_for(watcher, minutes=2)
+
+    of_partitions = {EventKind.PARTITION_OFFLINE, EventKind.PARTITION_ONLINE}
+    assert [e.message for e in scene.events if e.event in of_partitions] == ["2 partitions without a leader"]
+    assert watcher.summary().problems[0] == "2 partitions without a leader"
+    scene.memory.kafka.start(4)
+    scene.run_for(watcher, minutes=1)
+    assert [e.event for e in scene.events if e.event in of_partitions][1:] == [EventKind.PARTITION_ONLINE]
+
+
+def test_a_nearly_full_disk_is_reported_once_until_it_has_room(make_scene: Callable[[], Scene]) -> None:
+    """Retention makes a log grow and shrink by a segment: a disk that crosses 85 % again and again is one alert, which
+    ends below 80 %, and not because the broker of the disk is silent."""
+    scene = make_scene()
+    parts = scene.memory.kafka.parts
+    watcher = scene.watcher()
+
+    def fill(fraction: float) -> None:
+        """Let other programs fill the disk of broker 4."""
+        on_disk = parts.brokers[4].log_dirs["/d0"]
+        on_disk.other_bytes = int(fraction * on_disk.total_bytes)
+        scene.run_for(watcher, minutes=1)
+
+    for fraction in (0.5, 0.86, 0.82, 0.86):
+        fill(fraction)
+    scene.memory.kafka.kill(4)
+    scene.run_for(watcher, minutes=2)
+    scene.memory.kafka.start(4)
+    fill(0.82)
+    reported = [e for e in scene.events if e.event in {EventKind.DISK_NEARLY_FULL, EventKind.DISK_HAS_ROOM}]
+    assert [(e.event, e.broker, e.log_dir) for e in reported] == [(EventKind.DISK_NEARLY_FULL, 4, "/d0")]
+    assert reported[0].message == "log dir /d0 of broker 4 is more than 85% full"
+    assert "log dir /d0 of broker 4 more than 85% full" in watcher.summary().problems
+    fill(0.5)
+    assert scene.kinds()[-1] is EventKind.DISK_HAS_ROOM
+
+
 def test_the_alert_of_a_broker_that_was_removed_ends(make_scene: Callable[[], Scene]) -> None:
     """A dead broker that holds nothing any more is reported as removed, once, which resolves its alert."""
     scene = make_scene()
@@ -1039,7 +1084,12 @@ def test_without_a_controller_brokers_are_still_read(make_scene: Callable[[], Sc
     scene.memory.kafka.fail_log_dir(1, "/d0")
     scene.memory.kafka.kill(4)
     scene.run_for(watcher, minutes=2)
-    assert scene.kinds()[1:] == [EventKind.LOG_DIR_OFFLINE, EventKind.BROKER_UNREACHABLE, EventKind.BROKER_DEAD]
+    assert scene.kinds()[1:] == [
+        EventKind.LOG_DIR_OFFLINE,
+        EventKind.PARTITION_OFFLINE,
+        EventKind.BROKER_UNREACHABLE,
+        EventKind.BROKER_DEAD,
+    ]
     assert watcher.summary().read_at_s - read_at_s < 60.0  # an alert tells of a cluster that is not read completely
 
     scene.memory.kafka.parts.controller_responds = True
