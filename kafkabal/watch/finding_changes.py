@@ -32,7 +32,8 @@ def changes_between(before: StateFindings, found: StateFindings, tolerance: floa
     """
     yield from _of_log_dirs(before, found)
     yield from _of_partitions(before, found)
-    if found.imbalanced and not before.imbalanced:
+    # other scores than before are news: an alert by 'leaders' would say nothing of a disk that fills up meanwhile
+    if found.imbalanced and found.imbalanced != before.imbalanced:
         names = ", ".join(found.imbalanced)
         yield FindingChange(
             EventKind.IMBALANCED, f"outside {percent_as_option(tolerance)} of the fair share by {names}"
