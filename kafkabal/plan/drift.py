@@ -23,6 +23,8 @@ class Drift:
     partition: TopicPartition
     what: str
     """What changed, as the end of a sentence that starts with the partition."""
+    is_deleted: bool = False
+    """Whether its topic was deleted, so that nothing is left to move; another one may have its name now."""
 
     def __str__(self) -> str:
         return f"{self.partition} {self.what}"
@@ -51,8 +53,15 @@ def find_drift(plan: Plan, state: ClusterState) -> tuple[Drift, ...]:
     brokers = set(state.brokers.id[state.brokers.is_live].tolist())
     now = topic_ids(state, plan.topic_ids)
     created_again = {topic for topic, topic_id in plan.topic_ids.items() if now.get(topic, topic_id) != topic_id}
-    drifts = ((c.name, _difference(c, found.get(c.name), brokers, created_again)) for c in plan.partitions)
-    return tuple(Drift(name, what) for name, what in drifts if what)
+    drifts = (
+        Drift(
+            c.name,
+            _difference(c, found.get(c.name), brokers, created_again),
+            is_deleted=c.name not in found or c.topic in created_again,
+        )
+        for c in plan.partitions
+    )
+    return tuple(drift for drift in drifts if drift.what)
 
 
 def topic_ids(state: ClusterState, topics: Iterable[str]) -> dict[str, str]:

@@ -32,7 +32,7 @@ from kafkabal.executor import (
     repair_run,
     resume,
 )
-from kafkabal.plan import Plan
+from kafkabal.plan import Plan, find_drift
 from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Healing, HealKind
 from kafkabal.wording import counted_noun, first_of
 
@@ -152,6 +152,8 @@ class RunHealer:
         self._result: HealResult | None = None
         self._may_have_moved = False
         """Whether bytes may have been copied that no result counts."""
+        self._overtaken: Healing | None = None
+        """The healing whose last plan could not begin, perhaps because its partitions had changed since."""
         self._thread: threading.Thread | None = None
 
     @property
@@ -172,9 +174,10 @@ class RunHealer:
                     timeouts=self._timeouts,
                     on_interrupt=OnInterrupt.FINISH,
                 )
-                _check(environment, plan, options)
-                self._may_have_moved = True
-                return apply(environment, plan, options, lock=lock.take())
+                is_again, self._overtaken = self._overtaken == healing, healing
+                _check(environment, plan, options, is_again=is_again)
+                self._overtaken, self._may_have_moved = None, True
+                return apply(environment, plan, options, skip_drifted=True, lock=lock.take())
             finally:
                 lock.release()
 
@@ -308,17 +311,29 @@ class RunHealer:
         )
 
 
-def _check(environment: RunEnvironment, plan: Plan, options: RunOptions) -> None:
-    """Make the preflight checks.
+def _check(environment: RunEnvironment, plan: Plan, options: RunOptions, *, is_again: bool) -> None:
+    """Make the preflight checks; partitions of topics that were deleted since planning are left out.
+
+    Parameters
+    ----------
+    is_again
+        Whether the last plan for the same could not begin either: then a change since planning is no coincidence.
 
     Raises
     ------
     BusyError
-        If only checks stop the run that may pass once reassignments of another tool have ended.
+        If other partitions have changed since planning, so that another plan is needed, or if only checks stop the run
+        that may pass once reassignments of another tool have ended.
     UnsafeError
         If other checks do.
     """
-    checks = preflight(environment, plan, options, find_run(environment))
+    state = environment.read_state()
+    # where topics come and go every second, no plan would ever begin if it needed all of them
+    changed = [drift for drift in find_drift(plan, state) if not drift.is_deleted]
+    if changed and not is_again:
+        of = counted_noun(len(changed), "planned partition")
+        raise BusyError(f"{of} changed since planning: {first_of(changed, separator='; ')}")
+    checks = preflight(environment, plan, options, find_run(environment), state=state, skip_drifted=not changed)
     stopping = {check.name: check for check in checks if check.stops(())}
     others = stopping.get(Overridable.OTHER_REASSIGNMENTS)
     if others is not None and all(check.verdict is CheckVerdict.OVERRIDABLE for check in stopping.values()):

@@ -22,7 +22,7 @@ class EventKind(StrEnum):
     DISK_NEARLY_FULL = "disk-nearly-full"
     DISK_HAS_ROOM = "disk-has-room"
     PARTITION_OFFLINE = "partition-offline"
-    """It has no leader: nobody can write to it, or read from it."""
+    """It has no leader, so it can be neither written nor read."""
     PARTITION_ONLINE = "partition-online"
     OUT_OF_SYNC = "out-of-sync"
     IN_SYNC = "in-sync"

@@ -103,7 +103,7 @@ class Watcher:
         self._asked_at_s = float("-inf")
         self._foreign_run = ""
         self._planned_in_vain: tuple[Healing, float] | None = None
-        """A healing whose plan has to wait for another tool, and the reading that it was made from."""
+        """A healing whose plan could not begin, and the time of the reading that it was made from."""
         self._demotions = PossibleDemotions(options.policy)
 
     def run(
@@ -445,8 +445,9 @@ class Watcher:
             self._imbalanced_readings = 0
         self._events.ended(result, self._why_stopped, self._begun_kind)
         if result.is_busy:
-            # retried after the next reading, not at once
+            # planned again on the next reading, not at once on this one: it would meet the same obstacle
             self._state_at_s = self._clock.monotonic()
+            self._planned_in_vain = (result.healing, self._state_at_s)
 
     def _remember_usual(self, healing: Healing) -> None:
         """Remember how fast slow brokers usually respond, for a watch that is started while they are slow."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
@@ -429,6 +430,54 @@ def test_reassignments_of_another_tool_are_waited_for(stage: Stage, kind: str) -
     ]
     assert not stage.messages(EventKind.HEALING_FAILED)
     assert [text.split(":")[0] for text in stage.messages(EventKind.HEALED)] == [kind]
+
+
+class _HealerOfChangingCluster(RunHealer):
+    """Something changes the cluster between each plan and its beginning."""
+
+    change: Callable[[Plan], None]
+
+    def begin(self, healing: Healing, plan: Plan) -> None:
+        """Begin after the change."""
+        self.change(plan)
+        super().begin(healing, plan)
+
+
+def test_topics_deleted_since_planning_stop_no_healing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a cluster where topics come and go every second no rebalance would ever begin: the rest of the plan does."""
+    brief = [topic(f"brief-{n}", (1, 2), (2, 3), (3, 1)) for n in range(4)]
+    lasting = topic("lasting", *[(1, 2), (2, 3), (3, 1)] * 4)
+    stage.memory = InMemoryCluster.of(cluster(brokers(4), [*brief, lasting]), stage.clock)
+
+    def delete(plan: Plan) -> None:
+        for name in sorted({change.topic for change in plan.partitions} - {"lasting"}):
+            stage.memory.kafka.delete_topic(name)
+
+    monkeypatch.setattr(_HealerOfChangingCluster, "change", staticmethod(delete), raising=False)
+    stage.run_for(stage.watcher(healer_type=_HealerOfChangingCluster), hours=0.2)
+
+    assert not stage.messages(EventKind.HEALING_FAILED)
+    begun, healed = (stage.messages(kind)[0] for kind in (EventKind.HEALING, EventKind.HEALED))
+    planned, done = (int(re.findall(r"(\d+) (?:of|partitions)", text)[0]) for text in (begun, healed))
+    assert 0 < done < planned
+
+
+def test_a_plan_that_another_tool_has_overtaken_is_made_again(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition that moved between planning and the beginning is no failure: no alert, and no pause of 15 minutes."""
+    moved: list[TopicPartition] = []
+
+    def move_one(plan: Plan) -> None:
+        if not moved:
+            moved.append(plan.partitions[0].name)
+            stage.memory.alter_reassignments({moved[0]: (2, 1)})
+
+    monkeypatch.setattr(_HealerOfChangingCluster, "change", staticmethod(move_one), raising=False)
+    stage.run_for(stage.watcher(healer_type=_HealerOfChangingCluster, max_actions_per_day=1), hours=0.05)
+
+    assert not stage.messages(EventKind.HEALING_FAILED)
+    (held_back,) = stage.messages(EventKind.HELD_BACK)
+    assert held_back.startswith("fill held back: 1 planned partition changed since planning: ")
+    assert len(stage.messages(EventKind.HEALING)) == 2
 
 
 def test_the_alert_of_a_rebalance_that_failed_stays(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
