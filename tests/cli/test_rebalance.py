@@ -409,6 +409,39 @@ def test_drift(run_cli: Callable[..., Any], tmp_path: Path, plan_file: Path) -> 
     assert _replicas(path) == [[3, 2], [1, 2], [1, 2]]
 
 
+def test_topics_deleted_since_planning_stop_no_rebalance(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where topics come and go every second a nightly rebalance still moves the others; a partition that another tool
+    has moved since refuses the plan."""
+    from kafkabal import planner
+
+    brief, lasting = (topic(name, *[(1, 2)] * 6) for name in ("brief", "lasting"))
+    simulation = simulate(InMemoryCluster.of(cluster(brokers(4), [brief, lasting])), run_cli, monkeypatch)
+    kafka, make_plan = simulation.memory.kafka, planner.make_plan
+
+    def changed_meanwhile(change: Callable[[Plan], object]) -> Any:
+        """Rebalance while the cluster is changed right after planning."""
+
+        def planned(*words: Any) -> Plan:
+            plan = make_plan(*words)
+            change(plan)
+            return plan
+
+        monkeypatch.setattr(planner, "make_plan", planned)
+        return simulation.run("rebalance", "--yes", "--throttle", "none")
+
+    moved = changed_meanwhile(
+        lambda plan: simulation.memory.alter_reassignments({plan.partitions[0].name: (2, 1)}) or kafka.catch_up()
+    )
+    assert moved.code == 4
+    assert "1 planned partition changed since planning" in moved.err
+    deleted = changed_meanwhile(lambda _: kafka.delete_topic("brief"))
+    assert deleted.code == 0, deleted.err
+    assert "no longer exists" in deleted.err
+    assert {broker for replicas in simulation.replicas().values() for broker in replicas} == {1, 2, 3, 4}
+
+
 def test_other_cluster(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path, tmp_path: Path) -> None:
     """A plan for another cluster is refused with exit 4 and cannot be forced."""
     plan = read_plan(plan_file)

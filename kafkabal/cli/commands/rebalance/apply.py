@@ -66,7 +66,7 @@ def apply(
             from kafkabal.reporting.plan_report import plan_report
 
             show_report(plan_report(plan, "rebalance apply"), OutputOptions(output=Format.TABLE), command.context)
-        applying = ApplyCommand(command, begin, command_options, skip_drifted).resume_unfinished()
+        applying = ApplyCommand(command, begin, command_options, skip_drifted, is_from_file=True).resume_unfinished()
         # a run requires the reassignments in flight
         request = FOR_REPORTS if begin.dry_run else ReadRequest()
         state = read_cluster(cluster, settings, command.context, request).state

@@ -25,6 +25,8 @@ class ApplyCommand:
     begin: StartCommandOptions
     command_options: RunCommandOptions
     skip_drifted: bool = False
+    is_from_file: bool = False
+    """Whether the plan may be old: then a topic that was deleted since is a reason to look at it again."""
     all_rows: bool = False
     """A dry run lists all changes, not only the first ones."""
 
@@ -152,7 +154,7 @@ class ApplyCommand:
                 plan,
                 options,
                 rollback_file=begin.rollback_file,
-                skip_drifted=self.skip_drifted,
+                skip_drifted=self.skip_drifted or (begin.yes and not self.is_from_file),
                 lock=command.take_lock(),
             )
         if result is None:
@@ -238,9 +240,13 @@ class ApplyCommand:
 
     def _check(self, plan: Plan, options: RunOptions, load: ClusterLoad | None) -> ClusterState:
         from kafkabal.executor import CheckVerdict, enforce, find_run, preflight
+        from kafkabal.plan import find_drift
 
         environment, context = self._environment, self.command.context
         state = environment.completed(load.state) if load is not None else environment.read_state()
+        drifts = find_drift(plan, state)
+        # where topics come and go every second, no plan would ever begin if it needed all of them
+        are_deleted = not self.is_from_file and all(drift.is_deleted for drift in drifts)
         with self.command.saying_if_slow():
             checks = preflight(
                 environment,
@@ -248,7 +254,7 @@ class ApplyCommand:
                 options,
                 find_run(environment),
                 state=state,
-                skip_drifted=self.skip_drifted,
+                skip_drifted=self.skip_drifted or are_deleted,
                 recently_dead=self._recently_dead(plan, state),
             )
         for check in checks:
