@@ -77,6 +77,9 @@ class HealthRules:
     """Observations in a median: ten minutes of them at intervals of five seconds."""
     least_observations: int = 12
     """With fewer observations, the normal response time of a broker is unknown."""
+    warm_up_s: float = 60.0
+    """For this long a broker that has come back is not slow: its code is compiled again, and it catches up. On a busy
+    host one responded in 26 instead of 8 ms 20 s after a restart; a restart of all brokers would demote some."""
     longest_gap_s: float = LEAST_GAP_S
     """Two intervals: a longer time without observations, as on a suspended host, counts as no longer than this without
     a response."""
@@ -94,6 +97,7 @@ class HealthChange:
     detail: str
 
 
+_MISSING = frozenset({BrokerHealth.UNREACHABLE, BrokerHealth.DEAD})
 # spread of a normal distribution in median absolute deviations, times four
 _SPREADS = 4 * 1.4826
 # false alarms in 400 times five minutes of random delays that are no fault of a broker: 31 at 4, 17 at 4.5
@@ -190,6 +194,8 @@ class _Broker:
     excesses: list[_Excess] = field(default_factory=list)
     """Of the last responses, while each is later than usual."""
     calm: int = 0
+    warm_at_s: float = float("-inf")
+    """From when on it can be slow."""
     responses_s: deque[float] = field(default_factory=deque)
     beside_s: deque[float] = field(default_factory=deque)
     """By how much they were later than those of the other brokers at the same observations."""
@@ -239,8 +245,10 @@ class HealthMonitor:
         changes = []
         for broker in sorted(self._brokers):
             sample = samples.get(broker, gone)
-            health, detail = self._judge(broker, sample, observation, gap_s)
             known = self._brokers[broker]
+            if known.health in _MISSING and sample.response_s is not None:
+                known.warm_at_s = at_s + self._rules.warm_up_s
+            health, detail = self._judge(broker, sample, observation, gap_s, is_warm=at_s >= known.warm_at_s)
             if health is not known.health:
                 changes.append(HealthChange(broker, known.health, health, detail))
                 known.health, known.since_s = health, at_s
@@ -296,12 +304,14 @@ class HealthMonitor:
         return known.median_s if known is not None and known.responses_s else None
 
     def _judge(
-        self, broker: int, sample: BrokerSample, observation: _Observation, gap_s: float
+        self, broker: int, sample: BrokerSample, observation: _Observation, gap_s: float, *, is_warm: bool
     ) -> tuple[BrokerHealth, str]:
         known = self._brokers[broker]
         if sample.response_s is None:
             return self._judge_silence(known, sample, gap_s)
         known.missed, known.no_response_s = 0, 0.0
+        if not is_warm:
+            return BrokerHealth.WELL, "responds again"
         excess = self._excess(broker, sample.response_s, observation)
         known.excesses = [] if excess is None else [*known.excesses, excess][-self._rules.slow_observations :]
         if excess is not None and not _is_host_late([excess]):

@@ -225,6 +225,18 @@ def test_a_restarted_broker_is_not_dead(looks: Looks) -> None:
     assert [c.after for c in looks.changes] == [BrokerHealth.UNREACHABLE, BrokerHealth.WELL]
 
 
+def test_a_restarted_broker_is_not_slow_while_it_warms_up(looks: Looks) -> None:
+    """A rolling restart demotes no broker: in its first minute each is slower than usual; one that stays so is slow."""
+    for _ in range(4):
+        looks.look({2: 0.02, 3: 0.02, 4: 0.02})
+    for _ in range(12):
+        looks.look({**USUAL_S, 1: 0.1})
+    assert [c.after for c in looks.changes] == [BrokerHealth.UNREACHABLE, BrokerHealth.WELL]
+    for _ in range(3):
+        looks.look({**USUAL_S, 1: 0.1})
+    assert [c.after for c in looks.changes][2:] == [BrokerHealth.SLOW]
+
+
 def test_a_broker_that_was_dead_before_is_found(looks: Looks) -> None:
     """A broker that holds replicas and was never seen is dead; one without replicas is forgotten."""
     assert [c.broker for c in looks.monitor.expect([1, 2, 3, 4, 9], looks.at_s)] == [9]
