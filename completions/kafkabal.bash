@@ -701,7 +701,7 @@ _kafkabal_spec() {
         "kafkabal snapshot import --cluster-id") spec="names brokers" ;;
         "kafkabal snapshot import --color") spec="words auto always never" ;;
         "kafkabal help --color") spec="words auto always never" ;;
-        "kafkabal help #*") spec="words inspect rebalance create advise produce read route-simulate route routing watch top monitoring telemetry doctor profiles config completion scores policies snapshot help sandbox demo add-brokers architecture commands dead-broker deploy executor exit-codes first-rebalance formats full-disk glossary growth java-producers many-clusters nightly-rebalance output own-score package permissions planner python racks reader remove-a-broker simulate training-data" ;;
+        "kafkabal help #*") spec="words inspect rebalance create advise produce read route-simulate route routing watch top monitoring telemetry doctor profiles config completion scores policies snapshot help sandbox demo add-brokers architecture commands dead-broker deploy executor exit-codes first-rebalance formats full-disk glossary growth java-producers many-clusters metrics nightly-rebalance output own-score package permissions planner python racks reader remove-a-broker simulate training-data" ;;
         "kafkabal sandbox up --name") spec="names sandboxes" ;;
         "kafkabal sandbox up --timeout") spec="value" ;;
         "kafkabal sandbox up --brokers") spec="value" ;;

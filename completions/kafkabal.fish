@@ -1298,7 +1298,7 @@ complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l color -r -f 
 complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -l no-color -d 'The same as --color never.'
 complete -c kafkabal -n '__kafkabal_at kafkabal snapshot import' -s h -l help -d 'Show this message and exit.'
 
-complete -c kafkabal -n '__kafkabal_at kafkabal help' -a 'inspect rebalance create advise produce read route-simulate route routing watch top monitoring telemetry doctor profiles config completion scores policies snapshot help sandbox demo add-brokers architecture commands dead-broker deploy executor exit-codes first-rebalance formats full-disk glossary growth java-producers many-clusters nightly-rebalance output own-score package permissions planner python racks reader remove-a-broker simulate training-data'
+complete -c kafkabal -n '__kafkabal_at kafkabal help' -a 'inspect rebalance create advise produce read route-simulate route routing watch top monitoring telemetry doctor profiles config completion scores policies snapshot help sandbox demo add-brokers architecture commands dead-broker deploy executor exit-codes first-rebalance formats full-disk glossary growth java-producers many-clusters metrics nightly-rebalance output own-score package permissions planner python racks reader remove-a-broker simulate training-data'
 complete -c kafkabal -n '__kafkabal_at kafkabal help' -s q -l quiet -d 'Show only results and errors.'
 complete -c kafkabal -n '__kafkabal_at kafkabal help' -s v -l verbose -d 'Verbose output; -vv adds library logs.'
 complete -c kafkabal -n '__kafkabal_at kafkabal help' -l color -r -f -a 'auto always never' -d 'Colour the output: \'auto\' colours on a terminal, unless NO_COLOR or FORCE_COLOR is set. [default: auto]'

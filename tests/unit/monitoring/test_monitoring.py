@@ -26,6 +26,7 @@ from kafkabal.reporting.runs.run_textfile import RunTextfile
 from kafkabal.reporting.textfile_writer import TextfileWriter
 from kafkabal.reporting.transfer_textfile import TransferTextfile
 from kafkabal.reporting.watch_report import WatchTextfile
+from kafkabal.scoring import select_scores
 from kafkabal.telemetry import TopicErrors
 from kafkabal.watch import BrokerHealth, EventKind, WatchEvent
 from kafkabal.watch.state_findings import NOTHING_FOUND
@@ -77,7 +78,11 @@ def metrics(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
         [BrokerRow(broker=1, log_dirs=dirs)],
         [TopicRow(topic="t", partitions=[PartitionRow(partition=0, leader=1, replicas=[1], sizes=[1], log_dirs=[0])])],
     )
-    text = render(inspection_report(inspect_cluster(cluster, ()), read_at_s=1.0, full_s=1.0), "prometheus", PLAIN)
+    text = render(
+        inspection_report(inspect_cluster(cluster, select_scores(cluster)), read_at_s=1.0, full_s=1.0),
+        "prometheus",
+        PLAIN,
+    )
     written = text + _metrics_of_a_run(tmp_path_factory) + _metrics_of_a_watch(tmp_path_factory)
     written += _metrics_of_a_transfer(tmp_path_factory)
     written += render(errors_report([TopicErrors("t", 1.0, 1)], payloads=1, cluster="c"), "prometheus", PLAIN)
@@ -168,6 +173,14 @@ def test_expressions_use_metrics_that_exist(metrics: set[str], name: str, expres
     used = set(re.findall(r"\b(?:kafkabal_\w+|up)\b", expression))
     assert used
     assert used <= metrics
+
+
+def test_every_metric_is_described(metrics: set[str]) -> None:
+    """The page of metrics names all of them, and none that nothing exposes; those of other rows only as examples."""
+    page = (FOLDER.parent / "docs" / "metrics.md").read_text()
+    rows = "\n".join(line.split("|")[1] for line in page.splitlines() if line.startswith("|"))
+    described = set(re.findall(r"`(kafkabal_\w+)`", rows))
+    assert described == metrics - {"up"}
 
 
 def test_every_alert_is_described() -> None:
