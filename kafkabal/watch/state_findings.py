@@ -56,7 +56,11 @@ class StateFindings:
         found = replace(self, offline_dirs=self.offline_dirs | offline, full_dirs=self.full_dirs | full | still_full)
         if self.reassignments_known or before is NOTHING_FOUND:
             return found
-        return replace(found, out_of_sync=before.out_of_sync, imbalanced=before.imbalanced)
+        return replace(found, out_of_sync=before.out_of_sync).with_imbalance_of(before)
+
+    def with_imbalance_of(self, before: StateFindings) -> StateFindings:
+        """With the imbalance of an earlier reading, while it is unknown what is balanced."""
+        return replace(self, imbalanced=before.imbalanced)
 
     def _unreported(self, dirs: frozenset[tuple[int, str]]) -> frozenset[tuple[int, str]]:
         return frozenset((broker, path) for broker, path in dirs if broker in self.without_dirs)

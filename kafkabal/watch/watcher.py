@@ -38,7 +38,7 @@ from kafkabal.watch.one_observation import WatchSummary, read_state, sample_brok
 from kafkabal.watch.plan_healing import plan_of
 from kafkabal.watch.possible_demotions import PossibleDemotions
 from kafkabal.watch.repeated_absences import RepeatedAbsences
-from kafkabal.watch.state_findings import NOTHING_FOUND, find
+from kafkabal.watch.state_findings import NOTHING_FOUND, StateFindings, find
 from kafkabal.watch.watch_event_sender import WatchEventSender
 from kafkabal.watch.watch_events import EventKind, WatchListener
 from kafkabal.watch.watch_options import WatchOptions
@@ -227,14 +227,22 @@ class Watcher:
         found = self._found.remembering(self._findings)
         self._state, self._state_at_s = state, self._clock.monotonic()
         self._know(frozenset(state.brokers.id.tolist()))
-        for change in changes_between(self._findings, found, self._options.policy.outer_tolerance):
-            self._events.finding(change)
-        self._findings = found
-        if found.reassignments_known:
-            counts = found.imbalanced and not self._situation().may_return(self._options.policy.dead_after_s)
-            self._imbalanced_readings = self._imbalanced_readings + 1 if counts else 0
+        self._follow_findings(found)
         if self._kept.is_loaded and not self._kept.is_saved and self._is_alone():
             self._kept.save()
+
+    def _follow_findings(self, found: StateFindings) -> None:
+        """Report what is new or gone since the last reading, and count those of imbalance."""
+        before, self._findings = self._findings, found
+        may_return = self._situation().may_return(self._options.policy.dead_after_s)
+        if may_return:
+            # otherwise each broker that dies begins an alert of imbalance too, or ends one
+            self._findings = found.with_imbalance_of(before)
+        for change in changes_between(before, self._findings, self._options.policy.outer_tolerance):
+            self._events.finding(change)
+        if found.reassignments_known:
+            counts = found.imbalanced and not may_return
+            self._imbalanced_readings = self._imbalanced_readings + 1 if counts else 0
 
     def _follow_clock(self) -> None:
         """Record the times by a clock that was set: the next watch would take budgets and days of rest for over."""

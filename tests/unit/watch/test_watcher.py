@@ -872,6 +872,22 @@ def test_partitions_without_a_leader_are_reported_until_they_have_one(make_scene
     assert [e.event for e in scene.events if e.event in of_partitions][1:] == [EventKind.PARTITION_ONLINE]
 
 
+def test_a_broker_that_may_come_back_begins_and_ends_no_alert_of_imbalance(make_scene: Callable[[], Scene]) -> None:
+    """Its death is one alert: what the others lead meanwhile is no imbalance, and none that was there is over. Once its
+    copies are where they stay, they count."""
+    scene = make_scene()
+    watcher = scene.watcher(dead_after_s=300.0)
+    scene.run_for(watcher, minutes=1)
+    scene.memory.kafka.kill(4)
+    scene.run_for(watcher, minutes=4)
+    assert scene.kinds() == [EventKind.BROKER_UNREACHABLE, EventKind.BROKER_DEAD]
+    scene.run_for(watcher, minutes=3)
+    assert scene.kinds()[2:] == [EventKind.IMBALANCED]
+    scene.memory.kafka.start(4)
+    scene.run_for(watcher, minutes=1)
+    assert EventKind.BROKER_BACK in scene.kinds()
+
+
 def test_a_nearly_full_disk_is_reported_once_until_it_has_room(make_scene: Callable[[], Scene]) -> None:
     """Retention makes a log grow and shrink by a segment: a disk that crosses 85 % again and again is one alert, which
     ends below 80 %, and not because the broker of the disk is silent."""
