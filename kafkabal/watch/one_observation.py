@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from kafkabal.clusters import Cluster, InFlight, Reading, ReadRequest
 from kafkabal.config import DEFAULT_LOG_DIR_LIMIT
 from kafkabal.model import ClusterState
+from kafkabal.units import percent_as_option
 from kafkabal.watch.broker_health import BrokerHealth, BrokerSample
 from kafkabal.watch.state_findings import StateFindings, find
 from kafkabal.watch.watch_options import WatchOptions
-from kafkabal.wording import counted_noun, first_brokers
+from kafkabal.wording import counted_noun, first_brokers, first_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +39,16 @@ class WatchSummary:
             *(f"broker {b} {health}" for b, health in sorted(self.health.items()) if health != BrokerHealth.WELL),
             *(f"log dir {path} of broker {b} offline" for b, path in sorted(self.findings.offline_dirs)),
             *((f"{first_brokers(unreported)} did not report log dirs",) if unreported else ()),
-            *(
-                f"log dir {path} of broker {b} more than {DEFAULT_LOG_DIR_LIMIT:.0%} full"
-                for b, path in sorted(self.findings.full_dirs)
-            ),
+            *((_full(self.findings.full_dirs),) if self.findings.full_dirs else ()),
             *((f"{counted_noun(out_of_sync, 'partition')} out of sync",) if out_of_sync else ()),
             *((f"imbalanced by {', '.join(self.findings.imbalanced)}",) if self.findings.imbalanced else ()),
         )
+
+
+def _full(dirs: Collection[tuple[int, str]]) -> str:
+    """One clause: the disks of a cluster often fill up together."""
+    named = first_of([f"{path} of broker {broker}" for broker, path in sorted(dirs)])
+    return f"{counted_noun(len(dirs), 'disk')} more than {percent_as_option(DEFAULT_LOG_DIR_LIMIT)} full: {named}"
 
 
 def check_once(

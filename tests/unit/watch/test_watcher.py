@@ -910,7 +910,7 @@ def test_a_nearly_full_disk_is_reported_once_until_it_has_room(make_scene: Calla
     reported = [e for e in scene.events if e.event in {EventKind.DISK_NEARLY_FULL, EventKind.DISK_HAS_ROOM}]
     assert [(e.event, e.broker, e.log_dir) for e in reported] == [(EventKind.DISK_NEARLY_FULL, 4, "/d0")]
     assert reported[0].message == "log dir /d0 of broker 4 is more than 85% full"
-    assert "log dir /d0 of broker 4 more than 85% full" in watcher.summary().problems
+    assert "1 disk more than 85% full: /d0 of broker 4" in watcher.summary().problems
     fill(0.5)
     assert scene.kinds()[-1] is EventKind.DISK_HAS_ROOM
 
