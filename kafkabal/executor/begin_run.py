@@ -131,8 +131,8 @@ def _begin(
             drained=plan.drained,
         )
         state = RunState(at=at, batches=0, later_originals=list(inherited), rates=set(rates))
-        fence = make_fence(environment, options, lock, cluster_record, FoundRun(record, state, None))
-        store = RunStore(record, state, journal, cluster_record, fence, environment.clock)
+        fence = make_fence(environment, options, lock, cluster_record, FoundRun(record, state, None), journal)
+        store = RunStore(record, state, journal, cluster_record, fence, environment.clock, environment.listener)
         context = make_context(environment, options, store, fence)
         # the run begins only here: a crash before this leaves nothing to resume
         context.enter(Goal.APPLY, Phase.RECORDED)

@@ -270,6 +270,7 @@ class _Run:
             self._take_throttle()
             if context.should_stop():
                 return
+            context.retries.until_success(context.keep_files)
             context.clock.sleep(_LONGEST_NAP_S)
 
     def _take_throttle(self) -> None:

@@ -100,8 +100,10 @@ def _reopen(
         cluster_record = write_cluster_record(
             environment, run_options, lock, lambda r: _reopen_cluster_record(r, found)
         )
-        fence = make_fence(environment, run_options, lock, cluster_record, found)
-        store = RunStore(found.record, found.state, opened, cluster_record, fence, environment.clock)
+        fence = make_fence(environment, run_options, lock, cluster_record, found, opened)
+        store = RunStore(
+            found.record, found.state, opened, cluster_record, fence, environment.clock, environment.listener
+        )
         if only_winds_down:
             store.tolerate_gaps()
         context = make_context(environment, run_options, store, fence, found.journal)

@@ -69,6 +69,18 @@ class RunContext:
         """The target of each partition of the run for this goal."""
         return targets_of_run(self.record.partitions, goal, by_steps=self.options.limits.one_replica_at_a_time)
 
+    def keep_files(self) -> None:
+        """Notice soon that another program has deleted the journal or the lock file, and write them again.
+
+        Raises
+        ------
+        LockRegainedError, BusyError, OutputError
+            See :meth:`Fence.check_file` and :meth:`RunStore.keep_journal`.
+        """
+        # the lock first: the journal shows whether another process has used the lock meanwhile
+        self.fence.check_file()
+        self.store.keep_journal()
+
     def enter(self, goal: Goal, phase: Phase) -> None:
         """Enter a phase, and record it before doing anything in it."""
         # the journal first, then the cluster: this host can resume even if the cluster never learned of the phase

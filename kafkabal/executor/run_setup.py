@@ -30,6 +30,7 @@ from kafkabal.executor.safety.retry import RetryBudget
 from kafkabal.executor.safety.run_invariants import RunInvariants
 from kafkabal.executor.state.cluster_record import ClusterRecord
 from kafkabal.executor.state.find_run import FoundRun, open_cluster_record
+from kafkabal.executor.state.journal import Journal
 from kafkabal.executor.state.read_journal import JournalContent
 from kafkabal.executor.state.run_request import RunRequests
 from kafkabal.executor.state.run_states import Goal
@@ -178,7 +179,12 @@ def make_context(
 
 
 def make_fence(
-    environment: RunEnvironment, options: RunOptions, lock: ClusterLock, known: ClusterRecord | None, run: FoundRun
+    environment: RunEnvironment,
+    options: RunOptions,
+    lock: ClusterLock,
+    known: ClusterRecord | None,
+    run: FoundRun,
+    journal: Journal,
 ) -> Fence:
     """Create the fence of a run; a lost lock is taken again only if no other process has used it meanwhile.
 
@@ -186,21 +192,32 @@ def make_fence(
     ----------
     known
         The cluster's record, if it keeps one: it shows whether another process has resumed the run. Without a record,
-        assume that one has.
+        a lock of this host goes by the journals of this host; of any other lock, assume that a process has.
     """
+
+    def is_as_left(regained: ClusterLock) -> bool:
+        if known is not None:
+            return known.is_as_left(run.record.run_id)
+        return isinstance(regained, FileLock) and not _is_continued(journal)
 
     def retake() -> ClusterLock:
         with ExitStack() as undo:
             regained = lock_cluster(environment, options.session_s, until_stopped=False)
             undo.callback(release_lock, regained)
             # whoever held the lock in between may have finished or rolled back the run: what is known here is stale
-            if known is None or not known.is_as_left(run.record.run_id):
+            if not is_as_left(regained):
                 raise _taken_over(environment, known, run, lambda: confirm_lock(regained, options.session_s))
             undo.pop_all()
         return regained
 
     give_up_s = options.timeouts.unreachable_s
     return Fence(lock, retake, environment.clock, session_s=options.session_s, give_up_s=give_up_s)
+
+
+def _is_continued(journal: Journal) -> bool:
+    """Whether a journal of this host shows that another process has continued the run, or begun a later one."""
+    later = (path for path in journal.path.parent.glob("*.jsonl") if path.name > journal.path.name)
+    return journal.is_continued_elsewhere() or any(later)
 
 
 def _taken_over(

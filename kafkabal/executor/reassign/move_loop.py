@@ -140,6 +140,7 @@ class MoveLoop:
 
     def _turn(self, *, finish_only: bool) -> None:
         self._are_disks_of_this_turn = False
+        self._context.keep_files()
         seen = self._observe()
         # a reassignment of ours to another placement, as from before a rollback, has to end before its partition can
         # start

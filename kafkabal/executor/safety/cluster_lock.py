@@ -20,6 +20,7 @@ from kafkabal.errors import (
     UnreachableError,
 )
 from kafkabal.executor.safety.lock_holder import is_provably_gone
+from kafkabal.file_identity import is_still_named
 from kafkabal.file_locks import acquire_file_lock
 
 _ON_ITS_WAY = (
@@ -56,6 +57,7 @@ class FileLock:
         self._lock = acquire_file_lock(path, busy)
         # written in place: another file of that name would be another lock
         path.write_text(owner)
+        self._path, self._opened = path, path.stat()
 
     @property
     def scope(self) -> str:
@@ -67,8 +69,8 @@ class FileLock:
         return 0.0
 
     def is_held(self) -> bool:
-        """True until released."""
-        return self._lock.is_locked
+        """True until released, or until another program deletes the file: another process could lock a new one."""
+        return self._lock.is_locked and is_still_named(self._path, self._opened)
 
     def release(self) -> None:
         """Release the lock."""
@@ -163,6 +165,19 @@ class Fence:
                 raise LockRegainedError("the lock was not confirmed for a while; re-reading the cluster")
             self._clock.sleep(1.0)
         raise UnreachableError("cannot confirm the lock of the cluster", hint="run 'kafkabal rebalance resume'")
+
+    def check_file(self) -> None:
+        """Take a lock file again that another program has deleted; do nothing about a lock of the cluster.
+
+        Called all the time, even if there is nothing to send for hours: until then another process could take it.
+
+        Raises
+        ------
+        LockRegainedError, BusyError
+            See :meth:`check`.
+        """
+        if isinstance(self._lock, FileLock):
+            self.check()
 
     def is_fresh(self) -> bool:
         """Whether a request may pass now, without waiting."""

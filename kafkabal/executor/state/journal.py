@@ -13,10 +13,11 @@ from typing import Final
 
 import msgspec
 
-from kafkabal.atomic_files import make_folder_of, replacing
+from kafkabal.atomic_files import make_folder_of, replacing, write_new
 from kafkabal.errors import OutputError
 from kafkabal.executor.state.journal_records import JOURNAL_VERSION, Header, Record
 from kafkabal.executor.state.run_record import RunRecord
+from kafkabal.file_identity import is_missing, is_still_named
 from kafkabal.wording import system_fault
 
 _MAKE_WRITABLE: Final = "make it writable for this user"
@@ -92,6 +93,35 @@ class Journal:
             raise
         return journal
 
+    def is_continued_elsewhere(self) -> bool:
+        """Whether another process has continued the run since: the file of this name is another one."""
+        return not is_missing(self.path) and not is_still_named(self.path, os.fstat(self._file.fileno()))
+
+    def restore_if_deleted(self) -> bool:
+        """Write the journal again under its name if another program has deleted it; returns whether one has.
+
+        What is written to a file without a name ends with this process, and nothing could resume the run.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written again, unless it is tolerant.
+        """
+        if not is_missing(self.path):
+            return False
+        try:
+            self._file.seek(0)
+            make_folder_of(self.path)
+            with suppress(FileExistsError):  # another process that continues the run was faster
+                write_new(self.path, self._file.read())
+                former, self._file = self._file, self.path.open("r+b", buffering=0)
+                former.close()
+            self._file.seek(self._whole_bytes)
+        except (OSError, OutputError) as error:
+            self._note_gap(error)
+            return False
+        return True
+
     def append(self, *records: Record) -> None:
         """Write records, and return once they are on disk.
 
@@ -109,10 +139,14 @@ class Journal:
             os.fsync(self._file.fileno())
         except OSError as error:
             self._drop_torn_line()
-            if not self.is_tolerant:
-                message = f"{self.path}: cannot write the journal: {system_fault(error)}"
-                raise OutputError(message, hint=f"{_remedy(error)}, then run 'kafkabal rebalance resume'") from error
-            self.gap = system_fault(error)
+            self._note_gap(error)
+
+    def _note_gap(self, error: OSError | OutputError) -> None:
+        """Keep why a record is missing; raise it unless the journal is tolerant."""
+        if not self.is_tolerant:
+            hint = f"{_remedy(error)}, then run 'kafkabal rebalance resume'"
+            raise OutputError(_cannot_write(self.path, error), hint=hint) from error
+        self.gap = system_fault(error) if isinstance(error, OSError) else error.message
 
     def _drop_torn_line(self) -> None:
         """Remove a record that a full disk cut off: with more behind it, the journal could never be read again."""
@@ -139,6 +173,14 @@ class UnwritableJournal(Journal):
         self.is_tolerant = True
         self.gap = gap
 
+    def is_continued_elsewhere(self) -> bool:
+        """Whether a file of its name is there, which then is not this one."""
+        return not is_missing(self.path)
+
+    def restore_if_deleted(self) -> bool:
+        """Write nothing."""
+        return False
+
     def append(self, *records: Record) -> None:
         """Write nothing, and leave a gap."""
 
@@ -160,13 +202,15 @@ def _leave_to_former_writers(path: Path, keep_bytes: int) -> None:
 
 def _cannot_open(path: Path, error: OSError | OutputError, *, is_new: bool) -> OutputError:
     """The error of a journal that cannot be begun, or not be continued."""
-    message = (
-        f"{path}: cannot write the journal: {system_fault(error)}" if isinstance(error, OSError) else error.message
-    )
+    message = _cannot_write(path, error)
     if is_new:
         return not_started(message, error)
     hint = f"{_remedy(error)}, cancel the run, or work on it from another host, if the cluster keeps its record"
     return OutputError(message, hint=hint)
+
+
+def _cannot_write(path: Path, error: OSError | OutputError) -> str:
+    return f"{path}: cannot write the journal: {system_fault(error)}" if isinstance(error, OSError) else error.message
 
 
 def not_started(message: str, error: OSError | OutputError) -> OutputError:

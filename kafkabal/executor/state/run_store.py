@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kafkabal.clusters import Clock
 from kafkabal.errors import OperationError
+from kafkabal.executor.run_events import RunListener, Warned
 from kafkabal.executor.run_options import Throttle
 from kafkabal.executor.safety.cluster_lock import Fence
 from kafkabal.executor.state.cluster_record import ClusterRecord
@@ -33,6 +34,10 @@ _SHARE_EVERY_S = 5.0
 """Other hosts read progress to show it to people; written as often as the run reads requests in the same record."""
 _SHARE_WITHIN_S = 2.0
 """A leader that responds takes milliseconds; if there is none, the moves must not wait."""
+_DELETED = (
+    "the journal was deleted during the run, and is written again: this run can still be resumed and rolled back, "
+    "earlier ones whose journals were in the same folder cannot"
+)
 _SHARE_AGAIN_S = 60.0
 """Pause after a failure: with too few replicas in sync, every other turn of the run would wait in vain."""
 
@@ -54,6 +59,7 @@ class RunStore:
         cluster_record: ClusterRecord | None,
         fence: Fence,
         clock: Clock,
+        listener: RunListener,
     ) -> None:
         self.record = record
         self.state = state
@@ -61,6 +67,7 @@ class RunStore:
         self._journal = journal
         self._fence = fence
         self._clock = clock
+        self._listener = listener
         self._is_changed = False
         self._is_ahead = False
         """Whether more has been done than other hosts know."""
@@ -82,7 +89,19 @@ class RunStore:
 
     def append(self, *records: Record) -> None:
         """Add records to the journal; they are on disk when this returns."""
+        self.keep_journal()
         self._journal.append(*records)
+
+    def keep_journal(self) -> None:
+        """Write the journal again if another program has deleted it, and say so.
+
+        Raises
+        ------
+        OutputError
+            If it cannot be written again, unless the run is wound down.
+        """
+        if self._journal.restore_if_deleted():
+            self._listener.on_event(Warned(message=f"{_DELETED}: {self.journal_path}"))
 
     def announce_request(self, request: Intended) -> None:
         """Record a request that is about to be sent."""

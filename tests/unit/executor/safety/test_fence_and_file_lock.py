@@ -77,6 +77,22 @@ def test_the_holder_of_the_file_lock_is_named(tmp_path: Path, content: bytes, na
     assert not lock.is_held()
 
 
+def test_a_deleted_lock_file_locks_nothing(tmp_path: Path) -> None:
+    """Another process can lock a new file of that name, so a request must not pass; the folder may be gone with it."""
+    path = tmp_path / "new" / "lock"
+    lock = FileLock(path, "one")
+    fence = Fence(lock, lambda: FileLock(path, "one"), FakeClock(), session_s=SESSION_S, give_up_s=1.0)
+    fence.check_file()
+    path.unlink()
+    path.parent.rmdir()
+    assert not lock.is_held()
+    with pytest.raises(LockRegainedError):
+        fence.check_file()
+    fence.check_file()
+    with pytest.raises(BusyError):
+        FileLock(path, "two")
+
+
 @pytest.mark.parametrize(
     ("age_s", "is_held", "passes"),
     [(0.0, True, True), (14.9, True, True), (15.0, True, False), (0.0, False, False)],

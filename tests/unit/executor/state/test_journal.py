@@ -479,3 +479,49 @@ def test_the_hint_fits_the_error_of_the_disk(
     assert (at_resume.value.hint or "").startswith(f"{remedy}, cancel the run, or work on it from another host")
     assert at_start.value.hint == f"nothing was started; {remedy}, then try again"
     assert all(os.strerror(number) in error.value.message for error in (during, at_resume, at_start))
+
+
+def test_deleted_journal_is_written_again(tmp_path: Path) -> None:
+    """With all that was in it, and what comes next goes to the new file; one that is in place is left alone."""
+    path = tmp_path / "c" / "run.jsonl"
+    journal = Journal.create(path, _record())
+    assert not journal.restore_if_deleted()
+    path.unlink()
+    path.parent.rmdir()
+    assert journal.restore_if_deleted()
+    assert not journal.is_continued_elsewhere()
+    journal.append(ThrottleRate(at="1", value="7"))
+    assert not journal.restore_if_deleted()
+    journal.close()
+    content = read_journal(path)
+    assert (content.record, content.state.rates) == (_record(), {"7"})
+
+
+def test_journal_of_another_process_is_not_replaced(tmp_path: Path) -> None:
+    """A process that wakes up after another one has continued its run leaves that one's journal as it is."""
+    path = tmp_path / "run.jsonl"
+    journal = Journal.create(path, _record())
+    other = Journal(path, keep_bytes=path.stat().st_size)
+    other.append(ThrottleRate(at="1", value="7"))
+    assert journal.is_continued_elsewhere()
+    assert not journal.restore_if_deleted()
+    journal.append(ThrottleRate(at="1", value="8"))
+    journal.close()
+    other.close()
+    assert read_journal(path).state.rates == {"7"}
+
+
+def test_deleted_journal_that_cannot_be_written_again(tmp_path: Path) -> None:
+    """The error says what to do; a run that is wound down goes on with a gap."""
+    path = tmp_path / "c" / "run.jsonl"
+    journal = Journal.create(path, _record())
+    path.unlink()
+    path.parent.rmdir()
+    path.parent.touch()
+    with pytest.raises(OutputError, match=r"run\.jsonl: cannot write") as error:
+        journal.restore_if_deleted()
+    assert error.value.hint == "check the path and its disk, then run 'kafkabal rebalance resume'"
+    journal.is_tolerant = True
+    assert not journal.restore_if_deleted()
+    assert "cannot write" in journal.gap
+    journal.close()

@@ -33,12 +33,21 @@ class _Places:
     path = Path("journal")
     gap = ""
     is_tolerant = False
+    is_deleted = False
     run_id = "a"
 
     def __init__(self) -> None:
         self.happened: list[Any] = []
         self.fails: Exception | None = None
         self.update_fails: Exception | None = None
+
+    def restore_if_deleted(self) -> bool:
+        """The journal."""
+        return self.is_deleted
+
+    def on_event(self, event: Any) -> None:
+        """The listener."""
+        self.happened.append(event)
 
     def append(self, *records: Any) -> None:
         """The journal."""
@@ -81,7 +90,8 @@ def _store(
 ) -> RunStore:
     record: Any = places
     known = places if has_cluster_record else None
-    return RunStore(record, state or RunState(phase=Phase.RECORDED), places, known, places, clock or FakeClock())
+    begun = state or RunState(phase=Phase.RECORDED)
+    return RunStore(record, begun, places, known, places, clock or FakeClock(), places)
 
 
 def _request(number: int, kind: EffectKind = EffectKind.REASSIGN) -> Intended:
@@ -242,3 +252,16 @@ def test_other_news_share_the_progress_too(places: Any) -> None:
     places.new()
     store.share_progress()
     assert places.new() == []
+
+
+def test_deleted_journal_is_reported(places: Any) -> None:
+    """With its path, and what that means for this run and for earlier ones, before the next record is added."""
+    store = _store(places)
+    places.is_deleted = True
+    store.append(_request(1))
+    warned, added = places.new()
+    assert warned.message == (
+        "the journal was deleted during the run, and is written again: this run can still be resumed and rolled back, "
+        "earlier ones whose journals were in the same folder cannot: journal"
+    )
+    assert added == _request(1)
