@@ -36,6 +36,7 @@ from kafkabal.executor.throttle.throttle_rules import (
     list_steps,
     rate_to_set,
     restore_rate,
+    shown_entries,
     with_entries_of_others,
 )
 from kafkabal.model import FOLLOWER_RATE, LEADER_RATE, LOG_DIR_RATE, TopicPartition
@@ -50,6 +51,9 @@ _UNREACHABLE = "unreachable"
 _LAG_POLL_S = 1.0
 _SLOW_S = 5.0
 """A lag that lasts longer is reported; brokers usually show a change within a second."""
+_IN_TRANSIT_S = 10.0
+"""How long a request of a process that was killed as it sent it may still take effect: a broker that does not get to it
+sooner loses its session with the controller (``broker.session.timeout.ms``, 9 s)."""
 _NO_ENTRIES: Mapping[str, frozenset[str]] = dict.fromkeys(LIST_KEYS, frozenset())
 
 
@@ -409,17 +413,18 @@ class RunThrottles:
     ) -> tuple[Mapping[ConfigResource, Mapping[str, ConfigValue]], dict[ConfigResource, Fault]]:
         """Read configs again until they show what this process has set, or another tool must have removed it.
 
-        Taken at their first word, brokers that lag would show nothing to restore, and the throttles would stay.
+        Taken at their first word, brokers that lag would show nothing to restore, and the throttles would stay. What
+        was never sent, because the process was killed before that, or was removed since, looks the same. So it is set
+        again after a while: brokers that do not lag show that at once, and then it can be removed.
         """
         began_s, is_announced = self._clock.monotonic(), False
+        set_again: set[tuple[ConfigResource, str]] = set()
         while True:
             current, faults = self._read(resources, keys)
-            unshown = [
-                (resource, key)
-                for resource, values in sorted(current.items())
-                for key in keys
-                if not is_shown(values.get(key), self._originals[resource, key], self._set[resource][key])
-            ]
+            unshown = self._unshown(current, keys)
+            if recreated := self._recreated({resource for resource, _ in unshown}):
+                resources = set(resources) - recreated
+                continue
             now_s = self._clock.monotonic()
             # counted from when it was set: what was set earlier than the longest lag is gone, not late
             left_s = max((self._set_at_s[at] for at in unshown), default=now_s) + LONGEST_LAG_S - now_s
@@ -428,7 +433,50 @@ class RunThrottles:
             if now_s - began_s >= _SLOW_S and not is_announced:
                 self._listener.on_event(_not_shown_yet(unshown, since_s=now_s - began_s, left_s=left_s))
                 is_announced = True
+            overdue = [at for at in unshown if now_s - self._set_at_s[at] >= _IN_TRANSIT_S and at not in set_again]
+            set_again |= {*overdue}
+            self._set_again(overdue, current)
             self._clock.sleep(_LAG_POLL_S)
+
+    def _unshown(
+        self, current: Mapping[ConfigResource, Mapping[str, ConfigValue]], keys: Collection[str]
+    ) -> list[tuple[ConfigResource, str]]:
+        return [
+            (resource, key)
+            for resource, values in sorted(current.items())
+            for key in keys
+            if not is_shown(values.get(key), self._originals[resource, key], self._set[resource][key])
+        ]
+
+    def _recreated(self, resources: Collection[ConfigResource]) -> set[ConfigResource]:
+        """Topics that were deleted and created again under their names: what the run had set is gone with the former
+        topic, and the new one is none of its business."""
+        topics = {resource.name for resource in resources if resource.kind is ResourceKind.TOPIC}
+        if not topics:
+            return set()
+        found = {name.topic: status.topic_id for name, status in self._cluster.partition_status(topics).items()}
+        former = {p.topic: p.topic_id for p in self._store.record.partitions if p.topic_id}
+        recreated = {_topic(t) for t in topics if found.get(t) and found[t] != former.get(t, found[t])}
+        for resource in recreated:
+            self._set.pop(resource, None)
+            self._listed.pop(resource, None)
+        return recreated
+
+    def _set_again(
+        self,
+        overdue: Collection[tuple[ConfigResource, str]],
+        current: Mapping[ConfigResource, Mapping[str, ConfigValue]],
+    ) -> None:
+        """Set what brokers do not show; what is there already stays as it is."""
+        changes = []
+        for resource, key in overdue:
+            missing = sorted(self._set[resource][key] - shown_entries(current[resource].get(key)))
+            operation = ConfigOperation.APPEND if key in LIST_KEYS else ConfigOperation.SET
+            changes.append(ConfigChange(resource, key, ",".join(missing), operation))
+        faults = self._effects.alter_configs(changes)
+        for resource, key in overdue:
+            if resource not in faults:
+                self._note_set(resource, key)
 
     def _without_deleted(self, faults: Mapping[ConfigResource, Fault]) -> dict[ConfigResource, Fault]:
         """Drop faults of deleted topics: a topic takes its throttle with it."""
@@ -477,7 +525,7 @@ class RunThrottles:
 
 def _not_shown_yet(unshown: Sequence[tuple[ConfigResource, str]], *, since_s: float, left_s: float) -> Trouble:
     where = first_of(sorted({str(resource) for resource, _ in unshown}))
-    error = f"throttle of {where} not shown yet"
+    error = f"brokers do not show the throttle of {where} yet"
     return Trouble(error=error, since_s=since_s, next_try_s=_LAG_POLL_S, give_up_s=left_s)
 
 

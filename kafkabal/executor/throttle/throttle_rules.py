@@ -150,10 +150,15 @@ def list_steps(
 
 def is_shown(current: ConfigValue | None, original: Original, ours: Collection[str]) -> bool:
     """Whether a config as read shows all that we have set in it, or a value that another user has set instead."""
-    found = _split(current.value if current is not None and current.source is ConfigSource.OWN else None)
-    if original.key not in LIST_KEYS and found != _split(original.own_value):
+    found = shown_entries(current)
+    if original.key not in LIST_KEYS and found != {*_split(original.own_value)}:
         return True
-    return ALL_REPLICAS in found or set(ours) <= {*found}
+    return ALL_REPLICAS in found or found.issuperset(ours)
+
+
+def shown_entries(current: ConfigValue | None) -> frozenset[str]:
+    """Entries of a list as read, or the value of another config, if it is set on the resource itself."""
+    return frozenset(_split(current.value if current is not None and current.source is ConfigSource.OWN else None))
 
 
 def with_entries_of_others(

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from kafkabal.clusters import (
     ConfigChange,
@@ -15,6 +16,7 @@ from kafkabal.clusters import (
     ConfigSource,
     ConfigValue,
     Fault,
+    PartitionStatus,
     ResourceKind,
 )
 from kafkabal.errors import NotAuthorizedError
@@ -29,7 +31,14 @@ from kafkabal.executor.state.run_states import Goal, RunState
 from kafkabal.executor.state.set_configs import SetConfigs
 from kafkabal.executor.throttle.run_throttles import RunThrottles, read_originals
 from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS
-from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE
+from kafkabal.model import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    LOG_DIR_RATE,
+    TopicPartition,
+)
 from kafkabal.plan import ANY_DIR
 from tests.unit.executor.conftest import planned_partition, run_record
 
@@ -54,6 +63,7 @@ class _Kafka:
         self.happened: list[Any] = []
         self.state = RunState()
         self.record: Any = None
+        self.topic_id = "first"
         self.now_s = 0.0
         self.lags_until_s = 0.0
         """Until then, brokers show configs as they were when the lag began."""
@@ -106,13 +116,18 @@ class _Kafka:
         entries = [e for e in self.own.get(at, "").split(",") if e]
         given = (change.value or "").split(",")
         if change.operation is APPEND:
-            self.own[at] = ",".join([*entries, *given])
+            self.own[at] = ",".join([*entries, *(e for e in given if e not in entries)])
         elif change.operation is SUBTRACT:
             self.own[at] = ",".join(e for e in entries if e not in given)
         elif change.value is None:
             self.own.pop(at, None)
         else:
             self.own[at] = change.value
+
+    def partition_status(self, topics: Collection[str]) -> Any:
+        """The topic as it is now."""
+        status = PartitionStatus(leader=1, replicas=(1,), isr=(1,), topic_id=self.topic_id)
+        return {TopicPartition(topic, 0): status for topic in topics}
 
     def announce_rates(self, rates: Collection[str]) -> None:
         """The store."""
@@ -240,21 +255,56 @@ def test_throttles_that_brokers_show_late_are_restored(kafka: _Kafka, turns_late
     assert kafka.now_s == 40.0
 
 
-def test_throttles_that_another_tool_has_cleared_last_are_not_waited_for_forever(kafka: _Kafka) -> None:
-    """They are never shown again, which looks like a lag: the run says so, and ends once the longest one has passed
-    since they were set."""
+@pytest.mark.parametrize(("set_ago_s", "restored_s"), [(0.0, 12.0), (20.0, 22.0)])
+def test_throttles_that_another_tool_has_cleared_last(kafka: _Kafka, set_ago_s: float, restored_s: float) -> None:
+    """They are not shown, which looks like a lag: the run says so if it lasts, and soon sets them again. Brokers that
+    show that do not lag."""
     throttles = kafka.throttles(MOVE)
     throttles.cover([_task(MOVE)], [], EVERYWHERE)
     kafka.own.clear()
-    kafka.sleep(20.0)
+    kafka.sleep(set_ago_s)
     kafka.new()
     assert throttles.restore().pending == []
-    assert kafka.now_s == LONGEST_LAG_S
-    assert [what for what in kafka.new() if what[0] == "reported"] == [
-        ("reported", "throttle of topic t not shown yet")
-    ]
+    assert (kafka.own, kafka.now_s) == ({}, restored_s)
+    said = [what for what in kafka.new() if what[0] == "reported"]
+    assert said == ([] if set_ago_s else [("reported", "brokers do not show the throttle of topic t yet")])
     throttles.restore()
-    assert kafka.now_s == LONGEST_LAG_S
+    assert kafka.now_s == restored_s
+
+
+def test_throttles_that_are_never_shown_are_not_waited_for_forever(kafka: _Kafka) -> None:
+    """Another tool clears them as soon as they are set: the run ends once the longest lag has passed since then."""
+    throttles = kafka.throttles(MOVE)
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    kafka.own.clear()
+    kafka.lag_for(1000.0)
+    assert throttles.restore().pending == []
+
+    assert kafka.now_s == 10.0 + LONGEST_LAG_S
+
+
+def test_topic_that_was_created_again_is_not_waited_for(kafka: _Kafka) -> None:
+    """What was set is gone with the former topic; a list of the new one is none of the run's, whatever it contains."""
+    throttles = kafka.throttles(replace(MOVE, topic_id="first"))
+    throttles.cover([_task(MOVE)], [], EVERYWHERE)
+    kafka.topic_id = "second"
+    del kafka.own[TOPIC, LEADER_REPLICAS]
+    kafka.own[TOPIC, FOLLOWER_REPLICAS] = "0:3"
+    assert throttles.restore().pending == []
+    assert (kafka.own, kafka.now_s) == ({(TOPIC, FOLLOWER_REPLICAS): "0:3"}, 0.0)
+
+
+def test_request_that_was_never_sent(kafka: _Kafka) -> None:
+    """A process was killed after it had recorded a request: the next one waits until that could no longer arrive."""
+    throttles, earlier = kafka.throttles(MOVE), SetConfigs()
+    kafka.state.rates.add(RATE)
+    at = kafka.utc_now().isoformat()
+    lists: dict[str, Any] = {"topic t": {LEADER_REPLICAS: {"append": "0:1"}}}
+    for number, items in enumerate((lists, {"broker 1": {LEADER_RATE: RATE}})):
+        earlier.take(Intended(at=at, number=number, kind=EffectKind.CONFIGS, items=items))
+    throttles.await_earlier(earlier)
+    assert throttles.restore().pending == []
+    assert (kafka.own, kafka.now_s) == ({}, 12.0)
 
 
 def test_rates_that_were_shown_and_are_gone_are_not_waited_for(kafka: _Kafka) -> None:
