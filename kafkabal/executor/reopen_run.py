@@ -89,7 +89,8 @@ def _reopen(
         run_options = options or found.record.options
         lock = held or lock_cluster(environment, run_options.session_s, wait_s=environment.lock_wait_s)
         undo.callback(release_lock, lock)
-        found = find_run(environment, journal) or found  # the previous holder of the lock may have resumed the run
+        if held is None:
+            found = find_run(environment, journal) or found  # the previous holder of the lock may have resumed the run
         _refuse_closed(found, goal)
         found.state.openings += 1
         open_journal = _open_journal_if_possible if only_winds_down else _open_journal

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,12 +13,13 @@ from kafkabal.executor.observe.stuck_moves import can_any_end
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.state.cluster_record import ClusterRecord, DamagedRunRecordError
 from kafkabal.executor.state.journal import rollback_plan_path
-from kafkabal.executor.state.read_journal import JournalContent, read_journal
+from kafkabal.executor.state.read_journal import JournalContent, check_header, read_journal
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import MOVE_PENDING, RATES_PENDING, Goal, Phase, RunOutcome, RunState
 from kafkabal.plan import Plan
 from kafkabal.wording import system_fault
 
+_WITHOUT_IT = "leave out --journal"
 _HOW_TO_DO_WITHOUT = (
     "a run that is recorded on the cluster can be resumed without its journal; "
     "'kafkabal rebalance repair' lists what another one has left"
@@ -152,14 +154,15 @@ def find_run(environment: RunEnvironment, journal: Path | str | None = None) -> 
 
 
 def check_journal(journal: Path | str) -> None:
-    """Check that a journal given by the user can be used.
+    """Check that a file given by the user is a journal, without reading all of it: that happens under the lock.
 
     Raises
     ------
     InputFileError
-        If it cannot be read, or is damaged.
+        If it cannot be read, or is no journal.
     """
-    _read_given(journal)
+    with _hinting_at(_WITHOUT_IT):
+        check_header(journal)
 
 
 def find_run_by_id(environment: RunEnvironment, run_id: str | None, journal: Path | str | None = None) -> FoundRun:
@@ -276,7 +279,7 @@ def latest_journal(folder: Path) -> JournalContent | None:
 
 def _read_given(path: Path | str) -> JournalContent:
     """A journal given with ``--journal``."""
-    return _read_journal(path, "leave out --journal")
+    return _read_journal(path, _WITHOUT_IT)
 
 
 def _own_journal(path: Path) -> JournalContent:
@@ -286,8 +289,14 @@ def _own_journal(path: Path) -> JournalContent:
 
 def _read_journal(path: Path | str, way_out: str) -> JournalContent:
     """A journal; ``way_out`` says what to do if it is damaged."""
-    try:
+    with _hinting_at(way_out):
         return read_journal(path)
+
+
+@contextmanager
+def _hinting_at(way_out: str) -> Iterator[None]:
+    try:
+        yield
     except InputFileError as error:
         error.hint = error.hint or f"{way_out}: {_HOW_TO_DO_WITHOUT}"
         raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,10 +71,29 @@ def read_journal(path: Path | str) -> JournalContent:
     InputFileError
         If it cannot be read, is not a journal, has a newer version, or has a malformed line before the last one.
     """
+    with _open(path) as file:
+        return _Fold(Path(path)).read(file)
+
+
+def check_header(path: Path | str) -> None:
+    """Check by its first line that a file is a journal that this version reads.
+
+    Raises
+    ------
+    InputFileError
+        If it cannot be read, is not a journal, or has a newer version.
+    """
+    with _open(path) as file:
+        first = next(file.lines(), b"")
+        _check_version(file, first)
+        if not first.endswith(b"\n"):
+            raise _no_journal(file)
+
+
+def _open(path: Path | str) -> AbstractContextManager[InputFile]:
     if str(path) == STDIN:
         raise InputFileError(path, "a journal is written to as well and cannot be standard input")
-    with open_input(path, ROWS, may_be_packed=False) as file:
-        return _Fold(Path(path)).read(file)
+    return open_input(path, ROWS, may_be_packed=False)
 
 
 @dataclass(slots=True)

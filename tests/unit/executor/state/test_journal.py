@@ -30,7 +30,7 @@ from kafkabal.executor.state.journal_records import (
     ThrottleTaken,
     Unanswered,
 )
-from kafkabal.executor.state.read_journal import read_journal
+from kafkabal.executor.state.read_journal import check_header, read_journal
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 from kafkabal.plan.plan import Placement
@@ -525,3 +525,24 @@ def test_deleted_journal_that_cannot_be_written_again(tmp_path: Path) -> None:
     assert not journal.restore_if_deleted()
     assert "cannot write" in journal.gap
     journal.close()
+
+
+def test_header_alone_is_checked(tmp_path: Path) -> None:
+    """A journal of any length is known by its first line; what is no journal is refused as when it is read."""
+    path = tmp_path / "run.jsonl"
+    Journal.create(path, _record()).close()
+    header, _, rest = path.read_bytes().partition(b"\n")
+    path.write_bytes(header + b"\ndamaged\n" + rest)
+    check_header(path)
+    for content in (
+        b"",
+        header,
+        b"damaged\n",
+        header.replace(b'"kafkabal_journal":1', b'"kafkabal_journal":2') + b"\n",
+    ):
+        path.write_bytes(content)
+        with pytest.raises(InputFileError) as checked:
+            check_header(path)
+        with pytest.raises(InputFileError) as read:
+            read_journal(path)
+        assert str(checked.value) == str(read.value)
