@@ -71,13 +71,13 @@ class Simulation:
 
 def simulate(memory: InMemoryCluster, run_cli: Run, monkeypatch: pytest.MonkeyPatch) -> Simulation:
     """Make every command use this cluster, whatever address it is given."""
-    import kafkabal.cli.commands.rebalance.run_session as run_session
+    import kafkabal.cli.commands.rebalance.open_run_session as open_run_session
     import kafkabal.clusters as clusters
 
-    make_environment = run_session.make_environment
+    make_environment = open_run_session.make_environment
     monkeypatch.setattr(clusters, "connect", lambda *_: memory.connect("simulated"))
     monkeypatch.setattr(
-        run_session,
+        open_run_session,
         "make_environment",
         lambda *arguments: replace(make_environment(*arguments), clock=memory.kafka.clock),
     )

@@ -89,7 +89,8 @@ def test_standard_output_fails(tmp_path: Path, snapshot: Path, plan_file: Path, 
 _RUN = """
 import sys, time
 from pathlib import Path
-from kafkabal.cli.commands.rebalance.run_session import RunSession, _reporters
+from kafkabal.cli.commands.rebalance.open_run_session import _reporters
+from kafkabal.cli.commands.rebalance.run_session import RunSession
 from kafkabal.cli.commands.rebalance.run_command_options import RunOutput
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.main import main

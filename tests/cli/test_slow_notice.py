@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
+from kafkabal import executor
 from kafkabal.cli.commands import create
 from kafkabal.cli.commands.rebalance import run_session
 from kafkabal.cli.framework.slow_notice import saying_if_slow
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.errors import UnreachableError
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
-from tests.cli.simulated import simulate
+from tests.cli.simulated import SLOWLY, half_empty_cluster, simulate
 
 
 def test_a_fast_block_says_nothing() -> None:
@@ -115,3 +117,36 @@ def test_a_creation_that_waits_for_brokers_says_so(
     assert shown.code == 0
     assert shown.err.splitlines()[-1] == "still creating topics: waiting for brokers to respond"
     assert dirs > 1 or shown.err.startswith("still waiting for the controller to validate the topics\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "is_alive"),
+    [
+        (("--yes",), False),
+        (("resume", "--yes"), False),
+        (("resume", "--yes"), True),
+        (("resume", "--wait", "1s"), True),
+    ],
+    ids=["rebalance", "resume", "resume beside a live process", "resume that waits"],
+)
+def test_a_command_that_waits_for_the_request_to_a_run_says_so(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], is_alive: bool
+) -> None:
+    """Whether a run was paused is in its record, which takes longest to read while it has no leader."""
+    simulation, has_said, waited = simulate(half_empty_cluster(), run_cli, monkeypatch), threading.Event(), []
+    with simulation.crashing_when(lambda: simulation.memory.kafka.catch_up().moving):
+        simulation.run(*SLOWLY)
+    if is_alive:
+        simulation.memory.connect("other").lock(LockRequest("kafkabal on two (process 7)", 30.0))
+
+    def slow(_: Any) -> bool:
+        waited.append(has_said.wait(60.0))
+        return False
+
+    monkeypatch.setattr(executor, "is_pause_requested", slow)
+    _say_at_once(monkeypatch, has_said)
+    shown = simulation.run("rebalance", *words)
+    assert shown.code == (75 if is_alive else 0), shown.err
+    assert waited
+    assert all(waited)
+    assert "still waiting for the cluster to respond\n" in shown.err

@@ -60,7 +60,7 @@ def adopt(
     """
     _check_options(output, context, finish=finish, cancel=cancel)
     expect_live_cluster(settings, "rebalance adopt")
-    from kafkabal.cli.commands.rebalance.run_session import open_run_session
+    from kafkabal.cli.commands.rebalance.open_run_session import open_run_session
 
     # the other tool chose their speed: only --throttle changes it
     settings = settings if settings.throttle is not None else replace(settings, throttle="none")

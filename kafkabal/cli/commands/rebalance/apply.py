@@ -52,7 +52,7 @@ def apply(
       kafkabal rebalance apply plan.json --dry-run
     """
     from kafkabal.cli.commands.rebalance.check_and_apply import ApplyCommand
-    from kafkabal.cli.commands.rebalance.run_session import open_run_session
+    from kafkabal.cli.commands.rebalance.open_run_session import open_run_session
     from kafkabal.plan import read_plan
 
     begin.check(context)

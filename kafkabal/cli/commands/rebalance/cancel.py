@@ -50,7 +50,7 @@ def cancel(
 
       kafkabal rebalance cancel --journal run.jsonl
     """
-    from kafkabal.cli.commands.rebalance.run_session import open_run_session
+    from kafkabal.cli.commands.rebalance.open_run_session import open_run_session
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_session("rebalance cancel", settings, context, output, cluster, journal=journal) as command:

@@ -45,7 +45,7 @@ class ApplyCommand:
         """
         from kafkabal.cli.commands.rebalance.run_command_options import OnUnfinished
         from kafkabal.cli.commands.rebalance.run_session import HOW_TO_END_PAUSE
-        from kafkabal.executor import find_run, is_pause_requested
+        from kafkabal.executor import find_run
 
         if self.begin.dry_run:
             self._refuse_live_run()
@@ -64,7 +64,7 @@ class ApplyCommand:
         if found.has_only_dead_left(environment.cluster):
             # otherwise a run that met a dead broker would keep every later one from replacing its replicas
             return timed
-        if is_pause_requested(environment):
+        if command.is_pause_requested():
             # the operator who paused it did not intend the next cron job to resume it
             raise BusyError(f"run {found.record.run_id} is paused, and its process has ended", hint=HOW_TO_END_PAUSE)
         from kafkabal.executor import resume

@@ -33,7 +33,7 @@ def history(
 
       kafkabal rebalance history --last 30d -o json
     """
-    from kafkabal.cli.commands.rebalance.run_session import open_run_session
+    from kafkabal.cli.commands.rebalance.open_run_session import open_run_session
     from kafkabal.executor import run_history
     from kafkabal.reporting.runs.history_report import history_report
 

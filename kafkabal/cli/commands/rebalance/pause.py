@@ -37,7 +37,7 @@ def pause(
 
       kafkabal rebalance pause --wait 10m
     """
-    from kafkabal.cli.commands.rebalance.run_session import open_run_session
+    from kafkabal.cli.commands.rebalance.open_run_session import open_run_session
 
     expect_live_cluster(settings, "rebalance pause")
     with open_run_session("rebalance pause", settings, context) as command:

@@ -96,7 +96,7 @@ def rebalance(
     options = plan_options(settings, planning)
     from kafkabal.cli.commands.rebalance.check_and_apply import ApplyCommand
     from kafkabal.cli.commands.rebalance.dead_broker_grace import gone_brokers, longest_stay_s, waiting_for
-    from kafkabal.cli.commands.rebalance.run_session import open_run_session
+    from kafkabal.cli.commands.rebalance.open_run_session import open_run_session
 
     cluster = open_cluster_to_change(settings, saving, context, dry_run=begin.dry_run, yes=begin.yes)
     with open_run_session("rebalance", settings, context, output, cluster, wait_s, dry_run=begin.dry_run) as command:

@@ -46,7 +46,7 @@ def repair(
 
       kafkabal rebalance repair --remove --yes
     """
-    from kafkabal.cli.commands.rebalance.run_session import open_run_session
+    from kafkabal.cli.commands.rebalance.open_run_session import open_run_session
     from kafkabal.executor import DamagedRunRecordError, find_run
 
     expect_live_cluster(settings, "rebalance repair")

@@ -50,8 +50,8 @@ def resume(
 
       kafkabal rebalance resume --journal run.jsonl
     """
-    from kafkabal.cli.commands.rebalance.run_session import open_run_session
-    from kafkabal.executor import find_run, is_pause_requested, request_pause
+    from kafkabal.cli.commands.rebalance.open_run_session import open_run_session
+    from kafkabal.executor import find_run, request_pause
 
     check_reopening(context)
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
@@ -76,7 +76,7 @@ def resume(
         try:
             with command.stopping_on_signals():
                 lock = command.take_lock()
-                if found is not None and found.is_open and is_pause_requested(command.environment):
+                if found is not None and found.is_open and command.is_pause_requested():
                     # otherwise cron would take the run for paused if this process dies too
                     request_pause(command.environment, is_paused=False)
                 result = go(command.environment, journal=journal, options=options, lock=lock)
@@ -89,10 +89,8 @@ def resume(
 
 def _takes_lock(command: "RunSession", wait_s: float | None) -> bool:
     """Take the lock of the cluster; False if the paused run resumes in the process that holds it."""
-    from kafkabal.executor import is_pause_requested
-
     # a paused run keeps the lock: whoever waited for it would wait in vain
-    if wait_s is not None and _is_held(command) and is_pause_requested(command.environment):
+    if wait_s is not None and _is_held(command) and command.is_pause_requested():
         run_id = _ask_to_resume(command)
         if _has_resumed(command, run_id, wait_s):
             command.show_nothing(_asked(run_id))
@@ -100,7 +98,7 @@ def _takes_lock(command: "RunSession", wait_s: float | None) -> bool:
     try:
         command.lock.take()
     except BusyError:
-        if not is_pause_requested(command.environment):
+        if not command.is_pause_requested():
             raise
         command.show_nothing(_asked(_ask_to_resume(command)))
         return False
@@ -120,7 +118,8 @@ def _is_held(command: "RunSession") -> bool:
     """Whether a process is known to hold the lock of the cluster."""
     from kafkabal.executor import current_holder
 
-    holder, _ = current_holder(command.cluster)
+    with command.saying_if_slow():
+        holder, _ = current_holder(command.cluster)
     return holder is not None
 
 

@@ -60,7 +60,7 @@ def rollback(
 
       kafkabal rebalance rollback --journal run.jsonl
     """
-    from kafkabal.cli.commands.rebalance.run_session import open_run_session
+    from kafkabal.cli.commands.rebalance.open_run_session import open_run_session
     from kafkabal.executor import Goal, find_run_by_id
 
     if dry_run:

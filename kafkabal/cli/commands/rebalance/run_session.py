@@ -1,16 +1,11 @@
-"""What all commands that work on a run share: open the cluster, report the run, handle signals, end."""
+"""What all commands that work on a run share: the lock, signals, prompts, options of the run, and its end."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from kafkabal.cli.framework.cluster_access import name_in_metrics, open_cluster
-from kafkabal.cli.framework.command_settings import cluster_label, runs_folder
-from kafkabal.cli.framework.nonblocking_lines import no_longer_written
-from kafkabal.cli.framework.nonblocking_output import nonblocking_streams
 from kafkabal.cli.framework.slow_notice import saying_if_slow
 from kafkabal.errors import (
     BusyError,
@@ -20,14 +15,12 @@ from kafkabal.errors import (
     KafkabalError,
     OperationError,
     PartialFailureError,
-    UsageError,
 )
 from kafkabal.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from kafkabal.cli.commands.rebalance.run_command_options import RunCommandOptions, RunOutput
     from kafkabal.cli.framework.command_context import CommandContext
@@ -41,15 +34,13 @@ if TYPE_CHECKING:
         LockAcrossRuns,
         Moves,
         RunEnvironment,
-        RunListener,
         RunOptions,
         RunPartition,
         RunResult,
         Throttle,
         Timeouts,
     )
-    from kafkabal.isolated_listeners import BackgroundListener, Reporters
-    from kafkabal.reporting.notifications.run_notifications import RunNotifications
+    from kafkabal.isolated_listeners import Reporters
     from kafkabal.reporting.report import Report
     from kafkabal.reporting.runs.run_textfile import RunTextfile
 
@@ -58,92 +49,6 @@ _NO_WAIT_S = 0.01
 HOW_TO_END_PAUSE: Final = "continue with 'kafkabal rebalance resume', or end it with 'kafkabal rebalance cancel'"
 _GIVE_UP_S = 0.5
 """Fifty polls: any one of them would have seen everything that a snapshot can show."""
-
-
-@contextmanager
-def open_run_session(
-    name: str,
-    settings: Settings,
-    context: CommandContext,
-    output: RunOutput | None = None,
-    cluster: Cluster | None = None,
-    wait_s: float | None = None,
-    *,
-    journal: Path | None = None,
-    dry_run: bool = False,
-) -> Iterator[RunSession]:
-    """Connect to the cluster, and report its runs as requested, until the end of the ``with`` block.
-
-    Parameters
-    ----------
-    output
-        None for a command that asks about runs and works on none.
-    cluster
-        Connected already; None connects to the one that the settings name.
-    wait_s
-        How long the lock of the cluster is waited for.
-    journal
-        Checked here, before anything waits for the cluster or its lock.
-    dry_run
-        Writes no textfile, which is about runs, and does without a controller.
-    """
-    from dataclasses import replace
-
-    from kafkabal.cli.commands.rebalance.run_command_options import RunFormat, RunOutput
-    from kafkabal.clusters import InFlight
-    from kafkabal.executor import LockAcrossRuns, check_journal, report_in_background
-    from kafkabal.isolated_listeners import Reporters
-
-    works_on_runs = output is not None
-    output = output or RunOutput()
-    if dry_run and output.output is RunFormat.JSONL:
-        raise UsageError("--dry-run and -o jsonl cannot be combined: nothing happens", hint="use -o json")
-    if journal is not None:
-        check_journal(journal)
-    with ExitStack() as stack:
-        # ends after the lock is released, so that remaining output keeps no other command waiting
-        direct = context
-        context = stack.enter_context(nonblocking_streams(context)) if works_on_runs else context
-        opened = stack.enter_context(cluster or open_cluster(settings, context))
-
-        listeners = list(_reporters(output, direct, name))
-        textfile = None
-        if output.textfile is not None and not dry_run:
-            textfile = _open_textfile(output.textfile, settings, opened, direct)
-            failure = partial(_warn_of_failure, direct, str(output.textfile))
-            listeners.append(report_in_background(textfile, on_failure=failure))
-        if output.notify is not None:
-            label = name_in_metrics(opened, settings, context)
-            notifications = stack.enter_context(_notifications(output.notify, label, name, context))
-            listeners.append(report_in_background(notifications))
-        reporters = stack.enter_context(Reporters(listeners))
-        environment = replace(
-            make_environment(opened, settings, context, reporters),
-            lock_wait_s=wait_s or 0.0,
-            in_flight=InFlight.IF_KNOWN if dry_run else InFlight.REQUIRED,
-        )
-        lock = LockAcrossRuns(environment)
-        stack.callback(lock.release)
-        session = RunSession(name, settings, context, output, environment, reporters, lock, textfile)
-        with session.failures_in_textfile():
-            yield session
-
-
-def make_environment(
-    cluster: Cluster, settings: Settings, context: CommandContext, listener: RunListener
-) -> RunEnvironment:
-    """Where runs on this cluster keep their journals and lock; runs on a snapshot have their own place."""
-    from kafkabal.clusters import ReadRequest
-    from kafkabal.config import with_profile_disks
-    from kafkabal.executor import RunEnvironment
-
-    return RunEnvironment(
-        cluster=cluster,
-        state_dir=runs_folder(settings, context),
-        listener=listener,
-        broker_timeout_s=settings.broker_timeout_s or ReadRequest().deadline_s,
-        completed=partial(with_profile_disks, settings=settings),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +78,13 @@ class RunSession:
         """
         return saying_if_slow(self.context.say, "still waiting for the cluster to respond")
 
+    def is_pause_requested(self) -> bool:
+        """Whether the latest request to the latest run is a pause; says so if the cluster responds late."""
+        from kafkabal.executor import is_pause_requested
+
+        with self.saying_if_slow():
+            return is_pause_requested(self.environment)
+
     def take_lock(self) -> ClusterLock:
         """Take the lock of the cluster.
 
@@ -188,12 +100,12 @@ class RunSession:
 
     def _paused_run(self, busy: BusyError) -> BusyError | None:
         """The error if the run that keeps the lock was paused by a command; None if not, or if that is unknown."""
-        from kafkabal.executor import Phase, find_run, is_pause_requested
+        from kafkabal.executor import Phase, find_run
         from kafkabal.units import format_moment
 
-        with suppress(KafkabalError):
+        with suppress(KafkabalError), self.saying_if_slow():
             found = find_run(self.environment)
-            if found is not None and found.state.phase is Phase.PAUSED and is_pause_requested(self.environment):
+            if found is not None and found.state.phase is Phase.PAUSED and self.is_pause_requested():
                 # a throttle requested meanwhile is recorded as well
                 since = f"since {format_moment(found.state.at)} or earlier"
                 message = f"run {found.record.run_id} is paused, {since}: {busy.message}"
@@ -491,56 +403,6 @@ def _throttle(
         log_dir_bytes_per_s=settings.log_dir_throttle_bytes_per_s,
         override=command_options.override_throttle,
     )
-
-
-def _open_textfile(path: Path, settings: Settings, cluster: Cluster, context: CommandContext) -> RunTextfile:
-    """Keeps the textfile of ``--textfile`` current; records a failure if the cluster does not report its id.
-
-    Raises
-    ------
-    KafkabalError
-        If the cluster cannot be asked.
-    """
-    from kafkabal.reporting.runs.run_textfile import RunTextfile
-    from kafkabal.reporting.textfile_writer import TextfileWriter
-
-    def labelled(cluster_name: str) -> RunTextfile:
-        return RunTextfile(TextfileWriter(path, {"cluster": cluster_name}, context.wall_clock, context.alert))
-
-    label = cluster_label(settings, context)
-    if label:
-        return labelled(label)
-    try:
-        return labelled(cluster.cluster_id())
-    except KafkabalError:
-        labelled(cluster.name).end_without_run(succeeded=False, left_throttles=0)
-        raise
-
-
-def _reporters(output: RunOutput, context: CommandContext, command: str) -> Iterator[BackgroundListener[Event]]:
-    """A background listener each, so that a blocked one does not delay the others."""
-    from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
-    from kafkabal.executor import report_in_background
-    from kafkabal.reporting.runs.events_as_json_lines import RunEventLines
-    from kafkabal.reporting.runs.progress_messages import ProgressMessages
-
-    messages = ProgressMessages(context.say, context.warn, context.progress)
-    yield report_in_background(messages, at_end=messages.close)
-    if output.output is RunFormat.JSONL:
-        lines = RunEventLines(context.stdout, command, context.wall_clock)
-        failure = partial(_warn_of_failure, context, "events")
-        yield report_in_background(lines, on_failure=failure, at_end=lines.close)
-
-
-def _notifications(url: str, cluster: str, command: str, context: CommandContext) -> RunNotifications:
-    from kafkabal.reporting.notifications.notifier import Notifier
-    from kafkabal.reporting.notifications.run_notifications import RunNotifications
-
-    return RunNotifications(Notifier(url, cluster, context.alert), command, context.wall_clock)
-
-
-def _warn_of_failure(context: CommandContext, what: str, error: Exception) -> None:
-    context.alert(no_longer_written(what, "the run", error))
 
 
 def _on_a_snapshot() -> Timeouts:

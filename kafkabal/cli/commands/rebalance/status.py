@@ -57,7 +57,7 @@ def status(
     """
     if watch and output.output is not Format.TABLE:
         raise UsageError(f"--watch has no -o {output.output.value}", hint="leave out -o")
-    from kafkabal.cli.commands.rebalance.run_session import open_run_session
+    from kafkabal.cli.commands.rebalance.open_run_session import open_run_session
 
     with open_run_session("rebalance status", settings, context, journal=journal) as command:
         known = _read_status_twice(command, journal)

@@ -60,7 +60,7 @@ def throttle(
 
       kafkabal rebalance throttle auto --log-dir-throttle 100MB/s
     """
-    from kafkabal.cli.commands.rebalance.run_session import open_run_session
+    from kafkabal.cli.commands.rebalance.open_run_session import open_run_session
     from kafkabal.executor import ThrottleChange, request_throttle
 
     if rate is None and log_dir_throttle is None:
