@@ -253,7 +253,8 @@ class MoveLoop:
         if self._disks is None or now_s - self._disks_read_s >= 10 * self._timeouts.room_s:
             state = self._context.read_state()
             self._disks, self._disks_read_s = DiskRoom(state, self._context.options.limits.disk_fraction), now_s
-            for task in self._running:
+            # a copy that is being cancelled takes no more space
+            for task in (t for t in self._running if not t.is_cancelling):
                 for broker in (*task.arriving, *task.misplaced):
                     self._disks.reserve(broker, task.target.log_dirs.get(broker), task.target.copy_bytes)
         return self._disks

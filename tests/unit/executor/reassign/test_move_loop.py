@@ -28,16 +28,16 @@ from kafkabal.executor.state.run_states import Goal, RunOutcome
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.topic_partition import TopicPartition
 from kafkabal.plan.plan import Plan
-from kafkabal.testing.cluster_builders import brokers, cluster, partition
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 from tests.unit.executor.conftest import MB, change, planned_partition
 
 T0 = TopicPartition("t", 0)
 _LOST = "log dir /d0 of broker 3 is offline"
 
 
-def _one_to_broker_3(scene: Any, *, dirs: dict[int, str] | None = None) -> Any:
+def _one_to_broker_3(scene: Any, *, dirs: dict[int, str] | None = None, dir_bytes: int = 1000 * GB) -> Any:
     """One partition of 600 MB with one replica, which moves to broker 3; returns the cluster."""
-    scene.memory = InMemoryCluster.of(cluster(brokers(3, dirs=2), []), FakeClock())
+    scene.memory = InMemoryCluster.of(cluster(brokers(3, dirs=2, dir_bytes=dir_bytes), []), FakeClock())
     scene.memory.kafka.add_topic(TopicRow(topic="t", partitions=[partition(0, [1], 600 * MB)]))
     scene.faulty = FaultyCluster(scene.memory)
     scene.plan = Plan(partitions=(change("t-0", (3,), (1,), dirs),), cluster_id="simulated")
@@ -89,6 +89,14 @@ def test_a_copy_that_is_lost_each_time_is_given_up(scene: Any, monkeypatch: pyte
     assert scene.recorder.of(PartitionFailed) == [PartitionFailed(partition="t-0", reason=reason)]
     assert scene.recorder.of(PartitionPostponed)[0] == PartitionPostponed(partition="t-0", reason=reason)
     assert not scene.memory.reassignments()
+
+
+def test_a_copy_that_is_cancelled_takes_no_space(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lost copy is started again on a disk that has room for one: its former attempt is not counted beside it."""
+    _one_to_broker_3(scene, dir_bytes=GB)
+    _hide_copies_of_broker_3(scene, monkeypatch)
+    _run(scene, attempts=3, broker_grace_s=8.0)
+    assert {event.reason for event in scene.recorder.of(PartitionPostponed)} == {"broker 3 lost its copy"}
 
 
 def test_a_copy_whose_log_dir_goes_offline_names_it(scene: Any) -> None:
