@@ -113,6 +113,23 @@ def test_a_cancelled_run_that_leaves_a_throttle_is_not_waited_for(
     assert json.loads(done.out)["left_throttles"]
 
 
+def test_a_cancelled_run_that_leaves_a_reassignment_is_not_called_cancelled(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With no previous replica in sync it cannot be cancelled: it is named, and a resume ends it."""
+    kafka, clock = simulation.memory.kafka, simulation.memory.kafka.clock
+    began_s = clock.monotonic()
+    for broker in (1, 2):
+        clock.at(began_s + 10, lambda broker=broker: kafka.kill(broker))
+    clock.at(began_s + 20, lambda: simulation.run("rebalance", "cancel", "--wait", "1s"))
+    assert "still in flight" in simulation.run(*SLOWLY).err
+    _keep_out_once(monkeypatch)
+    done = simulation.run("rebalance", "cancel")
+    assert done.code == ExitCode.FAILED
+    assert "has ended: its reassignments are cancelled, except img-0" in done.err
+    assert "hint: continue with 'kafkabal rebalance resume" in done.err
+
+
 def test_a_run_that_completed_before_it_was_cancelled_is_not_called_cancelled(
     simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -125,6 +125,12 @@ class RunState(msgspec.Struct, kw_only=True):
         return self.phase is Phase.CLOSED and not self.pending and self.outcome is not RunOutcome.DETACHED
 
     @property
+    def not_cancelled(self) -> tuple[str, ...]:
+        """Partitions of a closed run whose reassignments could not be cancelled."""
+        found = (MOVE_PENDING.fullmatch(text) for text in self.pending)
+        return tuple(match[1] for match in found if match is not None)
+
+    @property
     def phase_in_words(self) -> str:
         """The phase; ``detached`` for a run that was closed while its moves were in flight."""
         return str(self.outcome if self.outcome is RunOutcome.DETACHED else self.phase)

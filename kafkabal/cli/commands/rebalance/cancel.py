@@ -11,6 +11,7 @@ from kafkabal.cli.commands.rebalance.poll_run import (
     unanswered,
 )
 from kafkabal.cli.commands.rebalance.run_command_options import (
+    HOW_TO_CONTINUE,
     HOW_TO_RESTORE,
     RUN_CLUSTER,
     AnswerOption,
@@ -113,7 +114,8 @@ def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float
     said, left = _end_in_words(run_id, ended), ended.state.pending if ended is not None else []
     command.show_nothing(said, Goal.CANCEL, left)
     if left:
-        raise OperationError(said, hint=HOW_TO_RESTORE)
+        is_in_flight = ended is not None and ended.state.not_cancelled
+        raise OperationError(said, hint=HOW_TO_CONTINUE if is_in_flight else HOW_TO_RESTORE)
     context.say(said)
     return ExitCode.DONE
 
@@ -127,6 +129,7 @@ def _end_in_words(run_id: str, ended: "FoundRun | None") -> str:
     state = ended.state
     # a request may come too late
     is_done = state.outcome in (RunOutcome.COMPLETE, RunOutcome.PARTIAL)
-    how = f"{state.outcome} before it read the request" if is_done else "its reassignments are cancelled"
+    left_out = f", except {first_of(state.not_cancelled)}" if state.not_cancelled else ""
+    how = f"{state.outcome} before it read the request" if is_done else f"its reassignments are cancelled{left_out}"
     left = f"still set: {first_of(state.pending)}" if state.pending else "all throttles restored"
     return f"run {run_id} has ended: {how}; {left}"

@@ -37,6 +37,7 @@ REOPENED_RUN_SETTINGS: Final = ("throttle_of_run", "log_dir_throttle", "window")
 ADOPTED_RUN_SETTINGS: Final = ("throttle_to_add", "log_dir_throttle", "window")
 """The same, for reassignments of another tool."""
 
+HOW_TO_CONTINUE: Final = "continue with 'kafkabal rebalance resume'"
 HOW_TO_RESTORE: Final = "restore them with 'kafkabal rebalance repair' once the brokers respond"
 """What to do about throttles that a run could not restore."""
 AFTER_CANCEL: Final = (

@@ -234,30 +234,36 @@ class RunSession:
         KafkabalError
             With the exit code of the contract, where it did not do all that it was to do.
         """
-        from kafkabal.cli.commands.rebalance.run_command_options import AFTER_CANCEL, HOW_TO_RESTORE, RunFormat
+        from kafkabal.cli.commands.rebalance.run_command_options import (
+            AFTER_CANCEL,
+            HOW_TO_CONTINUE,
+            HOW_TO_RESTORE,
+            RunFormat,
+        )
         from kafkabal.executor import RunOutcome, StopReason
         from kafkabal.reporting.runs.result_report import STAYS_WITH_OTHER_TOOL, summary
 
         self.lock.release()
         self._show(result, only_restores=only_restores, left_throttles=left_throttles)
         said = summary(result, only_restores=only_restores)
-        resume = "continue with 'kafkabal rebalance resume'"
         match result.stop_reason:
             case StopReason.INTERRUPT | StopReason.TERMINATE:
                 terminated = result.stop_reason is StopReason.TERMINATE
                 # a signal that came as the last throttles were restored has stopped nothing
                 is_done = result.outcome is RunOutcome.COMPLETE and not result.pending
-                raise InterruptedRunError(said, terminated=terminated, hint=None if is_done else resume)
+                raise InterruptedRunError(said, terminated=terminated, hint=None if is_done else HOW_TO_CONTINUE)
             case StopReason.MAX_RUNTIME:
-                raise FindingsError(f"{said}; stopped: --max-runtime reached", hint=resume)
+                raise FindingsError(f"{said}; stopped: --max-runtime reached", hint=HOW_TO_CONTINUE)
             case StopReason.CANCELLED:
-                hint = resume if result.pending else AFTER_CANCEL
+                hint = HOW_TO_CONTINUE if result.pending else AFTER_CANCEL
                 raise FindingsError(f"{said}; stopped: cancelled by another command", hint=hint)
         if result.outcome is RunOutcome.PARTIAL or result.problems:
-            hint = resume if result.is_worth_resuming else STAYS_WITH_OTHER_TOOL
+            hint = HOW_TO_CONTINUE if result.is_worth_resuming else STAYS_WITH_OTHER_TOOL
             raise PartialFailureError(said, list(result.problems.items()), hint=hint)
         if result.pending:
-            raise OperationError(said, hint=resume if result.outcome is RunOutcome.DETACHED else HOW_TO_RESTORE)
+            raise OperationError(
+                said, hint=HOW_TO_CONTINUE if result.outcome is RunOutcome.DETACHED else HOW_TO_RESTORE
+            )
         if self.output.output is RunFormat.TABLE and not self.context.quiet:
             self.context.show_result(printable(said) + "\n")
         return ExitCode.DONE
