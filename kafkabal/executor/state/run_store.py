@@ -35,8 +35,8 @@ _SHARE_EVERY_S = 5.0
 _SHARE_WITHIN_S = 2.0
 """A leader that responds takes milliseconds; if there is none, the moves must not wait."""
 _DELETED = (
-    "the journal was deleted during the run, and is written again: this run can still be resumed and rolled back, "
-    "earlier ones whose journals were in the same folder cannot"
+    "the journal was deleted during the run, and is written again; this run can still be resumed and rolled back, "
+    "but not earlier ones whose journals were in that folder"
 )
 _SHARE_AGAIN_S = 60.0
 """Pause after a failure: with too few replicas in sync, every other turn of the run would wait in vain."""
@@ -101,7 +101,7 @@ class RunStore:
             If it cannot be written again, unless the run is wound down.
         """
         if self._journal.restore_if_deleted():
-            self._listener.on_event(Warned(message=f"{_DELETED}: {self.journal_path}"))
+            self._listener.on_event(Warned(message=f"{self.journal_path}: {_DELETED}"))
 
     def announce_request(self, request: Intended) -> None:
         """Record a request that is about to be sent."""

@@ -261,7 +261,7 @@ def test_deleted_journal_is_reported(places: Any) -> None:
     store.append(_request(1))
     warned, added = places.new()
     assert warned.message == (
-        "the journal was deleted during the run, and is written again: this run can still be resumed and rolled back, "
-        "earlier ones whose journals were in the same folder cannot: journal"
+        "journal: the journal was deleted during the run, and is written again; this run can still be resumed and "
+        "rolled back, but not earlier ones whose journals were in that folder"
     )
     assert added == _request(1)
