@@ -42,11 +42,11 @@ def _folder(scene: Any) -> Any:
 
 
 def _calls_of_run(make_scene: Callable[[], Any], without: tuple[Capability, ...]) -> range:
-    """Numbers of the calls that a run makes once its journal is there."""
+    """Numbers of the calls that a run makes once its journal is there, until it records its end on the cluster."""
     scene, began = _scene(make_scene, without), []
     scene.faulty.before.append(lambda call: began.append(call.number) if _has_begun(scene) else None)
     apply(scene.environment(), scene.plan, scene.options)
-    return range(began[0], began[-1] + 1)
+    return range(began[0], began[-1] - 1)
 
 
 def _has_begun(scene: Any) -> bool:
