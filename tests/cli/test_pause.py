@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kafkabal.cli.commands.rebalance import pause
+from kafkabal.clusters import LockRequest
 from kafkabal.clusters.simulated.cluster_parts import SimulatedLock
 from kafkabal.errors import ExitCode
 from tests.cli.simulated import SLOWLY, Crash, Simulation, half_empty_cluster, simulate
@@ -177,3 +178,13 @@ def test_a_pause_of_a_run_whose_process_has_died_is_refused(simulation: Simulati
     _killed_run(simulation)
     refused = simulation.run("rebalance", "pause")
     assert (refused.code, "no active run to pause" in refused.err) == (ExitCode.USAGE, True), refused.err
+
+
+@pytest.mark.parametrize("request_", ["cancel", "pause"])
+def test_a_request_before_the_run_has_begun(simulation: Simulation, request_: str) -> None:
+    """While a process that holds the lock still makes its plan there is no run, but there will be: try again (75)."""
+    simulation.memory.connect("other").lock(LockRequest("kafkabal on two (process 7)", 30.0))
+    refused = simulation.run("rebalance", request_)
+    assert refused.code == ExitCode.BUSY, refused.err
+    assert "kafkabal on two (process 7); it has not begun a run yet" in refused.err
+    assert "hint: try again" in refused.err

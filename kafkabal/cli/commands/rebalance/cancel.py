@@ -7,6 +7,7 @@ from kafkabal.cli.commands.rebalance.poll_run import (
     LONGEST_ANSWER_S,
     announcement,
     poll_run,
+    refusing_before_run,
     takes_lock_of_dead,
     unanswered,
 )
@@ -93,7 +94,7 @@ def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float
 
     environment, context = command.environment, command.context
     try:
-        with command.saying_if_slow():
+        with command.saying_if_slow(), refusing_before_run(kept_out):
             run_id = request_cancel(environment, journal=journal)
     except OperationError as error:
         if not isinstance(kept_out, BusyError):

@@ -6,6 +6,7 @@ from kafkabal.cli.commands.rebalance.poll_run import (
     LONGEST_ANSWER_S,
     announcement,
     poll_run,
+    refusing_before_run,
     takes_lock_of_dead,
     unanswered,
 )
@@ -57,7 +58,7 @@ def _pause_elsewhere(command: "RunSession", wait_s: float, kept_out: KafkabalErr
     from kafkabal.executor import Phase, request_pause
 
     environment, context = command.environment, command.context
-    with command.saying_if_slow():
+    with command.saying_if_slow(), refusing_before_run(kept_out):
         run_id = request_pause(environment, is_paused=True)
     context.say(announcement(run_id, kept_out, "pause", wait_s))
     for found in poll_run(environment, run_id, wait_s):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final
 
-from kafkabal.errors import BusyError, KafkabalError, OperationError, UnreachableError
+from kafkabal.errors import BusyError, KafkabalError, OperationError, UnreachableError, UsageError
 from kafkabal.units import format_duration
 
 if TYPE_CHECKING:
@@ -36,6 +36,23 @@ def unanswered(message: str, kept_out: KafkabalError) -> KafkabalError:
         return BusyError(message, hint=WAIT_LONGER)
     hint = "'kafkabal inspect' shows which brokers are dead; try again once they are back"
     return UnreachableError(f"{message}, if a process works on it: {kept_out.message}", hint=hint)
+
+
+@contextmanager
+def refusing_before_run(kept_out: KafkabalError) -> Iterator[None]:
+    """Within the block, that there is no active run means that the process that holds the lock has not begun one yet.
+
+    Raises
+    ------
+    BusyError
+        In that case: a cancel that is told that there is no run must not be followed by one a second later.
+    """
+    try:
+        yield
+    except UsageError as error:
+        if not isinstance(kept_out, BusyError):
+            raise
+        raise BusyError(f"{kept_out.message}; it has not begun a run yet", hint="try again") from error
 
 
 def poll_run(
