@@ -16,6 +16,7 @@ from kafkabal.planner.search.band_violation import Violation
 from kafkabal.planner.search.local_search import SearchStep, search_locally
 from kafkabal.planner.search.replica_index import ReplicaIndex
 from kafkabal.planner.search.solution import Solution
+from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
@@ -55,3 +56,15 @@ def test_a_broker_takes_a_replica_that_just_fits(room_bytes: int, is_taken: bool
     step = local_search._take(solution, Violation(solution), ReplicaIndex(solution), 2, local_search._NARROW)
 
     assert (step is not None) is is_taken
+
+
+def test_a_step_that_gains_nothing_is_not_taken() -> None:
+    """Beside a giant partition two brokers lack bytes, and what one took from the other would leave as much outside."""
+    giant = topic("giant", (1,), size_bytes=100 * GB)
+    small = [topic(f"s{i}", (2 + i % 2,), size_bytes=GB) for i in range(9)]
+    solution = Solution(build_problem(cluster(brokers(3), [giant, *small]), PlanOptions(scores=load_scores(["disk"]))))
+    before = solution.placement.copy()
+    search_locally(solution)
+
+    np.testing.assert_array_equal(solution.placement, before)
+    assert (Violation(solution).now() > 0).all()
