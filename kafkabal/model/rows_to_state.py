@@ -123,6 +123,13 @@ def _check_dirs(row: BrokerRow, at: int) -> None:
     for d in row.log_dirs:
         if any(v is not None and v < 0 for v in (d.total_bytes, d.usable_bytes)):
             raise InvalidClusterError(f"log dir {d.path} of broker {row.broker} has negative bytes", broker_row=at)
+        # a total of 0 is unknown
+        if d.total_bytes and (d.usable_bytes or 0) > d.total_bytes:
+            raise InvalidClusterError(
+                f"log dir {d.path} of broker {row.broker}: usable_bytes {d.usable_bytes} exceeds "
+                f"total_bytes {d.total_bytes}",
+                broker_row=at,
+            )
 
 
 def _dir_table(ordered: list[BrokerRow]) -> LogDirs:

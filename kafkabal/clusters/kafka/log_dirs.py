@@ -153,10 +153,13 @@ def _dir_row(result: Any) -> LogDirRow:
     state: Literal["online", "offline", "cordoned"] = "cordoned" if result.is_cordoned else "online"
     if result.error_code:
         return LogDirRow(path=result.log_dir, state="offline")
+    total, usable = result.total_bytes, result.usable_bytes
+    # Java reports 2^63 - 1 usable bytes where those of a file system overflow: that says nothing about the room
+    is_plausible = 0 <= usable <= total or total <= 0 <= usable
     return LogDirRow(
         path=result.log_dir,
-        total_bytes=result.total_bytes if result.total_bytes >= 0 else None,
-        usable_bytes=result.usable_bytes if result.usable_bytes >= 0 else None,
+        total_bytes=total if total >= 0 else None,
+        usable_bytes=usable if is_plausible else None,
         state=state,
     )
 

@@ -70,6 +70,10 @@ def test_duplicate_rows_are_refused(rows: list[TopicRow], message: str) -> None:
         (BrokerRow(broker=9, log_dirs=[LogDirRow(path="/d"), LogDirRow(path="/d")]), "broker 9: duplicate log dir"),
         (BrokerRow(broker=9, log_dirs=[LogDirRow(path="/d", total_bytes=-1)]), "/d of broker 9 has negative bytes"),
         (BrokerRow(broker=9, log_dirs=[LogDirRow(path="/d", usable_bytes=-1)]), "/d of broker 9 has negative bytes"),
+        (
+            BrokerRow(broker=9, log_dirs=[LogDirRow(path="/d", total_bytes=10, usable_bytes=11)]),
+            "/d of broker 9: usable_bytes 11 exceeds total_bytes 10",
+        ),
     ],
 )
 def test_a_broker_that_contradicts_itself_is_refused(row: BrokerRow, message: str) -> None:

@@ -40,7 +40,7 @@ def dir_row(
         ([dir_row(0), dir_row(1)], (25 * GIB, 25 * GIB), [0, 0]),
         ([dir_row(0), dir_row(1)], (25 * GIB, 25 * GIB + 1), [0, 1]),
         ([dir_row(0), dir_row(1), dir_row(2)], (20 * GIB, 20 * GIB, 20 * GIB), [0, 0, 1]),
-        ([dir_row(0), dir_row(1, total=1), dir_row(2)], (), [0, 1, 0]),
+        ([dir_row(0), dir_row(1, total=99 * GIB), dir_row(2)], (), [0, 1, 0]),
         ([dir_row(0, None, None), dir_row(1, None, None)], (), [0, 1]),
         ([dir_row(0, usable=None), dir_row(1, usable=None)], (), [0, 1]),
         ([dir_row(0, volume="a"), dir_row(1, volume="b")], (), [0, 1]),

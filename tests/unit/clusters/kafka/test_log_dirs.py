@@ -65,6 +65,13 @@ def test_dirs_and_replicas_are_read(cluster: Any, client: KafkaClient) -> None:
     assert logs.future == {}
 
 
+def test_more_usable_bytes_than_there_are_count_as_unknown(cluster: Any, client: KafkaClient) -> None:
+    """Java reports 2^63 - 1 where the usable bytes of a file system overflow; the total is kept."""
+    cluster.answer("DescribeLogDirs", _answer(_dir("/d0", usable_bytes=2**63 - 1), _dir("/d1", usable_bytes=1000)))
+    dirs = describe_log_dirs(client, 1, client.deadline()).dirs
+    assert [(d.total_bytes, d.usable_bytes) for d in dirs] == [(1000, None), (1000, 1000)]
+
+
 def test_bytes_in_an_object_store_are_on_no_disk(cluster: Any, client: KafkaClient) -> None:
     """A dir of an object store, as Redpanda lists it, is left out, and the replica is where its local bytes are."""
     cluster.answer(

@@ -94,6 +94,11 @@ def partition(**changes: Any) -> dict[str, Any]:
         ((HEADER, '{"broker":1,"state":"asleep"}'), 2, "state: invalid value: 'asleep'"),
         ((HEADER, {"broker": 2**31}), 2, "invalid record"),
         ((HEADER, {**BROKER, "log_dirs": [{"path": "/d", "total_bytes": 2**63}]}), 2, "total_bytes"),
+        (
+            (HEADER, {**BROKER, "log_dirs": [{"path": "/d", "total_bytes": 10, "usable_bytes": 11}]}),
+            2,
+            "log dir /d of broker 1: usable_bytes 11 exceeds total_bytes 10",
+        ),
         ((HEADER, BROKER, partition(partition=2**31)), 3, ": partitions[0].partition: must be "),
         ((HEADER, BROKER, partition(replicas=[1, 2**40])), 3, ": partitions[0].replicas[1]: must be "),
         ((HEADER, BROKER, partition(sizes=[2**63, None])), 3, ": partitions[0].sizes[0]: "),
@@ -130,6 +135,13 @@ def test_a_bad_file_is_refused_with_its_line(
     assert error.value.message.startswith(f"{path}, line {line}: " if line else f"{path}: ")
     assert "\n" not in error.value.message
     assert error.value.exit_code is ExitCode.USAGE
+
+
+def test_of_a_repeated_key_the_last_value_counts(tmp_path: Path) -> None:
+    """As in jq, Python and the JSON library of Kafka's tools; the format's reference says so."""
+    text = json.dumps(TOPIC).replace('"leader": 1', '"leader": 1, "leader": 3')
+    state = read_snapshot(write(tmp_path / "s", HEADER, BROKER, text))
+    assert state.brokers.id[state.partitions.leader].tolist() == [3]
 
 
 def test_a_packed_file_that_was_cut_off_is_named_by_the_line(tmp_path: Path) -> None:
