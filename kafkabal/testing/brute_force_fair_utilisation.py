@@ -9,6 +9,10 @@ from typing import TypeVar
 
 Holder = TypeVar("Holder", bound=Hashable)
 
+_ROUNDING = 1e-12
+"""Fraction of the total load, what cannot move included, by which sums may differ: what does not fit by less than this
+may fit exactly, as on brokers that take nothing and keep what they have."""
+
 
 def brute_force_fair(
     capacity: Mapping[Holder, float],
@@ -50,7 +54,7 @@ def brute_force_fair(
     room = {s: most_on(s) for s in sets}
     if most:
         limited = {s: min(room[a] + sum(most.get(h, math.inf) for h in s - a) for a in sets if a <= s) for s in sets}
-        if limited[whole] >= room[whole] * (1 - 1e-12):
+        if limited[whole] >= room[whole] - _ROUNDING * (room[whole] + sum(fixed.values())):
             room = limited
     level: dict[Holder, float] = {}
     left = whole

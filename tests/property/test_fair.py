@@ -1,7 +1,8 @@
-"""Fair utilisation against linear programs that do not use polymatroids: one variable per replica and holder."""
+"""Fair utilisation against linear programs without polymatroids, and against a search of all sets of holders."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,10 +12,13 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, vstack
 
 from kafkabal.scoring.fair_utilisation import HolderColumns, fair_utilisation
+from kafkabal.testing.brute_force_fair_utilisation import brute_force_fair
 
 F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 SHORT, LONG = 60, 1000
+TOO_FULL = (27, 606, 2894)
+"""Clusters of a few terabytes that exceed their limits by two bytes."""
 TIGHT = 3e-7
 """What a program leaves open of a utilisation that cannot be lower."""
 SLACK = 1e-8
@@ -184,3 +188,34 @@ def test_fair_utilisation_is_the_leximin_of_linear_programs_at_length(part: int)
     """Fair utilisation equals that of linear programs for a thousand random clusters."""
     for seed in range(SHORT + part, LONG, 20):
         check(seed)
+
+
+def draw_too_full(seed: int) -> Case:
+    """1 to 5 holders of 2 GiB to 2 TiB that hold bytes to terabytes, most of them with limits that are tight, or 0."""
+    rng = np.random.default_rng((5, seed))
+    n = int(rng.integers(1, 6))
+    rack = rng.integers(0, rng.integers(1, 4), n).astype(np.int32)
+    capacity = rng.choice([2.0**31, 2.0**40, 2.0**41], n)
+    replicas, size = np.array(
+        [(rng.integers(1, 5), rng.choice([1, 2, 1000, 2**30, 2**39, 2**40])) for _ in range(rng.integers(1, 5))]
+    ).T
+    fixed = np.where(rng.random(n) < 0.4, rng.choice([0, 1.0, 2**30, 2**40], n), 0.0)
+    even = float((np.minimum(replicas, n) * size).sum()) / n
+    limit = np.where(rng.random(n) < 0.3, 0.0, 2 * even * rng.random(n) * rng.choice([0.1, 1.0, 2.0]))
+    most = np.where(rng.random(n) < 0.8, limit, np.inf)
+    holders = HolderColumns(rack=rack, capacity=capacity, fixed=fixed, most=most)
+    return Case(holders=holders, replicas=replicas, size=size.astype(np.float64))
+
+
+@pytest.mark.parametrize("seeds", [range(400), TOO_FULL], ids=["drawn", "too full by two bytes"])
+def test_fair_utilisation_of_full_disks_is_that_of_every_set_of_holders(seeds: Sequence[int]) -> None:
+    """With tight limits, which are ignored if not everything fits, it equals a search of all sets to 1e-11 of all."""
+    for seed in seeds:
+        case = draw_too_full(seed)
+        h = case.holders
+        capacity, rack, fixed, most = (dict(enumerate(c.tolist())) for c in (h.capacity, h.rack, h.fixed, h.most))
+        pieces = zip(case.size.tolist(), case.replicas.tolist(), strict=True)
+        wanted = brute_force_fair(capacity, rack, pieces, fixed, most)
+        total = case.mean() * h.capacity.sum()
+        error = (case.fair() - [wanted[holder] for holder in range(len(h.rack))]) * h.capacity
+        assert np.abs(error).max() <= 1e-11 * total, f"seed {seed}"

@@ -108,7 +108,7 @@ class Naive:
         whole, total = sum(capacity[h] for h in members), sum(self.load.get((group, h), 0) for h in members)
         if not total:
             return {h: capacity[h] for h in members}
-        if sum(most.values()) < total * (1 - ROUNDING):
+        if sum(most.values()) < total * (1 - 1e-12):
             most = dict.fromkeys(members, math.inf)
         low, high = 0.0, total / min(capacity[h] for h in members)
 
