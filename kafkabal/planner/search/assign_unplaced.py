@@ -4,8 +4,8 @@
 
     targets = the load that each broker is to have once everything is placed
     for each block of positions, in falling order of bytes, no two of one partition
-        misfit[position, broker] = the larger of (bytes, replicas) beyond the target in fair shares; more beyond a band
-        for each position: the allowed broker of least misfit; add what came to the misfit of the positions after it
+        for each position: the allowed broker of least misfit with it and what came before
+    misfit = the larger of (bytes, replicas) beyond the target in fair shares; far more beyond a band
 
 Source: largest processing time first (R. L. Graham, Bounds on Multiprocessing Timing Anomalies, SIAM J. Appl. Math. 17,
 1969), with targets and rules of eligibility, and in blocks so that numpy does the work.
@@ -27,8 +27,11 @@ _CELLS_AT_ONCE = 2**17
 _MOST_AT_ONCE = 256
 """Limit with few brokers: 32 and 1,024 give the same plans."""
 _LEAST_AT_ONCE = 24
-"""Positions of one block are placed by the loads before it: with 96 the plans of benchmarks/planner_constants.py move
+"""Positions of one block are allowed by the loads before it: with 96 the plans of benchmarks/planner_constants.py move
 0.3 % more, 2.2 % at most; 6 save 0.05 %, and take more blocks on a large cluster."""
+
+_BEYOND_A_BAND = 1000
+"""Weight of a share beyond a band: any allowed broker inside its bands comes first."""
 
 
 def assign_unplaced(solution: Solution) -> I64:
@@ -125,48 +128,62 @@ def _assign_block(
     places = solution.problem.limit_replicas - solution.count - kept.count
     allowed &= (bytes_[:, None] <= room) & (places > 0)
     may_fill_up = (room < bytes_.sum()) | (places < len(p))
-    misfit = _misfit(solution, bytes_, targets)
     topic = solution.problem.topic[p]
+    penalty = np.where(allowed, 0.0, np.inf)
     if crowding and solution.topic_count is not None:
         everyone = np.arange(solution.problem.n_brokers)
         crowd = solution.topic_count[topic] + 1 - solution.bands.topic_most(topic[:, None], everyone)
-        misfit += 1e6 * np.maximum(crowd, 0)
-    misfit[~allowed] = np.inf
+        penalty += 1e6 * np.maximum(crowd, 0)
+    loads = _Loads(solution, targets)
     chosen = np.full(len(p), -1, np.int64)
-    step = _step(solution, bytes_, targets)
     comes_again = ~is_first(topic[::-1])[::-1]
-    for i in range(len(p)):
-        best = int(misfit[i].argmin())
-        if misfit[i, best] < np.inf:
+    for i, size in enumerate(bytes_.tolist()):
+        misfit = loads.misfit(size) + penalty[i]
+        best = int(misfit.argmin())
+        if misfit[best] < np.inf:
             chosen[i] = best
-            misfit[i + 1 :, best] += step[i, best]
+            loads.add(best, size)
             if comes_again[i]:
-                same_topic = np.flatnonzero(topic[i + 1 :] == topic[i]) + i + 1
-                misfit[same_topic, best] = np.inf
+                penalty[np.flatnonzero(topic[i + 1 :] == topic[i]) + i + 1, best] = np.inf
             if may_fill_up[best]:
-                room[best] -= bytes_[i]
+                room[best] -= size
                 places[best] -= 1
-                misfit[(bytes_ > room[best]) | (places[best] < 1), best] = np.inf
+                penalty[(bytes_ > room[best]) | (places[best] < 1), best] = np.inf
     found = chosen >= 0
     solution.put(p[found], k[found], chosen[found])
     kept.release(p[found], k[found])
     return found, np.asarray(~allowed.any(1))
 
 
-def _misfit(solution: Solution, bytes_: I64, targets: Targets) -> F64:
-    """How full each broker would be with each position: against its targets, and far more so beyond its bands."""
-    bands = solution.bands
-    fair_bytes, fair_count = _fair_loads(solution, targets)
-    over = fair_shares(np.maximum(solution.used + bytes_[:, None] - bands.high_bytes, 0), fair_bytes)
-    over_count = fair_shares(np.maximum(solution.count + 1 - bands.high_count, 0), fair_count)
-    need = fair_shares(solution.used - targets.bytes + bytes_[:, None], fair_bytes)
-    need_count = fair_shares(solution.count - targets.count + 1, fair_count)
-    return np.asarray(np.maximum(need, need_count) + 1000 * (over + over_count))
+class _Loads:
+    """How full brokers are, in fair shares: against their targets, and against the upper edges of their bands.
 
+    Counts include the next position.
+    """
 
-def _step(solution: Solution, bytes_: I64, targets: Targets) -> F64:
-    fair_bytes, fair_count = _fair_loads(solution, targets)
-    return np.maximum(fair_shares(bytes_[:, None], fair_bytes), fair_shares(1, fair_count))
+    def __init__(self, solution: Solution, targets: Targets) -> None:
+        fair_bytes, fair_count = _fair_loads(solution, targets)
+        used, count, bands = solution.used, solution.count, solution.bands
+        self.per_byte: F64 = fair_shares(1.0, fair_bytes)
+        self.per_replica: F64 = fair_shares(1.0, fair_count)
+        self.need: F64 = fair_shares(used - targets.bytes, fair_bytes)
+        self.need_count: F64 = fair_shares(count - targets.count + 1, fair_count)
+        self.over: F64 = fair_shares(used - bands.high_bytes, fair_bytes)
+        self.over_count: F64 = fair_shares(count - bands.high_count + 1, fair_count)
+
+    def misfit(self, bytes_: int) -> F64:
+        """float64, shape (n_brokers,): how full each would be with one more position, and far more so beyond a band."""
+        more = self.per_byte * bytes_
+        over = np.maximum(self.over + more, 0.0) + np.maximum(self.over_count, 0.0)
+        return np.asarray(np.maximum(self.need + more, self.need_count) + _BEYOND_A_BAND * over)
+
+    def add(self, broker: int, bytes_: int) -> None:
+        """Count a position that comes to a broker."""
+        more = self.per_byte[broker] * bytes_
+        self.need[broker] += more
+        self.over[broker] += more
+        self.need_count[broker] += self.per_replica[broker]
+        self.over_count[broker] += self.per_replica[broker]
 
 
 def _fair_loads(solution: Solution, targets: Targets) -> tuple[F64, F64]:

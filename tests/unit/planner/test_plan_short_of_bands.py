@@ -71,9 +71,11 @@ def test_a_cyclic_search_ends_at_the_cheapest_solution(monkeypatch: pytest.Monke
     """Each of two placements leads to the other, since a returned copy has its old size; the cheaper one is kept."""
     monkeypatch.setattr(plan_short_of_bands, "_helps_copies_alike", lambda *_: True)
     steps = Steps()
-    plan = make_plan(read_snapshot(Path(__file__).with_name("circling_search.jsonl")), listener=steps)
-    assert 2 < steps.searches <= 16
-    assert plan.moved_bytes < 7 * GB
+    state = read_snapshot(Path(__file__).with_name("circling_search.jsonl"))
+    plan = make_plan(state, PlanOptions(tolerance=0.085), listener=steps)
+    assert 2 < steps.searches <= 24
+    # 13.7 GB at the other one
+    assert plan.moved_bytes < 9 * GB
 
 
 def test_a_replica_from_an_offline_log_dir_does_not_return_to_its_broker(monkeypatch: pytest.MonkeyPatch) -> None:

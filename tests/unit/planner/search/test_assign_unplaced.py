@@ -20,6 +20,8 @@ from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
         ([5, 5, 5], [5, 5, 5]),
         ([6, 6, 6, 6, 6, 6], [12, 12, 12]),
         ([8, 8, 8, 1, 1, 1], [9, 9, 9]),
+        # what came lifts a broker beyond its band
+        ([9, 5, 4, 3, 3], [9, 8, 7]),
     ],
 )
 def test_what_came_to_a_broker_counts_for_all_positions_after_it(sizes: list[int], expected: list[int]) -> None:
