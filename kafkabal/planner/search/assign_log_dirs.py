@@ -9,7 +9,7 @@ replicas nearest in size to the excess.
     for each arrival, the largest first: the dir of its broker that is least full once it has come
     for each broker with several dirs
         if it has few replicas: the cheapest set of up to three copies that is enough     (reduce_log_dir_copies.py)
-        while one is outside its band
+        while one is outside its band, or beyond the limit of its volume although its broker has room
         from the dir that is furthest above to the one that is least full: the replica that takes most out of what is
         outside, arrivals for nothing, others at a price of a twentieth of their bytes; a replica that takes out less
         than its price stays, unless both dirs are inside their bands after it
@@ -207,13 +207,21 @@ def balance_log_dirs(assignment: LogDirAssignment) -> None:
     order = np.argsort(broker, kind="stable")
     p, k, broker = p[order], k[order], broker[order]
     first = np.searchsorted(broker, np.arange(problem.n_brokers + 1))
-    due = _due(assignment)
+    most = _most(assignment)
+    due = _due(assignment, most)
     for b in several:
         rows = slice(int(first[b]), int(first[b + 1]))
-        _balance_broker(assignment, int(b), due, p[rows], k[rows])
+        _balance_broker(assignment, int(b), due, most, p[rows], k[rows])
 
 
-def _due(assignment: LogDirAssignment) -> F64:
+def _most(assignment: LogDirAssignment) -> F64:
+    """float64, shape (n_dirs,): most bytes that each dir may hold below the limit of its volume."""
+    problem = assignment.solution.problem
+    load = assignment.load.astype(np.float64)
+    return most_load_of_dirs(problem.state.log_dirs, load, problem.rules.volume_limit_bytes)
+
+
+def _due(assignment: LogDirAssignment, most: F64) -> F64:
     """float64, shape (n_dirs,): proportional to what dirs are due of the bytes of their broker."""
     problem = assignment.solution.problem
     stays = ~(problem.rules.movable & assignment.is_choosable)
@@ -221,14 +229,17 @@ def _due(assignment: LogDirAssignment) -> F64:
     bytes_ = assignment.solution.load(p, k, assignment.solution.placement[p, k]).astype(np.float64)
     fixed = np.bincount(assignment.dir[p, k], bytes_, len(assignment.load)).astype(np.float64)
     load, dirs = assignment.load.astype(np.float64), problem.state.log_dirs
-    most = most_load_of_dirs(dirs, load, problem.rules.volume_limit_bytes)
     return due_within_groups(assignment.capacity, assignment.counts, dirs.broker, load, fixed, most)
 
 
-def _balance_broker(assignment: LogDirAssignment, broker: int, due: F64, p: I64, k: I64) -> None:
+def _balance_broker(assignment: LogDirAssignment, broker: int, due: F64, most: F64, p: I64, k: I64) -> None:
     solution = assignment.solution
     dirs = np.arange(assignment.first[broker], assignment.first[broker + 1])
     low, high = _band(assignment, dirs, due)
+    if assignment.load[dirs].sum() <= most[dirs].sum():
+        # a dir may be inside its band and beyond the limit of its volume
+        high = np.minimum(high, np.floor(np.minimum(most[dirs], UNLIMITED)).astype(np.int64))
+        low = np.minimum(low, high)
     bytes_ = solution.load(p, k, np.full(len(p), broker))
     arrived = solution.placement[p, k] != solution.problem.previous[p, k]
     _trade(assignment, dirs, low, high, p, k, bytes_, arrived)
@@ -308,7 +319,8 @@ def _best_exchange(
 ) -> list[tuple[int, int]]:
     """The same for two replicas that change places, the larger one from the dir that gives; empty if there is none.
 
-    Both fit while the other one is still there, so that neither waits for the other.
+    The larger one fits while the other one is still there, unless that only comes with the plan; so it waits for
+    nothing.
     """
     now = assignment.load[dirs]
     donor = _donor(now, low, high)
@@ -316,11 +328,13 @@ def _best_exchange(
         return []
     price = np.where(arrived, 0, bytes_ // _PRICE)
     in_dir = assignment.dir[p, k]
+    comes = np.where(assignment.previous[p, k] != in_dir, bytes_, 0)
     found: list[tuple[int, int]] = []
     least = np.inf
     for other in np.flatnonzero(assignment.is_open[dirs]).tolist():
-        here = np.flatnonzero((in_dir == dirs[donor]) & (bytes_ <= assignment.room[dirs[other]]))
-        there = np.flatnonzero((in_dir == dirs[other]) & (bytes_ <= assignment.room[dirs[donor]]))
+        here, there = np.flatnonzero(in_dir == dirs[donor]), np.flatnonzero(in_dir == dirs[other])
+        room_here, room_there = assignment.room[dirs[donor]], assignment.room[dirs[other]]
+        is_elsewhere = bool(assignment.volume[dirs[donor]] != assignment.volume[dirs[other]])
         if other == donor or not here.size or not there.size:
             continue
         there = there[np.argsort(bytes_[there], kind="stable")]
@@ -331,7 +345,10 @@ def _best_exchange(
         nearest = np.searchsorted(bytes_[there], bytes_[here] - passes)
         for index in (nearest - 1, nearest):
             back = there[np.clip(index, 0, len(there) - 1)]
+            freed = bytes_[here] if is_elsewhere else 0
+            fits = (bytes_[here] <= room_there + comes[back]) & (bytes_[back] <= room_here + freed)
             gain, outside = _gain(now[pair], low[pair], high[pair], bytes_[here] - bytes_[back])
+            gain[~fits] = 0
             best, cost = _cheapest(gain, outside, price[here] + price[back])
             if best is not None and cost < least:
                 least = cost
