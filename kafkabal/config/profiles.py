@@ -174,7 +174,7 @@ def _profiles_of(top: Mapping[str, YamlNode], path: Path) -> Mapping[str, Profil
         return {DEFAULT_PROFILE: _profile(DEFAULT_PROFILE, path, YamlNode(top, Place(str(path), 1)))}
     misplaced = next((node for key, node in top.items() if key not in (_SEVERAL, _USE)), None)
     if misplaced is not None:
-        raise misplaced.error(f"setting outside {_SEVERAL!r}: put it into one of the profiles")
+        raise misplaced.key_error(f"setting outside {_SEVERAL!r}: put it into one of the profiles")
     several = mapping(top[_SEVERAL])
     return {name: _profile(name, path, node) for name, node in several.items()}
 
@@ -199,7 +199,9 @@ def _profile(name: str, path: Path, node: YamlNode) -> Profile:
 def _check_name(name: str, node: YamlNode) -> None:
     """Refuse a name that ``--profile`` cannot choose: it would read a file in its place."""
     if _is_file(name):
-        raise node.error(f"invalid profile name: {name!r}", hint="rename it: '--profile' takes this name for a file")
+        raise node.key_error(
+            f"invalid profile name: {name!r}", hint="rename it: '--profile' takes this name for a file"
+        )
 
 
 def _pick(profiles: Mapping[str, Profile], name: str | None, file: str) -> Profile:

@@ -81,7 +81,7 @@ def whole_number(node: YamlNode) -> int:
 
 def broker_ids(node: YamlNode) -> tuple[int, ...]:
     """A list of broker ids, sorted and without duplicates."""
-    return tuple(sorted({_broker_id(node, given) for given in texts(node)}))
+    return tuple(sorted({_broker_id(given, node.error) for given in texts(node)}))
 
 
 def one_of(*choices: str) -> Callable[[YamlNode], str]:
@@ -172,7 +172,7 @@ def by_path(read: Callable[[YamlNode], T]) -> Callable[[YamlNode], Mapping[str, 
             raise node.error("expected a mapping of log dirs, as in  {/d0: ..., /d1: ...}")
         for key, value in node.content.items():
             if not key.startswith("/"):
-                raise value.error(f"not an absolute path of a log dir: {key!r}")
+                raise value.key_error(f"not an absolute path of a log dir: {key!r}")
         return MappingProxyType({key: read(value) for key, value in node.content.items()})
 
     return read_all
@@ -205,7 +205,7 @@ def check_keys(node: YamlNode, known: Collection[str], what: str) -> Mapping[str
     for key, value in mapping(node).items():
         if key not in known:
             # keys are short: "rate" is half like "latency"
-            raise value.error(f"unknown key in {what}: {key!r}", hint=choice_hint(key, known, likeness=0.6))
+            raise value.key_error(f"unknown key in {what}: {key!r}", hint=choice_hint(key, known, likeness=0.6))
     return mapping(node)
 
 
@@ -225,10 +225,10 @@ def _parsed(parse: Callable[[str], T], node: YamlNode) -> T:
 
 
 def _broker_key(node: YamlNode, key: str) -> int | Default:
-    return "default" if key == "default" else _broker_id(node, key)
+    return "default" if key == "default" else _broker_id(key, node.key_error)
 
 
-def _broker_id(node: YamlNode, given: str) -> int:
+def _broker_id(given: str, error: Callable[[str], UsageError]) -> int:
     if not (given.isascii() and given.isdigit() and len(given) < 19 and int(given) < 2**31):
-        raise node.error(f"invalid broker id: {given!r}")
+        raise error(f"invalid broker id: {given!r}")
     return int(given)

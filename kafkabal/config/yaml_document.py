@@ -7,7 +7,7 @@ and parses flags and environment variables the same way.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
@@ -31,15 +31,18 @@ class Place:
 
     name: str
     line: int | None = None
+    key: str | None = field(default=None, compare=False)
+    """Key of the value in a file: a line may have several, or be only the first of a list."""
 
     def __str__(self) -> str:
         return self.name if self.line is None else f"{self.name}, line {self.line}"
 
     def error(self, message: str, *, hint: str | None = None) -> UsageError:
-        """An error about the value written here."""
+        """An error about the value written here; names its key, unless the message begins with it."""
         if self.line is None:
             return ConfigError(f"{self.name}: {message}", hint=hint)
-        return InputFileError(self.name, message, line=self.line, hint=hint)
+        is_named = self.key is None or message.startswith((f"{self.key}:", f"{self.key} "))
+        return InputFileError(self.name, message if is_named else f"{self.key}: {message}", line=self.line, hint=hint)
 
 
 Content: TypeAlias = "str | tuple[YamlNode, ...] | Mapping[str, YamlNode] | None"
@@ -55,6 +58,18 @@ class YamlNode:
     def error(self, message: str, *, hint: str | None = None) -> UsageError:
         """An error about this value."""
         return self.place.error(message, hint=hint)
+
+    def key_error(self, message: str, *, hint: str | None = None) -> UsageError:
+        """An error about the key of this value."""
+        return replace(self.place, key=None).error(message, hint=hint)
+
+    def under(self, key: str, place: Place) -> YamlNode:
+        """The same value, or list of values, as that of a key."""
+        content = self.content
+        if isinstance(content, tuple):
+            # lists within lists stay shared: nested aliases stand for more than fits into memory
+            content = tuple(replace(item, place=replace(item.place, key=key)) for item in content)
+        return YamlNode(content, replace(place, key=key))
 
 
 def read_yaml(path: Path) -> YamlNode:
@@ -192,7 +207,7 @@ class _Builder:
             if name in found:
                 raise key.node.error(f"duplicate key: {name!r}")
             # use the line of the key, since a list or mapping starts on the next line
-            found[name] = replace(value.node, place=key.node.place)
+            found[name] = value.node.under(name, key.node.place)
             entries += key.entries + value.entries
         return _Built(YamlNode(MappingProxyType(found), place), entries)
 

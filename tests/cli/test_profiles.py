@@ -192,7 +192,7 @@ def test_check_looks_up_scores(run_cli: Callable[..., Any], profiles: Path) -> N
     snapshot = Path(__file__).parent / "snapshots" / "lopsided.jsonl"
     profiles.write_text(f"profiles:\n  lab:\n    snapshot: {snapshot}\n    scores: [ruplicas]\n")
     found = run_cli("profiles", "check")
-    assert (found.code, "line 4: unknown score: 'ruplicas'" in found.out) == (3, True), found.out
+    assert (found.code, "line 4: scores: unknown score: 'ruplicas'" in found.out) == (3, True), found.out
 
 
 def test_use_of_an_unknown_profile_in_the_file_is_named(run_cli: Callable[..., Any], profiles: Path) -> None:
@@ -200,7 +200,7 @@ def test_use_of_an_unknown_profile_in_the_file_is_named(run_cli: Callable[..., A
     profiles.write_text("use: old\n" + profiles.read_text())
     refused = run_cli("inspect")
     assert refused.code == 2
-    assert f"{profiles}, line 1: unknown profile: 'old'" in refused.err
+    assert f"{profiles}, line 1: use: unknown profile: 'old'" in refused.err
 
 
 @pytest.fixture
@@ -237,7 +237,7 @@ def test_a_setting_where_profiles_are_named_refuses_the_file(run_cli: Callable[.
     """A wrongly indented setting may belong to any profile, so none of them is used."""
     profiles.write_text(profiles.read_text() + "    tolerance: 5%\n")
     refused = run_cli("inspect", "--profile", "lab")
-    assert (refused.code, "line 7: expected a mapping" in refused.err) == (2, True)
+    assert (refused.code, "line 7: tolerance: expected a mapping" in refused.err) == (2, True)
 
 
 def test_a_folder_of_profiles_that_cannot_be_made_is_named(run_cli: Callable[..., Any], tmp_path: Path) -> None:

@@ -130,19 +130,27 @@ def test_a_wrong_variable_is_named(run_cli: Callable[..., Any], environ: dict[st
 @pytest.mark.parametrize(
     ("profile", "words", "message"),
     [
-        ("tolerance: 5%\nscores: {ruplicas: 1}\n", PLAN, "p.yaml, line 2: unknown score: 'ruplicas'"),
-        ("scores: [ruplicas]\n", ("inspect", "--snapshot", SNAPSHOT), "p.yaml, line 1: unknown score: 'ruplicas'"),
-        ("\nexclude_topics: [imagse]\n", PLAN, "p.yaml, line 2: unknown topic: 'imagse'"),
-        ("exclude_brokers: [77]\n", PLAN, "p.yaml, line 1: unknown broker: 77"),
-        ("\nbootstrap_servers: b\n", ("inspect",), "p.yaml, line 2: invalid address: 'b'"),
-        ("\nscores: {}\n", PLAN, "p.yaml, line 2: empty value"),
+        ("tolerance: 5%\nscores: {ruplicas: 1}\n", PLAN, "p.yaml, line 2: scores: unknown score: 'ruplicas'"),
+        (
+            "scores: [ruplicas]\n",
+            ("inspect", "--snapshot", SNAPSHOT),
+            "p.yaml, line 1: scores: unknown score: 'ruplicas'",
+        ),
+        ("\nexclude_topics: [imagse]\n", PLAN, "p.yaml, line 2: exclude_topics: unknown topic: 'imagse'"),
+        ("exclude_brokers: [77]\n", PLAN, "p.yaml, line 1: exclude_brokers: unknown broker: 77"),
+        ("\nbootstrap_servers: b\n", ("inspect",), "p.yaml, line 2: bootstrap_servers: invalid address: 'b'"),
+        ("\nscores: {}\n", PLAN, "p.yaml, line 2: scores: empty value"),
+        ("{tolerance: 5%, throttle: fast}\n", PLAN, "p.yaml, line 1: throttle: "),
+        ("topics:\n- a\n- ''\n", PLAN, "p.yaml, line 3: topics: empty value"),
+        ("capacity: {1: {/d0: x}}\n", PLAN, "p.yaml, line 1: /d0: "),
+        ("capacity: {one: 1TB}\n", PLAN, "p.yaml, line 1: invalid broker id: 'one'"),
         ("\ncapacity: {1: {/nope: 1TB}}\n", ("inspect", "--snapshot", SNAPSHOT), "p.yaml, line 2: capacity"),
     ],
 )
-def test_a_wrong_name_in_a_profile_is_named_by_its_line(
+def test_a_wrong_name_in_a_profile_is_named_by_its_line_and_key(
     run_cli: Callable[..., Any], tmp_path: Path, profile: str, words: tuple[str, ...], message: str
 ) -> None:
-    """A wrong name in a profile is reported with its line, even if only the cluster or a registry can tell."""
+    """A wrong value in a profile is reported with its line and key, even if only the cluster or a registry can tell."""
     (tmp_path / "p.yaml").write_text(profile)
     refused = run_cli(*words, "--profile", str(tmp_path / "p.yaml"))
     assert (refused.code, message in refused.err) == (2, True), refused.err
