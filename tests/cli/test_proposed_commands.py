@@ -41,6 +41,14 @@ def test_another_command_finds_the_same_profile(
     assert cluster_options(settings, context) == options
 
 
+@pytest.mark.parametrize(("chosen", "options"), [(None, ""), ("default", " --profile default")])
+def test_the_profile_in_use_is_not_named_beside_the_cluster(tmp_path: Path, chosen: str | None, options: str) -> None:
+    """Beside --bootstrap-server only a profile that would not be taken anyway is named."""
+    context = _context(tmp_path, f"use: prod\n{_PROFILES}")
+    settings = command_settings({"bootstrap_servers": ["b:1"], "profile": chosen}, context)
+    assert cluster_options(settings, context) == f"--bootstrap-server b:1{options}"
+
+
 def test_a_profile_of_another_file_keeps_its_name(tmp_path: Path) -> None:
     """Of a file with several profiles, the file alone names none."""
     other = tmp_path / "other.yaml"

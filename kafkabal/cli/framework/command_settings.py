@@ -97,10 +97,11 @@ def cluster_options(settings: Settings, context: CommandContext) -> str:
         if not own:
             name = str(profile.path) if is_default else f"{profile.path}#{profile.name}"
             flags.append(f"--profile {shell_word(name)}")
-        elif (
-            not is_default or PROFILE_VARIABLE in context.environ or read_profiles(profile.path).in_use != profile.name
-        ):
-            flags.append(f"--profile {shell_word(profile.name)}")
+        else:
+            is_in_use = PROFILE_VARIABLE not in context.environ and read_profiles(profile.path).in_use == profile.name
+            # one in use applies again without its name; alone, it says which cluster is meant
+            if not is_in_use or not (is_default or flags):
+                flags.append(f"--profile {shell_word(profile.name)}")
     return " ".join(flags)
 
 
