@@ -276,6 +276,8 @@ def format_duration(seconds: float) -> str:
         return "-"
     if math.isinf(seconds):
         return "forever"
+    if 0 < seconds < 0.00095:
+        return f"{max(seconds * 1000, 0.1):.1f} ms"  # 0 would mean that it took no time
     if 0 < seconds < 0.9995:
         return f"{seconds * 1000:.0f} ms"
     if 0 < seconds < _TENTHS_BELOW_S:

@@ -176,6 +176,9 @@ def test_rates_are_shown_like_sizes() -> None:
     ("seconds", "text"),
     [
         (0, "0 s"),
+        (0.000001, "0.1 ms"),
+        (0.0004, "0.4 ms"),
+        (0.00096, "1 ms"),
         (0.45, "450 ms"),
         (0.9996, "1 s"),
         (1.04, "1 s"),
@@ -194,7 +197,7 @@ def test_rates_are_shown_like_sizes() -> None:
     ],
 )
 def test_durations_are_shown_in_two_units(seconds: float, text: str) -> None:
-    """Durations have their two largest units, tenths below 10 s, and never 60 of any unit."""
+    """Durations have their two largest units, tenths below 10 s and 1 ms, and never 60 of any unit; only none is 0."""
     assert units.format_duration(seconds) == text
 
 
