@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from kafkabal.clusters import Capability, Clock, Cluster, Deadline, InFlight, ReadRequest, run_all
-from kafkabal.clusters.kafka import BrokerReachability, KafkaCluster
+from kafkabal.clusters.kafka import BROKERS_TRIED, BrokerReachability, KafkaCluster
 from kafkabal.config import ConnectionSettings
 from kafkabal.doctor.check_result import CheckResult, CheckStatus, failed
 from kafkabal.doctor.permission_checks import check_permissions
@@ -23,7 +23,6 @@ _SLOW_S: Final = 1.0
 """Connecting and one response take milliseconds; after a second something is wrong with DNS or routes."""
 _CLOCK_TOLERANCE_S: Final = 5.0
 """Run times are compared across hosts; the lock's lease is 30 s."""
-_BROKERS_ASKED: Final = 3
 _FOR_WHAT: Final = {
     Capability.LOG_DIRS: "sizes of replicas",
     Capability.VOLUME_BYTES: "sizes of volumes; give them as 'capacity' in the profile",
@@ -64,9 +63,9 @@ def check_kafka(
 def _with_timeout(settings: ConnectionSettings, deadline_s: float) -> ConnectionSettings:
     """The settings for checks, which change nothing: if the controller hangs, the next one may tell more than waiting.
 
-    A request may be put to three brokers in turn, each of which gets its time.
+    A request may be put to several brokers in turn, each of which gets its time.
     """
-    request_s = min(settings.request_timeout_s, _BROKERS_ASKED * deadline_s)
+    request_s = min(settings.request_timeout_s, BROKERS_TRIED * deadline_s)
     return replace(settings, request_timeout_s=request_s, broker_timeout_s=deadline_s)
 
 

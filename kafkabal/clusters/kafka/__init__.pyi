@@ -5,6 +5,7 @@ from .buffer_pool import BufferPool as BufferPool
 from .cluster import KafkaCluster as KafkaCluster
 from .compacted_topic_store import RECORDS_TOPIC as RECORDS_TOPIC
 from .group_lock import LOCK_GROUP as LOCK_GROUP
+from .kafka_client import BROKERS_TRIED as BROKERS_TRIED
 from .kafka_client import KafkaClient as KafkaClient
 from .kafka_client import KnownBroker as KnownBroker
 from .kafka_client import KnownBrokers as KnownBrokers

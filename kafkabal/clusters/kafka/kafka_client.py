@@ -36,7 +36,8 @@ effect of the request is then unknown."""
 _KNOWN_TRIED = 2
 """Number of known brokers to try before returning to the bootstrap servers: one may have just died, two at once
 hardly."""
-_BROKERS_TRIED = _KNOWN_TRIED + 1
+BROKERS_TRIED = _KNOWN_TRIED + 1
+"""Brokers to which a request that changes nothing is put in turn: the known ones, then a bootstrap server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class KafkaClient:
 
     def deadline_of_brokers(self) -> Deadline:
         """A deadline for a request that other brokers are asked if one hangs."""
-        return self.deadline(min(_BROKERS_TRIED * self._of_broker_s, self.settings.request_timeout_s))
+        return self.deadline(min(BROKERS_TRIED * self._of_broker_s, self.settings.request_timeout_s))
 
     @property
     def broker_timeout_ms(self) -> int:
@@ -248,8 +249,8 @@ class KafkaClient:
         once."""
         links = [self._controller_link(is_needed=False)]
         links += [link for link in self._known_links() if link is not links[0]]
-        tasks = [partial(_forwarded, link, request, codes, limit) for link in links[:_BROKERS_TRIED]]
-        found = run_first(tasks, limit, limit.seconds / _BROKERS_TRIED)
+        tasks = [partial(_forwarded, link, request, codes, limit) for link in links[:BROKERS_TRIED]]
+        found = run_first(tasks, limit, limit.seconds / BROKERS_TRIED)
         if not isinstance(found, list):
             return found
         rejected = next((error for error in found if isinstance(error, _NotForwardedError)), None)
@@ -331,7 +332,7 @@ def _of_all_attempts(last: UnreachableError, first: UnreachableError, deadline: 
 
 def _share(deadline: Deadline) -> Deadline:
     """The time that one broker may take if others may still have to be tried."""
-    return deadline.at_most(deadline.remaining_s / _BROKERS_TRIED)
+    return deadline.at_most(deadline.remaining_s / BROKERS_TRIED)
 
 
 class _NotForwardedError(KafkabalError):

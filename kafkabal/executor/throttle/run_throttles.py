@@ -49,8 +49,10 @@ Entries = dict[str, set[str]]
 _GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 _UNREACHABLE = "unreachable"
 _LAG_POLL_S = 1.0
+"""Brokers usually show a change within a second, and a reading of their configs takes milliseconds: a shorter pause
+would save a run less than a second."""
 _SLOW_S = 5.0
-"""A lag that lasts longer is reported; brokers usually show a change within a second."""
+"""A lag that lasts longer is reported, well before :data:`LONGEST_LAG_S` ends the wait."""
 _IN_TRANSIT_S = 10.0
 """How long a request of a process that was killed as it sent it may still take effect: a broker that does not get to it
 sooner loses its session with the controller (``broker.session.timeout.ms``, 9 s)."""
