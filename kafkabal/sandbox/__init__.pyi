@@ -15,6 +15,7 @@ from .named_sandboxes import list_sandboxes as list_sandboxes
 from .named_sandboxes import sandboxes_up as sandboxes_up
 from .named_sandboxes import take_down as take_down
 from .named_sandboxes import up as up
+from .node_control import titles as titles
 from .node_layout import Node as Node
 from .node_layout import Role as Role
 from .node_status import NodeState as NodeState

@@ -152,18 +152,19 @@ class Sandbox:
         write_profile(self.record, self.folder, self.profile_path)
         self._control.start(self.record.nodes, self.prepare(), on_step)
 
-    def kill(self, *node_ids: int) -> None:
-        """Kill nodes (SIGKILL), as in a crash; without ids all.
+    def kill(self, *node_ids: int) -> list[Node]:
+        """Kill nodes (SIGKILL), as in a crash; without ids all. Returns those that ran.
 
         Raises
         ------
         UsageError
             If the node is unknown.
         """
-        self._end(self._chosen(node_ids), signal.SIGKILL, NodeState.KILLED, grace_s=0)
+        return self._end(self._chosen(node_ids), signal.SIGKILL, NodeState.KILLED, grace_s=0)
 
-    def stop(self, *node_ids: int, grace_s: float = 30.0) -> None:
-        """Shut nodes down gracefully (SIGTERM); without ids all. Those that remain after ``grace_s`` are killed.
+    def stop(self, *node_ids: int, grace_s: float = 30.0) -> list[Node]:
+        """Shut nodes down gracefully (SIGTERM); without ids all. Returns those that ran; any that remain after
+        ``grace_s`` are killed.
 
         Raises
         ------
@@ -172,11 +173,15 @@ class Sandbox:
         """
         nodes = self._chosen(node_ids)
         # first the nodes that need the others for a graceful shutdown
-        for group in ([n for n in nodes if n.role is Role.BROKER], [n for n in nodes if n.role is not Role.BROKER]):
-            self._end(group, signal.SIGTERM, NodeState.STOPPED, grace_s=grace_s)
+        brokers, others = ([n for n in nodes if (n.role is Role.BROKER) is is_broker] for is_broker in (True, False))
+        return [
+            node
+            for group in (brokers, others)
+            for node in self._end(group, signal.SIGTERM, NodeState.STOPPED, grace_s=grace_s)
+        ]
 
-    def pause(self, *node_ids: int) -> None:
-        """Pause nodes (SIGSTOP), as on a machine that hangs; without ids all. :meth:`start` resumes them.
+    def pause(self, *node_ids: int) -> list[Node]:
+        """Pause nodes (SIGSTOP), as on a machine that hangs; without ids all. :meth:`start` resumes them. Returns them.
 
         Raises
         ------
@@ -190,6 +195,7 @@ class Sandbox:
         if absent := [node for node in nodes if node.id not in running]:
             raise OperationError(f"cannot pause, not running: {titles(absent)}")
         self._control.pause(nodes)
+        return nodes
 
     def down(self) -> None:
         """Kill all processes of the sandbox and remove all its files; harmless if already done.
@@ -271,9 +277,12 @@ class Sandbox:
     def _chosen(self, node_ids: Collection[int]) -> list[Node]:
         return [self.record.node(node_id) for node_id in node_ids] if node_ids else list(self.record.nodes)
 
-    def _end(self, nodes: Sequence[Node], which: signal.Signals, state: NodeState, *, grace_s: float) -> None:
-        for node in self._control.end(nodes, which, grace_s=grace_s):
+    def _end(self, nodes: Sequence[Node], which: signal.Signals, state: NodeState, *, grace_s: float) -> list[Node]:
+        """End the nodes that run, and record how; returns them."""
+        ended = self._control.end(nodes, which, grace_s=grace_s)
+        for node in ended:
             self._control.files(node).last_signal.write_text(state.value, encoding="ascii")
+        return ended
 
 
 def lock_of(folder: Path) -> Path:

@@ -10,7 +10,7 @@ import pytest
 from kafkabal.cli.commands.sandbox import parse_node
 from kafkabal.cli.commands.sandbox_shape import ShapeOptions, parse_broker_assignment, parse_listener
 from kafkabal.errors import ExitCode
-from kafkabal.sandbox import KafkaListener, Node, Role, SandboxSpec
+from kafkabal.sandbox import KafkaListener, Node, Role, Sandbox, SandboxSpec
 from kafkabal.sandbox.sandbox_record import SandboxRecord, write_record
 
 RunCli = Callable[..., Any]
@@ -66,6 +66,23 @@ def test_status_of_all(run_cli: RunCli, home: Path) -> None:
         ("ended", "ended", "disk full"),
         ("fresh", "not-started", None),
     ]
+
+
+@pytest.mark.parametrize(("command", "done"), [("kill", "killed"), ("stop", "stopped"), ("pause", "paused")])
+def test_what_was_done_to_nodes(
+    command: str, done: str, run_cli: RunCli, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nodes that were ended or paused are named, but not with -q."""
+    monkeypatch.setattr(Sandbox, command, lambda sandbox, *ids: [sandbox.record.node(node) for node in ids])
+    words = ("sandbox", command, "1", "--name", "ended")
+    assert [run_cli(*words).err, run_cli(*words, "-q").err] == [f"{done} broker 1\n", ""]
+
+
+@pytest.mark.parametrize("command", ["kill", "stop"])
+def test_ending_nodes_that_do_not_run(command: str, run_cli: RunCli, home: Path) -> None:
+    """Nothing is claimed of nodes that had no process."""
+    outcome = run_cli("sandbox", command, "1", "--name", "ended")
+    assert (outcome.code, outcome.err) == (ExitCode.DONE, "nothing to do: no such node is running\n")
 
 
 def test_status_of_one(run_cli: RunCli, home: Path) -> None:

@@ -14,7 +14,9 @@ from kafkabal.errors import InputFileError, InterruptedRunError, UsageError
 from kafkabal.units import parse_positive_duration, parse_whole_number
 
 if TYPE_CHECKING:
-    from kafkabal.sandbox import Sandbox
+    from collections.abc import Sequence
+
+    from kafkabal.sandbox import Node, Sandbox
 
 _DEFAULT_NAME: Final = "default"
 _ZOOKEEPER: Final = "zookeeper"
@@ -125,17 +127,20 @@ def logs(
 
 def kill(context: CommandContext, nodes: Nodes, name: Name = _DEFAULT_NAME) -> None:
     """Kill nodes with SIGKILL, like a crash."""
-    _find(context, name).kill(*nodes)
+    _say_ended("killed", _find(context, name).kill(*nodes), context)
 
 
 def pause(context: CommandContext, nodes: Nodes, name: Name = _DEFAULT_NAME) -> None:
     """Pause nodes with SIGSTOP, like a hung machine."""
-    _find(context, name).pause(*nodes)
+    from kafkabal.sandbox import titles
+
+    paused = _find(context, name).pause(*nodes)
+    context.say(f"paused {titles(paused)}")
 
 
 def stop(context: CommandContext, nodes: Nodes, name: Name = _DEFAULT_NAME) -> None:
     """Shut nodes down gracefully (SIGTERM)."""
-    _find(context, name).stop(*nodes)
+    _say_ended("stopped", _find(context, name).stop(*nodes), context)
 
 
 def start(context: CommandContext, nodes: Nodes, name: Name = _DEFAULT_NAME) -> None:
@@ -152,6 +157,12 @@ def down(context: CommandContext, name: Name = _DEFAULT_NAME) -> None:
 
     take_down(name, home=home_of(context.environ, context.state_dir))
     context.say(f"removed sandbox {name}")
+
+
+def _say_ended(what: str, nodes: "Sequence[Node]", context: CommandContext) -> None:
+    from kafkabal.sandbox import titles
+
+    context.say(f"{what} {titles(nodes)}" if nodes else "nothing to do: no such node is running")
 
 
 def _find(context: CommandContext, name: str) -> "Sandbox":
