@@ -1,7 +1,7 @@
 """The entry point: names for a shell are printed at once, everything else goes to the commands.
 
 typer and what it needs take twice as long to import as the names take to find. This module itself imports little, since
-Ctrl-C is not handled before.
+signals are not handled before.
 """
 
 from __future__ import annotations
@@ -15,17 +15,20 @@ from contextlib import suppress
 _CANDIDATES = ["completion", "candidates"]
 _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
 """Variables from which OpenBLAS takes its number of threads, when numpy loads it."""
-_INTERRUPTED = 130
-"""``ExitCode.INTERRUPTED``, whose module is not imported yet."""
+_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 143}
+"""``ExitCode.INTERRUPTED`` and ``ExitCode.TERMINATED``, whose module is not imported yet."""
+_BY_DEFAULT = (signal.default_int_handler, signal.SIG_DFL)
 
 
 def main() -> int:
     """Run the command line of the process; returns its exit code."""
     occupy_standard_descriptors()
-    on_interrupt = signal.getsignal(signal.SIGINT)
-    if on_interrupt is signal.default_int_handler:  # and not ignored
-        # an exception amid the imports would be a traceback, and code in C may turn it into another one
-        signal.signal(signal.SIGINT, _end)
+    # ignored ones stay so
+    replaced = {number: found for number in _CODES if (found := signal.getsignal(number)) in _BY_DEFAULT}
+    for number in replaced:
+        # an exception amid the imports would be a traceback, and code in C may turn it into another one; a process that
+        # a signal ends has no exit code
+        signal.signal(number, _end)
     if not any(name in os.environ for name in _BLAS_THREADS):
         # its threads, one for each core, would spin for 0.1 s each and then wait for products of matrices, of which
         # there are none; 'inspect' took 0.55 s of processor time instead of 0.45 s, on two cores
@@ -50,7 +53,8 @@ def main() -> int:
     from kafkabal.cli.main import main as run
     from kafkabal.errors import ExitCode
 
-    signal.signal(signal.SIGINT, on_interrupt)
+    for number, handler in replaced.items():
+        signal.signal(number, handler)
     code = run(words, CommandContext(begun_ago_s=process_age_s))
     if code == ExitCode.INTERRUPTED:
         end_at_next_interrupt()
@@ -71,9 +75,9 @@ def occupy_standard_descriptors() -> None:
                 os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
 
 
-def _end(*_: object) -> None:
+def _end(number: int, _: object) -> None:
     """End the process, which has begun nothing yet."""
     try:
-        os.write(2, b"kafkabal: interrupted\n")
+        os.write(2, b"kafkabal: interrupted\n" if number == signal.SIGINT else b"kafkabal: terminated\n")
     finally:
-        os._exit(_INTERRUPTED)
+        os._exit(_CODES[signal.Signals(number)])

@@ -1,4 +1,4 @@
-"""Ctrl-C while a command is starting, and a second one while an interrupted command is exiting."""
+"""Signals while a command is starting, and a second Ctrl-C while an interrupted command is exiting."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ import os, signal, sys
 class Finder:
     def find_spec(name, *_):
         if name == "typer":
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.{which})
 sys.meta_path.insert(0, Finder)
 sys.argv = ["kafkabal", "--version"]
 from kafkabal.cli import entry_point
@@ -49,15 +49,25 @@ sys.exit(entry_point.main())
 """
 
 
-def test_interrupt_during_the_imports() -> None:
-    """The command ends with one line and the exit code of an interrupt, as it does later, without a traceback."""
-    ended = subprocess.run([sys.executable, "-c", _STARTING.format(first="")], capture_output=True, text=True)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (ExitCode.INTERRUPTED, "", "kafkabal: interrupted\n")
+@pytest.mark.parametrize(
+    ("which", "code", "word"),
+    [
+        ("SIGINT", ExitCode.INTERRUPTED, "interrupted"),
+        ("SIGTERM", ExitCode.TERMINATED, "terminated"),
+        ("SIGHUP", ExitCode.TERMINATED, "terminated"),
+    ],
+)
+def test_signals_during_the_imports(which: str, code: ExitCode, word: str) -> None:
+    """The command ends with one line and the exit code of the signal, as it does later, without a traceback."""
+    script = _STARTING.format(first="", which=which)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (code, "", f"kafkabal: {word}\n")
 
 
-def test_interrupts_that_are_ignored_stay_so() -> None:
-    """As in the background of a script: the command runs."""
-    script = _STARTING.format(first="signal.signal(signal.SIGINT, signal.SIG_IGN)")
+@pytest.mark.parametrize("which", ["SIGINT", "SIGHUP"])
+def test_signals_that_are_ignored_stay_so(which: str) -> None:
+    """As in the background of a script, or after nohup: the command runs."""
+    script = _STARTING.format(first=f"signal.signal(signal.{which}, signal.SIG_IGN)", which=which)
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"kafkabal {kafkabal.__version__}\n", "")
 
