@@ -61,10 +61,15 @@ def parse_folder(text: str) -> Path:
     ------
     UsageError
         If no folder can have that name, or it stands for standard output.
+    OutputError
+        If it is a file.
     """
     if text == str(STDOUT):
         raise UsageError("must be a folder, not standard output (-)", hint="for a folder of that name, write ./-")
-    return parse_path(text)
+    path = parse_path(text)
+    if path.is_file():
+        raise OutputError(f"{path}: not a folder")
+    return path
 
 
 def target_name(path: Path) -> str:

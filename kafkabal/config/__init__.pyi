@@ -52,6 +52,7 @@ from .topic_specs import Difference as Difference
 from .topic_specs import TopicSpec as TopicSpec
 from .topic_specs import differences as differences
 from .topic_specs import is_topic_name as is_topic_name
+from .topic_specs import parse_topic as parse_topic
 from .topic_specs import topic_spec as topic_spec
 from .topics_file import read_topics as read_topics
 from .yaml_document import YamlNode as YamlNode

@@ -80,6 +80,22 @@ def is_topic_name(name: object) -> bool:
     return isinstance(name, str) and bool(_NAME.fullmatch(name)) and name not in (".", "..")
 
 
+def parse_topic(text: str) -> str:
+    """Read the name of a topic.
+
+    Raises
+    ------
+    UsageError
+        If Kafka would refuse the name.
+    """
+    if not is_topic_name(text):
+        raise UsageError(
+            f"invalid topic name: {text!r:.{_LONGEST_NAME + 2}}",
+            hint=f"up to {_LONGEST_NAME} letters, digits, dots, underscores and dashes",
+        )
+    return text
+
+
 def topic_spec(
     name: str,
     *,
@@ -96,11 +112,7 @@ def topic_spec(
     UsageError
         If Kafka would refuse the name, the preset is unknown, or a number is not above 0 or too large.
     """
-    if not is_topic_name(name):
-        raise UsageError(
-            f"invalid topic name: {name!r}",
-            hint=f"up to {_LONGEST_NAME} letters, digits, dots, underscores and dashes",
-        )
+    parse_topic(name)
     base = _preset(preset) if preset is not None else None
     for what, number in (("partitions", partitions), ("replication factor", replication_factor)):
         if number is not None and number < 1:

@@ -1,3 +1,4 @@
+from .check_topic_specs import check_specs as check_specs
 from .create_topics import AGAIN_AFTER_DOUBT as AGAIN_AFTER_DOUBT
 from .create_topics import TopicToCreate as TopicToCreate
 from .create_topics import create_all as create_all

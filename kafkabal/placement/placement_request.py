@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from kafkabal.config import TopicSpec
 from kafkabal.errors import UsageError
 from kafkabal.model import ClusterState, move_bytes
+from kafkabal.placement.check_topic_specs import check_specs, check_total
 from kafkabal.placement.eligible_brokers import EligibleBrokers
 from kafkabal.placement.placement_policy import Layout, PlacementPolicy
-
-MOST_REPLICAS: Final = 2_000_000
-"""Per call: about what a cluster supports in total."""
 
 
 class TopicExistsError(UsageError):
@@ -56,16 +53,12 @@ def placement_requests(
         If a name is taken or duplicate, a number is missing or does not fit the layout, there are too few brokers for
         the replication factor, or too many replicas in total.
     """
+    check_specs(specs, policy)
     _check_names([spec.name for spec in specs], sites.state.topics.name)
     n_eligible = int(sites.takes.sum())
     mean = mean_partition_bytes(sites.state)
     requests = tuple(_request(spec, n_eligible, policy, mean) for spec in specs)
-    replicas = sum(request.partitions * request.replication_factor for request in requests)
-    if replicas > MOST_REPLICAS:
-        raise UsageError(
-            f"replicas: {replicas:,} exceeds the limit of {MOST_REPLICAS:,} at once",
-            hint="create the topics in several steps",
-        )
+    check_total(sum(request.partitions * request.replication_factor for request in requests))
     return requests
 
 
@@ -96,8 +89,7 @@ def _metric_name(topic: str) -> str:
 def _request(spec: TopicSpec, n_eligible: int, policy: PlacementPolicy, mean_bytes: int) -> PlacementRequest:
     partitions = _partitions(spec, n_eligible, policy)
     factor = spec.replication_factor
-    if factor is None:
-        raise UsageError(f"topic {spec.name}: no replication factor given", hint="add -r 3 or a preset")
+    assert factor is not None  # checked above
     if factor > n_eligible:
         raise UsageError(
             f"topic {spec.name}: replication factor {factor} needs as many brokers; {_few(n_eligible)} new replicas",
@@ -116,8 +108,7 @@ def _partitions(spec: TopicSpec, n_eligible: int, policy: PlacementPolicy) -> in
                 hint="leave out the number of partitions",
             )
         return n_eligible + 2
-    if spec.partitions is None:
-        raise UsageError(f"topic {spec.name}: no number of partitions given", hint="add -p 12 or a preset")
+    assert spec.partitions is not None
     return spec.partitions
 
 

@@ -118,6 +118,12 @@ class PlanOptions:
                 self.mode.moves_replicas or not getattr(self, name),
                 f"--{self.mode} and --{name.replace('_', '-')} cannot be combined: no replica may move",
             )
+        others = [w.score.name for w in self.scores if w.score.name != "disk"]
+        _check(
+            self.below is None or not others,
+            f"--below supports only the score disk, not {', '.join(others)}",
+            hint="leave out --score, or use --score disk",
+        )
         _check(
             self.max_duration_s is None or bool(self.throttle_bytes_per_s),
             "--max-duration requires a throttle with a rate",

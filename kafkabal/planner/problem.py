@@ -248,7 +248,6 @@ def _as_floats(limits: I64) -> F64:
 def _scores(state: ClusterState, options: PlanOptions) -> tuple[WeightedScore, ...]:
     """The selected scores; only disk if brokers above a share are to be relieved."""
     if options.below is not None:
-        _check_goes_by_disk(options)
         _check_disk_sizes(state)
         return load_scores(["disk"])
     aims_at_bytes = options.mode not in {Mode.LEADERS_ONLY, Mode.REPAIR_ONLY}
@@ -259,15 +258,6 @@ def _scores(state: ClusterState, options: PlanOptions) -> tuple[WeightedScore, .
     for weighted in scores:
         require(weighted.score, state)
     return leaders_by_measurement(scores) if options.mode is Mode.LEADERS_ONLY else scores
-
-
-def _check_goes_by_disk(options: PlanOptions) -> None:
-    others = [w.score.name for w in options.scores if w.score.name != "disk"]
-    if others:
-        raise UsageError(
-            f"--below supports only the score disk, not {', '.join(others)}",
-            hint="leave out --score, or use --score disk",
-        )
 
 
 def _check_disk_sizes(state: ClusterState) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from kafkabal.errors import UsageError
 from kafkabal.model import F64, I32, I64, Brokers, ClusterState, LogDirs, broker_capacity_bytes, freeze
-from kafkabal.planner.plan_options import PlanOptions
+from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.units import parse_bytes, parse_whole_number
 
 _ADD = re.compile(r"add=(?P<id>\d+)(?::(?P<rack>[^:]*))?(?::(?P<bytes>[^:]+))?", re.ASCII)
@@ -37,13 +38,13 @@ class WhatIf:
     """Brokers to drain."""
 
 
-def parse_what_if(texts: Iterable[str]) -> WhatIf:
+def parse_what_if(texts: Iterable[str], mode: Mode) -> WhatIf:
     """Read ``add=7:r1:4TiB`` (rack and size may be left out) and ``remove=3``.
 
     Raises
     ------
     UsageError
-        If a text is neither.
+        If a text is neither, a broker is added twice, or the mode of the plan allows no removal.
     """
     add: list[NewBroker] = []
     remove: set[int] = set()
@@ -55,6 +56,11 @@ def parse_what_if(texts: Iterable[str]) -> WhatIf:
             remove.update(map(_broker, found["ids"].split(",")))
         else:
             raise UsageError(f"--what-if: invalid change: {text!r}", hint="write it like add=7:r1:4TiB or remove=3")
+    twice = [id_ for id_, times in Counter(broker.id for broker in add).items() if times > 1]
+    if twice:
+        raise UsageError(f"--what-if add={twice[0]}: duplicate broker: {twice[0]}", hint="choose another id")
+    if remove and not mode.moves_replicas:
+        raise UsageError(f"--{mode} and --what-if remove cannot be combined: no replica may move")
     return WhatIf(add=tuple(add), remove=frozenset(remove))
 
 
@@ -78,14 +84,12 @@ def suppose(state: ClusterState, options: PlanOptions, what_if: WhatIf) -> tuple
     Raises
     ------
     UsageError
-        If an added broker already exists, a removed one does not, or the mode of the options allows no removal.
+        If an added broker already exists, or a removed one does not.
     """
     grown = with_brokers(state, what_if.add)
     strange = [i for i in sorted(what_if.remove) if grown.brokers.index_of(i) < 0]
     if strange:
         raise UsageError(f"--what-if remove={strange[0]}: unknown broker: {strange[0]}", hint="see 'kafkabal inspect'")
-    if what_if.remove and not options.mode.moves_replicas:
-        raise UsageError(f"--{options.mode} and --what-if remove cannot be combined: no replica may move")
     return grown, replace(options, drain=options.drain | what_if.remove)
 
 

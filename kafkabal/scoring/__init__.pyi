@@ -1,3 +1,4 @@
+from .available_needs import refuse_unmeasured as refuse_unmeasured
 from .available_needs import require as require
 from .available_needs import supplied as supplied
 from .bands import SHARE_EPSILON as SHARE_EPSILON

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING, Final
+
 import numpy as np
 
 from kafkabal.errors import UsageError
@@ -9,12 +12,17 @@ from kafkabal.model import PRODUCE_LATENCY, PROMETHEUS_VALUE, ClusterState, brok
 from kafkabal.scoring.score_parts import base_load_of
 from kafkabal.scoring.score_protocol import Grain, Need, Score
 
+if TYPE_CHECKING:  # the registry imports plug-ins
+    from kafkabal.scoring.registry import WeightedScore
+
+_MEASURED: Final = frozenset({Need.RATES, Need.TELEMETRY, Need.PROMETHEUS})
+"""No reading of a cluster has these unless a command measures them; rates may also be in a snapshot."""
 _HINTS = {
     Need.LOG_DIRS: "no broker reported its log dirs",
     Need.CAPACITY: "no broker reports the size of its volumes; set capacity in the profile",
     Need.RATES: "rates require two samples; add --sample 10s to inspect, and --save FILE for other commands",
-    Need.TELEMETRY: "no latency measured; add --telemetry topic to inspect, create, produce, rebalance --leaders-only",
-    Need.PROMETHEUS: "nothing queried; add --prometheus to inspect, create, produce, rebalance --leaders-only",
+    Need.TELEMETRY: "no latency measured; add --telemetry topic to inspect, create, route, rebalance --leaders-only",
+    Need.PROMETHEUS: "nothing queried; add --prometheus to inspect, create, route, produce, rebalance --leaders-only",
 }
 
 _EMPTY_HINTS = {
@@ -42,6 +50,22 @@ def supplied(state: ClusterState) -> frozenset[Need]:
 
 def _is_measured(state: ClusterState, name: str) -> bool:
     return name in state.measured and bool((~np.isnan(state.measured[name])).any())
+
+
+def refuse_unmeasured(scores: Iterable[WeightedScore], measured: Collection[Need]) -> None:
+    """Refuse a score that needs what a command does not measure, before a cluster is contacted.
+
+    Raises
+    ------
+    UsageError
+        Naming the score and what it needs.
+    """
+    for weighted in scores:
+        missing = sorted((weighted.score.needs & _MEASURED) - frozenset(measured))
+        if missing:
+            raise UsageError(
+                f"score {weighted.score.name!r} needs {missing[0]}, and none is given", hint=_HINTS[missing[0]]
+            )
 
 
 def require(score: Score, state: ClusterState) -> None:

@@ -82,7 +82,7 @@ def test_csv_is_a_row_a_broker(run_cli: Callable[..., Any]) -> None:
         (("-o", "jsonl"), "-o jsonl requires --publish without --once"),
         (("--policy", "sticky"), "policy 'sticky' does not route by weights, so there is nothing to publish"),
         (("--policy", "score:floor=2"), "score: floor"),
-        (("--score", "latency"), "the score 'latency' requires --telemetry"),
+        (("--score", "latency"), "score 'latency' needs telemetry, and none is given"),
     ],
 )
 def test_incompatible_options_are_refused(run_cli: Callable[..., Any], words: tuple[str, ...], message: str) -> None:

@@ -41,7 +41,7 @@ _ASKING = [
     "inspect",
     "inspect --by topic --sample 10s",
     "inspect --growth",
-    "create images",
+    "create images -p 3 -r 2",
     "produce images {folder}",
     "read images",
     "read images --follow",

@@ -198,7 +198,7 @@ def create(
       kafkabal create skewed -p 12 -r 2 --placement binomial:0.3:7
     """
     from kafkabal.clusters import ReadRequest
-    from kafkabal.placement import parse_policy
+    from kafkabal.placement import check_specs, parse_policy
 
     if dry_run:
         refuse_beside("--dry-run", ["--save"], context)
@@ -207,6 +207,8 @@ def create(
     measurements.check_scores(settings, context)
     specs, policy = topics.specs(), parse_policy(placement)
     tolerated = if_not_exists or topics.file is not None
+    if not tolerated:  # of topics that exist, only what is given is compared
+        check_specs(specs, policy)
     with open_cluster_to_change(settings, saving, context, dry_run=dry_run, yes=yes) as cluster:
 
         def plan() -> "Creation":

@@ -146,13 +146,16 @@ def inspect(
     limit_s = _checked(options, output, checks, context)
     for settings in filter(None, (clusters.one, clusters.common)):
         check_shown_scores(settings)
+    is_sampled = sample_s is not None
     if clusters.one is None:
+        if clusters.common is not None:
+            MeasurementOptions().check_scores(clusters.common, context, rates=is_sampled)
         return _inspect_fleet(
             clusters, options.of_fleet(*fleet_only, limit_s, context.begun_ago_s()), output, checks, context
         )
     hint = "add --all-profiles, or repeat --profile"
     refuse_without("several clusters", ["--topics", "--cluster-timeout"], context, hint)
-    measurements.check_scores(clusters.one, context)
+    measurements.check_scores(clusters.one, context, rates=is_sampled)
     with time_limit(limit_s, context.begun_ago_s()):
         return _inspect_one(clusters.one, options, output, checks, context)
 

@@ -18,7 +18,7 @@ from kafkabal.cli.framework.selected_scores import check_scores_route, profile_w
 from kafkabal.cli.framework.shared_options import Forms, TransferOutput, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.termination_signals import Terminated
-from kafkabal.config import DEFAULT_REFRESH_S, DEFAULT_ROUTED_SCORES, Settings
+from kafkabal.config import DEFAULT_REFRESH_S, DEFAULT_ROUTED_SCORES, Settings, parse_topic
 from kafkabal.errors import ExitCode, InputFileError, InterruptedRunError, PartialFailureError, UsageError
 from kafkabal.wording import counted_noun
 
@@ -46,7 +46,7 @@ def produce(
     source_options: SourceOptions,
     sending: SendingOptions,
     measurements: MeasurementOptions,
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Existing topic.")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", parser=parse_topic, help="Existing topic.")],
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", help="Folder, file of rows, URL of either, or - for rows on stdin.")
     ],
@@ -92,7 +92,7 @@ def _check_routing(
 
     policy = load_policy(sending.policy)
     check_scores_route([policy], context)
-    measurements.check_scores(settings, context, policy)
+    measurements.check_scores(settings, context, policy, rates=True, latency=True)
 
 
 def _await_broker(

@@ -20,7 +20,7 @@ from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_
 from kafkabal.cli.framework.shared_options import Format, Forms, OutputOptions, TransferOutput, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.termination_signals import Terminated
-from kafkabal.config import Settings
+from kafkabal.config import Settings, parse_topic
 from kafkabal.errors import ExitCode, InterruptedRunError, PartialFailureError, UsageError, unknown_topic
 from kafkabal.printable import printable
 from kafkabal.units import format_duration, parse_duration, parse_positive_bytes
@@ -145,7 +145,7 @@ def read(
     output: Annotated[TransferOutput, Forms("table", "json", "yaml", "csv")],
     options: ReadOptions,
     measuring: MeasureOptions,
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="Existing topic.")],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", parser=parse_topic, help="Existing topic.")],
 ) -> ExitCode:
     """Read a topic: measure the rate, restore its files, or follow it.
 

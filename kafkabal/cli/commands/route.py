@@ -21,7 +21,7 @@ from kafkabal.cli.framework.shared_options import SAFETY_SECTION, Format, Forms,
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.systemd_notify import notify_ready
 from kafkabal.cli.framework.termination_signals import Terminated
-from kafkabal.config import DEFAULT_POLICY, DEFAULT_REFRESH_S, DEFAULT_ROUTED_SCORES, Settings
+from kafkabal.config import DEFAULT_POLICY, DEFAULT_REFRESH_S, DEFAULT_ROUTED_SCORES, Settings, parse_topic
 from kafkabal.errors import BusyError, ExitCode, InterruptedRunError, KafkabalError, UsageError
 from kafkabal.units import format_duration, parse_positive_duration
 
@@ -88,7 +88,7 @@ def route(
     output: Annotated[OutputOptions, Forms("table", "json", "jsonl", "yaml", "csv")],
     publishing: PublishOptions,
     measurements: MeasurementOptions,
-    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Existing topics.")],
+    topics: Annotated[list[str], typer.Argument(metavar="TOPIC...", parser=parse_topic, help="Existing topics.")],
     policy: Annotated[
         str, typer.Option("--policy", metavar="score[:OPTION=VALUE,...]", help="Options of the policy 'score'.")
     ] = DEFAULT_POLICY,
@@ -110,7 +110,7 @@ def route(
       kafkabal route images --publish --once --valid-for 3m
     """
     _check(publishing, output, context)
-    measurements.check_scores(settings, context)
+    measurements.check_scores(settings, context, rates=True)
     if publishing.publish:
         _check_live(settings)
     names = list(dict.fromkeys(topics))
@@ -183,12 +183,9 @@ def _weights(
 ) -> "TopicWeights":
     from kafkabal.producer import ClusterWithDisks, TopicWeights, ViewReader
     from kafkabal.routing import load_policy
-    from kafkabal.scoring import Need
     from kafkabal.telemetry import LatencyTable
 
     scores = unchecked_scores(settings, default=DEFAULT_ROUTED_SCORES)
-    if measurements.telemetry is None and any(Need.TELEMETRY in weighted.score.needs for weighted in scores):
-        raise UsageError("the score 'latency' requires --telemetry: this command sends no records to measure")
     latency = None
     if measurements.telemetry is not None:
         source = measurements.latencies(cluster, live_connection(settings, "route"), publishing.interval_s, context)

@@ -11,11 +11,11 @@ from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import report_chosen_sandbox
 from kafkabal.cli.framework.options_without_effect import OF_CLUSTER, refuse_beside, refuse_without
-from kafkabal.cli.framework.selected_scores import check_scores_route, unchecked_scores
+from kafkabal.cli.framework.selected_scores import check_are_measured, check_scores_route, unchecked_scores
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.clusters import FOR_REPORTS
-from kafkabal.config import DEFAULT_ROUTED_SCORES, Settings
+from kafkabal.config import DEFAULT_ROUTED_SCORES, Settings, parse_topic
 from kafkabal.errors import UsageError
 from kafkabal.units import parse_positive_bytes
 from kafkabal.wording import first_of
@@ -184,7 +184,12 @@ def route_simulate(
     ] = None,
     topic: Annotated[
         str | None,
-        typer.Option("--topic", metavar="TOPIC", help="Existing topic to write to, with its partitions and leaders."),
+        typer.Option(
+            "--topic",
+            metavar="TOPIC",
+            parser=parse_topic,
+            help="Existing topic to write to, with its partitions and leaders.",
+        ),
     ] = None,
     seeds: Annotated[
         int,
@@ -228,7 +233,7 @@ def route_simulate(
 
         check_plot(plot)
     # check options before contacting a cluster; without options to check, contact a cluster before importing numpy
-    unchecked_scores(settings)
+    check_are_measured(unchecked_scores(settings), settings, rates=False, latency=True)
     is_plain = (policy, workload_options, training_options) == (None, WorkloadOptions(), TrainingOptions())
     state = _read_state(settings, context) if is_plain and topic is not None else None
     from kafkabal.reporting.route_simulation_report import route_simulation_report

@@ -10,7 +10,12 @@ import typer
 from kafkabal.cli.framework.cluster_access import expect_live_cluster, open_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label
-from kafkabal.cli.framework.selected_scores import check_shown_scores, inspection_of
+from kafkabal.cli.framework.selected_scores import (
+    check_are_measured,
+    check_shown_scores,
+    inspection_of,
+    unchecked_scores,
+)
 from kafkabal.cli.framework.shared_options import LIVE_CLUSTER, Uses, parse_interval
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
@@ -63,6 +68,7 @@ def top(
         raise UsageError(reason, hint=_OTHERS)
     expect_live_cluster(settings, "top")
     check_shown_scores(settings)
+    check_are_measured(unchecked_scores(settings), settings, rates=False)
     with open_cluster(settings, context) as cluster:
         # an unreachable cluster is an error of the command line, not of the screen
         cluster_id = cluster.cluster_id()

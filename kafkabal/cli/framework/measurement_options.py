@@ -103,26 +103,45 @@ class MeasurementOptions:
                 hint="these scores measure brokers, not replicas: moving replicas cannot balance them",
             )
 
-    def check_scores(self, settings: "Settings", context: CommandContext, policy: "PolicyChoice | None" = None) -> None:
-        """Check that the named scores exist, and that one of them, or the routing policy, uses what is measured.
+    def check_scores(
+        self,
+        settings: "Settings",
+        context: CommandContext,
+        policy: "PolicyChoice | None" = None,
+        *,
+        rates: bool = False,
+        latency: bool = False,
+    ) -> None:
+        """Check that the named scores exist, that what they need is measured, and that one of them, or the routing
+        policy, uses what is measured.
+
+        Parameters
+        ----------
+        rates, latency
+            What the command measures without these options.
 
         Raises
         ------
         UsageError
-            If none does, so that it would be measured for nothing, if a score is unknown, or if options contradict each
-            other.
+            If a score is unknown or lacks its measurement, if one would be taken for nothing, or if options contradict
+            each other.
         """
-        from kafkabal.cli.framework.selected_scores import unchecked_scores
+        from kafkabal.cli.framework.selected_scores import check_are_measured, unchecked_scores
 
         self.query()
         scores = unchecked_scores(settings)
+        if policy is not None:
+            from kafkabal.routing import Input
+
+            if not policy.may_use(Input.SCORES):
+                scores = ()
+        latency = latency or self.telemetry is not None
+        check_are_measured(scores, settings, rates=rates, latency=latency, prometheus=self.prometheus is not None)
         if not context.given & {"--telemetry", "--prometheus"}:
             return
         from kafkabal.routing import Input
         from kafkabal.scoring import Need
 
-        if policy is not None and not policy.may_use(Input.SCORES):
-            scores = ()
         needs = {need for weighted in scores for need in weighted.score.needs}
         if policy is not None and policy.may_use(Input.LATENCY):
             needs.add(Need.TELEMETRY)
@@ -132,6 +151,8 @@ class MeasurementOptions:
         ):
             if need not in needs:
                 refuse_without("a score that uses it", [option], context, hint=f"add --score {score}")
+        if self.telemetry is not None and settings.snapshot is not None:
+            raise ConfigError("--telemetry requires a live cluster", hint="give --bootstrap-server HOST:PORT")
 
     def query(self) -> "Callable[[], Mapping[int, float]] | None":
         """The Prometheus query, if one is given.

@@ -13,7 +13,7 @@ from kafkabal.cli.framework.options_without_effect import refuse_without
 from kafkabal.printable import shell_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from kafkabal.cli.framework.command_context import CommandContext
     from kafkabal.config import Settings
@@ -53,6 +53,35 @@ def unchecked_scores(settings: Settings, default: Sequence[str] = ()) -> tuple[W
 
     with settings.naming("scores"):
         return load_scores(names, score_options(settings))
+
+
+def check_are_measured(
+    scores: Collection[WeightedScore],
+    settings: Settings,
+    *,
+    rates: bool,
+    latency: bool = False,
+    prometheus: bool = False,
+) -> None:
+    """Refuse scores that need what the command does not measure, before a cluster is contacted.
+
+    Parameters
+    ----------
+    rates, latency, prometheus
+        What it measures. A snapshot may hold rates.
+
+    Raises
+    ------
+    UsageError
+        Naming the score and what it needs.
+    """
+    if not scores:
+        return
+    from kafkabal.scoring import Need, refuse_unmeasured
+
+    taken = ((rates or settings.snapshot, Need.RATES), (latency, Need.TELEMETRY), (prometheus, Need.PROMETHEUS))
+    with settings.naming("scores"):
+        refuse_unmeasured(scores, [need for is_taken, need in taken if is_taken])
 
 
 def check_shown_scores(settings: Settings) -> None:

@@ -712,7 +712,7 @@ def test_the_bound_does_not_fill_a_broker_beyond_its_limit() -> None:
 
 def test_what_if_reads_brokers_to_add_and_to_remove() -> None:
     """Rack and size may be left out."""
-    supposed = parse_what_if(["add=7:r1:4TiB", "add=8", "remove=3,4"])
+    supposed = parse_what_if(["add=7:r1:4TiB", "add=8", "remove=3,4"], Mode.FULL)
 
     assert (NewBroker(id=7, rack="r1", capacity_bytes=4 * 2**40), NewBroker(id=8)) == supposed.add
     assert frozenset({3, 4}) == supposed.remove

@@ -9,6 +9,7 @@ from kafkabal.cli.commands.rebalance.plan_command_options import PLAN_SETTINGS, 
 from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.options_without_effect import refuse_all_without, refuse_without
+from kafkabal.cli.framework.selected_scores import check_are_measured, unchecked_scores
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.clusters import FOR_REPORTS
@@ -87,6 +88,7 @@ def _explain_why_not(
     name = _partition(partition, "--why-not img-3 4")
     if not broker.isdecimal():
         raise UsageError(f"invalid broker id: {broker!r}", hint="write it like --why-not img-3 4")
+    check_are_measured(unchecked_scores(settings), settings, rates=False)
     options = plan_options(settings, command_options)
     with open_cluster(settings, context) as cluster:
         state = read_cluster(cluster, settings, context, FOR_REPORTS).state

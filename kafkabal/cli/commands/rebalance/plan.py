@@ -117,7 +117,8 @@ def plan(
         )
     measurements.check_plans_leaders(is_leaders_only=command_options.leaders_only)
     measurements.check_scores(settings, context)
-    options, supposed = plan_options(settings, command_options), _changes_of_brokers(what_if or ())
+    options = plan_options(settings, command_options)
+    supposed = _changes_of_brokers(what_if or (), options)
     # millions of rows and changes, none of them in a reference cycle
     with cycle_collection_paused():
         present, later, full, gone = _state(settings, options, measurements, plan_for_s, context)
@@ -245,10 +246,10 @@ def _forecast(
     return later, disks_full_before(forecast, after_s)
 
 
-def _changes_of_brokers(what_if: "Sequence[str]") -> "WhatIf | None":
+def _changes_of_brokers(what_if: "Sequence[str]", options: "PlanOptions") -> "WhatIf | None":
     """The brokers that --what-if adds and removes; None without it."""
     if not what_if:
         return None
     from kafkabal.planner import parse_what_if
 
-    return parse_what_if(what_if)
+    return parse_what_if(what_if, options.mode)

@@ -87,12 +87,11 @@ def rebalance(
     """
     if check:
         refuse_all_beside("--check", _OF_DRAIN_CHECK, context)
+        return check_of_drain(context, settings, planning.drain, output)
     planning.check(context)
     begin.check(context)
     measurements.check_plans_leaders(is_leaders_only=planning.leaders_only)
     measurements.check_scores(settings, context)
-    if check:
-        return check_of_drain(context, settings, planning.drain, output)
     options = plan_options(settings, planning)
     from kafkabal.cli.commands.rebalance.check_and_apply import ApplyCommand
     from kafkabal.cli.commands.rebalance.dead_broker_grace import gone_brokers, longest_stay_s, waiting_for
