@@ -746,7 +746,7 @@ _kafkabal_spec() {
     esac
 }
 
-# keep the options that choose the cluster, sandbox or plan whose names are wanted
+# keep the options that choose the cluster, sandbox or plan whose names are completed
 _kafkabal_note() {
     case "$1" in
         -b | --bootstrap-server | --command-config | --profile | --snapshot | --zookeeper | --name)

@@ -71,8 +71,8 @@ def _invoke(words: list[str], context: CommandContext) -> int:
         return int(command.invoke(ctx) or 0)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(is_given: bool) -> None:
+    if is_given:
         typer.echo(f"{PROGRAM} {kafkabal.__version__}")
         raise typer.Exit
 

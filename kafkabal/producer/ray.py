@@ -144,8 +144,8 @@ def _records(blocks: Iterable[Any]) -> Iterator[_Record]:
 
     for block in blocks:
         table = BlockAccessor.for_block(block).to_arrow()  # pandas has several kinds of null
-        wanted = table.select([name for name in _COLUMNS if name in table.column_names])
-        for rows in wanted.to_batches(_AT_ONCE):
+        selected = table.select([name for name in _COLUMNS if name in table.column_names])
+        for rows in selected.to_batches(_AT_ONCE):
             for row in rows.to_pylist():
                 pairs = row.get("headers")  # after map_batches, an array
                 headers = [] if pairs is None else [(pair["name"], pair["value"]) for pair in pairs]

@@ -184,7 +184,7 @@ class SendRun:
 
     def _send_blocks(self) -> None:
         try:
-            with closing(self._source.blocks(self._unsent.wanted())) as blocks:
+            with closing(self._source.blocks(self._unsent.to_send())) as blocks:
                 for block in blocks:
                     self._unsent.skipped_bytes += block.skipped_bytes
                     if block.failures:

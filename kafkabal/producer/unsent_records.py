@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from kafkabal.producer.acknowledged_records import AcknowledgedRecords
 from kafkabal.producer.record_names import fingerprint
 from kafkabal.producer.send_manifest import SendManifest
-from kafkabal.sources import Block, ChangedRowsError, Part, Source, WantedRecords, escaped_name
+from kafkabal.sources import Block, ChangedRowsError, Part, RecordsToSend, Source, escaped_name
 from kafkabal.wording import counted_noun
 
 
@@ -125,7 +125,7 @@ class UnsentRecords:
         sent = self._manifest.checksums.get(index)
         return sent is not None and part.size_bytes == current.size_bytes and sent == self._source.checksum(current)
 
-    def wanted(self) -> Iterator[WantedRecords]:
+    def to_send(self) -> Iterator[RecordsToSend]:
         """The parts, and rows of them, to be read: those that are not known to be in the topic."""
         for index, first, part in self._open_parts():
             if self._is_sent(first, part):
@@ -135,11 +135,11 @@ class UnsentRecords:
                 continue
             current = self.touched.get(index, part)
             if part.records < 0:
-                wanted = WantedRecords(index, first, current, self.first_row, self._manifest.rows)
+                to_send = RecordsToSend(index, first, current, self.first_row, self._manifest.rows)
             else:
-                wanted = WantedRecords(index, first, current, max(0, self._done.through - first))
-            self._outcome.already_there += wanted.start
-            yield wanted
+                to_send = RecordsToSend(index, first, current, max(0, self._done.through - first))
+            self._outcome.already_there += to_send.start
+            yield to_send
 
     @property
     def first_row(self) -> int:
@@ -212,12 +212,12 @@ class UnsentRecords:
         is_known_same = not self._has_rows or not (self._source.is_stream or self.touched)
         return "--transform" not in self._source.options or not is_known_same
 
-    def give_up(self, failures: Iterable[tuple[WantedRecords, str]]) -> None:
+    def give_up(self, failures: Iterable[tuple[RecordsToSend, str]]) -> None:
         """Leave out parts that cannot be read; the next run tries them again."""
-        for wanted, why in failures:
-            self._outcome.failures.append((escaped_name(wanted.part.name), why))
-            self._finish(wanted.first, wanted.part)
-        self._manifest.void_parts([wanted.part_index for wanted, _ in failures])
+        for to_send, why in failures:
+            self._outcome.failures.append((escaped_name(to_send.part.name), why))
+            self._finish(to_send.first, to_send.part)
+        self._manifest.void_parts([to_send.part_index for to_send, _ in failures])
 
     def _numbered_parts(self, *, void: bool) -> Iterator[tuple[int, int, Part]]:
         """Index, first record number and part, of either the void parts or the others."""

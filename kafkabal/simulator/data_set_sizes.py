@@ -17,9 +17,9 @@ from kafkabal.routing import KeyTable
 from kafkabal.simulator.record_batch_format import stored_header_bytes
 from kafkabal.simulator.workload import ListedKeys, ListedSizes
 from kafkabal.sources import (
+    RecordsToSend,
     RowSource,
     UnfinishedRowError,
-    WantedRecords,
     check_file_key,
     file_headers,
     file_key,
@@ -108,7 +108,7 @@ def row_records(path: Path, key_field: str | None) -> tuple[ListedSizes, ListedK
     sizes: list[int] = []
     keys: list[bytes | None] = []
     with suppress(UnfinishedRowError):  # all rows before it are sent
-        for block in source.blocks(WantedRecords(index, 0, part) for index, part in enumerate(source.listing().parts)):
+        for block in source.blocks(RecordsToSend(index, 0, part) for index, part in enumerate(source.listing().parts)):
             sizes += block.sizes
             if block.keys is not None:
                 for at, key in enumerate(block.keys):

@@ -18,10 +18,10 @@ from .source_protocol import Headers as Headers
 from .source_protocol import Listing as Listing
 from .source_protocol import Part as Part
 from .source_protocol import RecordSize as RecordSize
+from .source_protocol import RecordsToSend as RecordsToSend
 from .source_protocol import RowChecksum as RowChecksum
 from .source_protocol import Source as Source
 from .source_protocol import UnfinishedRowError as UnfinishedRowError
-from .source_protocol import WantedRecords as WantedRecords
 from .source_protocol import escaped_name as escaped_name
 from .source_url import is_url as is_url
 from .source_url import shown_url as shown_url

@@ -12,7 +12,7 @@ from typing import IO, Any, Final
 import msgspec
 
 from kafkabal.errors import UsageError
-from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, WantedFields, check_columns, is_read_error
+from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, SelectedFields, check_columns, is_read_error
 
 _ROWS_A_BATCH = 1024
 """A batch of rows of a few kB fits the cache; single rows would each cost an Arrow call."""
@@ -22,7 +22,7 @@ _OWN_REFERENCES: Final = 2
 """The attribute, and the argument of ``getrefcount``."""
 
 
-def parquet_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
+def parquet_rows(file: IO[bytes], size_bytes: int, selected: SelectedFields) -> Iterator[Rows]:
     """Rows of a Parquet file; without a value field, each row is sent as a JSON object with bytes in base64.
 
     Raises
@@ -37,13 +37,13 @@ def parquet_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iter
     def opened() -> tuple[list[str], int, Iterable[Any]]:
         table = parquet.ParquetFile(file)
         names = table.schema_arrow.names
-        batches = table.iter_batches(_ROWS_A_BATCH, columns=wanted.columns(names))
+        batches = table.iter_batches(_ROWS_A_BATCH, columns=selected.columns(names))
         return names, table.metadata.num_rows, batches
 
-    yield from _rows("Parquet", opened, file, size_bytes, wanted)
+    yield from _rows("Parquet", opened, file, size_bytes, selected)
 
 
-def arrow_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
+def arrow_rows(file: IO[bytes], size_bytes: int, selected: SelectedFields) -> Iterator[Rows]:
     """Rows of an Arrow IPC file or stream; see :func:`parquet_rows`."""
     pyarrow, ipc, _ = _pyarrow("Arrow")
     footer = _WatchedFile(file)
@@ -55,11 +55,11 @@ def arrow_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterat
             footer.await_freed()
             file.seek(0)
             stream = ipc.open_stream(file)
-            return stream.schema.names, 0, _cut(stream, wanted.columns(stream.schema.names))
+            return stream.schema.names, 0, _cut(stream, selected.columns(stream.schema.names))
         batches = (table.get_batch(number) for number in range(table.num_record_batches))
-        return table.schema.names, 0, _cut(batches, wanted.columns(table.schema.names))
+        return table.schema.names, 0, _cut(batches, selected.columns(table.schema.names))
 
-    yield from _rows("Arrow", opened, file, size_bytes, wanted)
+    yield from _rows("Arrow", opened, file, size_bytes, selected)
 
 
 class _WatchedFile:
@@ -86,16 +86,16 @@ class _WatchedFile:
             sleep(0)  # the thread needs Python's lock
 
 
-def _rows(what: str, opened: Any, file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
+def _rows(what: str, opened: Any, file: IO[bytes], size_bytes: int, selected: SelectedFields) -> Iterator[Rows]:
     from pyarrow import ArrowException
 
     number, done_bytes = 0, 0
     try:
         columns, n_rows, batches = opened()
-        check_columns(columns, wanted)
+        check_columns(columns, selected)
         for batch in batches:
             fields = _python_rows(batch, number + 1)
-            texts = [b""] * len(fields) if wanted.value else _encoded(fields, number + 1)
+            texts = [b""] * len(fields) if selected.value else _encoded(fields, number + 1)
             places = range(number + 1, number + len(fields) + 1)
             number += len(fields)
             read_bytes = max(done_bytes, size_bytes * number // n_rows if n_rows else file.tell())

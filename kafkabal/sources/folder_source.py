@@ -23,8 +23,8 @@ from kafkabal.sources.source_protocol import (
     Listing,
     Part,
     RecordSize,
+    RecordsToSend,
     RowChecksum,
-    WantedRecords,
 )
 from kafkabal.sources.store_errors import why_unreadable
 from kafkabal.sources.transform import Transform, transform_block
@@ -49,7 +49,7 @@ _CHANGED = "changed while it was being sent"
 class _Read(NamedTuple):
     """A file in memory."""
 
-    wanted: WantedRecords
+    to_send: RecordsToSend
     data: bytes
     checksum: str
     fault: str = ""
@@ -176,12 +176,12 @@ class FolderSource:
         """See :meth:`Source.begins_with`."""
         return False
 
-    def blocks(self, wanted: Iterable[WantedRecords]) -> Generator[Block, None, None]:
+    def blocks(self, to_send: Iterable[RecordsToSend]) -> Generator[Block, None, None]:
         """See :meth:`Source.blocks`."""
-        for of_group in self._ahead(_groups(wanted)):
+        for of_group in self._ahead(_groups(to_send)):
             yield from of_group
 
-    def _ahead(self, groups: Iterator[list[WantedRecords]]) -> Iterator[Iterable[Block]]:
+    def _ahead(self, groups: Iterator[list[RecordsToSend]]) -> Iterator[Iterable[Block]]:
         """The blocks of all groups, in order."""
         if not self._read_ahead:
             yield from map(self._group_blocks, groups)
@@ -190,7 +190,7 @@ class FolderSource:
         held_bytes = 0
         with DaemonExecutor("kafkabal-reader", self._read_ahead) as pool:
             for group in groups:
-                group_bytes = min(sum(wanted.part.size_bytes for wanted in group), _WHOLE_BYTES)
+                group_bytes = min(sum(to_send.part.size_bytes for to_send in group), _WHOLE_BYTES)
                 while pending and (len(pending) > 2 * self._read_ahead or held_bytes + group_bytes > _AHEAD_BYTES):
                     first_bytes, future = pending.popleft()
                     held_bytes -= first_bytes
@@ -200,80 +200,80 @@ class FolderSource:
             for _, future in pending:
                 yield future.result()
 
-    def _group_blocks(self, group: list[WantedRecords]) -> Iterable[Block]:
+    def _group_blocks(self, group: list[RecordsToSend]) -> Iterable[Block]:
         """All blocks of a group; those of a file too large for memory are made as they are consumed."""
         if self._chunk_bytes is None:
-            whole = self._whole([self._read(wanted) for wanted in group])
+            whole = self._whole([self._read(to_send) for to_send in group])
             return [whole if self._transform is None else transform_block(whole, self._transform)]
         if len(group) == 1 and group[0].part.size_bytes > _WHOLE_BYTES and group[0].part.records > 1:
             return self._streamed(group[0])
-        return [block for wanted in group for block in self._split(self._read(wanted), self._chunk_bytes)]
+        return [block for to_send in group for block in self._split(self._read(to_send), self._chunk_bytes)]
 
-    def _read(self, wanted: WantedRecords) -> _Read:
-        part = wanted.part
+    def _read(self, to_send: RecordsToSend) -> _Read:
+        part = to_send.part
         if part.size_bytes > MOST_RECORD_BYTES:
-            return _Read(wanted, b"", "", f"is larger than any record may be: {part.size_bytes:,} bytes")
+            return _Read(to_send, b"", "", f"is larger than any record may be: {part.size_bytes:,} bytes")
         try:
             data, version = self._store.read(part.name, part.size_bytes)
         except OSError as error:
-            return _Read(wanted, b"", "", why_unreadable(error))
+            return _Read(to_send, b"", "", why_unreadable(error))
         if len(data) != part.size_bytes or version != _version(part):
-            return _Read(wanted, b"", "", _CHANGED)
-        return _Read(wanted, data, sha256(data).hexdigest())
+            return _Read(to_send, b"", "", _CHANGED)
+        return _Read(to_send, data, sha256(data).hexdigest())
 
     def _whole(self, read: list[_Read]) -> Block:
         """Files that are one record each."""
         good = [each for each in read if not each.fault]
-        parts = [each.wanted.part for each in good]
+        parts = [each.to_send.part for each in good]
         values = [each.data for each in good]
         keys = None if self._key is None else [self._key_of(part) for part in parts]
-        headers = [file_headers(each.wanted.part.name, each.checksum) for each in good]
+        headers = [file_headers(each.to_send.part.name, each.checksum) for each in good]
         return Block(
-            numbers=[each.wanted.first for each in good],
+            numbers=[each.to_send.first for each in good],
             values=values,
             sizes=RecordParts(values, keys, headers).sizes(),
             keys=keys,
             headers=headers,
             name_of=lambda at: self._store.path(parts[at].name),
             progress_bytes=sum(part.size_bytes for part in parts),
-            checksums={each.wanted.part_index: each.checksum for each in good},
-            failures=[(each.wanted, each.fault) for each in read if each.fault],
+            checksums={each.to_send.part_index: each.checksum for each in good},
+            failures=[(each.to_send, each.fault) for each in read if each.fault],
         )
 
     def _split(self, read: _Read, chunk_bytes: int) -> Iterator[Block]:
         """A file in memory, split into chunks."""
-        wanted, data = read.wanted, read.data
+        to_send, data = read.to_send, read.data
         if read.fault:
-            yield _failed(wanted, read.fault)
+            yield _failed(to_send, read.fault)
             return
         at_once = max(1, _GROUP_BYTES // chunk_bytes)
-        for start in range(wanted.start, wanted.part.records, at_once):
-            end = min(start + at_once, wanted.part.records)
+        for start in range(to_send.start, to_send.part.records, at_once):
+            end = min(start + at_once, to_send.part.records)
             values = [data[n * chunk_bytes : (n + 1) * chunk_bytes] for n in range(start, end)]
-            yield self._chunk_block(wanted, start, values, read.checksum, chunk_bytes)
+            yield self._chunk_block(to_send, start, values, read.checksum, chunk_bytes)
 
-    def _streamed(self, wanted: WantedRecords) -> Iterator[Block]:
+    def _streamed(self, to_send: RecordsToSend) -> Iterator[Block]:
         """A file too large for memory: first its checksum, then a few chunks at a time."""
-        part, chunk_bytes = wanted.part, self._chunk_bytes
+        part, chunk_bytes = to_send.part, self._chunk_bytes
         assert chunk_bytes is not None
         try:
             with self._store.open(part.name) as file:
                 checksum = _checksum(file)
-                file.seek(wanted.start * chunk_bytes)
+                file.seek(to_send.start * chunk_bytes)
                 at_once = max(1, _STREAMED_BYTES // chunk_bytes)
-                for start in range(wanted.start, part.records, at_once):
+                for start in range(to_send.start, part.records, at_once):
                     values = [file.read(chunk_bytes) for _ in range(start, min(start + at_once, part.records))]
                     if file.version() != _version(part):
-                        yield _failed(wanted, _CHANGED)
+                        yield _failed(to_send, _CHANGED)
                         return
-                    yield self._chunk_block(wanted, start, values, checksum, chunk_bytes)
+                    yield self._chunk_block(to_send, start, values, checksum, chunk_bytes)
         except OSError as error:
-            yield _failed(wanted, why_unreadable(error))
+            yield _failed(to_send, why_unreadable(error))
 
     def _chunk_block(
-        self, wanted: WantedRecords, start: int, values: list[bytes], checksum: str, chunk_bytes: int
+        self, to_send: RecordsToSend, start: int, values: list[bytes], checksum: str, chunk_bytes: int
     ) -> Block:
-        part, records = wanted.part, wanted.part.records
+        part, records = to_send.part, to_send.part.records
         end = start + len(values)
         headers = [file_headers(part.name, checksum) for _ in values]
         if records > 1:
@@ -282,15 +282,15 @@ class FolderSource:
         path = self._store.path(part.name)
         keys = None if self._key is None else [self._key_of(part)] * len(values)
         return Block(
-            numbers=range(wanted.first + start, wanted.first + end),
+            numbers=range(to_send.first + start, to_send.first + end),
             values=values,
             sizes=RecordParts(values, keys, headers).sizes(),
             keys=keys,
             headers=headers,
             name_of=lambda at: f"{path}, chunk {start + at + 1}/{records}" if records > 1 else path,
             progress_bytes=sum(map(len, values)),
-            skipped_bytes=start * chunk_bytes if start == wanted.start else 0,
-            checksums={wanted.part_index: checksum},
+            skipped_bytes=start * chunk_bytes if start == to_send.start else 0,
+            checksums={to_send.part_index: checksum},
         )
 
     def _part(self, name: str, version: FileVersion) -> Part:
@@ -307,11 +307,11 @@ class FolderSource:
         return file_key(part.name, self._key)
 
 
-def _groups(wanted: Iterable[WantedRecords]) -> Iterator[list[WantedRecords]]:
+def _groups(to_send: Iterable[RecordsToSend]) -> Iterator[list[RecordsToSend]]:
     """Groups of files to read together; large files are alone."""
-    group: list[WantedRecords] = []
+    group: list[RecordsToSend] = []
     group_bytes = 0
-    for each in wanted:
+    for each in to_send:
         if group and (group_bytes + each.part.size_bytes > _GROUP_BYTES or len(group) == _GROUP_FILES):
             yield group
             group, group_bytes = [], 0
@@ -321,8 +321,8 @@ def _groups(wanted: Iterable[WantedRecords]) -> Iterator[list[WantedRecords]]:
         yield group
 
 
-def _failed(wanted: WantedRecords, why: str) -> Block:
-    return Block(numbers=(), values=[], sizes=[], name_of=str, failures=[(wanted, why)])
+def _failed(to_send: RecordsToSend, why: str) -> Block:
+    return Block(numbers=(), values=[], sizes=[], name_of=str, failures=[(to_send, why)])
 
 
 def _version(part: Part) -> FileVersion:

@@ -16,7 +16,7 @@ MOST_RECORD_BYTES: Final = 1 << 31
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WantedFields:
+class SelectedFields:
     """Names of the fields that become parts of a record; a dot descends into a field: ``image.bytes``."""
 
     key: str | None = None
@@ -93,9 +93,9 @@ def is_read_error(error: BaseException) -> TypeGuard[OSError]:
     return isinstance(error, OSError) and error.errno is not None
 
 
-RowReader: TypeAlias = "Callable[[IO[bytes], int, WantedFields], Iterator[Rows]]"
-"""Takes a file, its size in bytes (0 if unknown) and the wanted fields; raises :class:`BadRowError`, or OSError if the
-file cannot be read."""
+RowReader: TypeAlias = "Callable[[IO[bytes], int, SelectedFields], Iterator[Rows]]"
+"""Takes a file, its size in bytes (0 if unknown) and the selected fields; raises :class:`BadRowError`, or OSError if
+the file cannot be read."""
 
 
 def field_of(fields: Fields, name: str) -> Any:
@@ -118,8 +118,8 @@ def field_of(fields: Fields, name: str) -> Any:
     return found
 
 
-def check_columns(columns: Sequence[str], wanted: WantedFields) -> None:
-    """Check that a table has each wanted column exactly once.
+def check_columns(columns: Sequence[str], selected: SelectedFields) -> None:
+    """Check that a table has each selected column exactly once.
 
     Raises
     ------
@@ -129,6 +129,6 @@ def check_columns(columns: Sequence[str], wanted: WantedFields) -> None:
     twice = sorted(column for column, count in Counter(columns).items() if count > 1)
     if twice:
         raise BadRowError(None, f"duplicate columns: {', '.join(map(repr, twice))}")
-    for field in wanted:
+    for field in selected:
         if field not in columns and field.partition(".")[0] not in columns:
             raise BadRowError(None, f"unknown column: {field}", f"choose from: {', '.join(columns)}")

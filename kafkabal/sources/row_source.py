@@ -21,7 +21,7 @@ from kafkabal.sources.record_headers import with_label
 from kafkabal.sources.record_parts import RecordParts
 from kafkabal.sources.remote_files import RemoteFile
 from kafkabal.sources.row_formats import RowFormat, format_by_last_suffix, format_by_name, reader_of
-from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, UnfinishedError, WantedFields, field_of
+from kafkabal.sources.row_reader_protocol import BadRowError, Fields, Rows, SelectedFields, UnfinishedError, field_of
 from kafkabal.sources.source_protocol import (
     Block,
     ChangedRowsError,
@@ -29,9 +29,9 @@ from kafkabal.sources.source_protocol import (
     Listing,
     Part,
     RecordSize,
+    RecordsToSend,
     RowChecksum,
     UnfinishedRowError,
-    WantedRecords,
 )
 from kafkabal.sources.text_rows import PACKED_SUFFIXES, UNPACK_HINT
 from kafkabal.sources.transform import Transform, transform_block
@@ -96,9 +96,9 @@ class RowSource:
         self._file = LocalFile(file) if isinstance(file, Path) else file
         self._stream = stream
         self._format = row_format or _format_of(self._file)
-        self._wanted = WantedFields(key=key_field, value=value_field, label=label_field)
+        self._selected = SelectedFields(key=key_field, value=value_field, label=label_field)
         self._transform = transform
-        if self._wanted.needs_fields and not self._format.has_fields:
+        if self._selected.needs_fields and not self._format.has_fields:
             what = "lines of plain text" if self._format is RowFormat.TEXT else "TFRecord files"
             hint = "use --format jsonl if they are JSON" if self._format is RowFormat.TEXT else None
             raise UsageError(f"{what} have no fields", hint=hint)
@@ -118,9 +118,9 @@ class RowSource:
         named = format_by_last_suffix(self._file.file_name if self._file else None)
         given = {
             "--format": None if self._format is named else self._format.value,
-            "--key": self._wanted.key,
-            "--value": self._wanted.value,
-            "--label": self._wanted.label,
+            "--key": self._selected.key,
+            "--value": self._selected.value,
+            "--label": self._selected.label,
             "--transform": self._transform.name if self._transform else None,
         }
         return {option: value for option, value in given.items() if value is not None}
@@ -128,7 +128,7 @@ class RowSource:
     @property
     def is_keyed(self) -> bool:
         """See :attr:`Source.is_keyed`."""
-        return self._wanted.key is not None
+        return self._selected.key is not None
 
     @property
     def is_stream(self) -> bool:
@@ -159,14 +159,14 @@ class RowSource:
             if not self._needs_reading(part, limit_bytes):
                 continue
             with suppress(UnfinishedRowError):  # named once the rows before it are sent
-                for block in self._read_blocks([WantedRecords(0, 0, part)]):
+                for block in self._read_blocks([RecordsToSend(0, 0, part)]):
                     each_block()
                     if self._transform is None:  # of other records, the size is known only when they are sent
                         yield from _too_large(block, limit_bytes)
 
     def _needs_reading(self, part: Part, limit_bytes: int) -> bool:
         """Whether a row may be too large, or one that cannot be sent."""
-        if self._wanted.needs_fields or not self._format.is_sent_as_read:
+        if self._selected.needs_fields or not self._format.is_sent_as_read:
             return True
         return self._transform is None and part.size_bytes > limit_bytes and self._has_long_lines(part, limit_bytes)
 
@@ -193,7 +193,7 @@ class RowSource:
         """See :meth:`Source.begins_with`."""
         try:
             # up to the first block after these rows, which comes only if they are unchanged
-            with closing(self._read_blocks([WantedRecords(0, 0, part, rows.rows, rows)])) as blocks:
+            with closing(self._read_blocks([RecordsToSend(0, 0, part, rows.rows, rows)])) as blocks:
                 next(blocks, None)
         except ChangedRowsError:
             return False
@@ -201,29 +201,29 @@ class RowSource:
             return True
         return True
 
-    def blocks(self, wanted: Iterable[WantedRecords]) -> Generator[Block, None, None]:
+    def blocks(self, to_send: Iterable[RecordsToSend]) -> Generator[Block, None, None]:
         """See :meth:`Source.blocks`; rows that are appended meanwhile are included."""
-        with closing(self._read_blocks(wanted)) as blocks:
+        with closing(self._read_blocks(to_send)) as blocks:
             for block in blocks:
                 yield block if self._transform is None else transform_block(block, self._transform)
 
-    def _read_blocks(self, wanted: Iterable[WantedRecords]) -> Generator[Block, None, None]:
+    def _read_blocks(self, to_send: Iterable[RecordsToSend]) -> Generator[Block, None, None]:
         """The blocks before their transform, which sees each row only once, when it is sent."""
-        for each in wanted:
+        for each in to_send:
             with self._opened(each.part) as file:
                 sent = yield from self._blocks(each, file)
                 self._check_begins_with_sent(each.part, sent)
 
-    def _blocks(self, wanted: WantedRecords, file: IO[bytes]) -> Generator[Block, None, RowChecksum]:
+    def _blocks(self, to_send: RecordsToSend, file: IO[bytes]) -> Generator[Block, None, RowChecksum]:
         """Rows as blocks; skipped rows are compared with their checksum, as far as it goes."""
         read = _Read()
-        known = wanted.rows or read.checksum()
+        known = to_send.rows or read.checksum()
         try:
-            for rows in self._rows(file, wanted.part.size_bytes):
-                left = self._skip_sent(rows, wanted.start, known, read)
+            for rows in self._rows(file, to_send.part.size_bytes):
+                left = self._skip_sent(rows, to_send.start, known, read)
                 if not left.texts:
                     continue
-                block, fault = self._block(left, wanted.first, read)
+                block, fault = self._block(left, to_send.first, read)
                 if block.values:
                     yield block
                 if fault is not None:
@@ -276,9 +276,9 @@ class RowSource:
 
     def _parts(self, rows: Rows) -> tuple[RecordParts, InputFileError | None]:
         """Parts of the records up to the first row that cannot be sent, and the reason."""
-        if rows.fields is None or not self._wanted.needs_fields:
+        if rows.fields is None or not self._selected.needs_fields:
             return RecordParts(rows.texts, None, rows.headers, rows.joined), None
-        key, value, label = self._wanted.key, self._wanted.value, self._wanted.label
+        key, value, label = self._selected.key, self._selected.value, self._selected.label
         keys: list[bytes | None] = []
         values: list[bytes] = []
         headers: list[Headers] = []
@@ -351,7 +351,7 @@ class RowSource:
 
     def _rows(self, file: IO[bytes], size_bytes: int) -> Iterator[Rows]:
         try:
-            yield from reader_of(self._format)(file, size_bytes, self._wanted)
+            yield from reader_of(self._format)(file, size_bytes, self._selected)
         except BadRowError as error:
             if error.place is None:
                 raise self._error(error.message, hint=error.hint) from error

@@ -50,7 +50,7 @@ class RowChecksum(msgspec.Struct, frozen=True, kw_only=True):
     """Checksum of the keys and values of these rows, in hex."""
 
 
-class WantedRecords(NamedTuple):
+class RecordsToSend(NamedTuple):
     """The records of a part to send: from ``start`` on."""
 
     part_index: int
@@ -97,7 +97,7 @@ class Block:
     """Checksum of all rows up to the end of this block."""
     rows_before: Callable[[int], RowChecksum] | None = None
     """Checksum of all rows before the one with this number, which is in the block; None if its records are files."""
-    failures: Sequence[tuple[WantedRecords, str]] = ()
+    failures: Sequence[tuple[RecordsToSend, str]] = ()
     """Parts that could not be read to their end, and why; they yield no more records."""
 
     def __len__(self) -> int:
@@ -163,13 +163,13 @@ class Source(Protocol):
             If it cannot be read.
         """
 
-    def blocks(self, wanted: Iterable[WantedRecords]) -> Generator[Block, None, None]:
-        """The wanted records, in order; close the iterator if you do not exhaust it.
+    def blocks(self, to_send: Iterable[RecordsToSend]) -> Generator[Block, None, None]:
+        """The records to send, in order; close the iterator if you do not exhaust it.
 
         Raises
         ------
         ChangedRowsError
-            If rows before the first wanted one have changed.
+            If rows before the first of them have changed.
         UnfinishedRowError
             After all other rows, if the last one is not complete.
         InputFileError

@@ -18,8 +18,8 @@ from kafkabal.sources.row_reader_protocol import (
     BadRowError,
     Fields,
     Rows,
+    SelectedFields,
     UnfinishedError,
-    WantedFields,
     check_columns,
 )
 
@@ -37,20 +37,20 @@ UNPACK_HINT: Final = "decompress it, for example: zcat FILE.gz > FILE"
 _CONVERT_HINT: Final = "convert it, for example: iconv -f UTF-16 -t UTF-8 FILE > NEW_FILE"
 
 
-def text_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
+def text_lines(file: IO[bytes], size_bytes: int, selected: SelectedFields) -> Iterator[Rows]:  # noqa: ARG001
     """One row per line."""
     yield from _lines(file, size_bytes)
 
 
-def json_lines(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
-    """One JSON object per line, which is parsed only if fields are wanted.
+def json_lines(file: IO[bytes], size_bytes: int, selected: SelectedFields) -> Iterator[Rows]:
+    """One JSON object per line, which is parsed only if fields are selected.
 
     Raises
     ------
     UnfinishedError
         If a file ends with a line without line break that is no JSON.
     """
-    if not wanted.needs_fields:
+    if not selected.needs_fields:
         yield from _lines(file, size_bytes, is_whole=_is_json)
         return
     decode = json_decoder(dict[str, Any]).decode
@@ -79,7 +79,7 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
-def csv_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:
+def csv_rows(file: IO[bytes], size_bytes: int, selected: SelectedFields) -> Iterator[Rows]:
     """Each CSV row as a JSON object; the first line names the fields.
 
     Raises
@@ -96,7 +96,7 @@ def csv_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator
     counted_bytes = ended_lines = 0
     fault = None
     try:
-        check_columns(reader.fieldnames or (), wanted)
+        check_columns(reader.fieldnames or (), selected)
         ended_lines = reader.line_num
         for row in reader:
             if None in row or None in row.values():

@@ -17,8 +17,8 @@ from kafkabal.sources.row_reader_protocol import (
     MOST_RECORD_BYTES,
     BadRowError,
     Rows,
+    SelectedFields,
     UnfinishedError,
-    WantedFields,
 )
 
 _HEAD: Final = struct.Struct("<QI")
@@ -29,7 +29,7 @@ _BLOCK_BYTES: Final = 1 << 20
 """Records are some kB, so hundreds of them share one read."""
 
 
-def tfrecord_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
+def tfrecord_rows(file: IO[bytes], size_bytes: int, selected: SelectedFields) -> Iterator[Rows]:  # noqa: ARG001
     """Payloads of the records, with verified checksums.
 
     Raises

@@ -23,7 +23,7 @@ from kafkabal.sources.row_reader_protocol import (
     BadRowError,
     Fields,
     Rows,
-    WantedFields,
+    SelectedFields,
     is_read_error,
 )
 from kafkabal.sources.source_protocol import Headers, escaped_name
@@ -88,7 +88,7 @@ _UNPACKERS: Final[Mapping[bytes, Callable[[IO[bytes]], Any]]] = {
 _DAMAGE: Final = (tarfile.TarError, EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
-def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> Iterator[Rows]:  # noqa: ARG001
+def webdataset_rows(file: IO[bytes], size_bytes: int, selected: SelectedFields) -> Iterator[Rows]:  # noqa: ARG001
     """Samples of an archive, plain or compressed; the fields of a row are its files by extension, and ``__key__``;
     an extension in upper case is found by its lower case too.
 
@@ -118,7 +118,7 @@ def webdataset_rows(file: IO[bytes], size_bytes: int, wanted: WantedFields) -> I
         except BadRowError as error:
             fault = BadRowError(first + len(texts), error.message, error.hint)
             break
-        value_extension = _value_of(sample, wanted.value)
+        value_extension = _value_of(sample, selected.value)
         texts.append(sample[value_extension])
         fields.append({extension.lower(): data for extension, data in sample.items()} | sample)
         headers.append(_headers(sample, value_extension))
@@ -225,12 +225,12 @@ def _position(file: IO[bytes]) -> int:
         return 0
 
 
-def _value_of(sample: Fields, wanted: str | None) -> str:
-    """The wanted extension, else that of the first file that does not describe the others."""
+def _value_of(sample: Fields, extension: str | None) -> str:
+    """The given extension, else that of the first file that does not describe the others."""
     extensions = [extension for extension in sample if extension != SAMPLE_FIELD]
-    if wanted in extensions:
-        return str(wanted)
-    named = (each for each in extensions if each.lower() == wanted)
+    if extension in extensions:
+        return str(extension)
+    named = (each for each in extensions if each.lower() == extension)
     values = (each for each in extensions if each.lower() not in _DESCRIPTIONS)
     return next(named, None) or next(values, extensions[0])
 

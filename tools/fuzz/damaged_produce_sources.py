@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from kafkabal.errors import KafkabalError
-from kafkabal.sources import RowSource, Source, WantedRecords
+from kafkabal.sources import RecordsToSend, RowSource, Source
 from tools.fuzz.damage import damaged
 from tools.fuzz.run_case import fault_of
 
@@ -104,7 +104,7 @@ def _read(source: Source) -> None:
         for part in source.listing().parts:
             list(source.find_too_large([part], 50, lambda: None))
             source.checksum(part)
-            for block in source.blocks([WantedRecords(0, 0, part, 0)]):
+            for block in source.blocks([RecordsToSend(0, 0, part, 0)]):
                 assert len(block.values) == len(block), "a block of another length than its values"
     except KafkabalError as error:
         if not error.message.strip() or "\n" in error.message:

@@ -180,7 +180,7 @@ class _InspectOptions:
     @property
     def is_detailed(self) -> bool:
         """Whether offsets and configs have to be read."""
-        return self.save is not None or self.by is Grouping.TOPIC or self.history.is_wanted
+        return self.save is not None or self.by is Grouping.TOPIC or self.history.is_needed
 
     def of_fleet(
         self, topics: tuple[str, ...], cluster_timeout_s: float | None, limit_s: float | None, used_s: float
@@ -246,7 +246,7 @@ def _inspect_one(
         inspection = inspection_of(settings, options.measurements.completed(state, cluster, settings, context))
         if options.save is not None:
             _save(state, options.save, context)
-        growth = _growth(cluster, state, options.history, context) if options.history.is_wanted else None
+        growth = _growth(cluster, state, options.history, context) if options.history.is_needed else None
         problem = record(state, read_at_s(state, context), context) if options.history.record else ""
         if checks.nagios:
             if problem:

@@ -89,7 +89,7 @@ class HistoryOptions:
             raise UsageError(f"--growth cannot be combined with --by {by}", hint=hint)
 
     @property
-    def is_wanted(self) -> bool:
+    def is_needed(self) -> bool:
         """Whether offsets and configs have to be read."""
         return self.record or self.growth
 

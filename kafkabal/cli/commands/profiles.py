@@ -109,11 +109,11 @@ def check(
     from kafkabal.reporting.profiles_report import ProfileCheck, check_report
 
     known = read_profiles(_file(context))
-    wanted = tuple(dict.fromkeys(names or ())) or all_profile_names(known)
-    for name in wanted:
+    chosen_names = tuple(dict.fromkeys(names or ())) or all_profile_names(known)
+    for name in chosen_names:
         find_profile(name, known)  # an unknown name is a typing error on the command line, not in the file
     chosen = ChosenClusters(flags={}, known=known)
-    found = run_on_each(wanted, partial(_try_cluster, chosen=chosen, context=context), timeout_s)
+    found = run_on_each(chosen_names, partial(_try_cluster, chosen=chosen, context=context), timeout_s)
     checks = [
         ProfileCheck(name=name, problem=outcome.message) if isinstance(outcome, KafkabalError) else outcome
         for name, outcome in found.items()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from kafkabal.cli.framework.environment_variables import environment_name
-from kafkabal.cli.framework.nagios_output import NagiosStatus, is_wanted, report_failure
+from kafkabal.cli.framework.nagios_output import NagiosStatus, is_requested, report_failure
 from kafkabal.cli.framework.termination_signals import Terminated
 from kafkabal.errors import (
     ExitCode,
@@ -65,7 +65,7 @@ def exit_code_of(run: Callable[[], int], words: Sequence[str], context: CommandC
     except BrokenPipeError:
         # the reader of our output has closed it, which is not an error
         context.drop_stdout()
-        return NagiosStatus.UNKNOWN if is_wanted(words, context.environ) else ExitCode.FAILED
+        return NagiosStatus.UNKNOWN if is_requested(words, context.environ) else ExitCode.FAILED
     except typer.Exit as leave:
         return _flushed(context, leave.exit_code)
     except BaseException as error:  # noqa: BLE001 - no caller could handle it
@@ -140,7 +140,7 @@ def _as_argument(ctx: typer.Context | None, option: str) -> str | None:
 
 
 def _report(error: BaseException, words: Sequence[str], context: CommandContext) -> int:
-    if is_wanted(words, context.environ) and not isinstance(error, KeyboardInterrupt):
+    if is_requested(words, context.environ) and not isinstance(error, KeyboardInterrupt):
         if not isinstance(error, KafkabalError):
             _report_bug(error, context)
         return report_failure(error, context)

@@ -42,7 +42,7 @@ class NagiosStatus(IntEnum):
     UNKNOWN = 3
 
 
-def is_wanted(words: Sequence[str], environ: Mapping[str, str]) -> bool:
+def is_requested(words: Sequence[str], environ: Mapping[str, str]) -> bool:
     """Whether the command line requests this format, or the environment does for the command that has it.
 
     This is checked for commands that failed, perhaps because their options could not be parsed. So any value other than

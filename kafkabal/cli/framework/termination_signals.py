@@ -26,13 +26,13 @@ def raising_on_termination() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    wanted = [s for s in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is signal.SIG_DFL]
-    for number in wanted:
+    not_ignored = [s for s in (signal.SIGTERM, signal.SIGHUP) if signal.getsignal(s) is signal.SIG_DFL]
+    for number in not_ignored:
         signal.signal(number, _raise)
     try:
         yield
     finally:
-        for number in wanted:
+        for number in not_ignored:
             signal.signal(number, signal.SIG_DFL)
 
 

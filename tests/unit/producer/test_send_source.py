@@ -42,7 +42,7 @@ from kafkabal.routing.registry import PolicyChoice, load_policy
 from kafkabal.sources.folder_source import FolderSource
 from kafkabal.sources.row_formats import RowFormat
 from kafkabal.sources.row_source import RowSource
-from kafkabal.sources.source_protocol import Block, Source, WantedRecords
+from kafkabal.sources.source_protocol import Block, RecordsToSend, Source
 from kafkabal.sources.transform import Transform
 from tests.unit.producer.conftest import MockCluster, send
 from tests.unit.sources.records_of import records_of
@@ -187,8 +187,8 @@ def test_records_that_the_client_took_are_freed(bench: Bench, data: Path, monkey
     source, seen = FolderSource(data), list[Block]()
     blocks_of = source.blocks
 
-    def noted(wanted: Iterable[WantedRecords]) -> Iterator[Block]:
-        for block in blocks_of(wanted):
+    def noted(to_send: Iterable[RecordsToSend]) -> Iterator[Block]:
+        for block in blocks_of(to_send):
             seen.append(block)
             yield block
 
@@ -245,8 +245,8 @@ def test_an_interrupted_run_does_not_wait_for_its_queue(bench: Bench, data: Path
     """Ctrl-C while no broker responds drops the queued records; the next run sends each of them once."""
 
     class Interrupted(FolderSource):
-        def blocks(self, wanted: Any) -> Any:
-            for each in wanted:
+        def blocks(self, to_send: Any) -> Any:
+            for each in to_send:
                 if each.part.name.endswith("19.bin"):
                     raise KeyboardInterrupt
                 yield from super().blocks([each])
@@ -297,8 +297,8 @@ def test_ctrl_c_after_a_crash_forgets_nothing_of_what_was_found(bench: Bench, tm
     source = rows_with_a_gap(bench, tmp_path)
 
     class Interrupted(RowSource):
-        def blocks(self, wanted: Any) -> Any:
-            for block in one_by_one(super().blocks(wanted)):
+        def blocks(self, to_send: Any) -> Any:
+            for block in one_by_one(super().blocks(to_send)):
                 if block.numbers[0] == row:
                     raise KeyboardInterrupt
                 yield block
@@ -322,8 +322,8 @@ def test_a_crash_between_any_two_files_is_survived(bench: Bench, data: Path) -> 
     class Dying(FolderSource):
         left = 5
 
-        def blocks(self, wanted: Any) -> Any:
-            for each in wanted:
+        def blocks(self, to_send: Any) -> Any:
+            for each in to_send:
                 if not Dying.left:
                     raise CrashError
                 Dying.left -= 1
@@ -374,8 +374,8 @@ def test_a_file_that_is_touched_within_its_chunks_is_resumed(bench: Bench, tmp_p
     source = FolderSource(tmp_path / "data", chunk_bytes=chunk_bytes)
 
     class Dying(FolderSource):
-        def blocks(self, wanted: Iterable[WantedRecords]) -> Generator[Block, None, None]:
-            yield from itertools.islice(super().blocks(wanted), 2)
+        def blocks(self, to_send: Iterable[RecordsToSend]) -> Generator[Block, None, None]:
+            yield from itertools.islice(super().blocks(to_send), 2)
             raise InputFileError("power", "gone")
 
     with pytest.raises(InputFileError):
@@ -393,9 +393,9 @@ def test_a_file_that_fails_does_not_stop_the_others(bench: Bench, data: Path) ->
     victim = data / "label1" / "04.bin"
 
     class Touching(FolderSource):
-        def blocks(self, wanted: Any) -> Any:
+        def blocks(self, to_send: Any) -> Any:
             victim.write_bytes(b"content 4, changed")
-            yield from super().blocks(wanted)
+            yield from super().blocks(to_send)
 
     outcome = bench.run(Touching(data))
     assert outcome.failures == [("label1/04.bin", "changed while it was being sent")]
@@ -582,8 +582,8 @@ def test_rows_found_in_the_topic_are_compared_even_if_the_run_that_found_them_st
     killed_after(bench, text(numbered(30)), range(25))
 
     class Stopping(RowSource):
-        def blocks(self, wanted: Iterable[WantedRecords]) -> Generator[Block, None, None]:
-            yield from itertools.islice(super().blocks(wanted), ends_after)
+        def blocks(self, to_send: Iterable[RecordsToSend]) -> Generator[Block, None, None]:
+            yield from itertools.islice(super().blocks(to_send), ends_after)
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -716,8 +716,8 @@ def test_progress_is_reported_each_second_however_long_a_record_takes(bench: Ben
     seconds = [0.0]
 
     class Slow(RowSource):
-        def blocks(self, wanted: Any) -> Any:
-            for block in one_by_one(super().blocks(wanted)):
+        def blocks(self, to_send: Any) -> Any:
+            for block in one_by_one(super().blocks(to_send)):
                 seconds[0] += 1
                 yield block
 

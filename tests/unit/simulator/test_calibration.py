@@ -28,7 +28,7 @@ from kafkabal.simulator import (
     simulate,
 )
 from kafkabal.simulator.workload import UniformKeys
-from kafkabal.sources import FolderSource, WantedRecords
+from kafkabal.sources import FolderSource, RecordsToSend
 
 RECORDS = 1500
 
@@ -80,7 +80,7 @@ def test_keys_of_files_are_those_of_produce(tmp_path: Path) -> None:
     for key, expected in {"path": [b"a/1", b"b/2", b"top"], "label": [b"a", b"b", None]}.items():
         sizes, keys = folder_records(tmp_path, key)
         source = FolderSource(tmp_path, key=key)
-        blocks = list(source.blocks(WantedRecords(i, i, part) for i, part in enumerate(source.listing().parts)))
+        blocks = list(source.blocks(RecordsToSend(i, i, part) for i, part in enumerate(source.listing().parts)))
         assert [k for block in blocks for k in block.keys or ()] == expected
         assert keys is not None
         assert [None if row < 0 else keys.keys[row] for row in keys.row] == expected

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kafkabal.errors import InputFileError
-from kafkabal.sources.source_protocol import Headers, Part, Source, WantedRecords
+from kafkabal.sources.source_protocol import Headers, Part, RecordsToSend, Source
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Record:
 def records_of(source: Source, part: Part, start: int = 0) -> list[Record]:
     """All records of a part from a number on; an unreadable part is an error."""
     records = []
-    for block in source.blocks([WantedRecords(0, 0, part, start)]):
+    for block in source.blocks([RecordsToSend(0, 0, part, start)]):
         for _, why in block.failures:
             raise InputFileError(part.name, why)
         for at, value in enumerate(block.values):
@@ -33,5 +33,5 @@ def records_of(source: Source, part: Part, start: int = 0) -> list[Record]:
 
 def add_values(found: list[bytes], source: Source, part: Part) -> None:
     """Add the values of a part to a list, as far as it can be read."""
-    for block in source.blocks([WantedRecords(0, 0, part)]):
+    for block in source.blocks([RecordsToSend(0, 0, part)]):
         found += block.values

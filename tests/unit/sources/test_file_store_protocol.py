@@ -17,7 +17,7 @@ from kafkabal.sources.folder_source import FolderSource
 from kafkabal.sources.local_files import LocalFolder
 from kafkabal.sources.remote_files import RemoteFile, RemoteFolder
 from kafkabal.sources.row_source import RowSource
-from kafkabal.sources.source_protocol import WantedRecords
+from kafkabal.sources.source_protocol import RecordsToSend
 from tests.unit.sources.records_of import add_values, records_of
 
 fsspec = pytest.importorskip("fsspec")
@@ -183,8 +183,8 @@ def test_a_file_of_an_object_store_takes_two_requests(read_ahead: int) -> None:
     requests = object_store(objects)
     source = FolderSource(RemoteFolder("objects://set"), read_ahead=read_ahead)
     parts = source.listing().parts
-    wanted = [WantedRecords(number, number, part) for number, part in enumerate(parts)]
-    assert [value for block in source.blocks(wanted) for value in block.values] == [b"123", b"4567", b""]
+    to_send = [RecordsToSend(number, number, part) for number, part in enumerate(parts)]
+    assert [value for block in source.blocks(to_send) for value in block.values] == [b"123", b"4567", b""]
     assert sorted(requests) == ["get set/a", "get set/b", "head set/a", "head set/b", "head set/empty", "list"]
     for changed in (b"12", b"1234", b"124"):
         objects["set/a"] = changed
@@ -260,11 +260,11 @@ def test_a_large_file_of_an_object_store_is_not_asked_for_with_every_chunk(monke
     requests = object_store(objects)
     source = FolderSource(RemoteFolder("objects://set"), chunk_bytes=7)
     (part,) = source.listing().parts
-    blocks = source.blocks([WantedRecords(0, 0, part, 3)])
+    blocks = source.blocks([RecordsToSend(0, 0, part, 3)])
     found = next(blocks).values
     assert b"".join(found + [value for block in blocks for value in block.values]) == data[21:]
     assert len([request for request in requests if request.startswith("head")]) <= 7
-    blocks = source.blocks([WantedRecords(0, 0, part)])
+    blocks = source.blocks([RecordsToSend(0, 0, part)])
     assert next(blocks).values[0] == data[:7]
     objects["set/large"] = data[::-1]
     assert [[why for _, why in block.failures] for block in blocks] == [["changed while it was being sent"]]

@@ -20,7 +20,7 @@ from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.folder_source import FolderSource
 from kafkabal.sources.local_files import LocalFolder
 from kafkabal.sources.map_in_threads import map_in_threads
-from kafkabal.sources.source_protocol import WantedRecords
+from kafkabal.sources.source_protocol import RecordsToSend
 from tests.unit.sources.records_of import Record, records_of
 
 
@@ -50,7 +50,7 @@ def test_a_record_a_file_by_name(data: Path) -> None:
     assert [
         block.progress_bytes
         for part in FolderSource(data).listing().parts
-        for block in FolderSource(data).blocks([WantedRecords(0, 0, part)])
+        for block in FolderSource(data).blocks([RecordsToSend(0, 0, part)])
     ] == [4, 5, 0]
 
 
@@ -140,11 +140,11 @@ def test_an_unreadable_file_is_left_out_and_named(data: Path, monkeypatch: pytes
 
     monkeypatch.setattr(os, "open", refuse)
     source = FolderSource(data)
-    wanted = [WantedRecords(i, i, part) for i, part in enumerate(source.listing().parts)]
-    blocks = list(source.blocks(wanted))
+    to_send = [RecordsToSend(i, i, part) for i, part in enumerate(source.listing().parts)]
+    blocks = list(source.blocks(to_send))
     assert [value for block in blocks for value in block.values] == [b"meow", b""]
     assert [failure for block in blocks for failure in block.failures] == [
-        (wanted[1], "cannot read: permission denied")
+        (to_send[1], "cannot read: permission denied")
     ]
 
 
@@ -199,21 +199,21 @@ def test_reading_ahead_changes_nothing(tmp_path: Path, chunk_bytes: int | None) 
     for i in range(300):
         (tmp_path / f"{i:03}").write_bytes(b"content %d" % i)
     source = FolderSource(tmp_path, chunk_bytes=chunk_bytes)
-    wanted, first = [], 0
+    to_send, first = [], 0
     for index, part in enumerate(source.listing().parts):
-        wanted.append(WantedRecords(index, first, part))
+        to_send.append(RecordsToSend(index, first, part))
         first += part.records
     (tmp_path / "100").unlink()
 
     def read(read_ahead: int) -> list[tuple[int, bytes, object]]:
         found: list[tuple[int, bytes, object]] = []
-        for block in FolderSource(tmp_path, chunk_bytes=chunk_bytes, read_ahead=read_ahead).blocks(wanted):
+        for block in FolderSource(tmp_path, chunk_bytes=chunk_bytes, read_ahead=read_ahead).blocks(to_send):
             found += zip(block.numbers, block.values, block.headers or (), strict=True)
             found += [(failed.first, b"", why) for failed, why in block.failures]
         return sorted(found, key=lambda row: row[0])
 
     assert read(0) == read(1) == read(8)
-    assert len(read(0)) == (300 if chunk_bytes is None else first - wanted[100].part.records + 1)
+    assert len(read(0)) == (300 if chunk_bytes is None else first - to_send[100].part.records + 1)
 
 
 def test_reading_ahead_stops_with_its_reader(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_reading_ahead_stops_with_its_reader(tmp_path: Path) -> None:
     for i in range(1000):
         (tmp_path / f"{i:03}").write_bytes(b"x")
     source = FolderSource(tmp_path, read_ahead=4)
-    blocks = source.blocks([WantedRecords(i, i, part) for i, part in enumerate(source.listing().parts)])
+    blocks = source.blocks([RecordsToSend(i, i, part) for i, part in enumerate(source.listing().parts)])
     next(blocks)
     blocks.close()
     for thread in threading.enumerate():
@@ -251,8 +251,8 @@ def test_a_store_that_does_not_respond_delays_no_end(tmp_path: Path, stalled: st
         return item
 
     source = FolderSource(Stalled(tmp_path), read_ahead=1)
-    wanted = [WantedRecords(i, i, part) for i, part in enumerate(source.listing().parts)]
-    running: Any = map_in_threads(list_item, iter("abc"), 1) if stalled == "listing" else source.blocks(wanted)
+    to_send = [RecordsToSend(i, i, part) for i, part in enumerate(source.listing().parts)]
+    running: Any = map_in_threads(list_item, iter("abc"), 1) if stalled == "listing" else source.blocks(to_send)
     next(running)
     assert entered.wait(10)
     closing = threading.Thread(target=running.close)

@@ -25,7 +25,7 @@ from kafkabal.sources.local_files import LocalFile
 from kafkabal.sources.remote_files import RemoteFile
 from kafkabal.sources.row_formats import RowFormat
 from kafkabal.sources.row_source import RowSource
-from kafkabal.sources.source_protocol import ChangedRowsError, RowChecksum, UnfinishedRowError, WantedRecords
+from kafkabal.sources.source_protocol import ChangedRowsError, RecordsToSend, RowChecksum, UnfinishedRowError
 from tests.unit.sources.records_of import add_values, records_of
 
 
@@ -118,7 +118,7 @@ def test_progress_of_arrow_ends_with_the_file(tmp_path: Path) -> None:
     feather.write_feather(pyarrow.table({"n": [0] * 100_000}), path, compression="zstd", chunksize=10_000)
     source = RowSource(path)
     (part,) = source.listing().parts
-    blocks = list(source.blocks([WantedRecords(0, 0, part)]))
+    blocks = list(source.blocks([RecordsToSend(0, 0, part)]))
     assert sum(block.progress_bytes + block.skipped_bytes for block in blocks) == part.size_bytes
     assert 0.5 * part.size_bytes < sum(block.progress_bytes for block in blocks[:-1])
 
@@ -214,7 +214,7 @@ def test_progress_adds_up_to_the_file(tmp_path: Path, name: str, fields: dict[st
     """The bytes per record and those before the first add up to the file, evenly spread."""
     source = RowSource(long_rows(tmp_path, name), **fields)
     (part,) = source.listing().parts
-    blocks = list(source.blocks([WantedRecords(0, 0, part, start)]))
+    blocks = list(source.blocks([RecordsToSend(0, 0, part, start)]))
     assert sum(block.skipped_bytes + block.progress_bytes for block in blocks) == part.size_bytes
     assert sum(block.skipped_bytes for block in blocks) / part.size_bytes == pytest.approx(start / 1000, abs=0.1)
 
@@ -226,7 +226,7 @@ def test_progress_of_standard_input_counts_bytes_read(tmp_path: Path, name: str)
     source = RowSource(None, stream=io.BytesIO(content), row_format=RowFormat(name.removeprefix("a.")))
     (part,) = source.listing().parts
     assert part.size_bytes == 0
-    assert sum(block.progress_bytes for block in source.blocks([WantedRecords(0, 0, part)])) == len(content)
+    assert sum(block.progress_bytes for block in source.blocks([RecordsToSend(0, 0, part)])) == len(content)
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_a_line_that_no_record_can_hold_is_refused(row_format: RowFormat, monkey
     stream = io.BytesIO(b"1\n2\n" + b"x" * (2 << 20))
     source = RowSource(None, stream=stream, row_format=row_format)
     (part,) = source.listing().parts
-    blocks = source.blocks([WantedRecords(0, 0, part)])
+    blocks = source.blocks([RecordsToSend(0, 0, part)])
     assert next(blocks).values in ([b"1", b"2"], [b'{"1":"2"}'])
     with pytest.raises(InputFileError, match="standard input: the line after 4 bytes is longer than any record may be"):
         list(blocks)
@@ -367,7 +367,7 @@ def test_a_file_that_grows_while_it_is_sent_is_sent_with_its_new_rows(tmp_path: 
     path = written(tmp_path, "a.txt", b"a\nb\n")
     source = RowSource(path)
     (part,) = source.listing().parts
-    blocks = source.blocks([WantedRecords(0, 0, part)])
+    blocks = source.blocks([RecordsToSend(0, 0, part)])
     found = next(blocks).values
     with path.open("ab") as file:
         file.write(b"c\n")
@@ -383,7 +383,7 @@ def test_a_file_that_is_being_written_is_sent_up_to_its_last_whole_line(tmp_path
     assert len(rows_of(source)) == (2 if name == "a.csv" else 3)
     with path.open("ab") as file:
         file.write(b"5\n6,")
-    blocks = source.blocks([WantedRecords(0, 0, part)])
+    blocks = source.blocks([RecordsToSend(0, 0, part)])
     found = next(blocks).values
     with path.open("ab") as file:
         file.write(b"7")
@@ -417,7 +417,7 @@ def test_half_a_row_is_not_sent(
     (sent,) = [
         block.rows
         for block in RowSource(written(tmp_path, name, whole), **fields).blocks(
-            [WantedRecords(0, 0, RowSource(tmp_path / name).listing().parts[0])]
+            [RecordsToSend(0, 0, RowSource(tmp_path / name).listing().parts[0])]
         )
     ]
     assert sent is not None
@@ -472,7 +472,7 @@ def test_rows_of_many_lines_are_sent_in_blocks(tmp_path: Path) -> None:
     row = b'1,"' + b"line\n" * 2000 + b'"\n'
     source = RowSource(written(tmp_path, "a.csv", b"a,b\n" + row * 2000))
     (part,) = source.listing().parts
-    sizes = [sum(block.sizes) for block in source.blocks([WantedRecords(0, 0, part)])]
+    sizes = [sum(block.sizes) for block in source.blocks([RecordsToSend(0, 0, part)])]
     assert sum(sizes) > 20_000_000
     assert max(sizes) < 5_000_000
 
@@ -483,7 +483,7 @@ def test_a_file_that_is_rewritten_while_it_is_sent_is_not_taken_for_whole(tmp_pa
     path = written(tmp_path, "a.txt", b"a\nb\n")
     source = RowSource(path)
     (part,) = source.listing().parts
-    blocks = source.blocks([WantedRecords(0, 0, part)])
+    blocks = source.blocks([RecordsToSend(0, 0, part)])
     next(blocks)
     path.write_bytes(content)
     os.utime(path, ns=(1, 1))
@@ -499,10 +499,10 @@ def test_the_checksum_of_rows_does_not_depend_on_how_they_were_read(
     """Rows that are sent in two runs have the same checksum as in one run; other rows have another."""
     source = RowSource(long_rows(tmp_path, name), **fields)
     (part,) = source.listing().parts
-    *_, whole = [block.rows for block in source.blocks([WantedRecords(0, 0, part)]) if block.rows]
+    *_, whole = [block.rows for block in source.blocks([RecordsToSend(0, 0, part)]) if block.rows]
     assert whole.rows == 1000
     for start in (1, 600, 999):
-        *_, resumed = [block.rows for block in source.blocks([WantedRecords(0, 0, part, start)]) if block.rows]
+        *_, resumed = [block.rows for block in source.blocks([RecordsToSend(0, 0, part, start)]) if block.rows]
         assert resumed == whole
     assert source.begins_with(part, whole)
     assert not source.begins_with(part, RowChecksum(rows=999, sha256=whole.sha256))
@@ -516,7 +516,7 @@ def test_other_rows_on_standard_input_are_noticed() -> None:
     def sent(content: bytes) -> list[bytes]:
         source = RowSource(None, stream=io.BytesIO(content), row_format=RowFormat.TEXT)
         (part,) = source.listing().parts
-        return [value for block in source.blocks([WantedRecords(0, 0, part, 3, known)]) for value in block.values]
+        return [value for block in source.blocks([RecordsToSend(0, 0, part, 3, known)]) for value in block.values]
 
     assert sent(b"1\n2\n3\n4\n") == [b"4"]
     assert sent(b"1\n2\n3\n") == []
@@ -532,7 +532,7 @@ def test_rows_before_one_that_cannot_be_sent_are_sent() -> None:
     stream = io.BytesIO(b'{"k":1}\n{"k":2}\n{"v":3}\n')
     source = RowSource(None, stream=stream, key_field="k")
     (part,) = source.listing().parts
-    blocks = source.blocks([WantedRecords(0, 0, part)])
+    blocks = source.blocks([RecordsToSend(0, 0, part)])
     assert next(blocks).keys == [b"1", b"2"]
     with pytest.raises(InputFileError, match="line 3: missing key field 'k'"):
         next(blocks)
@@ -617,7 +617,7 @@ def test_the_checksum_of_lines_is_of_the_rows_alone(
     """Neither a mark at the start nor empty lines nor the kind of line breaks count."""
     monkeypatch.setattr(text_rows, "_READ_BYTES", read_bytes)
     source = RowSource(written(tmp_path, "a.txt", content))
-    *_, last = source.blocks([WantedRecords(0, 0, source.listing().parts[0])])
+    *_, last = source.blocks([RecordsToSend(0, 0, source.listing().parts[0])])
     assert last.rows == RowChecksum(rows=3, sha256=sha256(b"one\ntwo\nthree\n").hexdigest())
 
 
@@ -626,8 +626,8 @@ def test_the_checksum_of_rows_covers_headers_however_they_are_read(tmp_path: Pat
     path = written(tmp_path, "a.jsonl", b'{"v":1,"l":"x"}\n{"v":2,"l":"y"}\n')
     source = RowSource(path, value_field="v", label_field="l")
     (part,) = source.listing().parts
-    whole = [block.rows for block in source.blocks([WantedRecords(0, 0, part)])][-1]
-    rest = [block.rows for block in source.blocks([WantedRecords(0, 0, part, 1)])][-1]
+    whole = [block.rows for block in source.blocks([RecordsToSend(0, 0, part)])][-1]
+    rest = [block.rows for block in source.blocks([RecordsToSend(0, 0, part, 1)])][-1]
     assert whole is not None
     assert whole == rest
     assert source.begins_with(part, whole)

@@ -12,7 +12,7 @@ import pytest
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.folder_source import FolderSource
 from kafkabal.sources.row_source import RowSource
-from kafkabal.sources.source_protocol import Headers, WantedRecords
+from kafkabal.sources.source_protocol import Headers, RecordsToSend
 from kafkabal.sources.transform import Transform, load_transform
 from tests.unit.sources.records_of import records_of
 
@@ -116,7 +116,7 @@ def test_a_transform_sees_each_row_once(tmp_path: Path) -> None:
     source = RowSource(tmp_path / "a.csv", transform=Transform("m:f", note))
     (part,) = source.listing().parts
     assert list(source.find_too_large([part], 10, lambda: None)) == []
-    (block,) = source.blocks([WantedRecords(0, 0, part)])
+    (block,) = source.blocks([RecordsToSend(0, 0, part)])
     assert block.rows is not None
     assert source.begins_with(part, block.rows)
     assert block.rows_before is not None
@@ -134,8 +134,8 @@ def test_a_file_that_no_memory_holds_is_left_out(tmp_path: Path) -> None:
     (tmp_path / "b").touch()
     os.truncate(tmp_path / "b", 5 << 40)
     source = FolderSource(tmp_path, transform=load_transform(HERE))
-    wanted = [WantedRecords(number, number, part) for number, part in enumerate(source.listing().parts)]
-    blocks = list(source.blocks(wanted))
+    to_send = [RecordsToSend(number, number, part) for number, part in enumerate(source.listing().parts)]
+    blocks = list(source.blocks(to_send))
     assert sum(len(block) for block in blocks) == 1
     assert [why for block in blocks for _, why in block.failures] == [
         "is larger than any record may be: 5,497,558,138,880 bytes"

@@ -19,7 +19,7 @@ from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.folder_source import FolderSource
 from kafkabal.sources.remote_files import RemoteFile, RemoteFolder
 from kafkabal.sources.row_source import RowSource
-from kafkabal.sources.source_protocol import WantedRecords
+from kafkabal.sources.source_protocol import RecordsToSend
 from kafkabal.sources.web_index import escaped_path
 from tests.unit.sources.records_of import records_of
 from tests.unit.sources.served_here import served_here
@@ -230,7 +230,7 @@ def test_a_response_that_is_cut_off_ends_the_run_without_half_a_row(site: Site, 
     source = RowSource(RemoteFile(f"{site.url}/{name}"))
     (part,) = source.listing().parts
     with pytest.raises(InputFileError, match=f"{name}: cannot read: ClientPayloadError"):
-        list(source.blocks([WantedRecords(0, 0, part)]))
+        list(source.blocks([RecordsToSend(0, 0, part)]))
 
 
 def test_a_file_that_is_cut_off_is_not_sent(site: Site) -> None:

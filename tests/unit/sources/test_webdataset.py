@@ -18,9 +18,9 @@ import pytest
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources import webdataset
 from kafkabal.sources.row_formats import RowFormat
-from kafkabal.sources.row_reader_protocol import WantedFields
+from kafkabal.sources.row_reader_protocol import SelectedFields
 from kafkabal.sources.row_source import RowSource
-from kafkabal.sources.source_protocol import WantedRecords
+from kafkabal.sources.source_protocol import RecordsToSend
 from tests.unit.sources.records_of import Record, records_of
 
 
@@ -155,7 +155,7 @@ def test_compressed_archives_are_known_by_name(tmp_path: Path, name: str, pack: 
     path.write_bytes(pack(whole(tmp_path)))
     source = RowSource(path)
     assert [record.value for record in read(source)] == [b"x" * 600] * 10
-    blocks = list(source.blocks([WantedRecords(0, 0, source.listing().parts[0])]))
+    blocks = list(source.blocks([RecordsToSend(0, 0, source.listing().parts[0])]))
     assert sum(block.progress_bytes for block in blocks) == path.stat().st_size
 
 
@@ -266,6 +266,6 @@ def test_members_that_were_read_are_not_kept(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(webdataset, "_opened", remember)
     path = archive(tmp_path / "a.tar", [(f"{n}.jpg", b"x" * 10_000) for n in range(300)])
     with path.open("rb") as file:
-        kept = [len(opened[0].members) for _ in webdataset.webdataset_rows(file, 0, WantedFields())]
+        kept = [len(opened[0].members) for _ in webdataset.webdataset_rows(file, 0, SelectedFields())]
     assert len(kept) > 1
     assert max(kept) <= 1
