@@ -1,8 +1,8 @@
 """Reads a Java ``client.properties`` into :class:`~kafkabal.config.connection_settings.ConnectionSettings`.
 
 Keys unrelated to the connection are ignored, since other tools may use the file too. An unknown key that looks like a
-security setting is refused: a misspelt one would silently weaken the connection. So is a file of another kind, in which
-Java would find keys too.
+security setting is refused: a misspelt one would silently weaken the connection. A file of another kind is refused too:
+Java would find keys in it.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def diff(
 ) -> None:
     """Show what differs between two snapshots.
 
-    Compares scores, brokers, topics and partitions: what was added, was removed, moved or grew.
+    Compares scores, brokers, topics and partitions: what was added or removed, what moved and what grew.
 
     Examples:
 
