@@ -52,6 +52,8 @@ class BrokerAdvice:
     fullest_after: float | None = None
     moved_bytes: int = 0
     duration_s: float = 0.0
+    bytes_per_s: float = 0.0
+    """The rate that the duration is for."""
     warnings: tuple[str, ...] = ()
 
 
@@ -111,6 +113,7 @@ def _shown_by_plan(
                 fullest_after=fullest,
                 moved_bytes=plan.moved_bytes,
                 duration_s=plan_copy_s(plan.partitions, bytes_per_s),
+                bytes_per_s=bytes_per_s,
                 warnings=plan.warnings,
             )
     return advice

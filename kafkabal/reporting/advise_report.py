@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from kafkabal.advice import BrokerAdvice, Relief, ReliefAdvice, ReliefKind
 from kafkabal.reporting.report import Chart, Column, Fact, Report, Table, Tone, ValueKind
-from kafkabal.units import format_bytes, format_duration, format_percent, percent_as_option
+from kafkabal.units import format_bytes, format_duration, format_percent, format_stated_rate, percent_as_option
 from kafkabal.wording import counted_noun, first_brokers
 
 _SHOWN = 15
@@ -183,7 +183,9 @@ def _notes(
             "which moving data cannot change"
         )
     if brokers.suffices is not None and brokers.moved_bytes:
-        cost = f"{format_bytes(brokers.moved_bytes)}, which takes {format_duration(brokers.duration_s)} at the throttle"
+        rate = format_stated_rate(brokers.bytes_per_s)
+        time = f"{format_duration(brokers.duration_s)} at {rate} per broker"
+        cost = f"{format_bytes(brokers.moved_bytes)}, which takes {time}"
         fullest = f"fullest broker: {_share(brokers.fullest_before)} before, {_share(brokers.fullest_after)} after"
         yield f"{_what_moves(brokers)} moves {cost}; {fullest}"
     yield from brokers.warnings

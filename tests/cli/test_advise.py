@@ -182,13 +182,16 @@ def test_a_broker_that_cannot_be_relieved_is_named(run_cli: Callable[..., Any], 
 
 def test_the_bytes_to_move_are_explained(run_cli: Callable[..., Any], tmp_path: Path) -> None:
     """A cluster that needs all its brokers names the dead one whose replicas are replaced; one with too many, whom to
-    drain."""
+    drain; and the time is for a rate that is named."""
     disk = [LogDirRow(path="/d", total_bytes=9 * GB, usable_bytes=6 * GB)]
     rows = [BrokerRow(broker=b, state=s, log_dirs=disk) for b, s in ((1, "online"), (2, "online"), (3, "dead"))]
     path = tmp_path / "dead.jsonl"
     write_snapshot(cluster(rows, [topic("t", [1, 2], [2, 3], [3, 1], [1, 2], size_bytes=GB)]), path)
-    note = "balancing the brokers and replacing replicas of dead broker 3 moves 1.86 GiB, which takes "
-    assert note in run_cli("advise", "--snapshot", str(path)).out
+    note = (
+        "balancing the brokers and replacing replicas of dead broker 3 moves 1.86 GiB, which takes .* at {} per broker"
+    )
+    for words, rate in (((), "50 MB/s"), (("--throttle", "5MB/s"), "5 MB/s")):
+        assert re.search(note.format(rate), run_cli("advise", "--snapshot", str(path), *words).out)
     assert "draining brokers 4, 5, 6 moves " in run_cli("advise", "--snapshot", LOPSIDED).out
 
 
