@@ -40,12 +40,12 @@ def unanswered(message: str, kept_out: KafkabalError) -> KafkabalError:
 
 @contextmanager
 def refusing_before_run(kept_out: KafkabalError) -> Iterator[None]:
-    """Within the block, that there is no active run means that the process that holds the lock has not begun one yet.
+    """Within the block, the process that holds the lock has not begun a run yet if none is found.
 
     Raises
     ------
     BusyError
-        In that case: a cancel that is told that there is no run must not be followed by one a second later.
+        In that case: after a cancel that ends with "no active run", none may begin a second later.
     """
     try:
         yield
