@@ -144,7 +144,10 @@ def _present_or_first(state: ClusterState, previous: I64, broker: I64) -> I64:
 
 
 def _usable_bytes(before: ClusterState, after: ClusterState) -> I64:
-    """Usable bytes on the volume of each dir after replicas were added and removed."""
+    """Usable bytes on the volume of each dir after replicas were added and removed.
+
+    At most all of it: a volume may be reported to hold less than its replicas do, as on a file system that compresses.
+    """
     dirs = before.log_dirs
     growth = np.zeros(int(dirs.volume.max(initial=-1)) + 1, np.int64)
     for cluster, sign in ((after, 1), (before, -1)):
@@ -152,4 +155,5 @@ def _usable_bytes(before: ClusterState, after: ClusterState) -> I64:
         known = (r.log_dir >= 0) & (r.size_bytes > 0)
         np.add.at(growth, dirs.volume[r.log_dir[known]], sign * r.size_bytes[known])
     free = np.maximum(dirs.usable_bytes - growth[dirs.volume], 0)
+    free = np.where(dirs.total_bytes >= 0, np.minimum(free, dirs.total_bytes), free)
     return np.where(dirs.usable_bytes >= 0, free, dirs.usable_bytes)

@@ -11,6 +11,7 @@ from kafkabal.clusters.cluster_protocol import Fault, NewTopic, ReplicaOn
 from kafkabal.model import (
     BrokerRow,
     ClusterState,
+    LogDirRow,
     PartitionRow,
     TopicPartition,
     TopicRow,
@@ -200,12 +201,18 @@ class MutableRows:
         volume = row.log_dirs[log_dir].volume
         used = replicas * (size_bytes or 0)
         dirs = [
-            msgspec.structs.replace(d, usable_bytes=max(0, d.usable_bytes - used))
+            msgspec.structs.replace(d, usable_bytes=_within_total(d, d.usable_bytes - used))
             if d.usable_bytes is not None and (index == log_dir or (volume is not None and d.volume == volume))
             else d
             for index, d in enumerate(row.log_dirs)
         ]
         self._brokers[broker] = msgspec.structs.replace(row, log_dirs=dirs)
+
+
+def _within_total(log_dir: LogDirRow, usable_bytes: int) -> int:
+    """A volume may be reported to hold less than its replicas do, as on a file system that compresses."""
+    most = usable_bytes if log_dir.total_bytes is None else log_dir.total_bytes
+    return max(0, min(usable_bytes, most))
 
 
 def _isr(row: PartitionRow) -> list[int]:

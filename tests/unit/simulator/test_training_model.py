@@ -74,7 +74,7 @@ def test_rates_of_brokers_are_read_from_the_file(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="must be above 0"):
         _load("nfs", tmp_path / "t.yaml")
     (tmp_path / "t.yaml").write_text("job: {batch: 64, epochs: 0}")
-    with pytest.raises(UsageError, match="line 1: must be above 0: '0'"):
+    with pytest.raises(UsageError, match="line 1: epochs: must be above 0: '0'"):
         _load("nfs", tmp_path / "t.yaml")
 
 

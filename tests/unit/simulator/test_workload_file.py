@@ -153,7 +153,7 @@ def test_mistakes_are_named_with_their_line(text: str, message: str) -> None:
         ("cluster: {partitions: 999999999999}", "partitions"),
         ("cluster: {replication_factor: 1000}", "replication_factor"),
         ("cluster: {capacity: 5000PB}", "capacity"),
-        ("cluster: {existing: {1: 5000PB}}", "existing"),
+        ("cluster: {existing: {1: 5000PB}}", "1: existing"),
     ],
 )
 def test_numbers_without_measure_are_refused(text: str, key: str) -> None:

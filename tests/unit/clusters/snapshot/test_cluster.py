@@ -103,6 +103,14 @@ def test_a_move_takes_its_bytes_along(snapshot: Callable[..., SnapshotCluster]) 
     assert cluster.partition_status(["t"])[_T].leader == 2
 
 
+def test_a_move_frees_no_more_than_the_whole_disk(snapshot: Callable[..., SnapshotCluster]) -> None:
+    """A disk that compresses holds less than its replicas do: once they have left it is empty, and the snapshot can
+    still be read."""
+    cluster = snapshot(_brokers(), _row([1, 2], sizes=[700, 700]))
+    assert cluster.alter_reassignments({_T: (3, 2)}) == {}
+    assert _usable(cluster, 1) == [_TOTAL, 400]
+
+
 def test_dirs_of_one_volume_share_its_free_bytes(snapshot: Callable[..., SnapshotCluster]) -> None:
     """Free bytes change on both dirs at once."""
     cluster = snapshot(_brokers(volume="v"), _row([1, 2]))
