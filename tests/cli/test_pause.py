@@ -182,7 +182,7 @@ def test_a_pause_of_a_run_whose_process_has_died_is_refused(simulation: Simulati
 
 @pytest.mark.parametrize("request_", ["cancel", "pause"])
 def test_a_request_before_the_run_has_begun(simulation: Simulation, request_: str) -> None:
-    """While a process that holds the lock still makes its plan there is no run, but there will be: try again (75)."""
+    """A process that holds the lock and is still planning will begin a run: the command ends with 75."""
     simulation.memory.connect("other").lock(LockRequest("kafkabal on two (process 7)", 30.0))
     refused = simulation.run("rebalance", request_)
     assert refused.code == ExitCode.BUSY, refused.err

@@ -855,7 +855,7 @@ def test_an_offline_log_dir_is_not_online_because_its_broker_is_silent(make_scen
 
 
 def test_partitions_without_a_leader_are_reported_until_they_have_one(make_scene: Callable[[], Scene]) -> None:
-    """A dead broker is one event; that nobody can use the partitions that only it held is another one."""
+    """A dead broker is one event, and partitions that have no other replica are a second one."""
     scene = make_scene()
     alone = topic("alone", (4,), (4,), (1,))
     scene.memory = InMemoryCluster.of(cluster(brokers(4), [topic("t", (1, 2), (2, 3)), alone]), scene.clock)

@@ -94,7 +94,7 @@ def test_killed_after_the_folder_was_deleted(make_scene: Callable[[], Any], ever
 
 
 def test_another_process_takes_the_new_lock_file(make_scene: Callable[[], Any]) -> None:
-    """While another process holds the lock file that it has made anew, the run changes nothing and ends (75)."""
+    """If another process has created the lock file again and holds it, the run changes nothing and ends with 75."""
     scene = _scene(make_scene, _ON_THIS_HOST_ONLY)
     others, changes = [], []
 

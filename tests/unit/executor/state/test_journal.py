@@ -512,7 +512,7 @@ def test_journal_of_another_process_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_deleted_journal_that_cannot_be_written_again(tmp_path: Path) -> None:
-    """The error says what to do; a run that is wound down goes on with a gap."""
+    """The error says what to do; a run that only cancels and restores continues without those records."""
     path = tmp_path / "c" / "run.jsonl"
     journal = Journal.create(path, _record())
     path.unlink()
