@@ -139,10 +139,14 @@ class FakeCluster:
         return [request for broker in self.brokers.values() for request in broker.asked(kind)]
 
     def settings(self, *seeds: int, **changes: Any) -> ConnectionSettings:
-        """Settings with some brokers, or all, as bootstrap servers."""
+        """Settings with some brokers, or all, as bootstrap servers.
+
+        Timeouts are far longer than any response takes on a busy machine; a test of an unresponsive broker gives its
+        own, of seconds if another broker must respond meanwhile.
+        """
         chosen = [self.brokers[number] for number in seeds or self.brokers]
         servers = tuple(f"{broker.host}:{broker.port}" for broker in chosen)
-        usual: dict[str, Any] = {"bootstrap_servers": servers, "request_timeout_s": 2.0, "connect_timeout_s": 1.0}
+        usual: dict[str, Any] = {"bootstrap_servers": servers, "request_timeout_s": 20.0, "connect_timeout_s": 10.0}
         return ConnectionSettings(**(usual | changes))
 
     def close(self) -> None:

@@ -113,20 +113,21 @@ def test_many_reassignments_are_cut(cluster: Any, kafka: KafkaCluster, monkeypat
 
 
 def test_a_later_request_without_a_response_fails_its_partitions(
-    cluster: Any, kafka: KafkaCluster, monkeypatch: pytest.MonkeyPatch, silence: object
+    cluster: Any, monkeypatch: pytest.MonkeyPatch, silence: object
 ) -> None:
     """The results of the earlier ones are kept."""
     monkeypatch.setattr(reassignments, "_PARTITIONS_A_REQUEST", 1)
     answers = iter([_altered({_A: 39}), lambda request: silence])
     cluster.answer("AlterPartitionReassignments", lambda request: next(answers)(request))
-    faults = kafka.alter_reassignments({_A: (1,), _B: (1,)})
+    with KafkaCluster(cluster.settings(broker_timeout_s=3.0)) as kafka:
+        faults = kafka.alter_reassignments({_A: (1,), _B: (1,)})
     assert {name: fault.name for name, fault in faults.items()} == {_A: "INVALID_REPLICA_ASSIGNMENT", _B: "timeout"}
 
 
-def test_a_first_request_without_a_response_raises_an_error(cluster: Any, kafka: KafkaCluster, silence: object) -> None:
+def test_a_first_request_without_a_response_raises_an_error(cluster: Any, silence: object) -> None:
     """Nothing is known, and the request may have taken effect."""
     cluster.answer("AlterPartitionReassignments", lambda request: silence)
-    with pytest.raises(NoResponseError):
+    with KafkaCluster(cluster.settings(broker_timeout_s=1.0)) as kafka, pytest.raises(NoResponseError):
         kafka.alter_reassignments({_A: (1,)})
 
 
@@ -258,13 +259,13 @@ def test_no_change_waits_longer_than_a_broker_may_take(
     for kind in ("AlterPartitionReassignments", "ElectLeaders", "CreateTopics", "IncrementalAlterConfigs"):
         cluster.answer(kind, lambda request: silence)
     begin_s = time.monotonic()
-    with KafkaCluster(cluster.settings(request_timeout_s=30.0, broker_timeout_s=0.3)) as kafka:
+    with KafkaCluster(cluster.settings(request_timeout_s=30.0, broker_timeout_s=1.0)) as kafka:
         try:
             fault = str(change(kafka))
         except NoResponseError as error:
             fault = error.message
-    assert "did not respond within 0.3 s" in fault
-    assert time.monotonic() - begin_s < 3
+    assert "did not respond within 1 s" in fault
+    assert time.monotonic() - begin_s < 15
 
 
 def _alter_configs(request: Any) -> Any:
@@ -282,7 +283,7 @@ def _alter_configs(request: Any) -> Any:
     )
 
 
-def test_configs_are_changed_where_they_belong(cluster: Any, kafka: KafkaCluster, silence: object) -> None:
+def test_configs_are_changed_where_they_belong(cluster: Any, silence: object) -> None:
     """All keys of a resource go together, to its broker or to the controller; failed ones are named."""
     cluster.answer("IncrementalAlterConfigs", _alter_configs)
     cluster.brokers[2].answers["IncrementalAlterConfigs"] = lambda request: silence
@@ -293,7 +294,8 @@ def test_configs_are_changed_where_they_belong(cluster: Any, kafka: KafkaCluster
         ConfigChange(_DEFAULT, _RATE, "3"),
         ConfigChange(_TOPIC_A, "k", "v"),
     ]
-    faults = kafka.alter_configs(changes)
+    with KafkaCluster(cluster.settings(broker_timeout_s=3.0)) as kafka:
+        faults = kafka.alter_configs(changes)
     assert {resource: fault.name for resource, fault in faults.items()} == {
         _BROKER_2: "timeout",
         _TOPIC_A: "INVALID_CONFIG",

@@ -88,7 +88,7 @@ def log(cluster: Any) -> Log:
 @pytest.fixture
 def store(cluster: Any, log: Log, make_client: Callable[..., Any]) -> CompactedTopicStore:
     """The store on it."""
-    return CompactedTopicStore(make_client(cluster.settings(request_timeout_s=1.0)))
+    return CompactedTopicStore(make_client(cluster.settings(request_timeout_s=5.0)))
 
 
 def test_a_missing_topic_reads_as_empty(store: CompactedTopicStore, cluster: Any) -> None:
@@ -104,7 +104,7 @@ def test_the_topic_is_created_on_no_broker_that_is_being_drained(
     avoid: tuple[int, ...], replicas: list[int], cluster: Any, log: Log, make_client: Callable[..., Any]
 ) -> None:
     """It would hold a broker that is to be stopped; with two brokers left, nothing could take over a third replica."""
-    CompactedTopicStore(make_client(cluster.settings(request_timeout_s=1.0)), avoid=avoid).put("a", b"1")
+    CompactedTopicStore(make_client(cluster.settings(request_timeout_s=5.0)), avoid=avoid).put("a", b"1")
 
     (request,) = cluster.asked("CreateTopics")
     assert request.topics[0].assignments[0].broker_ids == replicas

@@ -85,7 +85,7 @@ def test_a_bootstrap_server_that_hangs_delays_only_the_first_question(
     assert client.supports(_describe())
     begin_s = time.monotonic()
     assert all(client.supports(_describe()) for _ in range(20))
-    assert time.monotonic() - begin_s < 2
+    assert time.monotonic() - begin_s < 5
 
 
 def test_a_bootstrap_server_that_hangs_once_it_is_connected_does_not_matter(
@@ -99,7 +99,7 @@ def test_a_bootstrap_server_that_hangs_once_it_is_connected_does_not_matter(
         return silence
 
     cluster.brokers[1].answers["Metadata"] = hang
-    assert make_client(cluster.settings(1, 2, request_timeout_s=1.5)).nodes().by_id
+    assert make_client(cluster.settings(1, 2, request_timeout_s=6.0)).nodes().by_id
     assert (len(cluster.brokers[1].asked("Metadata")), len(cluster.brokers[2].asked("Metadata"))) == (1, 1)
 
 
@@ -191,7 +191,7 @@ def test_a_read_goes_to_another_broker_when_one_hangs(
     """A paused broker costs its share of the time, but not the response, and is not asked first again."""
     cluster = fake_cluster(2)
     cluster.answer("DescribeLogDirs", _answer_log_dirs())
-    client = make_client(cluster.settings(1, request_timeout_s=1.0))
+    client = make_client(cluster.settings(1, request_timeout_s=6.0))
     client.nodes()
     cluster.brokers[1].answers["DescribeLogDirs"] = lambda request: silence
     for _ in range(2):
@@ -236,7 +236,7 @@ def test_a_controller_that_never_settles_is_reported_in_time(
     """When the time is up, the last response is returned."""
     cluster = fake_cluster(1)
     cluster.answer("ElectLeaders", lambda request: ElectLeadersResponse(error_code=41, replica_election_results=[]))
-    assert _elect(make_client(cluster.settings(request_timeout_s=0.3))) == 41
+    assert _elect(make_client(cluster.settings(request_timeout_s=2.0))) == 41
     assert len(cluster.asked("ElectLeaders")) > 1
 
 
@@ -257,8 +257,8 @@ def test_the_whole_time_is_named_if_no_controller_responds(
     """As while the quorum is lost: the last of several attempts has only the rest of the time, which says nothing."""
     cluster = fake_cluster(2)
     cluster.answer("ElectLeaders", lambda request: hang_up)
-    client = make_client(cluster.settings(request_timeout_s=0.6))
-    with pytest.raises(NoResponseError, match=r"^no controller responded within 0\.6 s: 127\.0\.0\.1:\d+ "):
+    client = make_client(cluster.settings(request_timeout_s=2.0))
+    with pytest.raises(NoResponseError, match=r"^no controller responded within 2 s: 127\.0\.0\.1:\d+ "):
         _elect(client, may_repeat=True)
     assert len(cluster.asked("ElectLeaders")) > 1
 
@@ -270,9 +270,9 @@ def test_a_controller_that_hangs_is_named_with_the_broker_that_was_asked(
     cluster = fake_cluster(2)
     cluster.answer("ElectLeaders", lambda request: silence)
     begin_s = time.monotonic()
-    with pytest.raises(NoResponseError, match=r"^no controller responded within 0\.3 s: 127\.0\.0\.1:\d+ did not"):
-        _elect(make_client(cluster.settings(request_timeout_s=30.0, broker_timeout_s=0.3)))
-    assert time.monotonic() - begin_s < 3
+    with pytest.raises(NoResponseError, match=r"^no controller responded within 1\.5 s: 127\.0\.0\.1:\d+ did not"):
+        _elect(make_client(cluster.settings(request_timeout_s=30.0, broker_timeout_s=1.5)))
+    assert time.monotonic() - begin_s < 15
     assert len(cluster.asked("ElectLeaders")) == 1
 
 
@@ -281,13 +281,13 @@ def test_each_broker_gets_its_time_if_any_can_answer(
 ) -> None:
     """Three are asked in turn, whatever the timeout of the request allows beyond that."""
     cluster = fake_cluster(2)
-    client = make_client(cluster.settings(request_timeout_s=30.0, broker_timeout_s=0.3))
+    client = make_client(cluster.settings(request_timeout_s=30.0, broker_timeout_s=1.5))
     client.nodes()
     cluster.answer("DescribeLogDirs", lambda request: silence)
     begin_s = time.monotonic()
     with pytest.raises(NoResponseError):
         client.call_any(_describe())
-    assert time.monotonic() - begin_s < 3
+    assert time.monotonic() - begin_s < 15
     assert len(cluster.asked("DescribeLogDirs")) > 1
 
 
@@ -312,8 +312,8 @@ def test_a_dead_controller_costs_a_read_the_time_of_one_broker(
     """Brokers hold a request until there is a controller: each of three is sent it once, while the others wait."""
     cluster = fake_cluster(4)
     cluster.answer("ElectLeaders", lambda request: silence)
-    client = make_client(cluster.settings(1, request_timeout_s=30.0, broker_timeout_s=0.3))
-    with pytest.raises(NoResponseError, match=r"^no controller responded within 0\.3 s: 127\.0\.0\.1:\d+ did not"):
+    client = make_client(cluster.settings(1, request_timeout_s=30.0, broker_timeout_s=1.5))
+    with pytest.raises(NoResponseError, match=r"^no controller responded within 1\.5 s: 127\.0\.0\.1:\d+ did not"):
         _elect(client, may_repeat=True)
     assert sorted(len(broker.asked("ElectLeaders")) for broker in cluster.brokers.values()) == [0, 1, 1, 1]
 
@@ -329,7 +329,7 @@ def test_a_broker_that_hangs_costs_a_read_of_the_controller_a_part_of_its_time(
     client = make_client(cluster.settings(2))
     client.nodes()
     request = ElectLeadersRequest(election_type=0, topic_partitions=None, timeout_ms=1)
-    answer = client.call_controller(request, lambda answer: (answer.error_code,), client.deadline(3.0), may_repeat=True)
+    answer = client.call_controller(request, lambda answer: (answer.error_code,), client.deadline(6.0), may_repeat=True)
     assert answer.error_code == 0
     assert client._known_links()[0].address != parse_address(cluster.settings(1).bootstrap_servers[0])
 
@@ -351,7 +351,7 @@ def test_a_controller_that_is_slow_is_awaited_where_brokers_do_not_forward(
 
     cluster.brokers[1].answers["ElectLeaders"] = respond_later
     cluster.brokers[2].answers["ElectLeaders"] = refuse
-    client = make_client(cluster.settings(2, request_timeout_s=30.0, broker_timeout_s=1.0))
+    client = make_client(cluster.settings(2, request_timeout_s=30.0, broker_timeout_s=5.0))
     assert _elect(client, may_repeat=True) == 0
     assert [len(broker.asked("ElectLeaders")) for broker in cluster.brokers.values()] == [1, 1]
 

@@ -35,7 +35,7 @@ from kafkabal.telemetry import bytes_per_record
 
 _TOPIC = MetadataResponse.MetadataResponseTopic
 _DIR = DescribeLogDirsResponse.DescribeLogDirsResult
-_QUICK = ReadRequest(deadline_s=2.0)
+_QUICK = ReadRequest(deadline_s=20.0)
 
 
 def _topic(name: str, *replicas: list[int], error_code: int = 0, **fields: Any) -> Any:
@@ -122,9 +122,9 @@ def test_a_broker_that_hangs_is_named_and_the_rest_is_shown(cluster: Any, silenc
     """Its replicas are there, their sizes are unknown."""
     cluster.brokers[2].answers["DescribeLogDirs"] = lambda request: silence
     with KafkaCluster(cluster.settings()) as kafka:
-        reading = kafka.read(ReadRequest(deadline_s=0.2))
+        reading = kafka.read(ReadRequest(deadline_s=3.0))
     assert [problem.broker for problem in reading.problems] == [2]
-    assert "did not respond within 0.2 s" in reading.problems[0].message
+    assert "did not respond within 3 s" in reading.problems[0].message
     assert reading.state.replicas.size_bytes.tolist() == [100, -1, -1, 200]
     assert reading.state.brokers.is_live.all()
 
@@ -196,21 +196,21 @@ def test_a_controller_that_hangs_is_given_up_by_the_timeout_of_the_reading(clust
     begin_s = time.monotonic()
     with (
         KafkaCluster(cluster.settings(request_timeout_s=30.0)) as kafka,
-        pytest.raises(UnreachableError, match=r"no controller responded within 0\.2 s"),
+        pytest.raises(UnreachableError, match=r"no controller responded within 1 s"),
     ):
-        kafka.read(ReadRequest(deadline_s=0.2))
-    assert time.monotonic() - begin_s < 5
+        kafka.read(ReadRequest(deadline_s=1.0))
+    assert time.monotonic() - begin_s < 15
 
 
 def test_reassignments_are_unknown_if_no_controller_responds(cluster: Any, silence: object) -> None:
     """A reading that can do without them has everything else, says why, and does not pass them off as none."""
     cluster.answer("ListPartitionReassignments", lambda request: silence)
     with KafkaCluster(cluster.settings(request_timeout_s=30.0)) as kafka:
-        reading = kafka.read(ReadRequest(deadline_s=0.2, in_flight=InFlight.IF_KNOWN))
+        reading = kafka.read(ReadRequest(deadline_s=3.0, in_flight=InFlight.IF_KNOWN))
     assert reading.state.replicas.size_bytes.tolist() == [100, 100, 200, 200]
     assert not reading.state.reassignments_known
     (warning,) = reading.warnings
-    assert warning.startswith("reassignments in flight are unknown: no controller responded within 0.2 s: 127.0.0.1:")
+    assert warning.startswith("reassignments in flight are unknown: no controller responded within 3 s: 127.0.0.1:")
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_only_a_missing_controller_is_tolerated(
     cluster.answer(
         "ListPartitionReassignments", lambda request: ListPartitionReassignmentsResponse(error_code=code, topics=[])
     )
-    request = ReadRequest(deadline_s=0.2, in_flight=in_flight)
+    request = ReadRequest(deadline_s=3.0, in_flight=in_flight)
     with KafkaCluster(cluster.settings()) as kafka:
         if error is TemporaryRefusalError and in_flight is InFlight.IF_KNOWN:
             assert not kafka.read(request).state.reassignments_known
