@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from math import ceil, exp, inf
+from math import ceil, inf
 from threading import Lock
 from typing import ClassVar
 
@@ -14,8 +14,10 @@ from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.routing.byte_stride import SLOT_PART, SLOT_PART_AT_SPEED, ByteStride
 from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.interchangeable_partitions import interchangeable_partitions, sums_by
+from kafkabal.routing.own_and_others_bytes import OwnAndOthersBytes
 from kafkabal.routing.policy_protocol import About, Context, Input, Pick, PolicyBase, RecordBatch, Slot
 from kafkabal.routing.random_stream import RandomStream
+from kafkabal.routing.record_rate import RecordRate
 from kafkabal.routing.routing_view import RoutingView, fitted_to
 from kafkabal.routing.slow_start import SlowStart
 from kafkabal.routing.weights_for_clients import ClientWeights
@@ -37,15 +39,9 @@ _FORMAT_BYTES = 12
 # and 1,000, a producer that routes by latency beside a broker that stalls for 7/8 of the time is as fast within the
 # noise (medians of four runs as in benchmarks/slow_broker.py differ by 30 %, 2026-11)
 _MOST_AT_ONCE = 4
-# the shortest time in seconds over which the rate is measured
-_LEAST_COUNTED_S = 0.05
 # the shortest time in seconds between two looks at what is in flight to each broker: one takes 70 us with 4 brokers,
 # 95 with 100 (on a busy machine, 2026-11)
 _LEAST_CHECKED_S = 0.002
-# seconds after which a third of an earlier, higher rate still counts
-_RATE_MEMORY_S = 0.5
-# bytes per second that count as none: an idle rate would decay until a batch is infinitely many linger times
-_LEAST_BYTES_PER_S = 1e-6
 # librdkafka's sticky.partitioning.linger.ms
 _STICKY_LINGER_S = 0.01
 # slots per partition within a horizon, if they are longer than a batch: with 4, the fullest of twelve brokers of 300
@@ -87,18 +83,9 @@ _LONGEST_ROUND = 1 / 10
 # this close to the weights of a balanced cluster, exactly those are used until a view shows another imbalance: 0.0002
 # and 0.05 change none of the 20 published workloads; without it, two of 4 million records take 1.1 times the time
 _NEAR_BALANCED = 2e-3
-# what views may miss, over what others sent during a reading: log dirs are read one after the other, and brokers lag.
-# Four producers that sent 10 MB each at once ended at 1.02 to 1.06 of the mean in 5 of 24 runs with 1, at 1.02 and 1.03
-# in 2 of 32 with 3; the others within 1.012 and 1.003 (2026-11)
-_UNSEEN_FACTOR = 3
 # what remains of the floor for a producer that is alone; 1/10 and 1/1000 end the same in 100 drawn workloads. Not 0, as
 # the brokers that are left may be held back
 _LEAST_FLOOR_PART = 1 / 100
-# how careful to be until a second view shows whether others write. 200 drawn workloads of 60 to 400 long records on
-# unequal brokers end 0.13 % above the best that an online choice can do, with 1/2 0.63 %, with 1 1.1 %. Eight producers
-# that write all they have before that view end up to 4.5 % fuller than with 1, in 27 of 144 imbalanced workloads, and
-# less full in 67 (2026-11)
-_CAUTION_AT_FIRST = 1 / 10
 
 
 class ScoreWeighted(PolicyBase):
@@ -186,17 +173,10 @@ class ScoreWeighted(PolicyBase):
         self._fair: FairWeights | None = None
         self._group: I32 | None = None
         self._held_bytes = 0.0
-        self._held_before_bytes = self._grown_bytes = 0.0
-        self._caution = _CAUTION_AT_FIRST
-        self._bytes_per_s = self._mean_bytes_per_s = 0.0
-        self._counted_s = -inf
-        self._counted_bytes = 0.0
+        self._rate = RecordRate(context.clock)
+        self._bytes = OwnAndOthersBytes()
         self._whole_lingers_bytes = 0
         self._queued_bytes = 0
-        self._seen: F64 = np.empty(0)
-        self._seen_bytes = 0.0
-        self._others_bytes: F64 = np.empty(0)
-        self._others_unseen_bytes: F64 = np.empty(0)
         self._recompute_at_bytes = 0.0
         self._horizon_bytes = 0.0
         self._slow_start = SlowStart(context.clock)
@@ -214,27 +194,13 @@ class ScoreWeighted(PolicyBase):
 
     def _take_view(self, view: RoutingView) -> None:
         fair, before = FairWeights(view), self._fair
-        now_s, sent = self.context.clock(), self._stride.sent_bytes
         self._holds_back = view.is_latency_scored
         self._follows_traffic = view.is_latency_scored or any(m.follows_traffic.any() for m in view.marginal_loads)
         self._scores_bytes = any(marginal.per_byte.any() for marginal in view.marginal_loads)
         self._balances_bytes = self._scores_bytes or not any(m.is_moved_by_routing for m in view.marginal_loads)
-        if before is None or view.at_s > before.view.at_s:
-            others_before_bytes = float(self._others_bytes.sum())
-            self._seen = self._estimate_seen(view, sent)
-            self._seen_bytes = float(self._seen.sum())
-            held_bytes = max(0.0, float(self._others_bytes.sum()))
-            self._held_before_bytes = held_bytes if before is None else min(self._held_before_bytes, held_bytes)
-            if before is not None:
-                grown_bytes = max(0.0, float(view.partition_bytes.sum() - before.view.partition_bytes.sum()))
-                others_sent_bytes = float(self._others_bytes.sum()) - others_before_bytes
-                if grown_bytes:
-                    self._caution = _caution(grown_bytes, others_sent_bytes)
-                self._grown_bytes = grown_bytes
-                part = min(1.0, _UNSEEN_FACTOR * view.took_s / (view.at_s - before.view.at_s))
-                self._others_unseen_bytes = self._estimate_others_unseen(part * max(0.0, others_sent_bytes))
-        if now_s - self._counted_s >= _LEAST_COUNTED_S:
-            self._count_rate()
+        self._bytes.take(view, self._stride.sent_bytes, self._balanced_weights)
+        if self._rate.is_due:
+            self._measure_rate()
         if before is None or not _has_same_replicas(before.view, view):
             self._group = interchangeable_partitions(view)
         self._fair, self._held_bytes = fair, _held_bytes(view)
@@ -316,14 +282,14 @@ class ScoreWeighted(PolicyBase):
         if self._fair is None:
             return
         view = self._fair.view
-        if self.context.clock() - self._counted_s >= _LEAST_COUNTED_S:
-            self._count_rate()
+        if self._rate.is_due:
+            self._measure_rate()
             self._set_slots(view)
         elif self._group is not None:
             self._stride.set_stay_bytes(self._stay_bytes(view, self._slot_bytes(view)))
 
     def _set_slots(self, view: RoutingView) -> None:
-        in_linger_bytes = self._mean_bytes_per_s * self._linger_s
+        in_linger_bytes = self._rate.mean_bytes_per_s * self._linger_s
         slot_bytes = self._slot_bytes(view)
         slot_part = self._slot_part()
         # followers are balanced only after a round of all partitions
@@ -343,9 +309,7 @@ class ScoreWeighted(PolicyBase):
     def _stay_bytes(self, view: RoutingView, slot_bytes: int) -> int:
         """What a partition gets before another one of its leader, or of its group, takes over."""
         if self._group is not None:
-            # of a burst, no rate is known yet
-            in_burst = (self._stride.total_bytes - self._counted_bytes) / _LEAST_COUNTED_S
-            longest = int(max(self._bytes_per_s, in_burst) * _STAY_IF_MANY_S)
+            longest = int(self._rate.at_least_bytes_per_s(self._stride.total_bytes) * _STAY_IF_MANY_S)
             return max(slot_bytes, min(longest, _LONGEST_BATCH_BYTES))
         if _copies(view) > 1:
             # partitions of one leader fill different brokers: six of 200 kB ended 30 % off what slots give
@@ -359,7 +323,7 @@ class ScoreWeighted(PolicyBase):
         With followers, brokers are balanced only after a round of all partitions, so that must be as short.
         """
         per_round = self._leaders_per_turn(view) if _copies(view) > 1 else 1.0
-        return _HELD_SLOT_PART * per_round * self._held_before_bytes
+        return _HELD_SLOT_PART * per_round * self._bytes.held_before_bytes
 
     def _slot_part(self) -> float:
         """Slot length over the bytes of each broker, at most."""
@@ -367,7 +331,7 @@ class ScoreWeighted(PolicyBase):
             return inf
         if self._whole_lingers_bytes:
             return _SLOT_PART_IN_LINGERS
-        return SLOT_PART_AT_SPEED if self._bytes_per_s else SLOT_PART
+        return SLOT_PART_AT_SPEED if self._rate.bytes_per_s else SLOT_PART
 
     def _slot_bytes(self, view: RoutingView) -> int:
         """Length by the recent rate and by what is queued, or some batches if bytes stay as balanced with them."""
@@ -386,7 +350,7 @@ class ScoreWeighted(PolicyBase):
         2026-11).
         """
         requests = 1 if self._scores_bytes else _REQUESTS_OF_UNBALANCED_BYTES
-        longest = max(requests * self._request_bytes(), self._bytes_per_s * _STICKY_LINGER_S)
+        longest = max(requests * self._request_bytes(), self._rate.bytes_per_s * _STICKY_LINGER_S)
         longest = min(longest, self._slow_start.mean_acknowledged_bytes)
         if self._distance_to_balanced >= _CLOSE_BETWEEN_VIEWS:
             return min(longest, self._turn_bytes(view))
@@ -413,19 +377,8 @@ class ScoreWeighted(PolicyBase):
         record_bytes = self._stride.mean_record_bytes or self._batch_bytes
         return _LONGEST_BATCH_BYTES * record_bytes / (record_bytes + _FORMAT_BYTES)
 
-    def _count_rate(self) -> None:
-        """Measure how fast records came since the last call.
-
-        A lower rate is adopted slowly: a full buffer stalls even a fast producer for moments.
-        """
-        now_s, sent_bytes = self.context.clock(), float(self._stride.total_bytes)
-        elapsed_s = now_s - self._counted_s
-        newest = (sent_bytes - self._counted_bytes) / elapsed_s
-        kept = exp(-elapsed_s / _RATE_MEMORY_S)
-        before = self._mean_bytes_per_s or newest
-        self._mean_bytes_per_s = _noticeable(kept * before + (1 - kept) * newest)
-        self._bytes_per_s = _noticeable(max(newest, kept * self._bytes_per_s + (1 - kept) * newest))
-        self._counted_s, self._counted_bytes = now_s, sent_bytes
+    def _measure_rate(self) -> None:
+        self._rate.measure(float(self._stride.total_bytes))
         self._whole_lingers_bytes = self._bytes_in_whole_lingers()
 
     def _bytes_in_whole_lingers(self) -> int:
@@ -434,7 +387,7 @@ class ScoreWeighted(PolicyBase):
         Plus one record: linger starts with the first record, and one that arrives just after a batch was closed would
         open another batch for itself.
         """
-        in_linger = self._bytes_per_s * self._linger_s
+        in_linger = self._rate.bytes_per_s * self._linger_s
         if 0 < in_linger <= _LONGEST_SLOT * self._batch_bytes:
             lingers = max(1, round(self._batch_bytes / in_linger))
             return ceil(lingers * in_linger) + self._stride.mean_record_bytes
@@ -442,7 +395,7 @@ class ScoreWeighted(PolicyBase):
 
     def _sticky_linger_bytes(self, view: RoutingView) -> float:
         """What arrives while librdkafka's own partitioner would stay, so that requests are as few as with it."""
-        return self._most_at_once * self._n_turns(view) * self._bytes_per_s * _STICKY_LINGER_S
+        return self._most_at_once * self._n_turns(view) * self._rate.bytes_per_s * _STICKY_LINGER_S
 
     def _bytes_queued_per_partition(self, view: RoutingView) -> int:
         """What is queued for a partition: its requests are that long, unless slots are shorter.
@@ -452,35 +405,6 @@ class ScoreWeighted(PolicyBase):
         waiting_bytes = view.waiting_records * self._stride.mean_record_bytes
         part = self._most_at_once if self._scores_bytes else 1.0
         return int(min(part * waiting_bytes, self._room_bytes(view)))
-
-    def _estimate_seen(self, view: RoutingView, sent: I64) -> F64:
-        """What the view shows of this producer's own bytes: at least what had settled before, at most what was sent.
-
-        Brokers report log dirs one after the other while records arrive. Within those bounds, assume the value that
-        leaves other producers' bytes as they were: own bytes mistaken for theirs would be made up for elsewhere.
-        """
-        n = view.n_partitions
-        own = fitted_to(sent, n)
-        # the previous policy may have asked for this view
-        settled = own if view.settled_bytes is None else np.minimum(view.settled_bytes, own)
-        seen: F64 = np.clip(view.partition_bytes - fitted_to(self._others_bytes, n), settled, own)
-        self._others_bytes = view.partition_bytes - seen
-        return seen
-
-    def _estimate_others_unseen(self, meanwhile_bytes: float) -> F64:
-        """What others have probably sent and the view does not show yet, out of what it may be missing.
-
-        As much of it as makes their bytes even: otherwise every producer would correct an imbalance that does not
-        exist.
-        """
-        others, n = self._others_bytes, len(self._others_bytes)
-        if not meanwhile_bytes or len(self._balanced_weights) != n:
-            return np.zeros(n)
-        used = self._balanced_weights > 0
-        level = float((others[used] / self._balanced_weights[used]).max())
-        return np.minimum(
-            meanwhile_bytes * self._balanced_weights, np.maximum(level * self._balanced_weights - others, 0.0)
-        )
 
     def _recompute_weights(self) -> None:
         """Recompute weights once own records have made the view too old, without waiting for the next one; a view that
@@ -506,7 +430,7 @@ class ScoreWeighted(PolicyBase):
         self._horizon_bytes = self._bytes_ahead()
         # the stride itself corrects what partitions are ahead of their weights: new weights must not correct it again
         ahead = fitted_to(self._stride.ahead_bytes, n)
-        written = fitted_to(sent, n) - ahead - fitted_to(self._seen, n) + fitted_to(self._others_unseen_bytes, n)
+        written = fitted_to(sent, n) - ahead - fitted_to(self._bytes.seen, n) + fitted_to(self._bytes.others_unseen, n)
         if fair.view.unseen_bytes is not None:
             written += fair.view.unseen_bytes
         weights = fair.weights(written, self._horizon_bytes, *self._bounds(fair), close_enough)
@@ -556,29 +480,19 @@ class ScoreWeighted(PolicyBase):
         """Even weights, and the bounds of a policy that has just started on a topic."""
         floor = self._floor
         if not self._follows_traffic:
-            floor *= max(_LEAST_FLOOR_PART, self._caution)
+            floor *= max(_LEAST_FLOOR_PART, self._bytes.caution)
         return fair.even, floor * fair.even, fair.available
 
     def _bytes_ahead(self) -> float:
         """Horizon in bytes of one replica; at least what is sent before weights can change, and twice what arrives
         between two views if others write, so that nothing overshoots."""
-        own_bytes = self._stride.total_bytes - self._seen_bytes
+        own_bytes = self._stride.total_bytes - self._bytes.seen_bytes
         return max(
             self._horizon * (self._held_bytes + own_bytes),
-            2 * self._caution * self._grown_bytes,
+            2 * self._bytes.caution * self._bytes.grown_bytes,
             self._least_horizon_bytes,
             self._stride.least_horizon_bytes,
         )
-
-
-def _caution(grown_bytes: float, others_sent_bytes: float) -> float:
-    """0 if all that a topic grew by is this producer's own, 1 if half of it or more is others': producers that see the
-    same imbalance make up for it together."""
-    return min(1.0, 2 * max(0.0, others_sent_bytes) / grown_bytes)
-
-
-def _noticeable(bytes_per_s: float) -> float:
-    return bytes_per_s if bytes_per_s >= _LEAST_BYTES_PER_S else 0.0
 
 
 def _has_same_replicas(view: RoutingView, other: RoutingView) -> bool:
