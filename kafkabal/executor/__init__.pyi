@@ -49,6 +49,7 @@ from .run_options import RunOptions as RunOptions
 from .run_options import Throttle as Throttle
 from .run_options import Timeouts as Timeouts
 from .run_result import RunResult as RunResult
+from .safety.late_requests import throttles_after_end as throttles_after_end
 from .safety.lock_across_runs import LockAcrossRuns as LockAcrossRuns
 from .safety.lock_across_runs import StoppedWaitingError as StoppedWaitingError
 from .safety.lock_holder import LockHolder as LockHolder

@@ -91,7 +91,8 @@ def _reopen(
         undo.callback(release_lock, lock)
         if held is None:
             found = find_run(environment, journal) or found  # the previous holder of the lock may have resumed the run
-        _refuse_closed(found, goal)
+        if goal is not None or not only_winds_down:
+            _refuse_closed(found, goal)  # throttles are restored whenever any are left
         found.state.openings += 1
         open_journal = _open_journal_if_possible if only_winds_down else _open_journal
         opened = undo.enter_context(closing(open_journal(environment, found)))
@@ -152,7 +153,7 @@ def _refuse_closed(found: FoundRun, goal: Goal | None) -> None:
     """
     run_id = found.record.run_id
     if goal is Goal.CANCEL and found.state.is_clean:
-        raise RunClosedError(f"run {run_id} is closed: it has no reassignment in flight and no throttle")
+        raise RunClosedError(f"run {run_id} is closed: it left no reassignment in flight and no throttle")
     if goal is None and not found.is_resumable:
         if found.state.goal is Goal.ROLL_BACK:
             raise RunClosedError(f"run {run_id} is rolled back: nothing to resume")

@@ -222,7 +222,7 @@ def test_a_run_that_is_done_is_not_reopened(scene: Any) -> None:
     with pytest.raises(RunClosedError, match=f"run {first.run_id} is complete: nothing to resume") as refused:
         resume(scene.environment())
     assert refused.value.hint == f"roll it back with 'kafkabal rebalance rollback {first.run_id}'"
-    with pytest.raises(RunClosedError, match="is closed: it has no reassignment in flight and no throttle"):
+    with pytest.raises(RunClosedError, match="is closed: it left no reassignment in flight and no throttle"):
         cancel(scene.environment())
     roll_back(scene.environment())
     with pytest.raises(RunClosedError, match="is rolled back: nothing to resume"):

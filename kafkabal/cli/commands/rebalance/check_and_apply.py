@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kafkabal.errors import BusyError, ExitCode, FindingsError, KafkabalError, UnsafeError
+from kafkabal.errors import BusyError, ExitCode, FindingsError, KafkabalError, NotAuthorizedError, UnsafeError
 from kafkabal.printable import printable
-from kafkabal.wording import counted_noun
+from kafkabal.wording import counted_noun, first_of
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_command_options import RunCommandOptions, StartCommandOptions
     from kafkabal.cli.commands.rebalance.run_session import RunSession
-    from kafkabal.executor import ClusterLoad, RunEnvironment, RunOptions
+    from kafkabal.executor import ClusterLoad, FoundRun, RunEnvironment, RunOptions
     from kafkabal.model import ClusterState
     from kafkabal.plan import Plan
 
@@ -58,6 +59,8 @@ class ApplyCommand:
         command, environment = timed.command, timed.command.environment
         with command.saying_if_slow():
             found = find_run(environment)
+        if found is not None:
+            self._restore_late_throttles(found)
         is_ours = found is not None and found.is_open and found.record.host == environment.host
         if found is None or not is_ours or self.begin.on_unfinished is OnUnfinished.REFUSE:
             return timed
@@ -82,6 +85,28 @@ class ApplyCommand:
             command.end(result)
         command.end_if_stopped("a new plan was made")
         return timed
+
+    def _restore_late_throttles(self, found: FoundRun) -> None:
+        """Restore throttles that a broker which hung has set after the end of the latest run of this host.
+
+        Otherwise the next run would take them for an operator's, and keep them.
+        """
+        from kafkabal.executor import repair_run, throttles_after_end
+        from kafkabal.reporting.runs.result_report import summary
+
+        command, late = self.command, list[str]()
+        with suppress(NotAuthorizedError):  # a run without a throttle need not read them
+            late = throttles_after_end(command.cluster, found, only_unanswered=True)
+        if not late:
+            return
+        what = f"run {found.record.run_id}: set by a request that arrived after its end: {first_of(late)}"
+        command.context.say(f"{what}; restoring it first")
+        with command.stopping_on_signals():
+            result = repair_run(command.environment, lock=command.take_lock())
+        if result.pending:
+            command.end(result, only_restores=True)
+        command.context.say(summary(result, only_restores=True))
+        command.end_if_stopped("a new plan was made")
 
     def _with_given_rate(self, options: RunOptions) -> RunOptions | None:
         """Options of a run that is resumed first, with this command's rate if one was given; None keeps its own.

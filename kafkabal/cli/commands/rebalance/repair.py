@@ -47,7 +47,7 @@ def repair(
       kafkabal rebalance repair --remove --yes
     """
     from kafkabal.cli.commands.rebalance.open_run_session import open_run_session
-    from kafkabal.executor import DamagedRunRecordError, find_run
+    from kafkabal.executor import DamagedRunRecordError, find_run, throttles_after_end
 
     expect_live_cluster(settings, "rebalance repair")
     with open_run_session("rebalance repair", settings, context, output, wait_s=wait_s, journal=journal) as command:
@@ -62,7 +62,9 @@ def repair(
             context.warn(damaged.message)
             found = None
         restored = None
-        if found is not None and found.is_open:
+        cluster = command.cluster
+        # a broker that hung may have executed a request of the run after its end
+        if found and (found.is_open or throttles_after_end(cluster, found, only_unanswered=False)):
             from kafkabal.executor import repair_run
 
             restored = repair_run(environment, journal=journal, lock=command.take_lock())
@@ -87,7 +89,7 @@ def _remove_or_list(command: "RunSession", *, remove: bool, yes: bool) -> "tuple
     if not leftovers:
         return ExitCode.DONE, ()
     if not remove:
-        context.say("not set by kafkabal, so kept; delete them with --remove")
+        context.say("not set by the latest run, so kept; delete them with --remove")
         return ExitCode.FINDINGS, leftovers
     if not command.confirm(f"remove {counted_noun(len(leftovers), 'throttle')}?", yes=yes):
         return ExitCode.FAILED, leftovers
