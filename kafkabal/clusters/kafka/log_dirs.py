@@ -12,6 +12,7 @@ from kafkabal.chunks import chunked
 from kafkabal.clusters.clock import Deadline
 from kafkabal.clusters.cluster_protocol import Fault, ReplicaLog, ReplicaOn
 from kafkabal.clusters.kafka.error_mapping import (
+    CLUSTER_AUTHORIZATION_FAILED,
     KAFKA_STORAGE_ERROR,
     NO_ERROR,
     check,
@@ -111,7 +112,13 @@ def replica_logs(
 
 
 def move_log_dirs(client: KafkaClient, targets: Mapping[ReplicaOn, str]) -> dict[ReplicaOn, Fault]:
-    """Ask brokers to move replicas to these log dirs; returns those that failed."""
+    """Ask brokers to move replicas to these log dirs; returns those that failed.
+
+    Raises
+    ------
+    NotAuthorizedError
+        If the principal may not alter the cluster.
+    """
     by_broker: dict[int, list[ReplicaOn]] = {}
     for replica in targets:
         by_broker.setdefault(replica.broker, []).append(replica)
@@ -121,6 +128,8 @@ def move_log_dirs(client: KafkaClient, targets: Mapping[ReplicaOn, str]) -> dict
 
     faults: dict[ReplicaOn, Fault] = {}
     for broker, outcome in client.for_each(by_broker, ask).items():
+        if isinstance(outcome, NotAuthorizedError):
+            raise outcome
         if isinstance(outcome, KafkabalError):
             faults |= dict.fromkeys(by_broker[broker], fault_of_error(outcome))
         else:
@@ -187,6 +196,9 @@ def _move_on_broker(
         response = client.call_broker(broker, _move_request(dict(chunk)), deadline)
         for topic in response.results:
             for p in topic.partitions:
+                if p.error_code == CLUSTER_AUTHORIZATION_FAILED:
+                    # of all replicas alike: named one by one, each with Kafka's text, the reason would not be seen
+                    check(p.error_code, "move replicas between log dirs", permission="Alter on the cluster")
                 if p.error_code != NO_ERROR:
                     faults[ReplicaOn(topic.topic_name, p.partition_index, broker)] = fault_of(p.error_code)
     return faults

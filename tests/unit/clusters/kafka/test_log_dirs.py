@@ -184,3 +184,14 @@ def test_moves_go_to_the_brokers_that_hold_the_replicas(cluster: Any, client: Ka
         ("/d0", [("t", [0])]),
         ("/d1", [("t", [1])]),
     ]
+
+
+def test_a_denied_move_is_raised(cluster: Any, client: KafkaClient) -> None:
+    """Brokers name each replica with the same code: the error says once which permission is missing."""
+    topic = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
+    partition = topic.AlterReplicaLogDirPartitionResult
+    denied = [topic(topic_name="t", partitions=[partition(partition_index=n, error_code=31) for n in (0, 1)])]
+    cluster.answer("AlterReplicaLogDirs", lambda request: AlterReplicaLogDirsResponse(results=denied))
+    with pytest.raises(NotAuthorizedError, match="cannot move replicas between log dirs") as refused:
+        move_log_dirs(client, {ReplicaOn("t", 0, 1): "/d0", ReplicaOn("t", 1, 1): "/d1"})
+    assert "Alter on the cluster" in str(refused.value.hint)
