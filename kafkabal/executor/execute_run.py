@@ -7,10 +7,11 @@ flight, as requested; it restores throttles once nothing that they limit is in f
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from kafkabal.clusters import Capability, ClusterLock, ConfigResource, ResourceKind
-from kafkabal.errors import BusyError, KafkabalError
+from kafkabal.errors import BusyError, KafkabalError, OutputError
 from kafkabal.executor.begin_run import begin_run
 from kafkabal.executor.observe.observation import Observation, Stage, observe
 from kafkabal.executor.reassign.cancel_moves import cancel_in_flight, copies_between_dirs, ends_of_copies
@@ -26,11 +27,12 @@ from kafkabal.executor.run_options import OnInterrupt, RunOptions
 from kafkabal.executor.run_result import RunResult
 from kafkabal.executor.safety.retry import PASSING_ERRORS
 from kafkabal.executor.safety.stop_request import HardStop, StopReason
-from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome
+from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, left_behind
 from kafkabal.executor.throttle.leftover_throttles import remove_found_throttles
 from kafkabal.executor.throttle.run_throttles import Leftovers
 from kafkabal.model import MIN_INSYNC_REPLICAS, TopicPartition
 from kafkabal.plan import Plan
+from kafkabal.wording import first_of
 
 _RESUME = "continue with 'kafkabal rebalance resume'"
 _LONGEST_NAP_S = 1.0
@@ -168,8 +170,10 @@ class _Run:
             if self._goal is Goal.CANCEL:
                 return self._end(OnInterrupt.CANCEL, RunOutcome.STOPPED)
             return self._move_and_lead()
-        except BusyError:
+        except BusyError as error:
             # another process has the lock: a cleanup now would cancel its moves and unset its throttles
+            if self._context.store.cluster_record is None:
+                self._leave_to_journal(error)
             raise
         except Exception as error:
             # if the way out has begun, a second attempt could cancel what the first one decided to leave running
@@ -347,9 +351,23 @@ class _Run:
     def _wind_down(self) -> None:
         """End the run after an error, in the usual way; a second error while doing so does not hide the first."""
         try:
-            self._end(OnInterrupt.CANCEL, RunOutcome.STOPPED)
+            left = self._end(OnInterrupt.CANCEL, RunOutcome.STOPPED).pending
+            if left:  # the error that is raised then does not name it
+                self._context.warn(f"still set: {first_of(left)}")
         except Exception as error:  # noqa: BLE001 - whatever it is, the first error is the cause, and the lock is to be freed
             self._context.warn(f"throttles and reassignments of this run may remain on the cluster: {error}")
+
+    def _leave_to_journal(self, error: BusyError) -> None:
+        """Say what is left and how to end it: without a record on the cluster, only this journal knows of it.
+
+        The journal may have been deleted together with the lock file, which is how another process could take that.
+        """
+        context = self._context
+        with suppress(OutputError):
+            context.store.keep_journal()
+        context.warn(left_behind(context.record, context.state))
+        journal = context.store.journal_path
+        error.hint = f"once the other process has finished, run 'kafkabal rebalance cancel --journal {journal}'"
 
     def _close(self, outcome: RunOutcome, pending: Sequence[str]) -> RunResult:
         context = self._context

@@ -24,7 +24,7 @@ from kafkabal.executor.state.journal_records import (
     Unanswered,
 )
 from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
-from kafkabal.executor.state.run_states import Phase, RunState
+from kafkabal.executor.state.run_states import Phase, RunState, left_behind
 from kafkabal.executor.state.set_configs import SetConfigs
 from kafkabal.input_files import ROWS, STDIN, FormatVersion, InputFile, open_input
 from kafkabal.json_decoders import json_decoder
@@ -55,12 +55,7 @@ class JournalContent:
 
     def left_behind(self) -> str:
         """What may remain on the cluster if nothing more is done, in words for people."""
-        if self.state.is_clean or not self.state.has_begun:
-            return f"run {self.record.run_id} left nothing on the cluster"
-        known = (*self.record.originals, *self.state.later_originals) if self.state.rates else ()
-        throttled = sorted({str(o.of) for o in known})
-        throttles = f", and throttles on {', '.join(throttled)}" if throttled else ""
-        return f"run {self.record.run_id} may have reassignments in flight{throttles}"
+        return left_behind(self.record, self.state)
 
 
 def read_journal(path: Path | str) -> JournalContent:

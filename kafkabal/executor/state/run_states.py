@@ -22,7 +22,7 @@ from enum import StrEnum
 import msgspec
 
 from kafkabal.executor.run_options import Throttle
-from kafkabal.executor.state.run_record import Original
+from kafkabal.executor.state.run_record import Original, RunRecord
 
 
 class Goal(StrEnum):
@@ -134,3 +134,13 @@ class RunState(msgspec.Struct, kw_only=True):
     def phase_in_words(self) -> str:
         """The phase; ``detached`` for a run that was closed while its moves were in flight."""
         return str(self.outcome if self.outcome is RunOutcome.DETACHED else self.phase)
+
+
+def left_behind(record: RunRecord, state: RunState) -> str:
+    """What may remain on the cluster if nothing more is done about a run, in words for people."""
+    if state.is_clean or not state.has_begun:
+        return f"run {record.run_id} left nothing on the cluster"
+    known = (*record.originals, *state.later_originals) if state.rates else ()
+    throttled = sorted({str(o.of) for o in known})
+    throttles = f", and throttles on {', '.join(throttled)}" if throttled else ""
+    return f"run {record.run_id} may have reassignments in flight{throttles}"

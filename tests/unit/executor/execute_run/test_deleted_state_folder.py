@@ -12,7 +12,7 @@ from kafkabal.clusters import Capability
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import Call
 from kafkabal.errors import BusyError, OutputError
-from kafkabal.executor.execute_run import apply, resume
+from kafkabal.executor.execute_run import apply, cancel, resume
 from kafkabal.executor.run_events import Warned
 from kafkabal.executor.safety.cluster_lock import FileLock, TakenOverError
 from kafkabal.executor.state.read_journal import read_journal
@@ -94,7 +94,8 @@ def test_killed_after_the_folder_was_deleted(make_scene: Callable[[], Any], ever
 
 
 def test_another_process_takes_the_new_lock_file(make_scene: Callable[[], Any]) -> None:
-    """If another process has created the lock file again and holds it, the run changes nothing and ends with 75."""
+    """If another process has created the lock file again and holds it, the run changes nothing, ends with 75, writes
+    its journal again, and names what is left and how to end it."""
     scene = _scene(make_scene, _ON_THIS_HOST_ONLY)
     others, changes = [], []
 
@@ -105,10 +106,39 @@ def test_another_process_takes_the_new_lock_file(make_scene: Callable[[], Any]) 
         scene.faulty.before.append(lambda call: changes.append(call) if call.method.startswith("alter") else None)
 
     _at(scene, _calls_of_run(make_scene, _ON_THIS_HOST_ONLY)[20], take_over)
-    with pytest.raises(BusyError, match=r"lost the lock of this cluster: .*process 2"):
+    with pytest.raises(BusyError, match=r"lost the lock of this cluster: .*process 2") as lost:
         apply(scene.environment(), scene.plan, scene.options)
     assert changes == []
     assert others[0].is_held()
+    others[0].release()
+    _assert_ends_by_its_journal(scene, lost.value)
+
+
+def test_lock_of_the_cluster_lost_without_a_record(make_scene: Callable[[], Any]) -> None:
+    """A process that stood still for more than a session, and whose run no cluster records, cannot know whether another
+    has used the lock: ends with 75, writes its journal again, and names what is left and how to end it."""
+    scene = _scene(make_scene, (Capability.RECORDS,))
+
+    def stand_still() -> None:
+        shutil.rmtree(scene.folder / "one")
+        scene.memory.stop()
+        scene.memory.kafka.clock.sleep(40.0)
+        scene.memory.resume_process()
+
+    _at(scene, _calls_of_run(make_scene, (Capability.RECORDS,))[20], stand_still)
+    with pytest.raises(BusyError, match="was resumed by another process") as lost:
+        apply(scene.environment(), scene.plan, scene.options)
+    _assert_ends_by_its_journal(scene, lost.value)
+
+
+def _assert_ends_by_its_journal(scene: Any, error: BusyError) -> None:
+    """The journal is there again, and the command of the hint leaves nothing on the cluster."""
+    (journal,) = (scene.folder / "one").glob("*/*.jsonl")
+    assert error.hint == f"once the other process has finished, run 'kafkabal rebalance cancel --journal {journal}'"
+    said = [w.message for w in scene.recorder.of(Warned)]
+    assert any("may have reassignments in flight, and throttles on broker 1, " in message for message in said), said
+    cancel(scene.environment(scene.memory), journal=journal)
+    scene.assert_clean()
 
 
 @pytest.mark.parametrize("leaves", ["a later journal", "another journal of the run"])
