@@ -19,6 +19,9 @@ import yaml
 from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
+from kafkabal.clusters.kafka import KafkaCluster
+from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
+from kafkabal.config.connection_settings import ConnectionSettings
 from kafkabal.errors import DriftError, OperationError, UsageError
 from kafkabal.reader import TopicReader, combine_states
 from kafkabal.sandbox import Sandbox, SandboxSpec, WaitLimit, up
@@ -348,6 +351,39 @@ def test_gaps_of_transactions_and_every_codec(make_topic: Callable[[], Topic]) -
     assert not data.manifest.is_dense
     got = Counter(sample.value.decode() for sample in data)
     assert got == Counter({value: 2 * count for value, count in Counter(expected).items()})
+
+
+def test_markers_beyond_the_response(make_topic: Callable[[], Topic]) -> None:
+    """Of interleaved transactions only committed ones are returned, though the marker that ends one, and the records
+    that began it, are in other responses than those between."""
+    topic = make_topic()
+    topic.create(partitions=1)
+    producers = []
+    for name in ("aborted", "committed"):
+        producers.append(Producer({"bootstrap.servers": topic.servers, "transactional.id": f"{topic.name}-{name}"}))
+        producers[-1].init_transactions()
+        producers[-1].begin_transaction()
+    for number in range(60):
+        producers[number % 2].produce(topic.name, b"x" * 20_000, partition=0)
+        producers[number % 2].flush()
+    producers[0].abort_transaction()
+    producers[1].commit_transaction()
+    topic.await_markers(1)
+    settings = ConnectionSettings(bootstrap_servers=tuple(topic.servers.split(",")))
+    with KafkaCluster(settings) as cluster:
+        described = cluster.describe_topic(topic.name, _TIMEOUT_S)
+    assert described is not None
+    fetcher = RangeFetcher(settings, topic.name, described.topic_id)
+    assert fetcher.ranges() == {0: (0, 62)}
+    committed = list(range(1, 60, 2))
+    for length in (1, 7, 62):
+        found = [
+            offset
+            for begin in range(0, 62, length)
+            for offset, *_ in fetcher.fetch(0, begin, min(62, begin + length), length).records
+        ]
+        assert found == committed, length
+    fetcher.close()
 
 
 def test_a_topic_made_again_is_refused(make_topic: Callable[[], Topic]) -> None:
