@@ -38,7 +38,7 @@ ADOPTED_RUN_SETTINGS: Final = ("throttle_to_add", "log_dir_throttle", "window")
 """The same, for reassignments of another tool."""
 
 HOW_TO_CONTINUE: Final = "continue with 'kafkabal rebalance resume'"
-HOW_TO_RESTORE: Final = "restore them with 'kafkabal rebalance repair' once the brokers respond"
+HOW_TO_RESTORE: Final = "restore them with 'kafkabal rebalance repair' once the brokers respond and permit it"
 """What to do about throttles that a run could not restore."""
 AFTER_CANCEL: Final = (
     "make a new plan with 'kafkabal rebalance', or move back what was moved with 'kafkabal rebalance rollback'"
