@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
-from kafkabal.errors import BusyError, KafkabalError
+from kafkabal.errors import BusyError, KafkabalError, NotAuthorizedError
 from kafkabal.executor import (
     CheckVerdict,
     FoundRun,
@@ -277,6 +277,8 @@ class RunHealer:
             result = action()
         except BusyError as error:
             return self._failure(healing, plan_id, error.message, is_busy=True)
+        except NotAuthorizedError as error:
+            return self._failure(healing, plan_id, error.in_one_line)  # the permission to grant is in the hint
         except KafkabalError as error:
             return self._failure(healing, plan_id, error.message)
         except Exception as error:  # noqa: BLE001  a defect in healing must not end the watch; it is reported

@@ -15,7 +15,7 @@ import pytest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.config.time_window import TimeWindow
-from kafkabal.errors import UnreachableError
+from kafkabal.errors import NotAuthorizedError, UnreachableError
 from kafkabal.executor.execute_run import apply, resume
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions, Throttle, Timeouts
@@ -520,6 +520,18 @@ def test_the_alert_of_a_run_that_could_not_be_resumed_stays_until_it_is_finished
     )
     follower.run_for(watcher, hours=0.05)
     assert len(follower.messages(EventKind.NOTHING_TO_HEAL)) == 1
+
+
+def test_a_missing_permission_is_named(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A healing that the cluster denies fails with one line that says what to grant."""
+
+    def deny(*_: object, **__: object) -> None:
+        raise NotAuthorizedError("cannot alter reassignments: denied", hint="grant Alter on the cluster")
+
+    monkeypatch.setattr(stage.memory, "alter_reassignments", deny)
+    stage.run_for(stage.watcher(), hours=0.1)
+    (failed,) = stage.messages(EventKind.HEALING_FAILED)
+    assert "cannot alter reassignments: denied (grant Alter on the cluster" in failed
 
 
 def test_a_full_disk_stops_healing_not_watching(stage: Stage) -> None:
