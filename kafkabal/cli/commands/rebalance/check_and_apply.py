@@ -99,8 +99,8 @@ class ApplyCommand:
             late = throttles_after_end(command.cluster, found, only_unanswered=True)
         if not late:
             return
-        what = f"run {found.record.run_id}: set by a request that arrived after its end: {first_of(late)}"
-        command.context.say(f"{what}; restoring it first")
+        what = f"throttles of run {found.record.run_id} set by a request that arrived after its end: {first_of(late)}"
+        command.context.say(f"{what}; restoring them first")
         with command.stopping_on_signals():
             result = repair_run(command.environment, lock=command.take_lock())
         if result.pending:
