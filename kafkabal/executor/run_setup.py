@@ -43,6 +43,7 @@ from kafkabal.wording import brokers_by_id, first_of
 _T = TypeVar("_T")
 _TRIES = 3
 """If the lock is lost this often before any change, another process has it; a suspended process loses it only once."""
+_SEE_STATUS = "nothing more changed; run 'kafkabal rebalance status'"
 _LATE = "changed by a request that arrived late"
 _HOW_TO_END = "finish it with 'kafkabal rebalance resume', 'rollback' or 'cancel', then try again"
 
@@ -206,6 +207,11 @@ def make_fence(
             undo.callback(release_lock, regained)
             # whoever held the lock in between may have finished or rolled back the run: what is known here is stale
             if not is_as_left(regained):
+                if known is None and not isinstance(regained, FileLock):
+                    message = (
+                        f"another process may have resumed run {run.record.run_id}, which the cluster does not record"
+                    )
+                    raise TakenOverError(message, hint=_SEE_STATUS)
                 raise _taken_over(environment, known, run, lambda: confirm_lock(regained, options.session_s))
             undo.pop_all()
         return regained
@@ -233,7 +239,7 @@ def _taken_over(
     """
     run_id, recorded = run.record.run_id, known.load() if known is not None else None
     message = f"run {run_id} was resumed by another process"
-    hint = "nothing more changed; run 'kafkabal rebalance status'"
+    hint = _SEE_STATUS
     # whoever continues an open run also takes back what a late request of this process has changed
     if known is None or recorded is None or not recorded[1].is_clean:
         return TakenOverError(message, hint=hint)
