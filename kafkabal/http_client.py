@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from kafkabal.config import PORTS, is_host_name
@@ -14,9 +12,6 @@ from kafkabal.errors import ConfigError
 if TYPE_CHECKING:
     import httpx
 
-_MOST_BYTES: Final = 2**26
-"""Ten times the current value of a metric for each of 100,000 brokers."""
-_IDENTITY: Final = "identity"
 _SHOWN: Final = 200
 """Characters of an invalid URL in a message."""
 
@@ -24,14 +19,15 @@ _SHOWN: Final = 200
 def open_http_client(timeout_s: float, transport: httpx.BaseTransport | None = None) -> httpx.Client:
     """Open a client; use it in a ``with`` block, or close it.
 
-    A response raises an ``httpx.HTTPError`` if it exceeds 64 MiB, if its body takes longer than the timeout, or if it
-    is compressed. Otherwise a server that never ends its response would fill all memory. A request to a port that does
-    not exist raises an ``httpx.InvalidURL``.
+    A request raises an ``httpx.HTTPError`` if its response has not ended within the timeout, exceeds 64 MiB, or is
+    compressed. Otherwise a server that never ends its response would block its client for ever, or fill all memory. A
+    request to a port that does not exist raises an ``httpx.InvalidURL``.
 
     Parameters
     ----------
     timeout_s
-        For each of these: to connect, to send, to receive some bytes, to receive the body of a response.
+        For a whole exchange, from connecting to the last byte of the response. Resolving the host takes as long as the
+        system allows.
     transport
         None opens connections.
 
@@ -40,46 +36,18 @@ def open_http_client(timeout_s: float, transport: httpx.BaseTransport | None = N
     ConfigError
         If what the environment names cannot be used.
     """
-    import httpx  # costs a tenth of a second, and few need it
-
-    class BoundedBody(httpx.SyncByteStream):
-        """The body of a response, up to a size and a time."""
-
-        def __init__(self, response: httpx.Response) -> None:
-            assert isinstance(response.stream, httpx.SyncByteStream)
-            self._stream = response.stream
-            self._ends_s = time.monotonic() + timeout_s
-
-        def __iter__(self) -> Iterator[bytes]:
-            size = 0
-            for part in self._stream:
-                size += len(part)
-                if size > _MOST_BYTES:
-                    raise httpx.ReadError(f"the response exceeds {_MOST_BYTES >> 20} MiB")
-                if time.monotonic() > self._ends_s:
-                    raise httpx.ReadTimeout(f"the response has not ended after {timeout_s:g} s")
-                yield part
-
-        def close(self) -> None:
-            self._stream.close()
-
-    def bound(response: httpx.Response) -> None:
-        if response.headers.get("content-encoding", _IDENTITY) != _IDENTITY:
-            raise httpx.DecodingError("the response is compressed")
-        response.stream = BoundedBody(response)
+    # httpx costs a tenth of a second, and few need it
+    from kafkabal.bounded_http_client import BoundedHttpClient
 
     try:
-        return httpx.Client(
-            timeout=timeout_s,
-            transport=transport,
-            headers={"accept-encoding": _IDENTITY},
-            event_hooks={"request": [_check_port], "response": [bound]},
-        )
+        client = BoundedHttpClient(timeout_s, transport)
     except (OSError, ValueError, ImportError) as error:
         raise ConfigError(
             f"HTTP requests are impossible: {error}",
             hint="check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE and SSL_CERT_DIR",
         ) from error
+    client.event_hooks["request"].append(_check_port)
+    return client
 
 
 def parsed_url(url: str) -> httpx.URL:

@@ -18,10 +18,12 @@ Respond = Callable[[BaseHTTPRequestHandler], None]
 
 
 @contextmanager
-def server(respond: Respond) -> Iterator[str]:
+def server(respond: Respond, protocol: str = "HTTP/1.0") -> Iterator[str]:
     """The URL of a server that responds in this way after its status."""
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = protocol
+
         def do_GET(self) -> None:
             self.send_response(200)
             with suppress(OSError):  # the client has gone
@@ -47,11 +49,19 @@ def endless(handler: BaseHTTPRequestHandler) -> None:
         handler.wfile.write(bytes(1 << 20))
 
 
-def dripping(handler: BaseHTTPRequestHandler) -> None:
+def dripping_body(handler: BaseHTTPRequestHandler) -> None:
     """A byte before each timeout."""
     handler.end_headers()
     while True:
         handler.wfile.write(b" ")
+        sleep(0.05)
+
+
+def dripping_headers(handler: BaseHTTPRequestHandler) -> None:
+    """A byte of a header before each timeout."""
+    handler.flush_headers()
+    while True:
+        handler.wfile.write(b"x")
         sleep(0.05)
 
 
@@ -66,7 +76,8 @@ def compressed(handler: BaseHTTPRequestHandler) -> None:
     ("respond", "timeout_s", "kind", "message"),
     [
         (endless, 60.0, httpx.ReadError, "the response exceeds 64 MiB"),
-        (dripping, 0.5, httpx.ReadTimeout, "the response has not ended after 0.5 s"),
+        (dripping_body, 0.5, httpx.ReadTimeout, "the response has not ended after 0.5 s"),
+        (dripping_headers, 0.5, httpx.ReadTimeout, "the response has not ended after 0.5 s"),
         (compressed, 5.0, httpx.DecodingError, "the response is compressed"),
     ],
 )
@@ -85,6 +96,24 @@ def test_usual_responses_are_read() -> None:
 
     with server(respond) as url, open_http_client(5.0) as client:
         assert client.get(url).text == "text"
+
+
+def test_every_exchange_of_a_client_has_its_deadline() -> None:
+    """A later request to a server that keeps connections open ends in time too."""
+    asked: list[str] = []
+
+    def respond(handler: BaseHTTPRequestHandler) -> None:
+        asked.append(handler.path)
+        if len(asked) > 1:
+            dripping_headers(handler)
+        handler.send_header("Content-Length", "4")
+        handler.end_headers()
+        handler.wfile.write(b"text")
+
+    with server(respond, protocol="HTTP/1.1") as url, open_http_client(0.5) as client:
+        assert client.get(url).text == "text"
+        with pytest.raises(httpx.ReadTimeout, match="has not ended after"):
+            client.get(url)
 
 
 @pytest.mark.parametrize(
