@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from kafkabal.clusters import Capability, ClusterLock, ConfigResource, ResourceKind
+from kafkabal.clusters import ClusterLock, min_insync_replicas
 from kafkabal.errors import BusyError, KafkabalError, OutputError
 from kafkabal.executor.begin_run import begin_run
 from kafkabal.executor.observe.observation import Observation, Stage, observe
@@ -30,7 +30,7 @@ from kafkabal.executor.safety.stop_request import HardStop, StopReason
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, left_behind
 from kafkabal.executor.throttle.leftover_throttles import remove_found_throttles
 from kafkabal.executor.throttle.run_throttles import Leftovers
-from kafkabal.model import MIN_INSYNC_REPLICAS, TopicPartition
+from kafkabal.model import TopicPartition
 from kafkabal.plan import Plan
 from kafkabal.wording import first_of
 
@@ -256,12 +256,7 @@ class _Run:
         return elect_preferred(self._context, placed)
 
     def _min_insync(self) -> dict[str, int]:
-        if Capability.CONFIGS not in self._context.cluster.capabilities:
-            return {}
-        topics = {ConfigResource(ResourceKind.TOPIC, p.topic) for p in self._context.record.partitions}
-        values, _ = self._context.cluster.configs(topics, [MIN_INSYNC_REPLICAS])
-        known = {resource.name: found.get(MIN_INSYNC_REPLICAS) for resource, found in values.items()}
-        return {topic: int(v.value) for topic, v in known.items() if v is not None and v.value is not None}
+        return min_insync_replicas(self._context.cluster, {p.topic for p in self._context.record.partitions})
 
     def _pause(self) -> None:
         """Pause gracefully, and wait for the window or for a request to continue."""

@@ -133,6 +133,8 @@ class WatchTextfile:
             ("out_of_sync_partitions", "Partitions with live replicas out of sync.", findings.out_of_sync),
             ("imbalanced_scores", "Scores outside the outer band.", len(findings.imbalanced)),
         ]
+        if findings.under_min_isr is not None:
+            gauges.append(("under_min_isr_partitions", "Partitions under min ISR.", findings.under_min_isr))
         self._file.write(
             (*((f"kafkabal_watch_{name}", text, value) for name, text, value in gauges), _last_read(summary.read_at_s)),
             (health, responses, events, latest),

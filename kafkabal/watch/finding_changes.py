@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from kafkabal.config import DEFAULT_LOG_DIR_LIMIT
 from kafkabal.units import percent_as_option
 from kafkabal.watch.state_findings import StateFindings
 from kafkabal.watch.watch_events import EventKind
 from kafkabal.wording import counted_noun
+
+_PARTITIONS_WELL: Final = {
+    EventKind.PARTITION_OFFLINE: (EventKind.PARTITION_ONLINE, "every partition has a leader"),
+    EventKind.UNDER_MIN_ISR: (EventKind.MIN_ISR_MET, "no partition is under min ISR"),
+    EventKind.OUT_OF_SYNC: (EventKind.IN_SYNC, "all replicas on live brokers are in sync"),
+}
+"""How each problem of partitions ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +63,19 @@ def _of_log_dirs(before: StateFindings, found: StateFindings) -> Iterator[Findin
 
 
 def _of_partitions(before: StateFindings, found: StateFindings) -> Iterator[FindingChange]:
-    if found.offline_partitions and not before.offline_partitions:
-        count = counted_noun(found.offline_partitions, "partition")
-        yield FindingChange(EventKind.PARTITION_OFFLINE, f"{count} without a leader")
-    elif before.offline_partitions and not found.offline_partitions:
-        yield FindingChange(EventKind.PARTITION_ONLINE, "every partition has a leader")
-    if found.out_of_sync and not before.out_of_sync:
-        count = counted_noun(found.out_of_sync, "partition")
-        yield FindingChange(EventKind.OUT_OF_SYNC, f"{count} with live replicas out of sync")
-    elif before.out_of_sync and not found.out_of_sync:
-        yield FindingChange(EventKind.IN_SYNC, "all replicas on live brokers are in sync")
+    was, now = partition_problems(before), partition_problems(found)
+    for kind, end in _PARTITIONS_WELL.items():
+        if kind in now and kind not in was:
+            yield FindingChange(kind, now[kind])
+        elif kind in was and kind not in now:
+            yield FindingChange(*end)
+
+
+def partition_problems(found: StateFindings) -> dict[EventKind, str]:
+    """What is wrong with partitions, with their number, by the event that begins it; the worst first."""
+    counts = {
+        EventKind.PARTITION_OFFLINE: (found.offline_partitions, "without a leader"),
+        EventKind.UNDER_MIN_ISR: (found.under_min_isr, "under min ISR: producers with acks=all cannot write"),
+        EventKind.OUT_OF_SYNC: (found.out_of_sync, "with live replicas out of sync"),
+    }
+    return {kind: f"{counted_noun(count, 'partition')} {what}" for kind, (count, what) in counts.items() if count}

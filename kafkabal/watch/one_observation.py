@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from kafkabal.clusters import Cluster, InFlight, Reading, ReadRequest
+from kafkabal.clusters import Cluster, InFlight, Reading, ReadRequest, count_under_min_isr
 from kafkabal.config import DEFAULT_LOG_DIR_LIMIT
 from kafkabal.model import ClusterState
 from kafkabal.units import percent_as_option
 from kafkabal.watch.broker_health import BrokerHealth, BrokerSample
+from kafkabal.watch.finding_changes import partition_problems
 from kafkabal.watch.state_findings import StateFindings, find
+from kafkabal.watch.watch_events import EventKind
 from kafkabal.watch.watch_options import WatchOptions
 from kafkabal.wording import counted_noun, first_brokers, first_of
 
@@ -31,16 +33,17 @@ class WatchSummary:
     @property
     def problems(self) -> tuple[str, ...]:
         """One line each; empty if nothing is wrong."""
-        offline, out_of_sync = self.findings.offline_partitions, self.findings.out_of_sync
+        partitions = partition_problems(self.findings)
+        out_of_sync = partitions.pop(EventKind.OUT_OF_SYNC, "")
         unreported = [b for b in sorted(self.findings.without_dirs) if self.health.get(b) is BrokerHealth.WELL]
         return (
             *((self.controller_problem,) if self.controller_problem else ()),
-            *((f"{counted_noun(offline, 'partition')} without a leader",) if offline else ()),
+            *partitions.values(),
             *(f"broker {b} {health}" for b, health in sorted(self.health.items()) if health != BrokerHealth.WELL),
             *(f"log dir {path} of broker {b} offline" for b, path in sorted(self.findings.offline_dirs)),
             *((f"{first_brokers(unreported)} did not report log dirs",) if unreported else ()),
             *((_full(self.findings.full_dirs),) if self.findings.full_dirs else ()),
-            *((f"{counted_noun(out_of_sync, 'partition')} out of sync",) if out_of_sync else ()),
+            *((out_of_sync,) if out_of_sync else ()),
             *((f"imbalanced by {', '.join(self.findings.imbalanced)}",) if self.findings.imbalanced else ()),
         )
 
@@ -68,7 +71,8 @@ def check_once(
     for broker in samples[-1]:
         answered = any(each.get(broker) and each[broker].response_s is not None for each in samples)
         health[broker] = BrokerHealth.WELL if answered else BrokerHealth.UNREACHABLE
-    findings = find(state, options.policy.outer_tolerance)
+    found = find(state, options.policy.outer_tolerance)
+    findings = replace(found, under_min_isr=count_under_min_isr(cluster, state))
     return WatchSummary(health, findings, controller_problem=reading.in_flight_problem)
 
 

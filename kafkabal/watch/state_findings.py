@@ -34,6 +34,7 @@ class StateFindings:
     offline_partitions: int
     """Partitions without a leader."""
     out_of_sync: int
+    """Partitions with live replicas out of sync."""
     imbalanced: tuple[str, ...]
     """Scores outside the outer band."""
     empty: frozenset[int]
@@ -43,6 +44,8 @@ class StateFindings:
     led: frozenset[int]
     reassignments_known: bool = True
     """False: replicas that are being added count as out of sync, and as load where they go."""
+    under_min_isr: int | None = None
+    """Partitions with a leader, but fewer replicas in sync than ``min.insync.replicas``; None if that is unknown."""
 
     def remembering(self, before: StateFindings) -> StateFindings:
         """With what was found before and cannot be judged now.
@@ -53,7 +56,13 @@ class StateFindings:
         """
         offline, full = (self._unreported(dirs) for dirs in (before.offline_dirs, before.full_dirs))
         still_full = before.full_dirs & (self.filling_dirs | self.offline_dirs)
-        found = replace(self, offline_dirs=self.offline_dirs | offline, full_dirs=self.full_dirs | full | still_full)
+        under_min_isr = before.under_min_isr if self.under_min_isr is None else self.under_min_isr
+        found = replace(
+            self,
+            offline_dirs=self.offline_dirs | offline,
+            full_dirs=self.full_dirs | full | still_full,
+            under_min_isr=under_min_isr,
+        )
         if self.reassignments_known or before is NOTHING_FOUND:
             return found
         return replace(found, out_of_sync=before.out_of_sync).with_imbalance_of(before)

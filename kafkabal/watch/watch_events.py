@@ -24,6 +24,9 @@ class EventKind(StrEnum):
     PARTITION_OFFLINE = "partition-offline"
     """It has no leader, so it can be neither written nor read."""
     PARTITION_ONLINE = "partition-online"
+    UNDER_MIN_ISR = "under-min-isr"
+    """Fewer replicas are in sync than min.insync.replicas, so producers with acks=all cannot write."""
+    MIN_ISR_MET = "min-isr-met"
     OUT_OF_SYNC = "out-of-sync"
     IN_SYNC = "in-sync"
     IMBALANCED = "imbalanced"
@@ -51,6 +54,7 @@ ENDS = {
     EventKind.LOG_DIR_ONLINE: (EventKind.LOG_DIR_OFFLINE,),
     EventKind.DISK_HAS_ROOM: (EventKind.DISK_NEARLY_FULL,),
     EventKind.PARTITION_ONLINE: (EventKind.PARTITION_OFFLINE,),
+    EventKind.MIN_ISR_MET: (EventKind.UNDER_MIN_ISR,),
     EventKind.IN_SYNC: (EventKind.OUT_OF_SYNC,),
     EventKind.BALANCED: (EventKind.IMBALANCED,),
     EventKind.SEEING: (EventKind.BLIND,),

@@ -16,11 +16,12 @@ Every change of the cluster is written to the ledger first: a watch that was kil
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace as replace_field
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from kafkabal.clusters import Clock, Cluster
+from kafkabal.clusters import Clock, Cluster, count_under_min_isr
 from kafkabal.errors import KafkabalError
 from kafkabal.executor import FoundRun, Phase
 from kafkabal.model import ClusterState
@@ -208,7 +209,8 @@ class Watcher:
                 self._state, self._successor = None, state.cluster_id
                 return
             if state is not self._state:  # only a simulated cluster knows that nothing has changed
-                self._found = find(state, self._options.policy.outer_tolerance)
+                found = find(state, self._options.policy.outer_tolerance)
+                self._found = replace_field(found, under_min_isr=count_under_min_isr(self._cluster, state))
                 self._demotions.forget()
         except KafkabalError as error:
             self._events.blind(error.message)

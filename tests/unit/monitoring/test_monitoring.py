@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -116,7 +117,7 @@ def _metrics_of_a_watch(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("textfile") / "watch.prom"
     summary: Any = SimpleNamespace(
         health={1: BrokerHealth.WELL},
-        findings=NOTHING_FOUND,
+        findings=replace(NOTHING_FOUND, under_min_isr=0),
         read_at_s=0.0,
         responses_s={1: 0.002},
     )
@@ -144,6 +145,7 @@ def test_a_watch_that_has_never_read_its_cluster_says_so(tmp_path: Path) -> None
     WatchTextfile(_writer(tmp_path / "watch.prom")).on_event(summary)
     text = (tmp_path / "watch.prom").read_text()
     assert 'kafkabal_watch_last_success_timestamp_seconds{cluster="c"} 0.0\n' in text
+    assert "min_isr" not in text  # unknown is not 0
 
 
 def test_a_run_outside_its_window_is_not_reported_as_stuck(tmp_path: Path) -> None:

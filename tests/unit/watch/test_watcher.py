@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from kafkabal.clusters import Capability, ConfigChange, ConfigResource, ResourceKind
 from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
-from kafkabal.errors import BusyError, OperationError
+from kafkabal.errors import BusyError, OperationError, UnreachableError
 from kafkabal.executor.execute_run import apply, roll_back
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions
-from kafkabal.model import TopicPartition
+from kafkabal.model import MIN_INSYNC_REPLICAS, TopicPartition
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.planner import PlanOptions, make_plan
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
@@ -870,6 +871,61 @@ def test_partitions_without_a_leader_are_reported_until_they_have_one(make_scene
     scene.memory.kafka.start(4)
     scene.run_for(watcher, minutes=1)
     assert [e.event for e in scene.events if e.event in of_partitions][1:] == [EventKind.PARTITION_ONLINE]
+
+
+def scene_with_min_isr(make_scene: Callable[[], Scene], least: str) -> Scene:
+    """Two partitions with three replicas each, of which this many must be in sync."""
+    scene = make_scene()
+    rows = cluster(brokers(4), [topic("t", (1, 2, 3), (2, 3, 4))])
+    scene.memory = InMemoryCluster.of(rows, scene.clock)
+    resource = ConfigResource(ResourceKind.TOPIC, "t")
+    scene.memory.alter_configs([ConfigChange(resource, MIN_INSYNC_REPLICAS, least)])
+    return scene
+
+
+def test_partitions_under_min_isr_are_reported_until_enough_replicas_are_in_sync(
+    make_scene: Callable[[], Scene],
+) -> None:
+    """Producers with acks=all cannot write to them, although every partition has a leader."""
+    scene = scene_with_min_isr(make_scene, "3")
+    watcher = scene.watcher()
+    scene.run_for(watcher, minutes=1)
+    scene.memory.kafka.kill(1)
+    scene.run_for(watcher, minutes=2)
+
+    message = "1 partition under min ISR: producers with acks=all cannot write"
+    assert [e.message for e in scene.events if e.event is EventKind.UNDER_MIN_ISR] == [message]
+    assert message in watcher.summary().problems
+    assert watcher.summary().findings.under_min_isr == 1
+    scene.memory.kafka.start(1)
+    scene.run_for(watcher, minutes=2)
+    assert EventKind.MIN_ISR_MET in scene.kinds()
+    assert watcher.summary().findings.under_min_isr == 0
+
+
+def test_a_topic_that_tolerates_a_dead_broker_is_not_under_min_isr(make_scene: Callable[[], Scene]) -> None:
+    """With two of three replicas in sync, producers still write."""
+    scene = scene_with_min_isr(make_scene, "2")
+    watcher = scene.watcher()
+    scene.memory.kafka.kill(1)
+    scene.run_for(watcher, minutes=2)
+    assert EventKind.UNDER_MIN_ISR not in scene.kinds()
+
+
+def test_configs_that_cannot_be_read_end_no_alert(make_scene: Callable[[], Scene]) -> None:
+    """What was found last stays while the configs are unknown; a watch that never knew them claims nothing."""
+    scene = scene_with_min_isr(make_scene, "3")
+    watcher = scene.watcher()
+    scene.memory.kafka.kill(1)
+    scene.run_for(watcher, minutes=1)
+    with patch.object(InMemoryCluster, "configs", side_effect=UnreachableError("no response")):
+        scene.run_for(watcher, minutes=2)
+        assert watcher.summary().findings.under_min_isr == 1
+        assert EventKind.MIN_ISR_MET not in scene.kinds()
+    scene.memory = InMemoryCluster(scene.memory.kafka, without={Capability.CONFIGS})
+    late = scene.watcher()
+    scene.run_for(late, minutes=1)
+    assert late.summary().findings.under_min_isr is None
 
 
 def test_a_broker_that_may_come_back_begins_and_ends_no_alert_of_imbalance(make_scene: Callable[[], Scene]) -> None:
