@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 
+from msgspec.structs import replace
+
 from kafkabal.isolated_listeners import IsolatedListeners
-from kafkabal.watch import ENDS, NO_ALERTS, REPLACES, EventKind, WatchEvent, WatchListener
+from kafkabal.watch import (
+    ENDS,
+    NO_ALERTS,
+    REPLACES,
+    EventKind,
+    StateFindings,
+    WatchEvent,
+    WatchListener,
+    partition_problems,
+)
 
 
 class WatchPublisher:
@@ -36,6 +47,16 @@ class WatchPublisher:
             self._firing[event.event, event.broker, event.log_dir] = event
         if self._listeners is not None:
             self._listeners.on_event(event)
+
+    def update(self, findings: StateFindings) -> list[WatchEvent]:
+        """Bring the numbers in what fires up to date; returns the events whose text has changed."""
+        updated = []
+        for kind, problem in partition_problems(findings).items():
+            event = self._firing.get((kind, None, None))
+            if event is not None and event.message != str(problem):
+                self._firing[kind, None, None] = now = replace(event, message=str(problem))
+                updated.append(now)
+        return updated
 
     def set_active(self, *, is_active: bool) -> None:
         """Begin to forward events, those that still fire first, or go on standby."""

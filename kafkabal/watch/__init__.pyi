@@ -1,6 +1,7 @@
 from .broker_health import LEAST_GAP_S as LEAST_GAP_S
 from .broker_health import BrokerHealth as BrokerHealth
 from .broker_health import HealthRules as HealthRules
+from .finding_changes import partition_problems as partition_problems
 from .heal import RunHealer as RunHealer
 from .heal_policy import HealLevel as HealLevel
 from .heal_policy import HealPolicy as HealPolicy
@@ -18,6 +19,7 @@ from .simulation.simulated_months import simulate as simulate
 from .simulation.simulation_case import SimulationCase as SimulationCase
 from .simulation.simulation_result import SimulatedHealing as SimulatedHealing
 from .simulation.simulation_result import SimulationResult as SimulationResult
+from .state_findings import StateFindings as StateFindings
 from .watch_events import ENDS as ENDS
 from .watch_events import NO_ALERTS as NO_ALERTS
 from .watch_events import REPLACES as REPLACES

@@ -30,24 +30,47 @@ class FindingChange:
     log_dir: str | None = None
 
 
-def changes_between(before: StateFindings, found: StateFindings, tolerance: float) -> Iterator[FindingChange]:
-    """Findings that are new, and findings that are gone.
+class FindingChanges:
+    """Finds what is news: findings that are new or gone, and numbers of partitions that have doubled.
 
-    Parameters
-    ----------
-    tolerance
-        Half the width of the bands of scores.
+    A number that grows from 2 to 200 is worth a message; one that changes with every reading is not.
     """
-    yield from _of_log_dirs(before, found)
-    yield from _of_partitions(before, found)
-    # other scores than before are news: an alert by 'leaders' would say nothing of a disk that fills up meanwhile
-    if found.imbalanced and found.imbalanced != before.imbalanced:
-        names = ", ".join(found.imbalanced)
-        yield FindingChange(
-            EventKind.IMBALANCED, f"outside {percent_as_option(tolerance)} of the fair share by {names}"
-        )
-    elif before.imbalanced and not found.imbalanced:
-        yield FindingChange(EventKind.BALANCED, "every score is inside the outer band")
+
+    def __init__(self) -> None:
+        self._reported: dict[EventKind, int] = {}
+        """By problem of partitions, the number in the latest event about it."""
+
+    def between(self, before: StateFindings, found: StateFindings, tolerance: float) -> Iterator[FindingChange]:
+        """What is news since the last reading.
+
+        Parameters
+        ----------
+        tolerance
+            Half the width of the bands of scores.
+        """
+        yield from _of_log_dirs(before, found)
+        yield from self._of_partitions(found)
+        # other scores than before are news: an alert by 'leaders' would say nothing of a disk that fills up meanwhile
+        if found.imbalanced and found.imbalanced != before.imbalanced:
+            names = ", ".join(found.imbalanced)
+            yield FindingChange(
+                EventKind.IMBALANCED, f"outside {percent_as_option(tolerance)} of the fair share by {names}"
+            )
+        elif before.imbalanced and not found.imbalanced:
+            yield FindingChange(EventKind.BALANCED, "every score is inside the outer band")
+
+    def _of_partitions(self, found: StateFindings) -> Iterator[FindingChange]:
+        problems = partition_problems(found)
+        for kind, end in _PARTITIONS_WELL.items():
+            reported = self._reported.get(kind, 0)
+            if kind not in problems:
+                self._reported.pop(kind, None)
+                if reported:
+                    yield FindingChange(*end)
+            elif (count := problems[kind].count) >= 2 * reported:
+                self._reported[kind] = count
+                since = f"; last reported: {reported:,}" if reported else ""
+                yield FindingChange(kind, f"{problems[kind]}{since}")
 
 
 def _of_log_dirs(before: StateFindings, found: StateFindings) -> Iterator[FindingChange]:
@@ -62,20 +85,24 @@ def _of_log_dirs(before: StateFindings, found: StateFindings) -> Iterator[Findin
             yield FindingChange(kind, f"log dir {path} of broker {broker} {what}", broker, path)
 
 
-def _of_partitions(before: StateFindings, found: StateFindings) -> Iterator[FindingChange]:
-    was, now = partition_problems(before), partition_problems(found)
-    for kind, end in _PARTITIONS_WELL.items():
-        if kind in now and kind not in was:
-            yield FindingChange(kind, now[kind])
-        elif kind in was and kind not in now:
-            yield FindingChange(*end)
+@dataclass(frozen=True, slots=True)
+class PartitionProblem:
+    """Something that is wrong with a number of partitions."""
+
+    count: int
+    what: str
+
+    def __str__(self) -> str:
+        return f"{counted_noun(self.count, 'partition')} {self.what}"
 
 
-def partition_problems(found: StateFindings) -> dict[EventKind, str]:
-    """What is wrong with partitions, with their number, by the event that begins it; the worst first."""
-    counts = {
-        EventKind.PARTITION_OFFLINE: (found.offline_partitions, "without a leader"),
-        EventKind.UNDER_MIN_ISR: (found.under_min_isr, "under min ISR: producers with acks=all cannot write"),
-        EventKind.OUT_OF_SYNC: (found.out_of_sync, "with live replicas out of sync"),
+def partition_problems(found: StateFindings) -> dict[EventKind, PartitionProblem]:
+    """What is wrong with partitions, by the event that begins it; the worst first."""
+    problems = {
+        EventKind.PARTITION_OFFLINE: PartitionProblem(found.offline_partitions, "without a leader"),
+        EventKind.UNDER_MIN_ISR: PartitionProblem(
+            found.under_min_isr or 0, "under min ISR: producers with acks=all cannot write"
+        ),
+        EventKind.OUT_OF_SYNC: PartitionProblem(found.out_of_sync, "with live replicas out of sync"),
     }
-    return {kind: f"{counted_noun(count, 'partition')} {what}" for kind, (count, what) in counts.items() if count}
+    return {kind: problem for kind, problem in problems.items() if problem.count}

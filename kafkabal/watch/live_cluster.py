@@ -20,7 +20,7 @@ from kafkabal.clusters import Clock, Cluster, InFlight, ReadRequest
 from kafkabal.errors import KafkabalError, UnreachableError
 from kafkabal.inspection import Inspection
 from kafkabal.model import ClusterState
-from kafkabal.watch.finding_changes import changes_between
+from kafkabal.watch.finding_changes import FindingChanges
 from kafkabal.watch.live_moves import MoveMeter, MovesInFlight
 from kafkabal.watch.state_findings import NOTHING_FOUND, findings_of
 from kafkabal.watch.watch_events import ENDS, NO_ALERTS, EventKind
@@ -92,6 +92,7 @@ class LiveCluster:
         self._events: deque[LiveEvent] = deque(maxlen=_KEPT_EVENTS)
         self._inspection: Inspection | None = None
         self._findings = NOTHING_FOUND
+        self._changes = FindingChanges()
         self._registered: frozenset[int] | None = None
         self._moves = MovesInFlight()
         self._problem = ""
@@ -157,7 +158,7 @@ class LiveCluster:
         request = replace(self._request, in_flight=InFlight.IF_KNOWN if knows_moves else InFlight.OMITTED)
         inspection = self._inspect(self._cluster.read(request).state)
         found = findings_of(inspection).remembering(self._findings)
-        for change in changes_between(self._findings, found, inspection.tolerance):
+        for change in self._changes.between(self._findings, found, inspection.tolerance):
             self._note(change.message, _is_good(change.event))
         # only now: after a reading that fails, as it often does when a broker dies, the next one is due at once
         self._has_changed = False

@@ -33,7 +33,7 @@ class WatchSummary:
     @property
     def problems(self) -> tuple[str, ...]:
         """One line each; empty if nothing is wrong."""
-        partitions = partition_problems(self.findings)
+        partitions = {kind: str(problem) for kind, problem in partition_problems(self.findings).items()}
         out_of_sync = partitions.pop(EventKind.OUT_OF_SYNC, "")
         unreported = [b for b in sorted(self.findings.without_dirs) if self.health.get(b) is BrokerHealth.WELL]
         return (

@@ -30,7 +30,7 @@ from kafkabal.units import format_duration
 from kafkabal.watch.broker_health import BrokerHealth, HealthMonitor
 from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Decision, Healing, HealKind, Situation, decide
 from kafkabal.watch.ends_of_healings import moved_back, never_began, rolled_back, with_ends_of_runs, with_result
-from kafkabal.watch.finding_changes import changes_between
+from kafkabal.watch.finding_changes import FindingChanges
 from kafkabal.watch.heal import Healer
 from kafkabal.watch.heal_policy import HealLevel
 from kafkabal.watch.healing_ledger import HealingEntry
@@ -89,6 +89,7 @@ class Watcher:
         self._are_absences_kept = True
         self._were_slow: Mapping[int, float] = {}
         self._found = self._findings = NOTHING_FOUND
+        self._changes = FindingChanges()
         self._state: ClusterState | None = None
         self._state_at_s = float("-inf")
         self._read_at_s: float | None = None
@@ -240,7 +241,7 @@ class Watcher:
         if may_return:
             # otherwise each broker that dies begins an alert of imbalance too, or ends one
             self._findings = found.with_imbalance_of(before)
-        for change in changes_between(before, self._findings, self._options.policy.outer_tolerance):
+        for change in self._changes.between(before, self._findings, self._options.policy.outer_tolerance):
             self._events.finding(change)
         if found.reassignments_known:
             counts = found.imbalanced and not may_return

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 from contextlib import ExitStack
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from time import monotonic, sleep
@@ -104,6 +105,57 @@ def test_a_watch_on_standby_prints_events_and_repeats_no_alert(monkeypatch: pyte
         "another watch heals this cluster: kafkabal on h (process 7); only observing until it ends",
         "took the lock of watch: no longer only observing",
     ]
+
+
+def summary_of_offline(partitions: int) -> WatchSummary:
+    """Some partitions have no leader."""
+    return WatchSummary({}, replace(NOTHING_FOUND, offline_partitions=partitions))
+
+
+@pytest.mark.parametrize(
+    ("url", "latest"),
+    [
+        ("http://am:9093/api/v2/alerts", "3 partitions without a leader"),
+        ("https://example.org/hook", "2 partitions without a leader"),
+    ],
+)
+def test_an_alert_has_the_latest_number(monkeypatch: pytest.MonkeyPatch, url: str, latest: str) -> None:
+    """Alertmanager is told of every change, of which it notifies nobody; people get no message for it."""
+    client, at = FakeClient(), "2026-01-01T00:00:00Z"
+    monkeypatch.setattr(notifier, "open_http_client", lambda _: client)
+    output = WatchOutput(output=WatchFormat.JSONL, notify=url)
+    stdout = StringIO()
+    with ExitStack() as at_end:
+        reporter = WatchReporter(output, CommandContext(stdout=stdout, stderr=StringIO()), at_end, heals=False)
+        listener = reporter.listener("prod", at_end)
+        reporter.follow_lock(None)
+        listener.on_event(WatchEvent(at=at, event=EventKind.PARTITION_OFFLINE, message="2 partitions without a leader"))
+        for partitions in (2, 3, 3):
+            reporter.after_observation(summary_of_offline(partitions))
+
+    posted = [each for post in client.posts for each in (post if isinstance(post, list) else [post])]
+    shown = [each["annotations"]["summary"] if "annotations" in each else each["message"] for each in posted]
+    assert shown[-1] == latest
+    assert all(each.get("startsAt", at) == at for each in posted)
+    assert len(stdout.getvalue().splitlines()) == 2
+
+
+def test_a_watch_that_takes_over_posts_the_latest_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it reported on standby may be hours old."""
+    client, lock = FakeClient(), FakeLock()
+    lock.other = "kafkabal on h (process 7)"
+    monkeypatch.setattr(notifier, "open_http_client", lambda _: client)
+    output = WatchOutput(output=WatchFormat.JSONL, notify="https://example.org/hook")
+    with ExitStack() as at_end:
+        reporter = WatchReporter(output, CommandContext(stdout=StringIO(), stderr=StringIO()), at_end, heals=True)
+        listener = reporter.listener("prod", at_end)
+        reporter.follow_lock(lock)
+        listener.on_event(WatchEvent(at="2026-01-01T00:00:00Z", event=EventKind.PARTITION_OFFLINE, message="2 of them"))
+        reporter.after_observation(summary_of_offline(3))
+        lock.other = ""
+        reporter.follow_lock(lock)
+
+    assert [each["message"] for each in client.posts] == ["3 partitions without a leader"]
 
 
 def test_a_watch_whose_lock_cannot_be_granted_posts_alerts(monkeypatch: pytest.MonkeyPatch) -> None:

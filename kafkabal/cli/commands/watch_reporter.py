@@ -15,6 +15,7 @@ from kafkabal.printable import printable
 
 if TYPE_CHECKING:
     from kafkabal.isolated_listeners import BackgroundListener
+    from kafkabal.reporting.notifications.watch_notifications import WatchNotifications
     from kafkabal.reporting.watch_publisher import WatchPublisher
     from kafkabal.watch import WatchEvent, WatchListener, WatchLock, WatchSummary
 
@@ -29,6 +30,7 @@ class WatchReporter:
         self._events = at_end.enter_context(NonblockingLines(context.stdout, self._on_lost_events))
         self._lines: WatchListener | None = None
         self._textfile: BackgroundListener[WatchEvent | WatchSummary] | None = None
+        self._notifications: WatchNotifications | None = None
         self._publisher: WatchPublisher | None = None
         self._why_on_standby = ""
 
@@ -100,7 +102,9 @@ class WatchReporter:
 
         notifier = Notifier(url, cluster, self.warn)
         at_end.callback(notifier.close)
-        return WatchNotifications(notifier)
+        self._notifications = WatchNotifications(notifier)
+        at_end.callback(self._forget_notifications)
+        return self._notifications
 
     def _written(self, path: Path, cluster: str, at_end: ExitStack) -> "BackgroundListener[WatchEvent | WatchSummary]":
         """A textfile written by a thread of its own: a folder that hangs must not delay the watch."""
@@ -119,17 +123,24 @@ class WatchReporter:
         at_end.callback(self._forget_textfile)
         return written
 
+    def _forget_notifications(self) -> None:
+        self._notifications = None
+
     def _forget_textfile(self) -> None:
         self._textfile = None
 
     def after_observation(self, summary: "WatchSummary") -> None:
-        """Keep the textfile.
+        """Keep the textfile, and the numbers in alerts.
 
         Raises
         ------
         OSError or OutputError
             If a watch that only reports has nowhere to report to: a reader that has exited, a full disk, no stdout.
         """
+        updated = self._publisher.update(summary.findings) if self._publisher is not None else ()
+        if self._notifications is not None:
+            for event in updated:
+                self._notifications.update(event)
         if self._textfile is not None:
             self._textfile.on_event(summary)
         if self._only_prints:

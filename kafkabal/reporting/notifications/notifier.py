@@ -70,6 +70,8 @@ class Notification:
     """Alerts that are resolved."""
     until: str | None = None
     """When the alerts that begin are over by themselves; None for those that are posted until they are resolved."""
+    is_update: bool = False
+    """Whether it only brings the text of an alert up to date: no news, so only Alertmanager gets it."""
 
 
 def check_url(url: str) -> str:
@@ -159,6 +161,8 @@ class Notifier:
 
     def post(self, notification: Notification) -> None:
         """Queue a notification; drop it if too many are queued."""
+        if notification.is_update and self._form is not NotificationForm.ALERTMANAGER:
+            return
         try:
             self._waiting.put_nowait(notification)
         except queue.Full:

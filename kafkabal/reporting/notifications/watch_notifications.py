@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kafkabal.reporting.notifications.notifier import Notification, Notifier
 from kafkabal.watch import ENDS, NO_ALERTS, REPLACES, WatchEvent
 
@@ -15,6 +17,10 @@ class WatchNotifications:
     def on_event(self, event: WatchEvent) -> None:
         """Post the event."""
         self._notifier.post(notification_of(event))
+
+    def update(self, event: WatchEvent) -> None:
+        """Bring the text of the alert of an earlier event up to date."""
+        self._notifier.post(replace(notification_of(event), is_update=True))
 
 
 def notification_of(event: WatchEvent) -> Notification:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kafkabal.watch.finding_changes import changes_between
+from kafkabal.watch.finding_changes import FindingChanges
 from kafkabal.watch.state_findings import NOTHING_FOUND
 from kafkabal.watch.watch_events import EventKind
 
@@ -26,4 +26,23 @@ def test_imbalance_by_other_scores_is_news(
 ) -> None:
     """An alert that names 'leaders' does not stay as it is while a disk leaves its band, or only a disk is left."""
     states = [replace(NOTHING_FOUND, imbalanced=names) for names in (before, found)]
-    assert [(c.event, c.message) for c in changes_between(*states, tolerance=0.2)] == reported
+    assert [(c.event, c.message) for c in FindingChanges().between(*states, tolerance=0.2)] == reported
+
+
+def test_a_number_of_partitions_is_reported_again_once_it_has_doubled() -> None:
+    """Growth is news, however slow; other changes are not, and a problem that comes back begins anew."""
+    changes = FindingChanges()
+    reported, before = [], NOTHING_FOUND
+    for count in (2, 3, 2, 3, 4, 200, 150, 399, 1, 0, 1, 0):
+        found = replace(NOTHING_FOUND, offline_partitions=count)
+        reported += [(c.event, c.message) for c in changes.between(before, found, tolerance=0.2)]
+        before = found
+    end = (EventKind.PARTITION_ONLINE, "every partition has a leader")
+    assert reported == [
+        (EventKind.PARTITION_OFFLINE, "2 partitions without a leader"),
+        (EventKind.PARTITION_OFFLINE, "4 partitions without a leader; last reported: 2"),
+        (EventKind.PARTITION_OFFLINE, "200 partitions without a leader; last reported: 4"),
+        end,
+        (EventKind.PARTITION_OFFLINE, "1 partition without a leader"),
+        end,
+    ]
