@@ -16,7 +16,6 @@ from kafkabal.doctor.permission_checks import check_permissions
 from kafkabal.doctor.purpose import Purpose
 from kafkabal.errors import KafkabalError, UnreachableError, UsageError
 from kafkabal.units import format_duration
-from kafkabal.wording import first_of
 
 _NETWORK, _CLUSTER = "network", "cluster"
 _SLOW_S: Final = 1.0
@@ -205,15 +204,9 @@ def _check_reading(cluster: Cluster, deadline_s: float) -> Iterator[CheckResult]
             hint="check that the controllers run: without one, nothing can be moved, created, elected or configured",
         )
     state = reading.state
-    dead = state.brokers.id[~state.brokers.is_live].tolist()
-    if dead:
-        yield CheckResult(
-            area=_CLUSTER,
-            what="dead brokers",
-            status=CheckStatus.WARNING,
-            detail=f"not registered, but in the replica lists of partitions: {first_of(dead)}",
-            hint="start them, or see 'kafkabal help dead-broker'",
-        )
+    from kafkabal.doctor.state_checks import check_state  # imports numpy: only once there is something to check
+
+    yield from check_state(cluster, state)
     size = f"brokers: {state.brokers.id.size:,}, topics: {len(state.topics.name):,}, partitions: "
     size += f"{state.partitions.topic.size:,}"
     if not reading.warnings:

@@ -30,7 +30,6 @@ from .partition_and_holder_figures import HolderFigures as HolderFigures
 from .partition_and_holder_figures import PartitionFigures as PartitionFigures
 from .partition_and_holder_figures import broker_figures as broker_figures
 from .partition_and_holder_figures import dir_figures as dir_figures
-from .partition_and_holder_figures import lagging_partitions as lagging_partitions
 from .partition_and_holder_figures import partition_figures as partition_figures
 from .partition_and_holder_figures import rate_by as rate_by
 from .partition_and_holder_figures import sum_by as sum_by

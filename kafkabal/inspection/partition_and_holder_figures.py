@@ -15,7 +15,6 @@ from kafkabal.model import (
     in_offline_dir,
     is_estimated,
     move_bytes,
-    offline_replicas,
     replica_bytes,
 )
 
@@ -104,13 +103,6 @@ def dir_figures(state: ClusterState) -> HolderFigures:
 def unknown_sizes(state: ClusterState) -> Bools:
     """bool, shape (n_replicas,): no copy of its partition has a known size."""
     return np.asarray(is_estimated(state) & (move_bytes(state) < 0)[state.replicas.partition])
-
-
-def lagging_partitions(state: ClusterState) -> Bools:
-    """bool, shape (n_partitions,): a replica is out of sync though its log dir is online and it is not being added."""
-    r = state.replicas
-    lags = ~r.in_sync & ~r.adding & ~offline_replicas(state)
-    return np.asarray(np.bincount(r.partition[lags], minlength=len(state.partitions)) > 0)
 
 
 def sum_by(group: I32 | I64, values: I64 | F64 | Bools, n: int) -> I64:

@@ -11,7 +11,7 @@ import numpy as np
 from kafkabal.config import DEFAULT_LOG_DIR_LIMIT
 from kafkabal.inspection.broker_condition import dirs_in
 from kafkabal.inspection.inspection import Inspection, Scored
-from kafkabal.inspection.partition_and_holder_figures import lagging_partitions, unknown_sizes
+from kafkabal.inspection.partition_and_holder_figures import unknown_sizes
 from kafkabal.inspection.worst_group_of_score import worst_group
 from kafkabal.model import (
     I64,
@@ -19,6 +19,7 @@ from kafkabal.model import (
     ClusterState,
     LogDirState,
     broker_capacity_bytes,
+    lagging_partitions,
     offline_replicas,
     reports_no_log_dir,
     volume_headroom_bytes,

@@ -79,6 +79,7 @@ from .replica_health import has_offline_dir as has_offline_dir
 from .replica_health import has_readable_copy as has_readable_copy
 from .replica_health import in_offline_dir as in_offline_dir
 from .replica_health import is_reassigned as is_reassigned
+from .replica_health import lagging_partitions as lagging_partitions
 from .replica_health import offline_replicas as offline_replicas
 from .replica_sizes import is_estimated as is_estimated
 from .replica_sizes import move_bytes as move_bytes

@@ -1,4 +1,4 @@
-"""Which replicas are offline, which partitions have a copy to replicate from, and which are being reassigned."""
+"""Which replicas are offline or out of sync, which partitions have a readable copy, and which are being reassigned."""
 
 from __future__ import annotations
 
@@ -36,6 +36,13 @@ def has_readable_copy(state: ClusterState) -> Bools:
     found = state.partitions.leader >= 0
     found[r.partition[r.in_sync & ~offline_replicas(state)]] = True
     return found
+
+
+def lagging_partitions(state: ClusterState) -> Bools:
+    """bool, shape (n_partitions,): a replica is out of sync though its log dir is online and it is not being added."""
+    r = state.replicas
+    lags = ~r.in_sync & ~r.adding & ~offline_replicas(state)
+    return np.asarray(np.bincount(r.partition[lags], minlength=len(state.partitions)) > 0)
 
 
 def is_reassigned(state: ClusterState) -> Bools:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kafkabal.config import DEFAULT_LOG_DIR_LIMIT
-from kafkabal.inspection import Inspection, inspect_cluster, lagging_partitions
-from kafkabal.model import ClusterState, LogDirState, offline_replicas, volume_headroom_bytes
+from kafkabal.inspection import Inspection, inspect_cluster
+from kafkabal.model import ClusterState, LogDirState, lagging_partitions, offline_replicas, volume_headroom_bytes
 from kafkabal.watch.outer_band import outer_scores
 
 _HAS_ROOM_BELOW = 0.80
