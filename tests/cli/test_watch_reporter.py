@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
 from io import StringIO
@@ -28,6 +29,8 @@ SUMMARY = WatchSummary(health={}, findings=NOTHING_FOUND)
 
 class FakeClient:
     """Keeps the alerts of each post."""
+
+    headers: Mapping[str, str] = {}
 
     def __init__(self) -> None:
         self.posts: list[list[dict[str, Any]]] = []
@@ -121,7 +124,7 @@ def summary_of_offline(partitions: int) -> WatchSummary:
 )
 def test_an_alert_has_the_latest_number(monkeypatch: pytest.MonkeyPatch, url: str, latest: str) -> None:
     """Alertmanager is told of every change, of which it notifies nobody; people get no message for it."""
-    client, at = FakeClient(), "2026-01-01T00:00:00Z"
+    client, at = FakeClient(), "2026-01-01T00:00:00+00:00"
     monkeypatch.setattr(notifier, "open_http_client", lambda _: client)
     output = WatchOutput(output=WatchFormat.JSONL, notify=url)
     stdout = StringIO()

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from html import escape
@@ -41,6 +43,8 @@ _LONGEST_PAUSE_S = 3600.0
 """A receiver that asks for a longer one is tried again after this time: what waits would be too old."""
 _REPEAT_S = 60.0
 """A fifth of Alertmanager's ``resolve_timeout``: some posts may fail."""
+_CLOCKS_AGREE_S = 60.0
+"""Alertmanager rejects what begins more than 5 minutes ahead of its own clock; a response may take some seconds."""
 _CLOSING_S = 5.0
 """A finished command waits this long for its last message, once."""
 
@@ -135,6 +139,8 @@ class Notifier:
         How often Alertmanager gets what still fires.
     retry_after_s
         Pauses before a message to another receiver is posted again.
+    wall_clock
+        Seconds since the epoch.
 
     Raises
     ------
@@ -150,9 +156,12 @@ class Notifier:
         *,
         repeat_s: float = _REPEAT_S,
         retry_after_s: Sequence[float] = _RETRY_AFTER_S,
+        wall_clock: Callable[[], float] = time.time,
     ) -> None:
         self._url, self._cluster, self._warn, self._form = url, cluster, warn, form_of(url)
-        self._repeat_s, self._retry_after_s = repeat_s, retry_after_s
+        self._repeat_s, self._retry_after_s, self._wall_clock = repeat_s, retry_after_s, wall_clock
+        self._ahead_s = 0.0
+        """By how much the clock of this host is ahead of the receiver's, if they do not agree."""
         self._is_closing = threading.Event()
         self._waiting: queue.Queue[Notification | None] = queue.Queue(_MOST_WAITING)
         self._is_failing = False
@@ -212,7 +221,7 @@ class Notifier:
                     firing[name] = alert
             if not firing:
                 continue
-            asked_s = self._pause_after(client, list(firing.values()))
+            asked_s = self._pause_after(client, [self._by_their_clock(alert) for alert in firing.values()])
             if asked_s is None:
                 firing = {name: alert for name, alert in firing.items() if "endsAt" not in alert}
             else:
@@ -232,7 +241,9 @@ class Notifier:
         import httpx
 
         try:
-            client.post(self._url, json=body).raise_for_status()
+            response = client.post(self._url, json=body)
+            self._compare_clocks(response)  # even one that refuses an alert as too far in the future
+            response.raise_for_status()
         except httpx.HTTPStatusError as error:
             self._fail(http_failure(error))
             status = error.response.status_code
@@ -242,6 +253,19 @@ class Notifier:
             return 0.0
         self._is_failing = False
         return None
+
+    def _compare_clocks(self, response: httpx.Response) -> None:
+        with suppress(ValueError, TypeError):
+            theirs = parsedate_to_datetime(response.headers.get("date", ""))
+            ahead_s = self._wall_clock() - theirs.timestamp()
+            self._ahead_s = ahead_s if abs(ahead_s) > _CLOCKS_AGREE_S else 0.0
+
+    def _by_their_clock(self, alert: dict[str, Any]) -> dict[str, Any]:
+        """An alert with its times by the receiver's clock; it began in the past, even if ours was set back since."""
+        now, ahead = datetime.fromtimestamp(self._wall_clock(), UTC), timedelta(seconds=self._ahead_s)
+        times = {key: datetime.fromisoformat(alert[key]) for key in ("startsAt", "endsAt") if key in alert}
+        times["startsAt"] = min(times["startsAt"], now)
+        return alert | {key: (at - ahead).isoformat() for key, at in times.items()}
 
     def _fail(self, reason: str) -> None:
         if not self._is_failing:

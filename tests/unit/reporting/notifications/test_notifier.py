@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from time import monotonic, sleep, time
@@ -136,6 +137,38 @@ def test_firing_alerts_are_repeated_until_resolved(receiver: Receiver) -> None:
     assert names[1:3] == [[("kafkabal-broker-dead", False)]] * 2
     assert ("kafkabal-broker-dead", True) in names[-1]
     assert sum(("kafkabal-broker-dead", True) in body for body in names) == 1
+
+
+@pytest.mark.parametrize("ahead_s", [3600.0, -3600.0])
+def test_times_are_by_the_clock_of_the_receiver(receiver: Receiver, ahead_s: float) -> None:
+    """Alertmanager rejects an alert that begins five minutes ahead of its own clock, and keeps one that ends later."""
+    url = receiver.url.replace("/hook", "/api/v2/alerts")
+    now_s = time() + ahead_s
+    notifier = Notifier(url, "prod", print, repeat_s=0.01, wall_clock=lambda: time() + ahead_s)
+    at = datetime.fromtimestamp(now_s, UTC).isoformat()
+    notifier.post(notification_of(WatchEvent(at=at, event=EventKind.IMBALANCED, message="")))
+    _until(lambda: len(receiver.bodies) >= 2)
+    notifier.post(notification_of(WatchEvent(at=at, event=EventKind.BALANCED, message="")))
+    notifier.close()
+
+    first, *later = [body[0] for body in receiver.bodies]
+    assert first["startsAt"] == at
+    ends = [each[key] for each in later for key in ("startsAt", "endsAt") if key in each]
+    assert all(abs(datetime.fromisoformat(each).timestamp() - (now_s - ahead_s)) < 60.0 for each in ends)
+    assert "endsAt" in later[-1]
+
+
+def test_an_alert_goes_on_when_the_clock_is_set_back(receiver: Receiver) -> None:
+    """It would begin in the future, which Alertmanager rejects, and takes the alert for resolved."""
+    url = receiver.url.replace("/hook", "/api/v2/alerts")
+    notifier = Notifier(url, "prod", print, repeat_s=0.01)
+    at_s = time() + 3600.0
+    at = datetime.fromtimestamp(at_s, UTC).isoformat()
+    notifier.post(notification_of(WatchEvent(at=at, event=EventKind.IMBALANCED, message="")))
+    _until(lambda: len(receiver.bodies) >= 2)
+    notifier.close()
+    begins_s = [datetime.fromisoformat(alert["startsAt"]).timestamp() for body in receiver.bodies for alert in body]
+    assert max(begins_s) < at_s - 1800.0
 
 
 def test_however_many_alerts_begin_and_end_at_once_none_fires_for_ever(receiver: Receiver) -> None:
