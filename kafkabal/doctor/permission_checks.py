@@ -33,8 +33,8 @@ class PermissionReporter(Protocol):
     ) -> tuple[Mapping[str, frozenset[Operation]], Mapping[str, Fault]]:
         """Permitted operations on topics (None: all that may be described), and the topics that failed."""
 
-    def group_operations(self, group: str) -> frozenset[Operation]:
-        """Permitted operations on a consumer group."""
+    def group_operations(self, group: str) -> frozenset[Operation] | None:
+        """Permitted operations on a consumer group; None if they are not reported."""
 
     def broker_ids(self) -> frozenset[int]:
         """Ids of the registered brokers."""
@@ -83,7 +83,8 @@ class _Permissions:
         if need.on is ResourceType.TOPIC:
             return self._lack_on_all_topics(need) if need.name == "*" else self._lack_on_topic(need)
         # some groups may not even be listed: only a group named explicitly can be checked
-        return None if need.name == "*" else self._missing(need, self._reporter.group_operations(need.name))
+        allowed = None if need.name == "*" else self._reporter.group_operations(need.name)
+        return None if allowed is None else self._missing(need, allowed)
 
     def _lack_on_cluster(self, need: PermissionNeed) -> str | None:
         allowed = self._on_cluster()

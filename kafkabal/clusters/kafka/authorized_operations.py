@@ -11,7 +11,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from kafkabal.clusters.cluster_protocol import Fault
 from kafkabal.clusters.kafka.error_mapping import NO_ERROR, fault_of
-from kafkabal.clusters.kafka.group_coordinator import call_coordinator
+from kafkabal.clusters.kafka.group_coordinator import call_coordinator, may_have_groups
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.errors import NotAuthorizedError
 
@@ -86,8 +86,10 @@ def topic_operations(
     return allowed, faults
 
 
-def group_operations(client: KafkaClient, group: str) -> frozenset[Operation]:
-    """Permitted operations on a consumer group, which need not exist."""
+def group_operations(client: KafkaClient, group: str) -> frozenset[Operation] | None:
+    """Permitted operations on a consumer group, which need not exist; None if they are unknown before any does."""
+    if not may_have_groups(client, client.deadline_of_brokers()):
+        return None
 
     def codes(response: Any) -> list[int]:
         return [found.error_code for found in response.groups]

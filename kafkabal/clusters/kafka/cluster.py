@@ -233,7 +233,7 @@ class KafkaCluster(ClosingContext):
         """What the principal may do to topics, see :mod:`.authorized_operations`."""
         return topic_operations(self._client, topics)
 
-    def group_operations(self, group: str) -> frozenset[Operation]:
+    def group_operations(self, group: str) -> frozenset[Operation] | None:
         """What the principal may do to a consumer group, see :mod:`.authorized_operations`."""
         return group_operations(self._client, group)
 

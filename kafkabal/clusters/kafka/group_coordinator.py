@@ -14,6 +14,7 @@ from kafkabal.clusters.kafka.error_mapping import (
     COORDINATOR_LOAD_IN_PROGRESS,
     COORDINATOR_NOT_AVAILABLE,
     NOT_COORDINATOR,
+    UNKNOWN_TOPIC_OR_PARTITION,
     check,
 )
 from kafkabal.clusters.kafka.kafka_client import KafkaClient, pauses
@@ -23,6 +24,7 @@ from kafkabal.errors import UnreachableError
 T = TypeVar("T")
 
 _UNSETTLED = {COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE, NOT_COORDINATOR}
+_GROUPS_TOPIC = "__consumer_offsets"
 _ATTEMPTS = 3
 """A hanging broker gets a third of the time: another one takes over after ``broker.session.timeout.ms``, 9 s."""
 _TAKEOVER_S = 12.0
@@ -40,6 +42,12 @@ class GroupMember:
     host: str
     metadata: bytes
     """Metadata it joined with; empty while members are still joining."""
+
+
+def may_have_groups(client: KafkaClient, deadline: Deadline) -> bool:
+    """Whether a group may exist: not before the topic that stores them, which looking for a coordinator creates."""
+    response = client.metadata([_GROUPS_TOPIC], deadline)
+    return all(topic.error_code != UNKNOWN_TOPIC_OR_PARTITION for topic in response.topics)
 
 
 def call_coordinator(

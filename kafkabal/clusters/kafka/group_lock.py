@@ -29,6 +29,7 @@ from kafkabal.clusters.kafka.group_coordinator import (
     await_coordinator,
     call_coordinator,
     describe_group,
+    may_have_groups,
 )
 from kafkabal.clusters.kafka.kafka_client import KafkaClient, pauses
 from kafkabal.clusters.lock_request import LockRequest, OnLockDelay, ignore_lock_delay
@@ -300,9 +301,8 @@ def lock_holders(client: KafkaClient) -> tuple[str, ...]:
     NotAuthorizedError
         If the principal may not describe the group.
     """
-    return tuple(
-        map(_name, describe_group(client, LOCK_GROUP, client.deadline_of_brokers().at_most(_FIND_HOLDER_WITHIN_S)))
-    )
+    deadline = client.deadline_of_brokers().at_most(_FIND_HOLDER_WITHIN_S)
+    return tuple(map(_name, describe_group(client, LOCK_GROUP, deadline))) if may_have_groups(client, deadline) else ()
 
 
 def _name(member: GroupMember) -> str:

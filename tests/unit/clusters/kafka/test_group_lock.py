@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from kafka.protocol.admin import DescribeGroupsResponse
 from kafka.protocol.consumer import HeartbeatResponse, JoinGroupResponse, LeaveGroupResponse, SyncGroupResponse
-from kafka.protocol.metadata import FindCoordinatorResponse
+from kafka.protocol.metadata import FindCoordinatorResponse, MetadataResponse
 
 from kafkabal.clusters import LockRequest
 from kafkabal.clusters.clock import SystemClock
+from kafkabal.clusters.kafka.cluster import KafkaCluster
 from kafkabal.clusters.kafka.group_lock import GroupLock
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import (
@@ -382,6 +383,15 @@ def test_a_coordinator_that_dies_is_looked_up_again(
     assert coordinator.member == "id-of-ours"
     assert dying.asked(kind)
     lock.release()
+
+
+def test_a_cluster_without_groups_is_not_made_to_store_them(cluster: Any, coordinator: Coordinator) -> None:
+    """Whoever asks for a coordinator makes Kafka create a topic; a command that only looks must not."""
+    cluster.topics = [MetadataResponse.MetadataResponseTopic(error_code=3, name="__consumer_offsets", partitions=[])]
+    with KafkaCluster(cluster.settings()) as opened:
+        assert opened.lock_holders() == ()
+        assert opened.group_operations("__kafkabal-lock") is None
+    assert not cluster.asked("FindCoordinator")
 
 
 def test_no_permission_is_reported(cluster: Any, coordinator: Coordinator) -> None:
