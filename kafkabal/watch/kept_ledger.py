@@ -61,7 +61,7 @@ class KeptLedger:
             self.ledger = read_ledger(self._path)
         except InputFileError as error:
             hint = f"; {error.hint}" if error.hint else ""
-            self._report(f"nothing is healed until this can be read: {error.message}{hint}")
+            self._report(f"nothing is healed while the state folder cannot be read: {error.message}{hint}")
         else:
             self.is_loaded = True
             self._report("")
@@ -90,7 +90,7 @@ class KeptLedger:
             self.has_former_times = False
         except (KafkabalError, OSError) as error:
             reason = error.message if isinstance(error, KafkabalError) else str(error)
-            self._report(f"nothing is healed until this can be written: {reason}")
+            self._report(f"nothing is healed while the state folder cannot be written: {reason}")
         else:
             self._report("")
         return self.is_saved

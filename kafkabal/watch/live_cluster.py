@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from kafkabal.clusters import Clock, Cluster, InFlight, ReadRequest
+from kafkabal.clusters import Clock, Cluster, InFlight, ReadRequest, count_under_min_isr
 from kafkabal.errors import KafkabalError, UnreachableError
 from kafkabal.inspection import Inspection
 from kafkabal.model import ClusterState
@@ -157,7 +157,8 @@ class LiveCluster:
         # a controller that has just not responded is not waited for again
         request = replace(self._request, in_flight=InFlight.IF_KNOWN if knows_moves else InFlight.OMITTED)
         inspection = self._inspect(self._cluster.read(request).state)
-        found = findings_of(inspection).remembering(self._findings)
+        under_min_isr = count_under_min_isr(self._cluster, inspection.state)
+        found = replace(findings_of(inspection), under_min_isr=under_min_isr).remembering(self._findings)
         for change in self._changes.between(self._findings, found, inspection.tolerance):
             self._note(change.message, _is_good(change.event))
         # only now: after a reading that fails, as it often does when a broker dies, the next one is due at once

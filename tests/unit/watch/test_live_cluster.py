@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkabal.clusters import Reading, ReadRequest
+from kafkabal.clusters import ConfigChange, ConfigResource, Reading, ReadRequest, ResourceKind
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.errors import UnreachableError
 from kafkabal.inspection import inspect_cluster
+from kafkabal.model import MIN_INSYNC_REPLICAS
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 from kafkabal.watch import LiveCluster, LiveReading
 
@@ -74,6 +75,17 @@ def test_a_broker_that_leaves_and_returns_is_noticed_at_once(cluster: Counting) 
     assert "broker 3 has registered" in [event.message for event in back.events]
     assert back.inspection is not None
     assert back.inspection.state.brokers.is_live.all()
+
+
+def test_partitions_to_which_producers_cannot_write_are_an_event(cluster: Counting) -> None:
+    """Each has a leader, so nothing else in the view shows it."""
+    topics = {ConfigResource(ResourceKind.TOPIC, name) for name in cluster.kafka.parts.topics}
+    cluster.alter_configs([ConfigChange(topic, MIN_INSYNC_REPLICAS, "3") for topic in topics])
+    shown = observations(cluster, 600.0)
+    next(shown)
+    cluster.kafka.kill(3)
+    gone = next(shown)
+    assert any("under min ISR" in event.message and event.is_good is False for event in gone.events)
 
 
 def test_a_change_whose_reading_fails_is_read_at_the_next_observation(
