@@ -105,8 +105,8 @@ def test_a_watch_on_standby_prints_events_and_repeats_no_alert(monkeypatch: pyte
         ("broker-back", 3),
     ]
     assert stderr.getvalue().splitlines() == [
-        "another watch heals this cluster: kafkabal on h (process 7); only observing until it ends",
-        "took the lock of watch: no longer only observing",
+        "another watch heals this cluster: kafkabal on h (process 7); on standby until it ends",
+        "took the lock of watch: no longer on standby",
     ]
 
 
@@ -177,7 +177,7 @@ def test_a_watch_whose_lock_cannot_be_granted_posts_alerts(monkeypatch: pytest.M
 
     assert len(client.posts) == 1
     assert stderr.getvalue().splitlines() == [
-        "cannot take the lock of watch: cannot reach b2:9092; only observing until that succeeds"
+        "cannot take the lock of watch: cannot reach b2:9092; on standby until that succeeds"
     ]
 
 

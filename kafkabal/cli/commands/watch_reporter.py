@@ -82,9 +82,9 @@ class WatchReporter:
         why, other = (lock.why_on_standby, lock.other) if lock is not None else ("", "")
         before, self._why_on_standby = self._why_on_standby, why
         if why and why != before:
-            self.say(f"{why}; only observing until {'it ends' if other else 'that succeeds'}")
+            self.say(f"{why}; on standby until {'it ends' if other else 'that succeeds'}")
         elif before and not why:
-            self.say("took the lock of watch: no longer only observing")
+            self.say("took the lock of watch: no longer on standby")
         if self._publisher is not None:
             self._publisher.set_active(is_active=not other)
 
