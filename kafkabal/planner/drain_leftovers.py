@@ -9,6 +9,7 @@ import numpy as np
 from kafkabal.model import (
     I64,
     ClusterState,
+    LogDirState,
     has_readable_copy,
     is_reassigned,
     rack_numbers,
@@ -16,7 +17,9 @@ from kafkabal.model import (
     replica_bytes,
     volume_headroom_bytes,
 )
+from kafkabal.planner.plan_options import BUDGETS, Mode
 from kafkabal.planner.problem import Problem
+from kafkabal.planner.shortfall import bytes_in_the_way
 from kafkabal.scoring import Evaluation, evaluate, load_score
 from kafkabal.units import percent_as_option
 from kafkabal.wording import counted_noun, first_of, plural
@@ -38,8 +41,8 @@ _FEW = 10
 def remains_of(problem: Problem, after: ClusterState) -> tuple[str, ...]:
     """A line for each drained broker that keeps something that may not move, and for each with uneven log dirs.
 
-    Another one if the drain leaves a rack without brokers: its partitions then span fewer racks. With ``--below``, one
-    names the log dirs that stay above it.
+    Another one if the drain leaves a rack without brokers: its partitions then span fewer racks. One names the log dirs
+    that stay above their limit, or above ``--below``.
 
     Parameters
     ----------
@@ -112,18 +115,26 @@ def _in_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
 
 
 def _in_full_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
-    """Log dirs that stay above the disk usage of ``--below``, which compares all disks of a broker together."""
-    below, dirs = problem.options.below, after.log_dirs
-    if below is None:
+    """Log dirs that stay above their limit, or above the disk usage of ``--below``."""
+    options, dirs = problem.options, after.log_dirs
+    may = problem.counted[dirs.broker] & (dirs.state != LogDirState.OFFLINE)
+    if options.below is not None:
+        limit = options.below
+        may &= np.diff(dirs.first)[dirs.broker] > 1
+        why = "; --below takes all disks of a broker together, --log-dirs-only moves data between its log dirs"
+    elif options.mode is Mode.FULL and problem.has_score("disk"):
+        limit = options.log_dir_limit
+        # the files of other programs are named as such
+        used = np.bincount(after.replicas.broker, replica_bytes(after), problem.n_brokers).astype(np.int64)
+        may &= bytes_in_the_way(problem, used)[dirs.broker] <= 0
+        has_budget = any(getattr(options, name) is not None for name in BUDGETS)
+        why = "" if has_budget else "; no other broker has room for what should leave"
+    else:
         return
-    is_one_of_several = np.diff(dirs.first)[dirs.broker] > 1
-    full = np.flatnonzero((volume_headroom_bytes(after, below) < 0) & is_one_of_several).tolist()
+    full = np.flatnonzero((volume_headroom_bytes(after, limit) < 0) & may).tolist()
     if full:
         names = first_of([f"{dirs.path[d]} of broker {after.brokers.id[dirs.broker[d]]}" for d in full], _NAMED)
-        yield (
-            f"{plural(len(full), 'log dir')} still more than {percent_as_option(below)} full: {names}; "
-            "--below takes all disks of a broker together, --log-dirs-only moves data between its log dirs"
-        )
+        yield f"{plural(len(full), 'log dir')} still more than {percent_as_option(limit)} full: {names}{why}"
 
 
 def _dirs_of(state: ClusterState, found: Evaluation, broker: int) -> str:

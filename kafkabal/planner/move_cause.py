@@ -10,7 +10,8 @@ class MoveCause(IntEnum):
 
     NOTHING = 0
     BALANCE = 1
-    TOPIC = 2
-    RACK = 3
-    NEW = 4
-    LEAVES = 5
+    FULL_LOG_DIR = 2
+    TOPIC = 3
+    RACK = 4
+    NEW = 5
+    LEAVES = 6

@@ -12,6 +12,7 @@ from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.search.additional_loads import additional_scores_of
 from kafkabal.planner.search.solution import Solution
 from kafkabal.scoring import fair_shares
+from kafkabal.units import percent_as_option
 from kafkabal.wording import counted_noun
 
 
@@ -88,6 +89,9 @@ class MoveReasons:
             return f"racks: broker {self.ids[previous]} shares its rack with another replica"
         if code == MoveCause.LEAVES:
             return f"broker {self.ids[previous]} {self._leaving(previous)}"
+        if code == MoveCause.FULL_LOG_DIR:
+            most = percent_as_option(self.solution.problem.options.log_dir_limit)
+            return f"log-dir: broker {self.ids[previous]} has a log dir more than {most} full"
         return self._balance(is_empty, previous, target)
 
     def _leaving(self, previous: int) -> str:

@@ -25,7 +25,9 @@ from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
 from kafkabal.planner.problem import build_problem
+from kafkabal.planner.search.assign_log_dirs import LogDirAssignment
 from kafkabal.planner.search.band_violation import beyond_limits
+from kafkabal.planner.search.relieve_log_dirs import bytes_beyond_limits
 from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.search_for_placement import Candidate, search
 from kafkabal.planner.shortfall import shortfall, warnings_of
@@ -168,14 +170,19 @@ def _placed(candidate: Candidate) -> bytes:
 
 def is_worth_it(start: Solution, candidate: Candidate, fraction: float = 1.0) -> bool:
     """Whether a plan that does not reach the bands repairs a rule, changes the replication factor, brings a broker
-    closer to a limit of the user, or helps enough.
+    closer to a limit of the user or a log dir closer to that of its volume, or helps enough.
 
     Parameters
     ----------
     fraction
         Fraction of the bytes of a plan that the candidate moves; it has to help by this fraction only.
     """
-    return _mends(candidate) or _obeys(start, candidate, fraction) or _helps(start, candidate, fraction)
+    return (
+        _mends(candidate)
+        or _obeys(start, candidate, fraction)
+        or _relieves(start, candidate, fraction)
+        or _helps(start, candidate, fraction)
+    )
 
 
 def _mends(candidate: Candidate) -> bool:
@@ -188,6 +195,13 @@ def _obeys(start: Solution, candidate: Candidate, fraction: float) -> bool:
     """Whether brokers end less far beyond the limits of the user, whatever that does to bands."""
     before = beyond_limits(start)
     return before - beyond_limits(candidate.solution) > before * _LEAST_HELP * fraction
+
+
+def _relieves(start: Solution, candidate: Candidate, fraction: float) -> bool:
+    """Whether volumes end less far beyond their limits, whatever that does to bands."""
+    before = int(bytes_beyond_limits(start, LogDirAssignment(start).previous).sum())
+    left = int(bytes_beyond_limits(candidate.solution, candidate.log_dir).sum())
+    return before - left > before * _LEAST_HELP * fraction
 
 
 def _helps(start: Solution, candidate: Candidate, fraction: float) -> bool:

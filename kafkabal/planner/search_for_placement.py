@@ -8,6 +8,7 @@
     additional scores: exchanges                                        (additional_scores.py)
     what keeps a replica on a dead broker stays as it is                 (leave_unrepaired.py)
     log dirs, then room for what found no place                          (assign_log_dirs.py, make_room.py)
+    what volumes hold beyond their limits goes to other brokers          (relieve_log_dirs.py)
     leaders                                                              (assign_leaders.py)
     in a small cluster whose plan is not close to the bound: the same at other paces of the bulk moves
     in a tiny one: forced moves where that is outside its bands          (forced_moves.py)
@@ -30,7 +31,7 @@ from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.additional_loads import AdditionalLoads, additional_scores_of
 from kafkabal.planner.search.additional_scores import balance_by_exchanges
 from kafkabal.planner.search.assign_leaders import assign_leaders
-from kafkabal.planner.search.assign_log_dirs import LogDirAssignment, assign_arrivals, final_log_dirs
+from kafkabal.planner.search.assign_log_dirs import LogDirAssignment, assign_arrivals, balance_log_dirs
 from kafkabal.planner.search.band_violation import beyond_limits
 from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, USUAL_PACE
 from kafkabal.planner.search.forced_moves import force_into_bands
@@ -39,6 +40,7 @@ from kafkabal.planner.search.joint_moves import MOST_CELLS, move_jointly
 from kafkabal.planner.search.keep_within_budget import send_back
 from kafkabal.planner.search.leave_unrepaired import leave_unrepaired
 from kafkabal.planner.search.make_room import make_room
+from kafkabal.planner.search.relieve_log_dirs import bytes_beyond_limits, relieve_log_dirs
 from kafkabal.planner.search.search_phases import balance, exchange_in_chains, is_outside, repair, repair_alone
 from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.shortfall import refuse_endless_drain, refuse_if_infeasible, shortfall
@@ -193,17 +195,20 @@ def finish(solution: Solution, unplaced: I64, listener: PlanListener, *, room: b
     if room and unplaced.size:
         listener.step("make room")
         unplaced = make_room(assignment, unplaced)
-    log_dir = final_log_dirs(assignment)
+    balance_log_dirs(assignment)
+    if room:
+        relieve_log_dirs(assignment)
     listener.step("leaders")
-    return Candidate(solution, assign_leaders(solution), log_dir, unplaced)
+    return Candidate(solution, assign_leaders(solution), assignment.dir.copy(), unplaced)
 
 
-def _merit(candidate: Candidate) -> tuple[int, int, float, float, int, int]:
+def _merit(candidate: Candidate) -> tuple[int, int, int, float, float, int, int]:
     """What stays broken or found no place, then what is beyond limits or outside bands, then bytes, then moves: less is
     better."""
     return (
         int(candidate.solution.keeps_offline().sum()) if candidate.unplaced.size else 0,
         len(candidate.unplaced),
+        int((bytes_beyond_limits(candidate.solution, candidate.log_dir) > 0).sum()),
         beyond_limits(candidate.solution),
         shortfall(candidate.solution, candidate.leader),
         candidate.solution.moved_bytes(),

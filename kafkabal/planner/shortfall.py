@@ -13,6 +13,7 @@ from kafkabal.planner.integer_bands import excess
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_scope import chosen_topics
+from kafkabal.planner.problem import Problem
 from kafkabal.planner.search.additional_loads import AdditionalLoads
 from kafkabal.planner.search.band_violation import CONVEXITY, Violation
 from kafkabal.planner.search.solution import Solution
@@ -182,7 +183,7 @@ def _bytes_outside(solution: Solution, *, name_below: bool) -> Iterator[str]:
     above, below = excess(solution.used, bands.low_bytes, bands.high_bytes, problem.weighed)
     rows = np.flatnonzero((above > 0) | ((below > 0) & name_below))
     share = solution.due.byte_shares(solution.used, problem.weighed)
-    crowded_out = _crowded_out(solution)
+    crowded_out = bytes_in_the_way(problem, solution.used)
     for b in rows[:_NAMED].tolist():
         broker_id = problem.state.brokers.id[b]
         if solution.used[b] > problem.asked_bytes[b]:
@@ -231,11 +232,10 @@ def _filled_by_others(solution: Solution) -> Iterator[str]:
         yield f"files of other programs alone occupy more than {most} of the disks of {which}: remove them"
 
 
-def _crowded_out(solution: Solution) -> F64:
+def bytes_in_the_way(problem: Problem, used: I64) -> F64:
     """float64, shape (n_brokers,): bytes of other programs if they leave less room than the replicas that are due."""
-    problem, rows = solution.problem, solution.problem.weighed
     everyone = np.zeros(problem.n_brokers, np.int32)
-    _, due = shares_by_group(solution.used.astype(np.float64), problem.capacity, rows, everyone)
+    _, due = shares_by_group(used.astype(np.float64), problem.capacity, problem.weighed, everyone)
     foreign = np.nan_to_num(foreign_of_brokers(problem.state))
     return np.where(problem.rules.room_bytes < due, foreign, 0.0)
 

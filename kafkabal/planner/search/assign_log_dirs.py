@@ -144,15 +144,8 @@ def choose_log_dirs(solution: Solution) -> tuple[I32, I64]:
         Cells of arriving replicas for which no dir of their broker has room.
     """
     assignment, left = assign_arrivals(solution)
-    return final_log_dirs(assignment), left
-
-
-def final_log_dirs(assignment: LogDirAssignment) -> I32:
-    """Balance the log dirs of each broker if the plan is meant to; returns what :func:`choose_log_dirs` does."""
-    problem = assignment.solution.problem
-    if problem.has_score("log-dir") and problem.options.mode.balances_log_dirs:
-        balance_log_dirs(assignment)
-    return assignment.dir.copy()
+    balance_log_dirs(assignment)
+    return assignment.dir.copy(), left
 
 
 def without_refused_log_dirs(state: ClusterState) -> ClusterState:
@@ -193,8 +186,11 @@ def assign_arrivals(solution: Solution) -> tuple[LogDirAssignment, I64]:
 
 
 def balance_log_dirs(assignment: LogDirAssignment) -> None:
-    """Copy replicas between the dirs of each broker until every dir is inside its band or nothing helps."""
+    """If the plan is meant to, copy replicas between the dirs of each broker until every dir is inside its band or
+    nothing helps."""
     problem = assignment.solution.problem
+    if not problem.has_score("log-dir") or not problem.options.mode.balances_log_dirs:
+        return
     several = np.flatnonzero(problem.counted & (assignment.n_dirs > 1) & ~assignment.has_offline_dir)
     if not several.size:
         return
