@@ -86,10 +86,10 @@ def _candidates(request: PlacementRequest, sites: EligibleBrokers, chosen: list[
     if not request.partition_bytes and _falls_short(candidates, sites, chosen, factor):
         candidates = in_emptiest_racks(sites.takes, sites.rack, chosen)
     if _falls_short(candidates, sites, chosen, factor):
-        elsewhere = " in another rack" if chosen and sites.missing_racks(chosen, factor) else ""
+        other = "other broker" if chosen else "broker"
+        who = "broker in another rack" if chosen and sites.missing_racks(chosen, factor) else other
         raise LimitExceededError(
-            f"topic {request.spec.name}: no broker{elsewhere} "
-            f"has room for a partition of {format_bytes(request.partition_bytes)} "
+            f"topic {request.spec.name}: no {who} has room for a partition of {format_bytes(request.partition_bytes)} "
             f"below {percent_as_option(DEFAULT_LOG_DIR_LIMIT)} of a log dir's volume",
             hint="add disks or brokers, or lower the expected partition size",
         )

@@ -87,12 +87,19 @@ def _metric_name(topic: str) -> str:
 
 
 def _request(spec: TopicSpec, n_eligible: int, policy: PlacementPolicy, mean_bytes: int) -> PlacementRequest:
+    if not n_eligible:
+        raise UsageError(
+            f"topic {spec.name}: no broker accepts new replicas",
+            hint="all are dead, cordoned, excluded or without a working log dir: see 'kafkabal inspect'",
+        )
     partitions = _partitions(spec, n_eligible, policy)
     factor = spec.replication_factor
     assert factor is not None  # checked above
     if factor > n_eligible:
+        accept = "broker accepts" if n_eligible == 1 else "brokers accept"
         raise UsageError(
-            f"topic {spec.name}: replication factor {factor} needs as many brokers; {_few(n_eligible)} new replicas",
+            f"topic {spec.name}: replication factor {factor} needs as many brokers; only {n_eligible} {accept} "
+            "new replicas",
             hint="use a lower replication factor, or add brokers",
         )
     expected = mean_bytes if spec.partition_bytes is None else spec.partition_bytes
@@ -110,7 +117,3 @@ def _partitions(spec: TopicSpec, n_eligible: int, policy: PlacementPolicy) -> in
         return n_eligible + 2
     assert spec.partitions is not None
     return spec.partitions
-
-
-def _few(n_eligible: int) -> str:
-    return {0: "no broker accepts", 1: "only 1 broker accepts"}.get(n_eligible, f"only {n_eligible} brokers accept")
