@@ -57,7 +57,10 @@ class ReliefAdvice:
     between_log_dirs: PlannedRelief | None
     """By balancing log dirs; None if the volume is within its share of the broker's replicas, or nothing is freed."""
     between_brokers: PlannedRelief | None
-    """By moving data off brokers above the limit; None if the broker or the volume is not, or nothing is freed."""
+    """By moving data off brokers above the limit; if only the volume is, and balancing log dirs frees too little, by
+    balancing the cluster. None if the volume is within the limit, or nothing is freed."""
+    is_broker_above: bool
+    """Whether the broker as a whole exceeds the limit."""
     is_measured: bool
     """Rates come from history, or ages from the records; else every log is assumed to be at its steady state."""
     young_topics: int
@@ -110,6 +113,15 @@ def advise_relief(
     on_it = (held >= 0) & on_volume[np.maximum(held, 0)]
     young_topics, first_expires_s = _topics_younger_than_retention(state, on_it, ages)
     needed_bytes = max(0, int(used[fullest]) - int(limit * capacity[fullest]))
+    between_log_dirs = between_brokers = None
+    if _is_above_mean(state, fullest, logs, tolerance):
+        between_log_dirs = _planned(state, fullest, PlanOptions(tolerance=tolerance, mode=Mode.LOG_DIRS_ONLY))
+    is_broker_above = _is_broker_above(state, int(dirs.broker[fullest]), limit)
+    # moving replicas frees no more than they hold
+    aim = min(needed_bytes, int(logs[fullest]))
+    if aim and (is_broker_above or between_log_dirs is None or between_log_dirs.freed_bytes < aim):
+        below = limit if is_broker_above else None
+        between_brokers = _planned(state, fullest, PlanOptions(tolerance=tolerance, below=below))
     return ReliefAdvice(
         broker=int(state.brokers.id[dirs.broker[fullest]]),
         log_dir=dirs.path[fullest],
@@ -119,12 +131,9 @@ def advise_relief(
         replica_bytes=int(logs[fullest]),
         ways=tuple(relief_of(state, on_it, growth, retention, ages=ages)),
         leaders=_led_by_choice(state, on_it),
-        between_log_dirs=_planned(state, fullest, PlanOptions(tolerance=tolerance, mode=Mode.LOG_DIRS_ONLY))
-        if _is_above_mean(state, fullest, logs, tolerance)
-        else None,
-        between_brokers=_planned(state, fullest, PlanOptions(tolerance=tolerance, below=limit))
-        if needed_bytes and _is_broker_above(state, int(dirs.broker[fullest]), limit)
-        else None,
+        between_log_dirs=between_log_dirs,
+        between_brokers=between_brokers,
+        is_broker_above=is_broker_above,
         is_measured=growth is not None or ages is not None,
         young_topics=young_topics,
         first_expires_s=first_expires_s,

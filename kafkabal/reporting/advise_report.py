@@ -172,11 +172,7 @@ def _notes(
         ids = ",".join(map(str, brokers.drain))
         when = ", once the new brokers have joined" if brokers.add else ""
         yield f"to drain{when}: {rebalance} --drain {ids} {cluster_options}".rstrip()
-    if relief.between_log_dirs:
-        yield f"to balance the log dirs of all brokers: {rebalance} --log-dirs-only {cluster_options}".rstrip()
-    if relief.between_brokers:
-        above = percent_as_option(limit)
-        yield f"to move data off all brokers above {above}: {rebalance} --below {above} {cluster_options}".rstrip()
+    yield from _commands_that_move(relief, limit, rebalance, cluster_options)
     if relief.needed_bytes > relief.replica_bytes:
         yield (
             f"other programs alone exceed {percent_as_option(limit)} of {relief.log_dir} of broker {relief.broker}, "
@@ -198,6 +194,16 @@ def _notes(
         )
     if any(way.config and way.kind is not ReliefKind.LOCAL_RETENTION for way in relief.ways):
         yield "data that retention deletes cannot be restored: make sure that no consumer needs it"
+
+
+def _commands_that_move(relief: ReliefAdvice, limit: float, rebalance: str, cluster_options: str) -> Iterator[str]:
+    if relief.between_log_dirs:
+        yield f"to balance the log dirs of all brokers: {rebalance} --log-dirs-only {cluster_options}".rstrip()
+    if relief.between_brokers and relief.is_broker_above:
+        above = percent_as_option(limit)
+        yield f"to move data off all brokers above {above}: {rebalance} --below {above} {cluster_options}".rstrip()
+    elif relief.between_brokers:
+        yield f"to balance the cluster: {rebalance} {cluster_options}".rstrip()
 
 
 def _what_moves(brokers: BrokerAdvice) -> str:

@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
-from kafkabal.model import BrokerRow, LogDirRow
-from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
+from kafkabal.model import BrokerRow, LogDirRow, TopicRow
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 LOPSIDED = str(SNAPSHOTS / "lopsided.jsonl")
@@ -136,6 +136,28 @@ def test_bytes_that_commands_move_include_those_of_other_brokers(run_cli: Callab
         plan = json.loads(run_cli(*shown.split()[1:], "-o", "json").out)
         assert row["moved_bytes"] == plan["moved_bytes"] + plan["log_dir_bytes"]
         assert row["moved_bytes"] >= 2 * row["freed_bytes"] > 0
+
+
+def test_a_full_log_dir_that_its_broker_cannot_relieve_is_relieved_by_balancing(
+    run_cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    """No replica of the full log dir fits into the other one, and the broker as a whole is below the limit."""
+    rows = [
+        BrokerRow(broker=b, log_dirs=[LogDirRow(path=d, total_bytes=100 * GB) for d in ("/a", "/b")]) for b in range(2)
+    ]
+    held = [[(0, 22)] * 4 + [(1, 71)], [(0, 80), (1, 50)]]
+    topics = [
+        TopicRow(topic=f"t{b}", partitions=[partition(n, [b], gb * GB, log_dirs=[d]) for n, (d, gb) in enumerate(each)])
+        for b, each in enumerate(held)
+    ]
+    path = tmp_path / "full.jsonl"
+    write_snapshot(cluster(rows, topics), path)
+    found = json.loads(run_cli("advise", "--snapshot", str(path), "-o", "json").out)
+    plan = json.loads(run_cli("rebalance", "plan", "--snapshot", str(path), "-o", "json").out)
+
+    assert [row["way"] for row in found["relief"] if row["moved_bytes"]] == ["moves"]
+    assert found["relief"][-1]["freed_bytes"] == plan["moved_bytes"] == 22 * GB > found["needed_bytes"] > 0
+    assert f"to balance the cluster: kafkabal rebalance plan --snapshot {path}" in found["notes"]
 
 
 def test_a_large_replica_cannot_move_in_part(run_cli: Callable[..., Any], tmp_path: Path) -> None:
