@@ -10,7 +10,8 @@
     log dirs, then room for what found no place                          (assign_log_dirs.py, make_room.py)
     what volumes hold beyond their limits goes to other brokers          (relieve_log_dirs.py)
     leaders                                                              (assign_leaders.py)
-    in a small cluster whose plan is not close to the bound: the same at other paces of the bulk moves
+    in a small cluster whose plan is not close to the bound: the same with exchanges compared with single moves in the
+        local search, then at other paces of the bulk moves
     in a tiny one: forced moves where that is outside its bands          (forced_moves.py)
                    iterated search from the best of them                 (iterated_search.py)
     if something found no place: repairs alone, where that places more
@@ -123,13 +124,16 @@ def _search(start: Solution, listener: PlanListener, *, once: bool) -> Candidate
     unplaced = repair(repaired, listener)
     if once or problem.previous.size > SMALL or problem.options.mode is not Mode.FULL:
         return _attempt(start, repaired, unplaced, listener, USUAL_PACE)
-    best = _attempt(start, repaired.copy(), unplaced, listener, USUAL_PACE)
+    first = best = _attempt(start, repaired.copy(), unplaced, listener, USUAL_PACE)
     bound = bound_bytes(start, best.solution.moved_bytes())
-    for pace in (NO_BULK_MOVES,) if _is_tiny(start) else _OTHER_PACES:
+    # of nine drawn clusters with brokers of 1 : 2 : 4 in every rack, eight plans move 0.3 to 9 % less by comparing,
+    # in 1.3 to 2.3 times the time
+    other_paces = (NO_BULK_MOVES,) if _is_tiny(start) else _OTHER_PACES
+    for pace, compare in ((USUAL_PACE, True), *((pace, False) for pace in other_paces)):
         if best.solution.moved_bytes() <= bound * CLOSE and not is_outside(best.solution):
             break
-        other = _attempt(start, repaired.copy(), unplaced, listener, pace)
-        if np.array_equal(other.solution.placement, best.solution.placement):
+        other = _attempt(start, repaired.copy(), unplaced, listener, pace, compare=compare)
+        if not compare and np.array_equal(other.solution.placement, first.solution.placement):
             # so little moves that a slower pace makes no difference either
             break
         best = min(best, other, key=_merit)
@@ -149,8 +153,16 @@ def _search(start: Solution, listener: PlanListener, *, once: bool) -> Candidate
     return best
 
 
-def _attempt(start: Solution, solution: Solution, unplaced: I64, listener: PlanListener, pace: float) -> Candidate:
-    balance(solution, listener, pace)
+def _attempt(
+    start: Solution,
+    solution: Solution,
+    unplaced: I64,
+    listener: PlanListener,
+    pace: float,
+    *,
+    compare: bool = False,
+) -> Candidate:
+    balance(solution, listener, pace, compare=compare)
     if _is_tiny(start) and not is_outside(solution) and not _is_close(start, solution):
         listener.step("joint moves")
         move_jointly(solution)

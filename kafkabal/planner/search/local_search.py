@@ -6,7 +6,8 @@
         b = the broker furthest outside its bands that is not stuck
         step = of the replicas that b may give or take, near the size that is wanted, the one that takes most out of
                the violation, less its price for the bytes that it moves; where none helps, the same among all sizes
-        else the best exchange of a replica of b with one of a dozen partners
+        else the best exchange of a replica of b with one of a dozen partners; or that, where it takes out more and all
+        are compared
         take the step, or call b stuck
     until no holder is outside its band, or every one outside is stuck and the last turn gained little
 
@@ -62,8 +63,15 @@ class SearchStep(NamedTuple):
     target: I64
 
 
-def search_locally(solution: Solution, convexity: float = 0.0) -> None:
-    """Move or exchange single replicas until no broker gains by it; see :class:`Violation`."""
+def search_locally(solution: Solution, convexity: float = 0.0, *, compare: bool = False) -> None:
+    """Move or exchange single replicas until no broker gains by it; see :class:`Violation`.
+
+    Parameters
+    ----------
+    compare
+        Whether exchanges are compared with single moves, instead of tried only where no single move helps. If large
+        brokers are full by their number of replicas, single moves pass bytes on from broker to broker.
+    """
     violation = Violation(solution, convexity)
     index = ReplicaIndex(solution)
     stuck = np.zeros(solution.problem.n_brokers, np.bool_)
@@ -80,11 +88,7 @@ def search_locally(solution: Solution, convexity: float = 0.0) -> None:
                 return
             stuck[again], before = False, left
             continue
-        violation.least_gain = max(LEAST_GAIN, _LEAST_PROGRESS * float(now[worst]))
-        step = _best_single(solution, violation, index, worst)
-        if step is None:
-            violation.least_gain = max(LEAST_GAIN, _LEAST_PROGRESS_BY_EXCHANGE * float(now[worst]))
-            step = _best_exchange(solution, violation, index, worst)
+        step = _best_step(solution, violation, index, worst, float(now[worst]), compare=compare)
         if step is None:
             stuck[worst], stuck_since[worst] = True, steps
             continue
@@ -96,14 +100,28 @@ def search_locally(solution: Solution, convexity: float = 0.0) -> None:
             index = ReplicaIndex(solution)
 
 
-def _best_single(solution: Solution, violation: Violation, index: ReplicaIndex, broker: int) -> SearchStep | None:
+def _best_step(
+    solution: Solution, violation: Violation, index: ReplicaIndex, broker: int, now: float, *, compare: bool
+) -> SearchStep | None:
+    violation.least_gain = max(LEAST_GAIN, _LEAST_PROGRESS * now)
+    single = _best_single(solution, violation, index, broker)
+    if single is not None and not compare:
+        return single[1]
+    violation.least_gain = max(LEAST_GAIN, _LEAST_PROGRESS_BY_EXCHANGE * now)
+    exchange = _best_exchange(solution, violation, index, broker)
+    return min((f for f in (single, exchange) if f), key=lambda f: f[0], default=(0.0, None))[1]
+
+
+def _best_single(
+    solution: Solution, violation: Violation, index: ReplicaIndex, broker: int
+) -> tuple[float, SearchStep] | None:
     index.left_out = False
     for sample in (_NARROW, _WIDE):
         give = _give(solution, violation, index, broker, sample)
         take = _take(solution, violation, index, broker, sample)
         found = [f for f in (give, take) if f]
         if found:
-            return min(found, key=lambda f: f[0])[1]
+            return min(found, key=lambda f: f[0])
         if not index.left_out:
             # a wide sample would be the same
             return None
@@ -194,7 +212,9 @@ def _price(solution: Solution, violation: Violation, p: I64, k: I64, broker: I64
     return np.where(from_previous, _PRICE * solution.problem.arriving_bytes[p] * violation.per_byte[broker], 0.0)
 
 
-def _best_exchange(solution: Solution, violation: Violation, index: ReplicaIndex, broker: int) -> SearchStep | None:
+def _best_exchange(
+    solution: Solution, violation: Violation, index: ReplicaIndex, broker: int
+) -> tuple[float, SearchStep] | None:
     """Exchange a replica of the broker with one of another broker."""
     need = _need(solution, broker)
     if not need or not solution.problem.takes[broker]:
@@ -227,7 +247,8 @@ def _best_exchange(solution: Solution, violation: Violation, index: ReplicaIndex
     first, second = np.nonzero(gain == gain.min())
     best = int(np.lexsort((second, first, _rank(partners, solution.problem.n_brokers)[partner[second]]))[0])
     a, b = first[best], second[best]
-    return SearchStep(np.array([p1[a], p2[b]]), np.array([k1[a], k2[b]]), np.array([partner[b], broker]))
+    step = SearchStep(np.array([p1[a], p2[b]]), np.array([k1[a], k2[b]]), np.array([partner[b], broker]))
+    return float(gain[a, b]), step
 
 
 def has_room(solution: Solution, broker: I64 | int, more_bytes: I64) -> Bools:

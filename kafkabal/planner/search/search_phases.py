@@ -72,13 +72,19 @@ def repair_alone(solution: Solution, listener: PlanListener) -> I64:
     return unplaced
 
 
-def balance(solution: Solution, listener: PlanListener, pace: float) -> None:
-    """Bring the brokers of a repaired placement inside their bands, as far as the mode allows."""
+def balance(solution: Solution, listener: PlanListener, pace: float, *, compare: bool = False) -> None:
+    """Bring the brokers of a repaired placement inside their bands, as far as the mode allows.
+
+    Parameters
+    ----------
+    compare
+        See :func:`~kafkabal.planner.search.local_search.search_locally`.
+    """
     mode = solution.problem.options.mode
     if not mode.moves_replicas:
         return
     if mode is not Mode.REPAIR_ONLY and is_outside(solution):
-        _balance(solution, listener, pace)
+        _balance(solution, listener, pace, compare=compare)
 
 
 def _lift_broken(solution: Solution) -> None:
@@ -101,7 +107,7 @@ def _relieve_topics(solution: Solution) -> None:
         _return(solution, assign_unplaced(solution))
 
 
-def _balance(solution: Solution, listener: PlanListener, pace: float) -> None:
+def _balance(solution: Solution, listener: PlanListener, pace: float, *, compare: bool) -> None:
     listener.step("balance")
     narrowed = 0.0 if solution.sizes_agree() else _NARROWED
     solution.refresh_bands(narrowed)
@@ -110,7 +116,7 @@ def _balance(solution: Solution, listener: PlanListener, pace: float) -> None:
     for _ in range(_MOST_REFINEMENTS):
         before = solution.placement.copy()
         solution.refresh_bands(narrowed)
-        search_locally(solution)
+        search_locally(solution, compare=compare)
         listener.step("improve")
         reduce_cost(solution)
         solution.refresh_bands()

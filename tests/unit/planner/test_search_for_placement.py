@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from kafkabal.model import ClusterState, TopicRow, in_offline_dir
+from kafkabal.planner import make_plan
 from kafkabal.planner.plan_listener import NO_LISTENER
 from kafkabal.planner.plan_options import PlanOptions
 from kafkabal.planner.problem import build_problem
 from kafkabal.planner.search.assign_log_dirs import without_refused_log_dirs
 from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.search_for_placement import Candidate, finish, search
-from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
+from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition, topic
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
 
 UNEQUAL_COPIES = SyntheticWorld(seed=3, follower_jitter=0.3, leader_skew=0.5, log_dirs=2)
@@ -92,3 +94,33 @@ def test_a_cluster_without_topics_needs_no_search() -> None:
     start = Solution(build_problem(cluster(brokers(3, racks=3), []), PlanOptions()))
 
     assert not search(start, NO_LISTENER).solution.placement.size
+
+
+def _brokers_of_unequal_size() -> ClusterState:
+    """Three brokers of 1 : 2 : 4 in each of three racks, and 200 partitions of three replicas, placed by lot."""
+    lot = np.random.default_rng(4)
+    sizes = np.repeat(lot.lognormal(0.0, 1.0, 20), 10) * lot.lognormal(0.0, 0.8, 200)
+    rows = [
+        replace(
+            row,
+            log_dirs=[replace(d, total_bytes=factor * 500 * GB, usable_bytes=factor * 500 * GB) for d in row.log_dirs],
+        )
+        for row, factor in zip(brokers(9, racks=3), np.repeat([1, 2, 4], 3).tolist(), strict=True)
+    ]
+    parts = [(lot.integers(0, 3, 3) * 3 + np.arange(3) + 1, round(float(size) * GB)) for size in sizes]
+    topics = [
+        TopicRow(
+            topic=f"t{t}",
+            partitions=[partition(n, r.tolist(), gb) for n, (r, gb) in enumerate(parts[10 * t : 10 * t + 10])],
+        )
+        for t in range(20)
+    ]
+    return cluster(rows, topics)
+
+
+def test_large_brokers_that_are_full_by_number_take_large_replicas_for_small_ones() -> None:
+    """Bytes go from small brokers to large ones, not from broker to broker: 1.07 x the bound, not 1.17 x."""
+    plan = make_plan(_brokers_of_unequal_size(), PlanOptions())
+
+    assert plan.bound_bytes is not None
+    assert plan.moved_bytes / plan.bound_bytes < 1.1

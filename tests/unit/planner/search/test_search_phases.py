@@ -19,9 +19,9 @@ def test_a_round_that_changes_nothing_is_the_last(monkeypatch: pytest.MonkeyPatc
     solution = Solution(build_problem(make_world(world), PlanOptions(tolerance=0.02)))
     search_locally, changed = search_phases.search_locally, list[bool]()
 
-    def watched(state: Solution, convexity: float = 0.0) -> None:
+    def watched(state: Solution, convexity: float = 0.0, *, compare: bool = False) -> None:
         before = state.placement.copy()
-        search_locally(state, convexity)
+        search_locally(state, convexity, compare=compare)
         if not convexity:
             changed.append(not np.array_equal(state.placement, before))
 
