@@ -17,7 +17,7 @@ from kafkabal.model import (
     replica_bytes,
     volume_headroom_bytes,
 )
-from kafkabal.planner.plan_options import BUDGETS, Mode
+from kafkabal.planner.plan_options import BUDGETS, Mode, PlanOptions
 from kafkabal.planner.problem import Problem
 from kafkabal.planner.shortfall import bytes_in_the_way
 from kafkabal.scoring import Evaluation, evaluate, load_score
@@ -127,14 +127,25 @@ def _in_full_log_dirs(problem: Problem, after: ClusterState) -> Iterator[str]:
         # the files of other programs are named as such
         used = np.bincount(after.replicas.broker, replica_bytes(after), problem.n_brokers).astype(np.int64)
         may &= bytes_in_the_way(problem, used)[dirs.broker] <= 0
-        has_budget = any(getattr(options, name) is not None for name in BUDGETS)
-        why = "" if has_budget else "; no other broker has room for what should leave"
+        why = "" if _is_restricted(options) else "; no other broker has room for what should leave"
     else:
         return
     full = np.flatnonzero((volume_headroom_bytes(after, limit) < 0) & may).tolist()
     if full:
         names = first_of([f"{dirs.path[d]} of broker {after.brokers.id[dirs.broker[d]]}" for d in full], _NAMED)
         yield f"{plural(len(full), 'log dir')} still more than {percent_as_option(limit)} full: {names}{why}"
+
+
+def _is_restricted(options: PlanOptions) -> bool:
+    """Whether options leave out some moves, so that more than room may be missing."""
+    chosen = (
+        options.topics,
+        options.exclude_topics,
+        options.exclude_brokers,
+        options.broker_limits,
+        options.keep_moved,
+    )
+    return any(getattr(options, name) is not None for name in BUDGETS) or any(chosen)
 
 
 def _dirs_of(state: ClusterState, found: Evaluation, broker: int) -> str:

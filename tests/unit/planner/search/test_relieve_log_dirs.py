@@ -74,13 +74,14 @@ def test_a_limit_comes_before_bands_that_are_out_of_reach() -> None:
 
 
 def test_what_no_broker_can_take_stays_and_is_named() -> None:
-    """A replica of 44 GB fits nowhere: the plan is empty, and says which log dir stays full."""
+    """A replica of 44 GB fits nowhere: the plan is empty, and says which log dir stays full, and why if known."""
+    line = "log dir still more than 85% full: /d0 of broker 0"
     plan = make_plan(_cluster([[(44, 44)], [(42, 42)]]), PlanOptions())
 
     assert plan.partitions == ()
-    assert plan.warnings == (
-        "log dir still more than 85% full: /d0 of broker 0; no other broker has room for what should leave",
-    )
+    assert plan.warnings == (f"{line}; no other broker has room for what should leave",)
+    state = _cluster([[(44, 44)], [(40, 40)]])
+    assert make_plan(state, PlanOptions(exclude_topics=("t0", "t1"))).warnings == (line,)
 
 
 @pytest.mark.parametrize(
