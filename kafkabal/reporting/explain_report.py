@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from kafkabal.plan import ANY_DIR, Action, PartitionChange
 from kafkabal.planner import WhyNot
@@ -55,7 +55,8 @@ def _sentences(change: PartitionChange) -> Iterator[str]:
     elif change.action is Action.MOVE:
         yield f"{change.name}: {_moves(change)}."
     elif change.action is Action.LOG_DIR:
-        yield f"{change.name} changes its log dir ({format_bytes(change.log_dir_bytes)} copied): {_dirs(change)}."
+        copied = format_bytes(change.log_dir_bytes)
+        yield f"{change.name} changes its log dir ({copied} copied): {_dirs(change, among=change.replicas)}."
     else:
         yield f"{change.name} keeps its replicas; no data is copied."
     led_by = change.previous.leader if change.previous else None
@@ -71,7 +72,11 @@ def _moves(change: PartitionChange) -> str:
         parts.append(f"{_brokers(change.to_add)} {_get(change.to_add)} a replica ({copied})")
     if change.to_remove:
         parts.append(f"{_brokers(change.to_remove)} {'drop' if len(change.to_remove) > 1 else 'drops'} one")
-    return ", ".join(parts)
+    sentence = ", ".join(parts)
+    if change.log_dir_bytes:
+        staying = set(change.replicas) - set(change.to_add)
+        sentence += f"; {format_bytes(change.log_dir_bytes)} copied between log dirs: {_dirs(change, among=staying)}"
+    return sentence
 
 
 def _get(brokers: tuple[int, ...]) -> str:
@@ -82,7 +87,9 @@ def _brokers(ids: tuple[int, ...]) -> str:
     return f"{plural(len(ids), 'broker')} {' and '.join(map(str, ids))}"
 
 
-def _dirs(change: PartitionChange) -> str:
+def _dirs(change: PartitionChange, among: Collection[int]) -> str:
     old = dict(zip(change.previous.replicas, change.previous.log_dirs, strict=True)) if change.previous else {}
     pairs = zip(change.replicas, change.log_dirs, strict=True)
-    return ", ".join(f"on broker {b} from {old.get(b, ANY_DIR)} to {path}" for b, path in pairs if path != ANY_DIR)
+    return ", ".join(
+        f"on broker {b} from {old.get(b, ANY_DIR)} to {path}" for b, path in pairs if b in among and path != ANY_DIR
+    )

@@ -41,6 +41,14 @@ def explained(replicas: tuple[int, ...], previous: Placement = THERE, **fields: 
             "t-0 changes its log dir (1.00 KiB copied): on broker 1 from /d0 to /d1. Why: disk.",
         ),
         (
+            (1, 2, 4),
+            {"bytes": 1024, "log_dirs": ("/d1", ANY_DIR, "/d0"), "log_dir_bytes": 512},
+            (
+                "t-0: broker 4 gets a replica (1.00 KiB), broker 3 drops one; "
+                "512 B copied between log dirs: on broker 1 from /d0 to /d1. Why: disk."
+            ),
+        ),
+        (
             (2, 1, 3),
             {"action": Action.REORDER, "reason": ""},
             "t-0 keeps its replicas; no data is copied. Leader: broker 1 -> broker 2. The plan gives no reason.",
@@ -50,7 +58,7 @@ def explained(replicas: tuple[int, ...], previous: Placement = THERE, **fields: 
 def test_every_kind_of_change_is_put_into_words(
     replicas: tuple[int, ...], fields: dict[str, object], sentences: str
 ) -> None:
-    """Brokers that get and lose a replica, the bytes, the leader and the reason are named."""
+    """Brokers that get and lose a replica, log dirs that change, the bytes, the leader and the reason are named."""
     assert explained(replicas, **fields) == sentences
 
 
