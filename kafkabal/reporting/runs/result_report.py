@@ -41,7 +41,7 @@ def _done(result: RunResult) -> str:
     deleted = f", {result.deleted:,} deleted with their topics" if result.deleted else ""
     return (
         f"{result.done:,} of {counted_noun(result.total, 'partition')} {_DONE[result.goal]}{deleted}, "
-        f"{format_bytes(result.copied_bytes)} in {format_duration(result.elapsed_s)}"
+        f"{format_bytes(result.copied_bytes)} copied in {format_duration(result.elapsed_s)}"
     )
 
 

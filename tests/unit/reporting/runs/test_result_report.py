@@ -31,7 +31,7 @@ STOPPED = RunResult(
     ("only_restores", "said"),
     [
         (True, "run r: all throttles restored"),
-        (False, "run r: 0 of 20 partitions moved, 0 B in 1 s; all throttles restored"),
+        (False, "run r: 0 of 20 partitions moved, 0 B copied in 1 s; all throttles restored"),
     ],
 )
 def test_a_repair_counts_no_moves(*, only_restores: bool, said: str) -> None:
@@ -49,4 +49,4 @@ def test_a_long_list_of_throttles_is_cut() -> None:
 def test_partitions_that_were_deleted() -> None:
     """Partitions that are neither moved nor a problem are accounted for."""
     ended = replace(STOPPED, outcome=RunOutcome.COMPLETE, done=16, deleted=4)
-    assert summary(ended) == "run r: 16 of 20 partitions moved, 4 deleted with their topics, 0 B in 1 s"
+    assert summary(ended) == "run r: 16 of 20 partitions moved, 4 deleted with their topics, 0 B copied in 1 s"
