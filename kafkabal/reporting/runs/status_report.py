@@ -143,7 +143,7 @@ def _notes(status: RunStatus) -> tuple[str, ...]:
             window = found.record.options.window
             opens = "" if window is None else f"when its window opens ({window}), or if a command paused it, "
             notes.append(f"paused: continues {opens}with 'kafkabal rebalance resume'")
-        return (*notes, "'kafkabal rebalance throttle', 'pause' and 'cancel' reach the run from any host")
+        return (*notes, "'kafkabal rebalance pause', 'cancel' and 'throttle RATE' reach the run from any host")
     notes = [f"still set: {throttle}" for throttle in status.throttles[:_SHOWN]]
     notes += [f"throttles unknown: {broker}" for broker in status.unknown_throttles[:_SHOWN]]
     if status.why_holder_unknown:

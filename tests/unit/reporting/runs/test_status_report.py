@@ -49,7 +49,7 @@ def test_a_live_run_shows_its_progress() -> None:
     assert line == "moving, 40% of 1000 B, 100 B/s, 6 s left; 2 partitions in flight, 3 waiting"
     report = status_report(second)
     assert report.headline.startswith("run r: moving, 40%")
-    assert any("'pause' and 'cancel' reach the run from any host" in note for note in report.notes)
+    assert any("'cancel' and 'throttle RATE' reach the run from any host" in note for note in report.notes)
 
 
 def test_a_run_between_log_dirs_has_no_rate() -> None:
