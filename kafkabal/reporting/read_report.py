@@ -16,8 +16,8 @@ def measurement_report(topic: str, manifest: Manifest, measured: Measurement) ->
     return Report(
         command="read",
         headline=(
-            f"{count} {'reader' if count == 1 else 'readers'}: {format_rate(measured.bytes_per_s)} of topic {topic} "
-            f"in {format_duration(measured.elapsed_s)}, {format_percent(measured.waiting_fraction)} of it waiting"
+            f"{counted_noun(count, 'reader')} read {format_rate(measured.bytes_per_s)} of topic {topic} for "
+            f"{format_duration(measured.elapsed_s)}, {format_percent(measured.waiting_fraction)} of the time waiting"
         ),
         facts=(
             Fact(key="topic", value=topic),
