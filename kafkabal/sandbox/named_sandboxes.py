@@ -59,7 +59,9 @@ def up(
         If a jar cannot be fetched, or a node does not start.
     """
     if not _NAME.fullmatch(name):
-        raise UsageError(f"invalid sandbox name: {name!r}", hint="use up to 40 lower-case letters, digits, - _ .")
+        raise UsageError(
+            f"invalid sandbox name: {name!r}", hint="use up to 40 lower-case letters, digits, '-', '_' and '.'"
+        )
     make_folder(home or default_home())
     folder = _resolved(home) / name
     return bring_up(folder, spec, cache_folder or default_cache(), wait_limit=wait_limit, on_step=on_step)
