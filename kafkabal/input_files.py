@@ -81,7 +81,9 @@ def absolute_path(path: Path | str) -> Path:
     try:
         return Path(path).absolute()
     except FileNotFoundError as error:
-        raise InputFileError(path, "relative to a folder that no longer exists", hint="change to another") from error
+        raise InputFileError(
+            path, "relative to a folder that no longer exists", hint="change to a folder that exists"
+        ) from error
 
 
 def exists(path: Path, *, hint: str | None = None) -> bool:

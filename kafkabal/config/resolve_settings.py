@@ -94,11 +94,11 @@ def check_one_cluster(level: Mapping[str, YamlNode]) -> None:
     unused = next((key for key in _CONNECTION_KEYS if key in level), None)
     if live is None and unused is not None and "snapshot" in level:
         names = [_origin(key, level[key].place) for key in (unused, "snapshot")]
-        raise UsageError(f"{names[0]} has no effect: {names[1]} names a snapshot", hint="give one of them")
+        raise UsageError(f"{names[0]} has no effect: {names[1]} names a snapshot", hint="give only one of them")
     if live is not None and "snapshot" in level:
         raise UsageError(
             f"both a snapshot ({level['snapshot'].place}) and a live cluster ({level[live].place}) given",
-            hint="give one of them",
+            hint="give only one of them",
         )
 
 

@@ -27,7 +27,7 @@ class TopicCollidesError(UsageError):
     def __init__(self, name: str, rival: str) -> None:
         super().__init__(
             f"topic {name} collides with {rival}: Kafka treats '.' and '_' as equal in metric names",
-            hint="choose a name that also differs in other characters",
+            hint="choose a name that differs in more than '.' and '_'",
         )
 
 

@@ -116,7 +116,9 @@ def read_plan(path: Path | str) -> Plan:
     data = read_bytes(path)
     if data.startswith(_SNAPSHOT_START):
         raise InputFileError(
-            path, f"{_NO_PLAN}, but a snapshot", hint="plan it: kafkabal rebalance plan --snapshot FILE --out PLAN"
+            path,
+            f"{_NO_PLAN}, but a snapshot",
+            hint="make a plan of it: kafkabal rebalance plan --snapshot FILE --out PLAN",
         )
     _check_versions(path, data)
     entry = decode_json(json_decoder(_PlanEntry), data, path, _NO_PLAN)

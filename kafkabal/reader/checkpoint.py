@@ -115,7 +115,7 @@ class Checkpoint:
             if self.readers > 1:
                 raise UsageError(
                     f"the state of reader {self.reader} of {self.readers} differs from the others",
-                    hint="combine_states([...]) makes one state of those of all readers",
+                    hint="combine the states of all readers with combine_states([...])",
                 )
             return self.progress.after_ranges(self.ranges), 0
         if (self.reader, self.readers) == (shard.reader, shard.readers):
@@ -179,7 +179,7 @@ def _states_within(state: Any) -> Iterator[Mapping[str, Any]]:
 def _not_a_state(fault: str) -> UsageError:
     return UsageError(
         f"not a state of a reader: {fault}",
-        hint="combine_states([...]) makes one of the states of several readers or data loaders",
+        hint="combine the states of several readers or data loaders with combine_states([...])",
     )
 
 

@@ -187,4 +187,4 @@ def test_a_request_before_the_run_has_begun(simulation: Simulation, request_: st
     refused = simulation.run("rebalance", request_)
     assert refused.code == ExitCode.BUSY, refused.err
     assert "kafkabal on two (process 7); it has not begun a run yet" in refused.err
-    assert "hint: try again" in refused.err
+    assert "hint: run the same command again in a few seconds" in refused.err

@@ -95,7 +95,10 @@ def import_snapshot(
 
     described = topics or assignment
     if described is None or (topics and assignment):
-        raise UsageError("one of --topics and --assignment is required", hint="kafka-topics.sh --describe > topics.txt")
+        raise UsageError(
+            "one of --topics and --assignment is required",
+            hint="write the file with: kafka-topics.sh --bootstrap-server HOST:PORT --describe > topics.txt",
+        )
     now = datetime.fromtimestamp(context.wall_clock(), UTC).isoformat(timespec="seconds")
     state = read_kafka_text(described, log_dirs, cluster_id=cluster_id, taken_at=now.replace("+00:00", "Z"))
     write_snapshot(state, out)

@@ -219,7 +219,9 @@ def _checked(
     options.history.check(options.by, context, nagios=checks.nagios)
     options.racks.check(options.by, context)
     if checks.nagios and checks.check:
-        raise UsageError("--nagios and --check cannot be combined", hint="--nagios has exit codes of its own")
+        raise UsageError(
+            "--nagios and --check cannot be combined", hint="leave out --check: --nagios has exit codes of its own"
+        )
     if checks.nagios and (output.output is not Format.TABLE or output.output_file is not None):
         raise UsageError("--nagios has its own output format", hint="remove -o and --output-file")
     if checks.nagios:

@@ -101,7 +101,8 @@ class CheckOptions:
         critical = _DEFAULT_THRESHOLDS[1] if self.critical is None else self.critical
         if warning > critical:
             raise UsageError(
-                f"-w {percent_as_option(warning)} is above -c {percent_as_option(critical)}", hint="raise -c"
+                f"-w {percent_as_option(warning)} is above -c {percent_as_option(critical)}",
+                hint="raise -c, or lower -w",
             )
         return warning, critical
 

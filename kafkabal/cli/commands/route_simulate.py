@@ -105,7 +105,7 @@ class WorkloadOptions:
         from kafkabal.simulator import folder_records, load_workload, row_records
 
         if self.records is not None and self.total_bytes is not None:
-            raise UsageError("--records and --bytes cannot be combined", hint="give one of them")
+            raise UsageError("--records and --bytes cannot be combined", hint="give only one of them")
         workload_file = load_workload(self.workload)
         workload = workload_file.workload
         if self.key is not None and self.data is None:

@@ -48,7 +48,7 @@ def each_key_once(option: str, pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Ke
     found: dict[_Key, _Value] = {}
     for key, value in pairs:
         if key in found:
-            raise UsageError(f"given twice: {option} {key}", hint="keep one of its values")
+            raise UsageError(f"given twice: {option} {key}", hint="give it once")
         found[key] = value
     return found
 

@@ -249,7 +249,8 @@ class SnapshotCluster:
         """The contents, marked as changed."""
         if self._save_to is None:
             raise UsageError(
-                f"{self._path}: a snapshot is only read, never written to", hint="name a file for the changed one"
+                f"{self._path}: a snapshot is only read, never written to",
+                hint="name a file for the changed snapshot with --save FILE",
             )
         contents = self._contents
         self._state = None

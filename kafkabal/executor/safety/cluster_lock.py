@@ -116,7 +116,7 @@ def confirm_lock(lock: ClusterLock, session_s: float) -> None:
         If it is not held: another process may have taken it.
     """
     if not is_fresh(lock, session_s):
-        raise LockLostError("lost the lock of this cluster before anything changed", hint="try again")
+        raise LockLostError("lost the lock of this cluster before anything changed", hint="run the same command again")
 
 
 class Fence:

@@ -52,7 +52,9 @@ def refusing_before_run(kept_out: KafkabalError) -> Iterator[None]:
     except UsageError as error:
         if not isinstance(kept_out, BusyError):
             raise
-        raise BusyError(f"{kept_out.message}; it has not begun a run yet", hint="try again") from error
+        raise BusyError(
+            f"{kept_out.message}; it has not begun a run yet", hint="run the same command again in a few seconds"
+        ) from error
 
 
 def poll_run(

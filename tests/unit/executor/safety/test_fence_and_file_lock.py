@@ -106,7 +106,7 @@ def test_only_a_fresh_lock_is_confirmed(age_s: float, is_held: bool, passes: boo
         confirm_lock(lock, SESSION_S)
     assert (lost.value.message, lost.value.hint) == (
         "lost the lock of this cluster before anything changed",
-        "try again",
+        "run the same command again",
     )
     return None
 
