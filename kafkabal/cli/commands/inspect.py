@@ -76,7 +76,7 @@ def inspect(
     measurements: MeasurementOptions,
     by: Annotated[
         Grouping | None,
-        typer.Option("--by", help="Group rows by. [default: broker; with several clusters: one row a cluster]"),
+        typer.Option("--by", help="Show rows by. [default: broker; with several clusters: one row per cluster]"),
     ] = None,
     top: Annotated[
         int | None,

@@ -62,7 +62,7 @@ class HistoryOptions:
             "--full-within",
             metavar="TIME",
             parser=parse_positive_duration,
-            help="With --growth: exit 3 if a disk is full within TIME.",
+            help="With --growth: exit 3 if a disk will be full within TIME.",
             rich_help_panel=_SECTION,
         ),
     ] = None

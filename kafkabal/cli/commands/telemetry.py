@@ -89,7 +89,10 @@ class CollectOptions:
     last_s: Annotated[
         float | None,
         typer.Option(
-            "--last", metavar="TIME", parser=parse_duration, help="Also include the preceding TIME. [default: 1m]"
+            "--last",
+            metavar="TIME",
+            parser=parse_duration,
+            help="Also include metrics of the preceding TIME. [default: 1m]",
         ),
     ] = None
 

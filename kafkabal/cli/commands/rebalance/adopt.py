@@ -34,8 +34,10 @@ def adopt(
     settings: Annotated[Settings, Uses(*LIVE_RUN_CLUSTER, *ADOPTED_RUN_SETTINGS)],
     command_options: RunCommandOptions,
     output: RunOutput,
-    finish: Annotated[bool, typer.Option("--finish", help="Take them over and wait until they have finished.")] = False,
-    cancel: Annotated[bool, typer.Option("--cancel", help="Take them over and cancel them.")] = False,
+    finish: Annotated[
+        bool, typer.Option("--finish", help="Take over these reassignments and wait until they have finished.")
+    ] = False,
+    cancel: Annotated[bool, typer.Option("--cancel", help="Take over these reassignments and cancel them.")] = False,
     remove_throttles: Annotated[
         bool,
         typer.Option("--remove-throttles", help="At the end, delete throttles that their brokers and topics have now."),

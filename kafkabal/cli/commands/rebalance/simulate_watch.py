@@ -25,7 +25,9 @@ def simulate(
     output: Annotated[OutputOptions, Forms("table", "json", "jsonl", "yaml", "csv", "markdown")],
     case: Annotated[
         Path,
-        typer.Option("--case", metavar="FILE", parser=parse_path, help="YAML file of what happens to the cluster."),
+        typer.Option(
+            "--case", metavar="FILE", parser=parse_path, help="YAML file with growth, failures and new brokers."
+        ),
     ],
     days: Annotated[int, typer.Option("--days", metavar="N", min=1, max=_MOST_DAYS, help="Simulated days.")] = 90,
     check: Annotated[bool, typer.Option("--check", help="Exit 3 if a promise is broken.")] = False,
