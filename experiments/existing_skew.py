@@ -31,10 +31,11 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     return Finding(
         key="existing-skew",
         title="3. An existing imbalance eased by routing alone",
-        setting=f"{len(bench.brokers)} brokers, the fullest with a third more than the mean: two brokers hold twice "
-        "as much of the topic as the others, or of another topic, or the last one has just joined, with new partitions "
-        "but no data. Then the data is doubled by sending to the topic, in "
-        f"{_STEPS} runs of the producer; no replica is moved. Max/mean of the bytes in the brokers' log dirs.",
+        setting=f"{len(bench.brokers)} brokers; the fullest holds a third more than the mean. The causes: two "
+        "brokers hold twice as much of the topic as the others, or of another topic; or the last broker has just "
+        "joined, with new partitions but no data. Then the data is doubled by sending to the topic, in "
+        f"{_STEPS} runs of the producer; no replica is moved. The figures are max/mean of the bytes in the brokers' "
+        "log dirs.",
         columns=["imbalance", "policy", *(f"{1 + i / _STEPS:.2f}x the data" for i in shown)],
         rows=[
             [name, policy, *(f"{imbalance(steps[i]):.3f}" for i in shown)]

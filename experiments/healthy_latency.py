@@ -50,8 +50,8 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     return Finding(
         key="write-latency",
         title="2a. Write latency, all brokers healthy",
-        setting=f"{len(bench.brokers)} brokers with two partitions each. {_setting(bench)} The policy score over "
-        "librdkafka's default in the same round: median, least and most.",
+        setting=f"{len(bench.brokers)} brokers with two partitions each. {_setting(bench)} The ratios are those of the "
+        "policy score to librdkafka's default in the same round: median (least to most).",
         columns=["record", "rate", "records/s", "default p50, ms", "p99, ms", "score over it, p50", "p99"],
         rows=[
             [
@@ -103,9 +103,9 @@ def run_telemetry(bench: ExperimentSandbox, say: Callable[[str], None]) -> Findi
         key="write-latency-telemetry",
         title="2a, telemetry. Write latency with and without client metrics",
         setting=f"{len(bench.brokers)} brokers with the plug-in of `kafkabal telemetry` and a subscription of "
-        f"{_PUSH_INTERVAL}; {_LOADS[1]:.0%} of the saturating rate. {_setting(bench)} Clients that push their metrics "
-        "over those of the same kind that do not, in the same round: median, least and most. What was "
-        f"pushed took {pushed_bytes / 1e3:.0f} kB in the brokers' logs.",
+        f"{_PUSH_INTERVAL}; {_LOADS[1]:.0%} of the saturating rate. {_setting(bench)} The ratios are those "
+        "of clients that push their metrics to clients of the same kind that do not, in the same round: median (least "
+        f"to most). The metrics took {pushed_bytes / 1e3:.0f} kB in the brokers' logs.",
         columns=["record", "client", "p50, ms", "p99, ms", "pushing over it, p50", "p99"],
         rows=[
             [
@@ -206,10 +206,10 @@ def _warm_up_s(bench: ExperimentSandbox) -> float:
 
 def _setting(bench: ExperimentSandbox) -> str:
     return (
-        "Records come at a part of the saturating rate, the most that librdkafka's default gets acknowledged of rates "
-        f"that double every {_STEP_S:g} s. Runs of {_RUN_S * bench.extent.part:g} s, of which the first "
-        f"{_warm_up_s(bench):g} s, in which clients connect, are left out; {bench.extent.runs(_ROUNDS)} interleaved "
-        "rounds, each starting with another of them. "
+        "Records arrive at a fraction of the saturating rate. To find that rate, librdkafka's default sends at rates "
+        f"that double every {_STEP_S:g} s; it is the highest rate of acknowledgements. A run takes "
+        f"{_RUN_S * bench.extent.part:g} s, without its first {_warm_up_s(bench):g} s, in which clients connect. There "
+        f"are {bench.extent.runs(_ROUNDS)} interleaved rounds; each begins with another producer. "
         f"The cluster is read every {DEFAULT_REFRESH_S:g} s, as by default. "
         f"{machine_load()}"
     )

@@ -60,7 +60,7 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
         setting=f"The imbalances of experiment 3 with {rows[0][2].held_bytes / 1e6:.0f} MB. `kafkabal rebalance --yes "
         f"--score disk` balances them, with the throttle that it chooses itself and with none, while a producer of "
         f"librdkafka's default writes {_PER_S:g} records of {_RECORD_BYTES} bytes a second to the topic. Its latency "
-        f"alone is that of the {_ALONE_S:g} s before, without the first {_CONNECTING_S:g} s, in which it connects. "
+        f"*alone* is that of the {_ALONE_S:g} s before, without the first {_CONNECTING_S:g} s, in which it connects. "
         f"{machine_load()}",
         columns=[
             "imbalance",

@@ -108,11 +108,11 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     return Finding(
         key="space-usage",
         title="1. Space usage under uneven partition allocation",
-        setting=f"{case.brokers} brokers, {case.brokers + 2} partitions: one a broker, and two more on brokers drawn "
-        f"at random. {bench.extent.records(case.records)} records of {case.sizes.mean_bytes:g} bytes a run, "
-        f"{len(found['score'])} runs, each with other partitions, the same for every policy. Bytes from the "
-        "brokers' log dirs; the worst run counts.",
-        columns=["policy", "max/mean", "min/mean", "bytes a broker, MB (last run)"],
+        setting=f"{case.brokers} brokers, {case.brokers + 2} partitions: one on each broker, and two more on brokers "
+        f"drawn at random. {len(found['score'])} runs of {bench.extent.records(case.records)} records of "
+        f"{case.sizes.mean_bytes:g} bytes; each run has other partitions, the same for every policy. The bytes are "
+        "those of the brokers' log dirs; the worst run counts.",
+        columns=["policy", "max/mean", "min/mean", "MB on each broker (last run)"],
         rows=[
             [
                 policy,
@@ -149,15 +149,15 @@ def run_cases(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
     return Finding(
         key="space-cases",
         title="1, cases. Space usage of other topics, brokers and records",
-        setting="The largest used / capacity of a broker over that of all brokers together, in the worst of "
-        f"{bench.extent.runs(_RUNS)} runs, each with other partitions, the same for every policy. Used bytes are "
-        "those of the brokers' log dirs. If nothing else is said: 4 brokers alike, one replica, a partition on each "
-        "broker and two more on brokers drawn at random, one producer, 20000 records of 2000 bytes (30000 to 6 "
-        f"brokers). Binomial: leaders drawn from a binomial distribution over the brokers. COCO: {CASES[-2].records} "
-        f"images of 163 kB on average; CoLA: all {CASES[-1].records} sentences, of 50 B. Simulated: "
-        f"{_SIMULATED_A_BROKER} records a broker, with the policies `default` and `adaptive` for the defaults of "
-        "librdkafka and of the Java client. The least possible is what the best distribution over the partitions "
-        "gives (a linear program): where no replica is on a broker, nothing can be even.",
+        setting="A figure is used / capacity of the fullest broker, divided by that of all brokers together, in the "
+        f"worst of {bench.extent.runs(_RUNS)} runs; each run has other partitions, the same for every policy. Used "
+        "bytes are those of the brokers' log dirs. Unless a case says otherwise: 4 equal brokers, one replica, a "
+        "partition on each broker and two more on brokers drawn at random, one producer, 20000 records of 2000 bytes "
+        "(30000 to 6 brokers). Binomial: leaders drawn from a binomial distribution over the brokers. COCO: "
+        f"{CASES[-2].records} images of 163 kB on average; CoLA: all {CASES[-1].records} sentences, of 50 B. "
+        f"Simulated: {_SIMULATED_A_BROKER} records per broker; the policies `default` and `adaptive` take the place of "
+        "the defaults of librdkafka and of the Java client. The least possible is what the best distribution over the "
+        "partitions gives (a linear program): it is above 1 if a broker has no replica.",
         columns=["case", *policies, "least possible"],
         rows=[
             [

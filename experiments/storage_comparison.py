@@ -105,8 +105,8 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
         title="4, storage. A disk, NFS and stripes compared by measurement",
         setting=f"{len(names)} files of {_FILE_BYTES / 1e6:g} MB on disk, on devices limited to "
         f"{_DISK_BYTES_PER_S / 1e6:g} MB/s each by waiting; {_EPOCHS} shuffled epochs in batches of {_BATCH}, "
-        f"{_COMPUTE_S * 1000:g} ms of computing a file. The training model predicts the times from rates and latencies "
-        "alone. Waiting is the fraction of training, reading ahead, in which nothing is computed.",
+        f"{_COMPUTE_S * 1000:g} ms of computing per file. The training model predicts the times from rates and "
+        "latencies alone. Waiting is the fraction of training with reading ahead in which nothing is computed.",
         columns=[
             "storage",
             *(f"{name} {which}" for name in columns for which in ("measured", "by the model")),

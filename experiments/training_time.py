@@ -66,8 +66,8 @@ def run(bench: ExperimentSandbox, say: Callable[[str], None]) -> Finding:
         title="4. Space usage against training time",
         setting=f"{n} brokers, each limited by a quota to {RATE_BYTES_PER_S / 1e6:g} MB/s for the readers, which share "
         f"a client id. {records} records of {_RECORD_BYTES} bytes in {len(leaders)} partitions, {n + 1} of them on the "
-        f"first broker. {_STEPS} steps; in each of them every reader reads its part of what its broker holds, all wait "
-        f"for the slowest, and compute for {_COMPUTE_S * 1000:g} ms. The training model "
+        f"first broker. {_STEPS} steps; in each, every reader reads its part of what its broker holds, then all wait "
+        f"for the slowest and compute for {_COMPUTE_S * 1000:g} ms. The training model "
         "predicts the times beside the measured ones.",
         columns=["placement", "max/mean", "training, s", "by the model, s", "speed lost"],
         rows=[
