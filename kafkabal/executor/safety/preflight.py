@@ -96,7 +96,11 @@ def preflight(
         _recently_dead(plan, state, recently_dead),
         _rule(Overridable.REPLICATION_FACTOR, "would get another replication factor", rows.other_factors()),
         _rule(Overridable.RACK_SPREAD, "would be spread over fewer racks", rows.fewer_racks()),
-        _rule(Overridable.CLOSED_TARGET, "would go where no replica may go", rows.closed_places()),
+        _rule(
+            Overridable.CLOSED_TARGET,
+            "would get a replica on a dead, cordoned, offline or unknown broker or log dir",
+            rows.closed_places(),
+        ),
         _offline(plan, state),
         _under_replicated(plan, state),
         _log_dirs(plan),

@@ -106,7 +106,10 @@ def test_a_cluster_without_findings(checks: _Checks) -> None:
         ("recently-dead", (OK, "no planned partition waits for a broker to come back")),
         ("replication-factor", (OK, "no planned partition would get another replication factor")),
         ("rack-spread", (OK, "no planned partition would be spread over fewer racks")),
-        ("closed-target", (OK, "no planned partition would go where no replica may go")),
+        (
+            "closed-target",
+            (OK, "no planned partition would get a replica on a dead, cordoned, offline or unknown broker or log dir"),
+        ),
         ("offline-partitions", (OK, "every partition has a leader")),
         ("under-replicated", (OK, "no planned partition has a live replica out of sync")),
         ("log dirs", (OK, "Kafka can choose every log dir that the plan names")),
@@ -256,7 +259,10 @@ def test_rules_of_the_planner(checks: _Checks) -> None:
     assert found["replication-factor"] == (OVERRIDABLE, message)
     offline = [_with(b, log_dirs=[_with(d, state="offline") for d in b.log_dirs]) for b in brokers(5)[4:]]
     found = checks(broker_rows=brokers(5)[:4] + offline, changes=[_move(to=(2, 5))])
-    message = "1 planned partition would go where no replica may go: t-0 to broker 5"
+    message = (
+        "1 planned partition would get a replica on a dead, cordoned, offline or unknown broker or log dir: "
+        "t-0 to broker 5"
+    )
     assert found["closed-target"] == (OVERRIDABLE, message)
 
 
