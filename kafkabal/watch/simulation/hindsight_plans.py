@@ -7,6 +7,8 @@
     a broker that stays dead longer than --dead-after    repaired at once, when that has passed
     the end of a day, with every broker there            one plan, as at the beginning
 
+A moment without a feasible plan, such as one at which all brokers are dead, moves nothing.
+
 Copies take no time, and nothing keeps a replica from moving again. What a day brings and reverts costs nothing.
 
 If that leaves scores outside the outer band for longer than a watch may, its bytes are no yardstick for a watch that
@@ -20,12 +22,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from kafkabal.clusters import ReadRequest
+from kafkabal.errors import InfeasibleError
 from kafkabal.model import ClusterState, TopicPartition
 from kafkabal.plan import ANY_DIR, Plan
-from kafkabal.planner import Mode, make_plan
+from kafkabal.planner import Mode, PlanOptions, make_plan
 from kafkabal.units import DAY_S
 from kafkabal.watch.heal_policy import HealLevel
 from kafkabal.watch.simulation.simulated_scene import SimulatedScene
@@ -110,7 +114,7 @@ class _SimulatedPlans:
 
     def _repair(self) -> None:
         state = self._state()
-        self._apply(make_plan(state, replace(self._case.policy.scope(state), mode=Mode.REPAIR_ONLY)))
+        self._plan_and_apply(state, replace(self._case.policy.scope(state), mode=Mode.REPAIR_ONLY))
 
     def _plan(self) -> None:
         if not self._scene.missing:
@@ -118,11 +122,16 @@ class _SimulatedPlans:
             found = find(state, policy.outer_tolerance)
             if found.empty or found.imbalanced:
                 options = replace(policy.scope(state), tolerance=policy.inner_tolerance)
-                self._apply(make_plan(state, replace(options, mode=Mode.ONLY_TO_NEW) if found.empty else options))
+                self._plan_and_apply(state, replace(options, mode=Mode.ONLY_TO_NEW) if found.empty else options)
         self._measure()
 
     def _state(self) -> ClusterState:
         return self._scene.cluster.read(ReadRequest()).state
+
+    def _plan_and_apply(self, state: ClusterState, options: PlanOptions) -> None:
+        # the watch reports this, and goes on as well
+        with suppress(InfeasibleError):
+            self._apply(make_plan(state, options))
 
     def _apply(self, plan: Plan) -> None:
         cluster, kafka = self._scene.cluster, self._scene.kafka

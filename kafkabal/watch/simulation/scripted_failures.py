@@ -18,14 +18,14 @@ def faults_of(case: SimulationCase, brokers: Sequence[int], for_s: float) -> tup
     Parameters
     ----------
     brokers
-        Ids of brokers that random faults may affect.
+        Ids of brokers that random faults may affect; without any, there are none.
     """
     return tuple(sorted((*case.faults, *_drawn(case, brokers, for_s)), key=lambda fault: (fault.at_s, fault.broker)))
 
 
 def _drawn(case: SimulationCase, brokers: Sequence[int], for_s: float) -> list[BrokerFault]:
     rule = case.random_faults
-    if rule is None:
+    if rule is None or not brokers:
         return []
     source = np.random.default_rng((case.seed, 1))
     taken = sorted((f.at_s, f.at_s + f.for_s) for f in case.faults)

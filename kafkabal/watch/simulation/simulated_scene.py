@@ -97,9 +97,11 @@ class SimulatedScene:
 
     def _join(self, new: JoiningBroker) -> None:
         like = self.kafka.parts.brokers[new.like]
+        # of an offline one the size is unknown, and so would be the capacity of the new broker
         dirs = [
             LogDirRow(path=d.path, total_bytes=_known(d.total_bytes), usable_bytes=_known(d.total_bytes), volume=d.path)
             for d in like.log_dirs.values()
+            if d.online
         ]
         rack = like.rack if new.rack is None else new.rack
         self.kafka.add_broker(BrokerRow(broker=new.broker, rack=rack, host="", port=-1, log_dirs=dirs))

@@ -47,3 +47,11 @@ def test_a_watch_that_may_not_move_replicas_is_compared_with_no_plan() -> None:
     case = SimulationCase(faults=(fault,), policy=HealPolicy(level=HealLevel.LEADERS))
 
     assert plans_in_hindsight(STATE, case, case.faults, 3) == Hindsight()
+
+
+def test_no_plan_is_made_while_the_only_broker_is_dead() -> None:
+    """A repair for which no broker is left moves nothing, instead of ending the simulation."""
+    one = cluster(brokers(1), [topic("t", (1,), (1,))])
+    case = case_with(BrokerFault(broker=1, at_s=6 * HOUR_S, for_s=6 * HOUR_S))
+
+    assert plans_in_hindsight(one, case, case.faults, 2) == Hindsight()
