@@ -28,7 +28,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Final, Protocol, TypeAlias
 import msgspec
 
 from kafkabal.decoding_faults import fault_at, json_fault
-from kafkabal.errors import InputFileError
+from kafkabal.errors import InputFileError, UsageError
 from kafkabal.wording import system_fault
 
 if TYPE_CHECKING:  # a module for type checkers only
@@ -227,6 +227,15 @@ def open_input(path: Path | str, limits: Limits, *, may_be_packed: bool = True) 
         # a compressed file is read one line at a time: the next line is the one that cannot be unpacked
         broken = opened.line + 1 if opened.line else None
         raise opened.error(f"cannot read: {system_fault(error)}", line=broken) from error
+
+
+@contextmanager
+def naming_file(path: Path | str) -> Iterator[None]:
+    """Name the file in errors about values of it that are valid by themselves, but do not fit the cluster."""
+    try:
+        yield
+    except UsageError as error:
+        raise InputFileError(path, error.message, hint=error.hint) from error
 
 
 def empty_file(path: Path | str) -> InputFileError:

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 from kafkabal.atomic_files import check_replaceable
 from kafkabal.config import ConnectionSettings, named_connection
-from kafkabal.errors import InputFileError, UsageError
-from kafkabal.input_files import exists
+from kafkabal.errors import UsageError
+from kafkabal.input_files import exists, naming_file
 from kafkabal.plain_functions import function_fault
 from kafkabal.reader.block_loader_factory import BlockLoaderFactory
 from kafkabal.reader.checkpoint import Checkpoint, load_state, save_state
@@ -462,10 +462,8 @@ class TopicReader:
 
     def _load_state_file(self, path: Path) -> None:
         state = load_state(path)
-        try:
+        with naming_file(path):
             self.load_state_dict(state)
-        except UsageError as error:
-            raise InputFileError(path, error.message, hint=error.hint) from error
 
     def save(self) -> None:
         """Write the state to the file given as ``state``.

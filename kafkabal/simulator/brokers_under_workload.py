@@ -8,11 +8,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from kafkabal.errors import UsageError
 from kafkabal.model import F64, I32, Bools
 from kafkabal.routing import MarginalLoad, RoutingView
 from kafkabal.simulator.workload import BrokerEvent, BrokerEventKind, Workload
-from kafkabal.wording import first_of
 
 _LATENCY = "latency"
 
@@ -28,15 +26,13 @@ class SimulatedBrokers:
     Raises
     ------
     UsageError
-        If an event names a broker that the cluster does not have.
+        If the workload names a broker that the cluster does not have.
     """
 
     def __init__(self, start: RoutingView, workload: Workload) -> None:
         self._start = start
         transport = workload.transport
-        self._check_ids(
-            [*transport.own_bytes_per_s, *transport.own_request_s, *(event.broker for event in workload.events)]
-        )
+        workload.check_brokers(start.broker_id)
         self.bytes_per_s = np.full(start.n_brokers, transport.broker_bytes_per_s)
         for broker, bytes_per_s in transport.own_bytes_per_s.items():
             self.bytes_per_s[self._row(broker)] = bytes_per_s
@@ -141,11 +137,3 @@ class SimulatedBrokers:
 
     def _row(self, broker_id: int) -> int:
         return int(np.searchsorted(self._start.broker_id, broker_id))
-
-    def _check_ids(self, ids: list[int]) -> None:
-        unknown = sorted(set(ids) - set(self._start.broker_id.tolist()))
-        if unknown:
-            raise UsageError(
-                f"unknown broker in the workload: {unknown[0]}",
-                hint=f"choose from: {first_of(self._start.broker_id.tolist())}",
-            )

@@ -9,9 +9,11 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from kafkabal.errors import UsageError
 from kafkabal.model import I32, I64
 from kafkabal.routing import KeyTable
 from kafkabal.simulator.discrete_distribution import DiscreteDistribution
+from kafkabal.wording import first_of
 
 MOST_RECORDS: Final = 10**12
 """Limit for a workload: days of simulation."""
@@ -271,6 +273,20 @@ class Workload:
     def header_bytes(self) -> int:
         """Mean bytes of a record's headers in a log."""
         return round(self.sizes.header_bytes if self.log.header_bytes is None else self.log.header_bytes)
+
+    def check_brokers(self, broker_id: I32) -> None:
+        """Check that every broker with an event or a rate of its own is among these.
+
+        Raises
+        ------
+        UsageError
+            Naming a broker that is not.
+        """
+        named = {*self.transport.own_bytes_per_s, *self.transport.own_request_s, *(e.broker for e in self.events)}
+        unknown = sorted(named.difference(broker_id.tolist()))
+        if unknown:
+            hint = f"choose from: {first_of(broker_id.tolist())}"
+            raise UsageError(f"unknown broker in the workload: {unknown[0]}", hint=hint)
 
     def key_table(self, seed: int) -> KeyTable | None:
         """The keys by row."""

@@ -93,6 +93,8 @@ class WorkloadFile:
 
     workload: Workload
     cluster: WorkloadCluster | None
+    origin: str
+    """As errors name it: the path, or ``workload uneven``."""
 
 
 def workload_names() -> tuple[str, ...]:
@@ -138,7 +140,7 @@ def read_workload(root: YamlNode, name: str) -> WorkloadFile:
         raise root.error("records and bytes cannot be combined")
     if "total_bytes" in fields:
         fields["records"] = None
-    return WorkloadFile(Workload(name=name, **fields), cluster)
+    return WorkloadFile(Workload(name=name, **fields), cluster, root.place.name)
 
 
 def _sizes(node: YamlNode) -> Sizes:

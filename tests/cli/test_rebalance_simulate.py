@@ -95,10 +95,11 @@ def test_a_broken_promise_is_marked_no(simulated: Callable[..., Any]) -> None:
         ("\x00", "line 1"),
     ],
 )
-def test_an_invalid_case_is_refused(simulated: Callable[..., Any], text: str, why: str) -> None:
+def test_an_invalid_case_is_refused(simulated: Callable[..., Any], tmp_path: Path, text: str, why: str) -> None:
     """An invalid case ends with exit 2 and one line that names the file and the fault."""
     found = simulated(text, "--days", "1")
 
     assert found.code == ExitCode.USAGE, found.err
+    assert f"error: {tmp_path / 'case.yaml'}" in found.err
     assert why in found.err
     assert "Traceback" not in found.err

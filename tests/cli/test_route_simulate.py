@@ -139,7 +139,23 @@ def test_a_broker_that_is_read_slowly_costs_training_time(
     training.write_text("read_rate: {9: 10MB/s}")
     refused = run_cli(*words, "--training", str(training))
     assert refused.code == ExitCode.USAGE
-    assert "unknown broker in read_rate: 9" in refused.err
+    assert f"{training}: unknown broker in read_rate: 9" in refused.err
+
+
+@pytest.mark.parametrize(
+    "text", ["events: [{at: 1s, broker: 9, becomes: dead}]", "transport: {broker_rate: {default: 1MB/s, 9: 1kB/s}}"]
+)
+def test_a_workload_with_an_unknown_broker_is_named(
+    run_cli: Callable[..., Any], snapshot: str, tmp_path: Path, text: str
+) -> None:
+    """An event or a rate of a broker that the cluster does not have ends with exit 2, and the file is named."""
+    workload = tmp_path / "w.yaml"
+    workload.write_text(text)
+
+    refused = run_cli("route-simulate", "--snapshot", snapshot, "--workload", str(workload), "--no-latency")
+
+    assert refused.code == ExitCode.USAGE
+    assert f"{workload}: unknown broker in the workload: 9" in refused.err
 
 
 def test_records_that_are_refused_are_counted_whole(run_cli: Callable[..., Any], tmp_path: Path) -> None:

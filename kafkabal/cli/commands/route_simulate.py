@@ -251,8 +251,7 @@ def route_simulate(
         refuse_beside(f"--workload {workload_options.workload}", OF_CLUSTER, context, hint)
     view = _view(workload_file, topic, state, settings, context)
     _expect_rack(training_options.rack, view)
-    for each in training.values():
-        each.check_brokers(view.broker_id)
+    _expect_brokers(workload_file, training, training_options.training, view)
     options = SimulationOptions(delivery=latency, rack=training_options.rack)
     compared = []
     for runs in compare(view, choices, workload_file.workload, range(seeds), options):
@@ -265,6 +264,19 @@ def route_simulate(
         plot_simulation(simulated, plot)
         context.say(f"wrote the plot to {plot}")
     show_report(route_simulation_report(simulated), output, context)
+
+
+def _expect_brokers(
+    workload_file: "WorkloadFile", training: "Mapping[str, TrainingSetup]", file: Path | None, view: "RoutingView"
+) -> None:
+    from kafkabal.input_files import naming_file
+
+    with naming_file(workload_file.origin):
+        workload_file.workload.check_brokers(view.broker_id)
+    for each in training.values():
+        # without a file, no broker has a rate of its own
+        with naming_file(file or ""):
+            each.check_brokers(view.broker_id)
 
 
 def _read_state(settings: Settings, context: CommandContext) -> "ClusterState":

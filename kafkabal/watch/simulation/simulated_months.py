@@ -21,7 +21,6 @@ import numpy as np
 
 from kafkabal.clusters import Reading, ReadRequest
 from kafkabal.clusters.simulated import InMemoryCluster, SimulatedKafka
-from kafkabal.errors import UsageError
 from kafkabal.executor import FoundRun, RunEnvironment, Timeouts
 from kafkabal.model import ClusterState
 from kafkabal.plan import PartitionChange, Plan
@@ -60,31 +59,14 @@ def simulate(state: ClusterState, case: SimulationCase, days: float, folder: Pat
     ----------
     state
         The initial state of the cluster.
+    case
+        Checked with :meth:`SimulationCase.check_brokers`.
     folder
         For the journals of the runs and the ledger; must be empty.
-
-    Raises
-    ------
-    UsageError
-        If the case names a broker that the cluster lacks.
     """
-    _check(state, case)
     faults = faults_of(case, state.brokers.id[state.brokers.is_live].tolist(), days * DAY_S)
     result = _SimulatedWatch(state, case, faults, folder).play(days)
     return replace(result, hindsight_bytes=plans_in_hindsight(state, case, faults, days).moved_bytes)
-
-
-def _check(state: ClusterState, case: SimulationCase) -> None:
-    known = {int(b) for b in state.brokers.id}
-    for new in case.new_brokers:
-        if new.broker in known:
-            raise UsageError(f"new broker {new.broker}: already in the cluster")
-        if new.like not in known:
-            raise UsageError(f"new broker {new.broker}: unknown broker in 'like': {new.like}")
-        known.add(new.broker)
-    for fault in case.faults:
-        if fault.broker not in known:
-            raise UsageError(f"unknown broker in a fault: {fault.broker}")
 
 
 class _SimulatedWatch:

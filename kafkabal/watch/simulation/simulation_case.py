@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
+from kafkabal.errors import UsageError
 from kafkabal.units import DAY_S
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
+from kafkabal.wording import first_of
 
 HOUR_S = 3600.0
 
@@ -83,7 +86,30 @@ class SimulationCase:
     throttle: int | Literal["auto"] | None = "auto"
     """Bytes per second for each broker."""
 
+    def check_brokers(self, existing: Collection[int]) -> None:
+        """Check that brokers that fail or serve as an example exist by then, and that new ones do not.
+
+        Raises
+        ------
+        UsageError
+            Naming one for which this is not so.
+        """
+        known = set(existing)
+        for new in self.new_brokers:
+            if new.broker in known:
+                raise UsageError(f"new broker {new.broker}: already in the cluster", hint="choose another id")
+            if new.like not in known:
+                raise UsageError(f"new broker {new.broker}: unknown broker in 'like': {new.like}", hint=_choices(known))
+            known.add(new.broker)
+        for fault in self.faults:
+            if fault.broker not in known:
+                raise UsageError(f"unknown broker in a fault: {fault.broker}", hint=_choices(known))
+
     def events_after(self, days: int) -> int:
         """How many faults and new brokers come only after so many days."""
         times_s = (*(fault.at_s for fault in self.faults), *(broker.at_s for broker in self.new_brokers))
         return sum(at_s >= days * DAY_S for at_s in times_s)
+
+
+def _choices(brokers: Collection[int]) -> str:
+    return f"choose from: {first_of(sorted(brokers))}"

@@ -13,6 +13,7 @@ from kafkabal.cli.framework.show_report import show_report
 from kafkabal.clusters import FOR_REPORTS
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
+from kafkabal.input_files import naming_file
 from kafkabal.wording import counted_noun
 
 _MOST_DAYS = 3650
@@ -55,6 +56,8 @@ def simulate(
         context.warn(f"{case}: not simulated, after {counted_noun(days, 'day')}: {counted_noun(late, 'event')}")
     with open_cluster(settings, context) as cluster:
         state = read_cluster(cluster, settings, context, FOR_REPORTS).state
+    with naming_file(case):
+        found.check_brokers(state.brokers.id.tolist())
     from kafkabal.reporting.simulated_healings_report import watch_simulation_report
     from kafkabal.watch import simulate as play
 
