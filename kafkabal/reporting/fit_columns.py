@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Final
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from kafkabal.reporting.report import BARS, Column, ValueKind
@@ -109,7 +111,7 @@ def _total(widths: Iterable[int]) -> int:
 
 
 def elide(texts: Sequence[str], width: int, ellipsis: str = "…") -> list[str]:
-    """Texts of at most ``width`` characters; longer ones lose a part, marked by the ellipsis.
+    """Texts of at most ``width`` terminal columns; longer ones lose a part, marked by the ellipsis.
 
     If possible, different texts stay different: ``/data/kafka/d0/logs`` and ``/data/kafka/d1/logs`` keep the part in
     which they differ.
@@ -119,7 +121,7 @@ def elide(texts: Sequence[str], width: int, ellipsis: str = "…") -> list[str]:
     width
         At least the width of the ellipsis.
     """
-    if all(len(text) <= width for text in texts):
+    if all(cell_len(text) <= width for text in texts):
         return list(texts)
     different = len(set(texts))
     best: list[str] = []
@@ -134,7 +136,15 @@ def elide(texts: Sequence[str], width: int, ellipsis: str = "…") -> list[str]:
 
 
 def _cut(text: str, width: int, head: int, ellipsis: str) -> str:
-    if len(text) <= width:
+    if cell_len(text) <= width:
         return text
-    tail = width - len(ellipsis) - head
-    return text[:head] + ellipsis + (text[-tail:] if tail else "")
+    tail = _start(text[::-1], width - len(ellipsis) - head)[::-1]
+    return _start(text, head) + ellipsis + tail
+
+
+def _start(text: str, width: int) -> str:
+    """The longest beginning of at most so many terminal columns: a Chinese character, for example, takes two."""
+    if text.isascii():
+        return text[:width]
+    ends = accumulate(cell_len(character) for character in text)
+    return "".join(character for character, end in zip(text, ends, strict=True) if end <= width)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from kafkabal.reporting.fit_columns import elide
 from kafkabal.reporting.output_capabilities import OutputCapabilities
@@ -11,6 +12,7 @@ from kafkabal.reporting.output_formats import render
 from kafkabal.reporting.report import Column, Report, Table, ValueKind
 
 NAMES = st.text("abcdefgh/-", min_size=1, max_size=60)
+WIDE_NAMES = st.text("ab/日本語é", min_size=1, max_size=40)
 KINDS = (
     ValueKind.TEXT,
     ValueKind.NUMBER,
@@ -60,14 +62,15 @@ def test_every_column_is_whole_elided_with_a_mark_or_named_as_hidden(table: Tabl
         assert not note
 
 
-@given(st.lists(NAMES, min_size=1, max_size=8), st.integers(4, 40))
+@given(st.lists(NAMES | WIDE_NAMES, min_size=1, max_size=8), st.integers(4, 40))
 def test_elided_names_fit_and_are_as_long_as_possible(names: list[str], width: int) -> None:
-    """None exceeds the width; texts that fit stay whole; others have the mark, with parts of their own."""
+    """None exceeds the width, in which some characters count double; texts that fit stay whole; others have the mark,
+    with parts of their own."""
     short = elide(names, width)
 
-    assert all(len(text) <= width for text in short)
+    assert all(cell_len(text) <= width for text in short)
     for name, text in zip(names, short, strict=True):
-        if len(name) <= width:
+        if cell_len(name) <= width:
             assert text == name
         else:
             head, _, tail = text.partition("…")
