@@ -15,6 +15,7 @@ from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.model.state_to_rows import broker_rows, header_row
 
 T = TypeVar("T", Partitions, Replicas)
+V = TypeVar("V")
 
 
 def with_topics(state: ClusterState, topics: Sequence[TopicRow]) -> ClusterState:
@@ -50,10 +51,10 @@ def _merged(old: ClusterState, new: ClusterState) -> ClusterState:
     partition = np.repeat(np.arange(len(order), dtype=np.int32), counts[order])
     merged = old.replace(
         topics=Topics(
-            name=tuple(names[i] for i in topic_order),
+            name=_ordered(names, topic_order),
             internal=np.concatenate([old.topics.internal, new.topics.internal])[topic_order],
-            configs=tuple([*old.topics.configs, *new.topics.configs][i] for i in topic_order),
-            topic_id=tuple([*old.topics.topic_id, *new.topics.topic_id][i] for i in topic_order),
+            configs=_ordered([*old.topics.configs, *new.topics.configs], topic_order),
+            topic_id=_ordered([*old.topics.topic_id, *new.topics.topic_id], topic_order),
         ),
         partitions=replace(
             _stacked(old.partitions, new.partitions, order), topic=topic[order].astype(np.int32), first=first
@@ -65,6 +66,10 @@ def _merged(old: ClusterState, new: ClusterState) -> ClusterState:
     for table in (merged.topics, merged.partitions, merged.replicas, merged.futures, merged.committed):
         freeze(*(v for f in fields(table) if isinstance(v := getattr(table, f.name), np.ndarray)))
     return merged
+
+
+def _ordered(values: Sequence[V], order: I64) -> tuple[V, ...]:
+    return tuple(values[i] for i in order.tolist())
 
 
 def _stacked(old: T, new: T, order: I64) -> T:

@@ -1,7 +1,7 @@
 """Topics added to a cluster."""
 
-from collections.abc import Sequence
-from dataclasses import fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -54,3 +54,24 @@ def test_invalid_topics_are_refused(name: str, replicas: Sequence[int], message:
     cluster = cluster_builders.cluster(cluster_builders.brokers(1), [cluster_builders.topic("m", [1])])
     with pytest.raises(InvalidClusterError, match=message):
         with_topics(cluster, [TopicRow(topic=name, partitions=[PartitionRow(partition=0, replicas=list(replicas))])])
+
+
+def test_each_column_of_topics_is_listed_once() -> None:
+    """Time grows with the number of topics, not with its square: with 33,000 of them, it took 12 s longer."""
+
+    listed: list[int] = []
+
+    class Counted(tuple[Mapping[str, str] | None, ...]):
+        __slots__ = ()
+
+        def __iter__(self) -> Iterator[Mapping[str, str] | None]:
+            listed.append(len(self))
+            return super().__iter__()
+
+    before = cluster_builders.cluster(
+        cluster_builders.brokers(1), [cluster_builders.topic(f"t{i}", [1]) for i in range(5)]
+    )
+    before = before.replace(topics=replace(before.topics, configs=Counted(before.topics.configs)))
+    with_topics(before, [cluster_builders.topic("new", [1])])
+
+    assert listed == [5]
