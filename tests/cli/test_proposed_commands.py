@@ -82,12 +82,14 @@ def test_a_command_that_takes_no_snapshot_gets_none(tmp_path: Path) -> None:
     assert naming_cluster(text, settings, context) == text
 
 
-def test_the_proposed_creation_of_an_unknown_topic_can_be_typed(run_cli: Callable[..., Any]) -> None:
-    """It names the numbers that a creation requires, and the cluster."""
+def test_the_proposed_creation_of_an_unknown_topic_can_be_typed(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """It names the numbers that a creation requires, the cluster, and a file for the changed snapshot."""
     refused = run_cli("route-simulate", "--topic", "nothing", "--snapshot", SNAPSHOT)
     proposed = re.search(r"'kafkabal (create .*?)'", refused.err)
     assert proposed is not None
-    assert run_cli(*shlex.split(proposed[1]), "--dry-run").code == 0
+    command = shlex.split(proposed[1].replace("NEW_FILE", str(tmp_path / "new.jsonl")))
+    assert run_cli(*command).code == 0
+    assert run_cli("route-simulate", "--topic", "nothing", "--records", "9", "--snapshot", command[-1]).code == 0
 
 
 def test_a_message_is_shown_though_the_profiles_file_is_damaged(tmp_path: Path) -> None:

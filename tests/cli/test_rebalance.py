@@ -288,7 +288,7 @@ def test_another_throttle(
     _crash(tmp_path)
     asked = run_cli("rebalance", "throttle", *words, "--snapshot", str(snapshot))
     assert "no process holds the lock of the cluster now" in asked.err
-    resume = f"kafkabal rebalance resume --snapshot {snapshot}"
+    resume = f"kafkabal rebalance resume --snapshot {snapshot} --save NEW_FILE"
     assert f"will use {said} once it is resumed, with '{resume}'" in asked.err
     assert run_cli("rebalance", "throttle", "--snapshot", str(snapshot)).code == 2
 

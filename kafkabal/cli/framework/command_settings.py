@@ -30,6 +30,11 @@ _PROPOSED: Final = re.compile(
     r"[^'\n]*)'"
 )
 _LIVE_ONLY: Final = ("kafkabal telemetry", "kafkabal watch", "kafkabal read")
+_CHANGING: Final = (
+    "kafkabal create",
+    *(f"kafkabal rebalance {command}" for command in ("apply", "resume", "rollback", "cancel")),
+)
+"""Beside a snapshot, which is only read, they require a file for the changed one."""
 
 
 def command_settings(
@@ -121,8 +126,11 @@ def naming_cluster(text: str, settings: Settings, context: CommandContext) -> st
         return text
 
     def completed(found: re.Match[str]) -> str:
-        is_refused = settings.snapshot is not None and found[1].startswith(_LIVE_ONLY)
-        return found[0] if is_refused else f"'{found[1]} {options}'"
+        is_of_snapshot = settings.snapshot is not None
+        if is_of_snapshot and found[1].startswith(_LIVE_ONLY):
+            return found[0]
+        is_saved = is_of_snapshot and found[1].startswith(_CHANGING) and "--dry-run" not in found[1]
+        return f"'{found[1]} {options}{' --save NEW_FILE' if is_saved else ''}'"
 
     return _PROPOSED.sub(completed, text)
 
