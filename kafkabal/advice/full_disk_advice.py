@@ -90,7 +90,7 @@ def advise_relief(
     Raises
     ------
     UsageError
-        If the broker is unknown or dead.
+        If the broker is unknown or dead, or all are.
     ConfigError
         If no volume's size of the broker, or of any live one, is known.
     """
@@ -104,6 +104,8 @@ def advise_relief(
         if not state.brokers.is_live[row]:
             raise UsageError(f"--broker: broker {broker} is dead", hint="choose a live one, see 'kafkabal inspect'")
         may &= dirs.broker == row
+    if not state.brokers.is_live.any():
+        raise UsageError("no live broker: disks of dead ones cannot be freed", hint="see 'kafkabal inspect'")
     if not may.any():
         whose = "no live broker has a disk" if broker is None else f"broker {broker} has no disk"
         raise ConfigError(f"{whose} of known size", hint="set 'capacity' in the profile")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # the registry imports plug-ins
 _MEASURED: Final = frozenset({Need.RATES, Need.TELEMETRY, Need.PROMETHEUS})
 """No reading of a cluster has these unless a command measures them; rates may also be in a snapshot."""
 _HINTS = {
-    Need.LOG_DIRS: "no broker reported its log dirs",
+    Need.LOG_DIRS: "no broker reported its log dirs; try  --score replicas --score leaders",
     Need.CAPACITY: "no broker reports the size of its volumes; set capacity in the profile",
     Need.RATES: "rates require two samples; add --sample 10s to inspect, and --save FILE for other commands",
     Need.TELEMETRY: "no latency measured; add --telemetry topic to inspect, create, route, rebalance --leaders-only",
