@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kafkabal.clusters.simulated.cluster_parts import ClusterParts, SimulatedBroker, SimulatedLog, SimulatedPartition
@@ -51,10 +51,12 @@ class _Flow:
 def advance(parts: ClusterParts, seconds: float, bandwidth_bytes_per_s: float, disk_bytes_per_s: float) -> None:
     """Let replication run for some seconds."""
     left = seconds
+    # a dry run takes a step for every copy that ends, and nothing grows meanwhile
+    growing = [partition for partition in parts.partitions() if partition.growth_bytes_per_s]
     while left > 0:
         flows = list(_log_dir_flows(parts, disk_bytes_per_s)) + _replica_flows(parts, bandwidth_bytes_per_s)
         step = min([left, *(max(f.seconds_left(), 0.0) for f in flows if f.bytes_per_s > 0)])
-        _grow(parts, step)
+        _grow(growing, step)
         for flow in flows:
             flow.advance(step)
         for flow in flows:
@@ -63,12 +65,11 @@ def advance(parts: ClusterParts, seconds: float, bandwidth_bytes_per_s: float, d
         left -= step
 
 
-def _grow(parts: ClusterParts, seconds: float) -> None:
-    for partition in parts.partitions():
-        if partition.growth_bytes_per_s:
-            partition.size_bytes += partition.growth_bytes_per_s * seconds
-            for broker in partition.isr:
-                partition.logs[broker].copied_bytes = partition.size_bytes
+def _grow(growing: Iterable[SimulatedPartition], seconds: float) -> None:
+    for partition in growing:
+        partition.size_bytes += partition.growth_bytes_per_s * seconds
+        for broker in partition.isr:
+            partition.logs[broker].copied_bytes = partition.size_bytes
 
 
 def _arrive(parts: ClusterParts, flow: _Flow) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 from msgspec.structs import replace
 
@@ -9,6 +11,7 @@ from kafkabal.clusters import LockRequest
 from kafkabal.clusters.cluster_protocol import Capability, NewTopic, ReadRequest, Reassignment, ReplicaOn
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigSource, ConfigValue, ResourceKind
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.simulated.cluster_parts import ClusterParts, SimulatedPartition
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.clusters.simulated.fault_injection import CallOutcome, FaultyCluster
 from kafkabal.errors import BusyError, MissingCapabilityError, NoResponseError, RefusedByClusterError
@@ -249,3 +252,21 @@ def test_last_in_sync_replica_that_returns_leads_again(memory: InMemoryCluster) 
     assert memory.partition_status(["t"])[T0].leader == -1
     memory.kafka.start(replicas[-1])
     assert memory.partition_status(["t"])[T0].leader == replicas[-1]
+
+
+def test_partitions_are_listed_once_however_many_copies_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of a dry run does not grow with the number of copies times that of all partitions."""
+    listed: list[ClusterParts] = []
+    partitions = ClusterParts.partitions
+
+    def counted(parts: ClusterParts) -> Iterator[SimulatedPartition]:
+        listed.append(parts)
+        return partitions(parts)
+
+    memory = InMemoryCluster.of(cluster(brokers(4), [topic("t", *([1, 2, 3] for _ in range(5)))]))
+    memory.alter_reassignments({TopicPartition("t", number): (4, 2, 3) for number in range(5)})
+    monkeypatch.setattr(ClusterParts, "partitions", counted)
+    memory.kafka.clock.sleep(100.0)
+
+    assert memory.reassignments() == {}
+    assert len(listed) == 1
