@@ -7,19 +7,30 @@ both brokers' throttles if the replica is listed as throttled.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+
+import numpy as np
 
 from kafkabal.clusters.simulated.cluster_parts import ClusterParts, SimulatedBroker, SimulatedLog, SimulatedPartition
 from kafkabal.clusters.simulated.controller import settle_reassignments
-from kafkabal.model import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, LOG_DIR_RATE, TopicPartition
+from kafkabal.model import (
+    F64,
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    I64,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    LOG_DIR_RATE,
+    Bools,
+    TopicPartition,
+)
 
 _NEARLY_NOTHING_BYTES = 1e-6
 """Rounding error left of a complete copy; at 0 it would never finish catching up."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Flow:
     """A copy in flight; ``leader`` is the broker itself for a copy between its log dirs."""
 
@@ -28,41 +39,120 @@ class _Flow:
     leader: int
     log: SimulatedLog
     to_log_dir: bool
-    bytes_per_s: float = 0.0
 
     @property
     def copied_bytes(self) -> float:
         return self.log.future_bytes if self.to_log_dir else self.log.copied_bytes
 
-    def seconds_left(self) -> float:
-        """Time until the copy has caught up with a partition that may still grow."""
-        left = self.partition.size_bytes - self.copied_bytes
-        gain = self.bytes_per_s - self.partition.growth_bytes_per_s
-        return 0.0 if left <= _NEARLY_NOTHING_BYTES else left / gain if gain > 0 else math.inf
-
-    def advance(self, seconds: float) -> None:
-        copied = min(self.copied_bytes + self.bytes_per_s * seconds, self.partition.size_bytes)
+    def set_copied(self, n_bytes: float) -> None:
         if self.to_log_dir:
-            self.log.future_bytes = copied
+            self.log.future_bytes = n_bytes
         else:
-            self.log.copied_bytes = copied
+            self.log.copied_bytes = n_bytes
 
 
 def advance(parts: ClusterParts, seconds: float, bandwidth_bytes_per_s: float, disk_bytes_per_s: float) -> None:
     """Let replication run for some seconds."""
     left = seconds
-    # a dry run takes a step for every copy that ends, and nothing grows meanwhile
+    # a dry run takes a step for every copy that ends: nothing here may take a time for each partition or copy
     growing = [partition for partition in parts.partitions() if partition.growth_bytes_per_s]
+    flows = _Flows(parts, bandwidth_bytes_per_s, disk_bytes_per_s)
     while left > 0:
-        flows = list(_log_dir_flows(parts, disk_bytes_per_s)) + _replica_flows(parts, bandwidth_bytes_per_s)
-        step = min([left, *(max(f.seconds_left(), 0.0) for f in flows if f.bytes_per_s > 0)])
+        step = min(left, flows.seconds_to_next_end())
         _grow(growing, step)
-        for flow in flows:
-            flow.advance(step)
-        for flow in flows:
-            if flow.bytes_per_s > 0 and flow.seconds_left() <= 0:
-                _arrive(parts, flow)
+        ended = flows.advance(step)
+        for flow in ended:
+            _arrive(parts, flow)
+        flows.close(parts, {flow.partition.name for flow in ended})
+        if any(flow.to_log_dir and flow.partition.is_moving for flow in ended):
+            flows.write_back()
+            flows = _Flows(parts, bandwidth_bytes_per_s, disk_bytes_per_s)  # it may be copied between brokers now
         left -= step
+    flows.write_back()
+
+
+class _Flows:
+    """The copies in flight, by column: rates follow from how many share a broker, and change whenever one ends."""
+
+    def __init__(self, parts: ClusterParts, bandwidth_bytes_per_s: float, disk_bytes_per_s: float) -> None:
+        self.flows = flows = [*_log_dir_flows(parts), *_replica_flows(parts)]
+        self._bandwidth_bytes_per_s = bandwidth_bytes_per_s
+        row = {broker: at for at, broker in enumerate(parts.brokers)}
+        self._n_brokers = len(row)
+        self._of_partition: dict[TopicPartition, list[int]] = {}
+        for at, flow in enumerate(flows):
+            self._of_partition.setdefault(flow.partition.name, []).append(at)
+        self._is_open = np.ones(len(flows), np.bool_)
+        self._to_log_dir = np.array([f.to_log_dir for f in flows], np.bool_)
+        self._leader = np.array([row[f.leader] for f in flows], np.int64)
+        self._follower = np.array([row[f.follower] for f in flows], np.int64)
+        self._log_dir_limit = np.array([_log_dir_limit(parts, f, disk_bytes_per_s) for f in flows])
+        self._throttles = (
+            (self._leader, np.array([_throttle(parts, f, f.leader, LEADER_RATE, LEADER_REPLICAS) for f in flows])),
+            (
+                self._follower,
+                np.array([_throttle(parts, f, f.follower, FOLLOWER_RATE, FOLLOWER_REPLICAS) for f in flows]),
+            ),
+        )
+        self._size = np.array([f.partition.size_bytes for f in flows])
+        self._growth = np.array([f.partition.growth_bytes_per_s for f in flows])
+        self._copied = np.array([f.copied_bytes for f in flows])
+        self._bytes_per_s = self._rates()
+
+    def seconds_to_next_end(self) -> float:
+        """Time until a copy has caught up with a partition that may still grow; infinite if none will."""
+        return float(self._seconds_left()[self._is_open & (self._bytes_per_s > 0)].min(initial=math.inf))
+
+    def advance(self, seconds: float) -> list[_Flow]:
+        """Copy for some seconds; returns the copies that end."""
+        self._size += self._growth * seconds
+        self._copied = np.minimum(self._copied + self._bytes_per_s * seconds, self._size)
+        ended = self._is_open & (self._bytes_per_s > 0) & (self._seconds_left() <= 0)
+        return [self.flows[at] for at in np.flatnonzero(ended).tolist()]
+
+    def close(self, parts: ClusterParts, partitions: Collection[TopicPartition]) -> None:
+        """Leave out those copies of some partitions that are no longer in flight."""
+        for name in partitions:
+            for at in self._of_partition[name]:
+                self._is_open[at] &= _is_in_flight(parts, self.flows[at])
+        if partitions:
+            self._bytes_per_s = self._rates()
+
+    def write_back(self) -> None:
+        """Set how far the copies in flight are."""
+        for at in np.flatnonzero(self._is_open).tolist():
+            self.flows[at].set_copied(float(self._copied[at]))
+
+    def _seconds_left(self) -> F64:
+        left, gain = self._size - self._copied, self._bytes_per_s - self._growth
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.where(gain > 0, left / gain, math.inf)
+        return np.where(left <= _NEARLY_NOTHING_BYTES, 0.0, found)
+
+    def _rates(self) -> F64:
+        between_dirs, between_brokers = self._is_open & self._to_log_dir, self._is_open & ~self._to_log_dir
+        rates = np.zeros(len(self.flows))
+        rates[between_dirs] = (self._log_dir_limit / self._sharing(self._follower, between_dirs))[between_dirs]
+        busiest = np.maximum(
+            self._sharing(self._leader, between_brokers), self._sharing(self._follower, between_brokers)
+        )
+        rates[between_brokers] = self._bandwidth_bytes_per_s / busiest[between_brokers]
+        for broker, throttle in self._throttles:
+            listed = between_brokers & ~np.isnan(throttle)
+            rates[listed] = np.minimum(rates, throttle / self._sharing(broker, listed))[listed]
+        return rates
+
+    def _sharing(self, broker: I64, which: Bools) -> F64:
+        """float64, shape (n_flows,): how many of these copies share a broker with each, at least 1."""
+        count = np.bincount(broker[which], minlength=self._n_brokers)
+        return np.maximum(count[broker], 1).astype(np.float64)
+
+
+def _is_in_flight(parts: ClusterParts, flow: _Flow) -> bool:
+    partition = flow.partition
+    if flow.to_log_dir:
+        return (partition.name, flow.follower) in parts.copying
+    return flow.follower in partition.adding and flow.follower not in partition.isr
 
 
 def _grow(growing: Iterable[SimulatedPartition], seconds: float) -> None:
@@ -84,25 +174,24 @@ def _arrive(parts: ClusterParts, flow: _Flow) -> None:
     settle_reassignments(parts, flow.partition)
 
 
-def _log_dir_flows(parts: ClusterParts, disk_bytes_per_s: float) -> Iterator[_Flow]:
-    busy = Counter(broker for _, broker in parts.copying)
-    for (_, broker_id), partition in parts.copying.items():
-        broker, log = parts.brokers[broker_id], partition.logs[broker_id]
-        assert log.future_log_dir is not None
-        limit = min(disk_bytes_per_s, _rate(parts, broker, LOG_DIR_RATE))
-        runs = broker.responds and broker.log_dirs[log.future_log_dir].online
-        rate = limit / busy[broker_id] if runs else 0.0
-        yield _Flow(partition, broker_id, broker_id, log, to_log_dir=True, bytes_per_s=rate)
+def _log_dir_flows(parts: ClusterParts) -> Iterator[_Flow]:
+    for (_, broker), partition in parts.copying.items():
+        yield _Flow(partition, broker, broker, partition.logs[broker], to_log_dir=True)
 
 
-def _replica_flows(parts: ClusterParts, bandwidth_bytes_per_s: float) -> list[_Flow]:
-    flows = [f for p in parts.moving.values() for f in _open_flows(parts, p)]
-    sends, receives = Counter(f.leader for f in flows), Counter(f.follower for f in flows)
-    for flow in flows:
-        flow.bytes_per_s = bandwidth_bytes_per_s / max(sends[flow.leader], receives[flow.follower])
-    _throttle(parts, [f for f in flows if _is_listed(parts, f, f.leader, LEADER_REPLICAS)], LEADER_RATE)
-    _throttle(parts, [f for f in flows if _is_listed(parts, f, f.follower, FOLLOWER_REPLICAS)], FOLLOWER_RATE)
-    return flows
+def _log_dir_limit(parts: ClusterParts, flow: _Flow, disk_bytes_per_s: float) -> float:
+    """What the broker copies between its log dirs; 0 if it cannot."""
+    if not flow.to_log_dir:
+        return 0.0
+    broker = parts.brokers[flow.follower]
+    assert flow.log.future_log_dir is not None
+    runs = broker.responds and broker.log_dirs[flow.log.future_log_dir].online
+    return min(disk_bytes_per_s, _rate(parts, broker, LOG_DIR_RATE)) if runs else 0.0
+
+
+def _replica_flows(parts: ClusterParts) -> Iterator[_Flow]:
+    for partition in parts.moving.values():
+        yield from _open_flows(parts, partition)
 
 
 def _open_flows(parts: ClusterParts, partition: SimulatedPartition) -> Iterator[_Flow]:
@@ -115,13 +204,11 @@ def _open_flows(parts: ClusterParts, partition: SimulatedPartition) -> Iterator[
             yield _Flow(partition, broker_id, leader.id, log, to_log_dir=False)
 
 
-def _throttle(parts: ClusterParts, flows: list[_Flow], key: str) -> None:
-    side = "leader" if key == LEADER_RATE else "follower"
-    busy = Counter(getattr(f, side) for f in flows)
-    for flow in flows:
-        broker_id = getattr(flow, side)
-        quotient = _rate(parts, parts.brokers[broker_id], key) / busy[broker_id]
-        flow.bytes_per_s = min(flow.bytes_per_s, quotient)
+def _throttle(parts: ClusterParts, flow: _Flow, broker: int, rate: str, replicas: str) -> float:
+    """The throttle of a broker of a copy; NaN if the replica is not listed as throttled there."""
+    if flow.to_log_dir or not _is_listed(parts, flow, broker, replicas):
+        return math.nan
+    return _rate(parts, parts.brokers[broker], rate)
 
 
 def _rate(parts: ClusterParts, broker: SimulatedBroker, key: str) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 
 from kafkabal.clusters.simulated import controller, replication
 from kafkabal.clusters.simulated.cluster_parts import (
@@ -52,8 +53,7 @@ class SimulatedKafka:
         self.parts = ClusterParts(cluster_id=cluster_id, brokers=by_id, topics={})
         for row in sorted(topics, key=lambda t: t.topic):
             self.add_topic(row)
-        for broker in by_id.values():
-            _leave_room_as_reported(self.parts, broker)
+        _leave_room_as_reported(self.parts)
         self._advanced_to_s = clock.monotonic()
 
     def catch_up(self) -> ClusterParts:
@@ -127,15 +127,14 @@ class SimulatedKafka:
             for broker in partition.logs:
                 parts.copying.pop((partition.name, broker), None)
 
-    def used_bytes(self, broker: SimulatedBroker, path: str) -> int:
-        """Bytes on the volume of a log dir, including those of other programs."""
-        logs = 0.0
-        for partition in self.parts.partitions():
-            log = partition.logs.get(broker.id)
-            if log is not None:
-                logs += log.copied_bytes if log.log_dir == path else 0.0
-                logs += log.future_bytes if log.future_log_dir == path else 0.0
-        return round(logs) + broker.log_dirs[path].other_bytes
+    def used_bytes(self) -> dict[tuple[int, str], int]:
+        """Bytes on the volume of each log dir, by broker and path, including those of other programs."""
+        logs = _bytes_of_logs(self.parts)
+        return {
+            (broker.id, path): round(logs[broker.id, path]) + log_dir.other_bytes
+            for broker in self.parts.brokers.values()
+            for path, log_dir in broker.log_dirs.items()
+        }
 
 
 def _broker(row: BrokerRow) -> SimulatedBroker:
@@ -152,15 +151,23 @@ def _broker(row: BrokerRow) -> SimulatedBroker:
     return SimulatedBroker(row.broker, row.rack, dirs, row.host, row.port, registered=row.state == "online")
 
 
-def _leave_room_as_reported(parts: ClusterParts, broker: SimulatedBroker) -> None:
-    """Attribute what a volume holds beyond its logs to other programs."""
-    for path, log_dir in broker.log_dirs.items():
-        logs = sum(
-            p.logs[broker.id].copied_bytes
-            for p in parts.partitions()
-            if broker.id in p.logs and p.logs[broker.id].log_dir == path
-        )
-        log_dir.other_bytes = max(0, log_dir.other_bytes - round(logs))
+def _leave_room_as_reported(parts: ClusterParts) -> None:
+    """Attribute what each volume holds beyond its logs to other programs."""
+    logs = _bytes_of_logs(parts)
+    for broker in parts.brokers.values():
+        for path, log_dir in broker.log_dirs.items():
+            log_dir.other_bytes = max(0, log_dir.other_bytes - round(logs[broker.id, path]))
+
+
+def _bytes_of_logs(parts: ClusterParts) -> Mapping[tuple[int, str], float]:
+    """Bytes of replicas and of copies in flight, by broker and path."""
+    found = defaultdict[tuple[int, str], float](float)
+    for partition in parts.partitions():
+        for broker, log in partition.logs.items():
+            found[broker, log.log_dir] += log.copied_bytes
+            if log.future_log_dir is not None:
+                found[broker, log.future_log_dir] += log.future_bytes
+    return found
 
 
 def _partition(parts: ClusterParts, topic: str, row: PartitionRow) -> SimulatedPartition:

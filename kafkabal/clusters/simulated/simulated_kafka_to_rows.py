@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from kafkabal.clusters.cluster_protocol import NewTopic, ReplicaLog
 from kafkabal.clusters.simulated.cluster_parts import (
     ClusterParts,
-    SimulatedBroker,
     SimulatedLog,
     SimulatedLogDir,
     SimulatedPartition,
@@ -21,6 +20,7 @@ _RECORD_BYTES = 1000
 
 def broker_rows(kafka: SimulatedKafka) -> list[BrokerRow]:
     """One row per broker; a broker that does not respond shows no log dirs."""
+    used_bytes = kafka.used_bytes()
     return [
         BrokerRow(
             broker=b.id,
@@ -28,7 +28,7 @@ def broker_rows(kafka: SimulatedKafka) -> list[BrokerRow]:
             host=b.host,
             port=b.port,
             state="online" if b.registered else "dead",
-            log_dirs=[_dir_row(kafka, b, d) for d in b.log_dirs.values()] if b.responds else [],
+            log_dirs=[_dir_row(d, used_bytes[b.id, d.path]) for d in b.log_dirs.values()] if b.responds else [],
         )
         for b in kafka.parts.brokers.values()
     ]
@@ -68,11 +68,11 @@ def replica_log(log: SimulatedLog) -> ReplicaLog:
     )
 
 
-def _dir_row(kafka: SimulatedKafka, broker: SimulatedBroker, log_dir: SimulatedLogDir) -> LogDirRow:
+def _dir_row(log_dir: SimulatedLogDir, used_bytes: int) -> LogDirRow:
     if not log_dir.online:
         return LogDirRow(path=log_dir.path, state="offline", volume=log_dir.path)
     known = log_dir.total_bytes >= 0
-    usable = max(0, log_dir.total_bytes - kafka.used_bytes(broker, log_dir.path))
+    usable = max(0, log_dir.total_bytes - used_bytes)
     return LogDirRow(
         path=log_dir.path,
         total_bytes=log_dir.total_bytes if known else None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from kafkabal.clusters import LockRequest
 from kafkabal.clusters.cluster_protocol import Capability, NewTopic, ReadRequest, Reassignment, ReplicaOn
 from kafkabal.clusters.config_items import ConfigChange, ConfigResource, ConfigSource, ConfigValue, ResourceKind
+from kafkabal.clusters.simulated import replication
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.cluster_parts import ClusterParts, SimulatedPartition
 from kafkabal.clusters.simulated.fake_clock import FakeClock
@@ -254,19 +256,26 @@ def test_last_in_sync_replica_that_returns_leads_again(memory: InMemoryCluster) 
     assert memory.partition_status(["t"])[T0].leader == replicas[-1]
 
 
-def test_partitions_are_listed_once_however_many_copies_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The time of a dry run does not grow with the number of copies times that of all partitions."""
-    listed: list[ClusterParts] = []
-    partitions = ClusterParts.partitions
+def test_partitions_and_copies_are_listed_once_however_many_copies_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The time of a dry run does not grow with the number of copies times that of all partitions, or of all copies."""
+    listed: list[object] = []
+    partitions, open_flows = ClusterParts.partitions, replication._open_flows
 
-    def counted(parts: ClusterParts) -> Iterator[SimulatedPartition]:
+    def count_partitions(parts: ClusterParts) -> Iterator[SimulatedPartition]:
         listed.append(parts)
         return partitions(parts)
 
-    memory = InMemoryCluster.of(cluster(brokers(4), [topic("t", *([1, 2, 3] for _ in range(5)))]))
-    memory.alter_reassignments({TopicPartition("t", number): (4, 2, 3) for number in range(5)})
-    monkeypatch.setattr(ClusterParts, "partitions", counted)
-    memory.kafka.clock.sleep(100.0)
+    def count_flows(parts: ClusterParts, partition: SimulatedPartition) -> Iterator[Any]:
+        listed.append(partition.name)
+        return open_flows(parts, partition)
+
+    topics = [topic(name, [1, 2, 3], size_bytes=GB * at) for at, name in enumerate("abcde", 1)]
+    memory = InMemoryCluster.of(cluster(brokers(4), topics))
+    moves = [TopicPartition(name, 0) for name in "abcde"]
+    memory.alter_reassignments(dict.fromkeys(moves, (4, 2, 3)))
+    monkeypatch.setattr(ClusterParts, "partitions", count_partitions)
+    monkeypatch.setattr(replication, "_open_flows", count_flows)
+    memory.kafka.clock.sleep(1000.0)
 
     assert memory.reassignments() == {}
-    assert len(listed) == 1
+    assert listed == [memory.kafka.parts, *moves]

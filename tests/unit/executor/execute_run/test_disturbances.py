@@ -838,7 +838,7 @@ def test_full_disk_is_waited_for(scene: Any) -> None:
     fullest = [0.0]
 
     def measure(_: object) -> None:
-        used = made.kafka.used_bytes(made.kafka.parts.brokers[2], "/d0")
+        used = made.kafka.used_bytes()[2, "/d0"]
         fullest[0] = max(fullest[0], used / (100 * GB))
 
     watched = FaultyCluster(made)
