@@ -142,7 +142,8 @@ class KafkaClient:
                 continue
         seed = self._first_seed(deadline)
         if len(self._seeds) > 1:
-            with suppress(NoResponseError):  # it may have hung just after it was connected to
+            # it may have hung just after it was connected to, also while another thread awaits its response
+            with suppress(UnreachableError):
                 return seed.call(request, _share(deadline))
             seed = self._first_seed(deadline)
         return seed.call(request, deadline)

@@ -103,6 +103,21 @@ def test_a_bootstrap_server_that_hangs_once_it_is_connected_does_not_matter(
     assert (len(cluster.brokers[1].asked("Metadata")), len(cluster.brokers[2].asked("Metadata"))) == (1, 1)
 
 
+def test_a_bootstrap_server_that_hangs_for_another_thread_does_not_matter(
+    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It responded first, but before the next request another thread sent it one that hangs: another one is asked.
+    Otherwise all brokers would pass for unreachable because of one."""
+    cluster = fake_cluster(2)
+    client = make_client(cluster.settings(1, 2, request_timeout_s=6.0))
+    first_seed, hung = client._first_seed, client._link(client._seeds[1])
+    seeds = iter([hung])
+    monkeypatch.setattr(client, "_first_seed", lambda deadline: next(seeds, None) or first_seed(deadline))
+    with hung._turn:
+        assert client.nodes().by_id
+    assert (len(cluster.brokers[1].asked("Metadata")), len(cluster.brokers[2].asked("Metadata"))) == (1, 0)
+
+
 def test_no_bootstrap_server_is_reported_with_every_reason(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], nobody: str
 ) -> None:
