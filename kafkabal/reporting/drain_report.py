@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from kafkabal.planner import DrainCheck
 from kafkabal.reporting.report import Column, Fact, Report, Table, Tone, ValueKind
@@ -18,6 +18,7 @@ def drain_report(
     throttle_bytes_per_s: float,
     *,
     is_assumed: bool,
+    voters: Sequence[int] = (),
     rebalance: str = "kafkabal rebalance",
     cluster_options: str = "",
 ) -> Report:
@@ -27,6 +28,8 @@ def drain_report(
     ----------
     is_assumed
         No throttle was given: the rate is the lowest that an automatic throttle starts with.
+    voters
+        Those of the brokers that vote in the controller quorum.
     rebalance
         The command that drains.
     cluster_options
@@ -49,6 +52,7 @@ def drain_report(
         tables=(_blockers(found), _room(found)),
         notes=(
             *_notes(found, throttle_bytes_per_s, is_assumed=is_assumed),
+            *(f"broker {b} votes in the controller quorum: remove it there before you stop it" for b in voters),
             *_next(found, rebalance, cluster_options),
         ),
     )

@@ -850,6 +850,14 @@ def test_a_drain_is_checked_before_it_is_begun(simulation: Simulation) -> None:
     assert simulation.replicas() == before
 
 
+def test_a_drain_check_names_brokers_that_vote_for_the_controller(simulation: Simulation) -> None:
+    """A drained broker that is then stopped would leave the quorum with a vote less."""
+    simulation.memory.kafka.parts.quorum_voters = frozenset({4, 5, 6})
+    note = "broker 4 votes in the controller quorum: remove it there before you stop it"
+    assert note in simulation.run("rebalance", "--drain", "4", "--check").out
+    assert "quorum" not in simulation.run("rebalance", "--drain", "3", "--check").out
+
+
 def test_the_command_proposed_after_a_drain_check_runs_as_printed(run_cli: Callable[..., Any]) -> None:
     """The suggested command selects the same cluster; for a snapshot, which is never written, it makes a plan."""
     lopsided = str(Path(__file__).parent / "snapshots" / "lopsided.jsonl")

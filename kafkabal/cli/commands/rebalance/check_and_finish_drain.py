@@ -47,6 +47,7 @@ def check_of_drain(
             request = ReadRequest(configs=True, in_flight=InFlight.IF_KNOWN)
             state = read_cluster(cluster, settings, context, request).state
             left = brokers - gone_brokers(cluster, state, settings, context, brokers)
+            voters = left & (cluster.quorum_voters() or frozenset())
         from kafkabal.executor import FIRST_LEAST_BYTES_PER_S
         from kafkabal.planner import check_drain
         from kafkabal.reporting.drain_report import drain_report
@@ -59,6 +60,7 @@ def check_of_drain(
             found,
             rate,
             is_assumed=given is None,
+            voters=sorted(voters),
             rebalance=rebalance_command(settings),
             cluster_options=cluster_options(settings, context),
         )
