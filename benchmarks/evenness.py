@@ -205,7 +205,7 @@ def published(seeds: int) -> Iterator[str]:
     )
     yield (
         "| Astraea's partitioner, throughput with slow brokers | 1.98 x the default | real brokers behind proxies: "
-        "`astraea` 1.37 x, `score` 4.47 x ([experiments.md](../experiments.md)) |"
+        "`astraea` 1.03 x, `score` 4.79 x ([experiments.md](../experiments.md)) |"
     )
 
 
