@@ -123,7 +123,7 @@ def summary_of_offline(partitions: int) -> WatchSummary:
     ],
 )
 def test_an_alert_has_the_latest_number(monkeypatch: pytest.MonkeyPatch, url: str, latest: str) -> None:
-    """Alertmanager is told of every change, of which it notifies nobody; people get no message for it."""
+    """Alertmanager gets each new number in the text of the firing alert; people get no message about it."""
     client, at = FakeClient(), "2026-01-01T00:00:00+00:00"
     monkeypatch.setattr(notifier, "open_http_client", lambda _: client)
     output = WatchOutput(output=WatchFormat.JSONL, notify=url)

@@ -81,7 +81,7 @@ def _relieve(assignment: LogDirAssignment, log_dir: int) -> None:
         if found is None:
             return
         row, target = found
-        bytes_ = solution.problem.arriving_bytes[p[[row]]]
+        bytes_ = problem.arriving_bytes[p[[row]]]
         assignment.take_out(int(p[row]), int(k[row]), int(problem.held_bytes[p[row], k[row]]))
         solution.lift(p[[row]], k[[row]], MoveCause.FULL_LOG_DIR)
         solution.put(p[[row]], k[[row]], np.array([target]))

@@ -30,7 +30,8 @@ def test_imbalance_by_other_scores_is_news(
 
 
 def test_a_number_of_partitions_is_reported_again_once_it_has_doubled() -> None:
-    """Growth is news, however slow; other changes are not, and a problem that comes back begins anew."""
+    """A number that has doubled is reported, however slowly it grew, a smaller change is not; a problem that comes back
+    is reported again."""
     changes = FindingChanges()
     reported, before = [], NOTHING_FOUND
     for count in (2, 3, 2, 3, 4, 200, 150, 399, 1, 0, 1, 0):
