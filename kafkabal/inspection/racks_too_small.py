@@ -9,7 +9,7 @@ import numpy as np
 
 from kafkabal.inspection.inspection import Inspection
 from kafkabal.model import F64, I64, ClusterState
-from kafkabal.scoring import PlaceableLoads, loads_of, rules_of
+from kafkabal.scoring import PlaceableLoads, loads_of, parts_of, rules_of
 from kafkabal.wording import counted_noun
 
 _MOST_ADDED = 200
@@ -50,7 +50,8 @@ class SmallRack:
 def small_racks(inspection: Inspection) -> tuple[SmallRack, ...]:
     """Racks that must hold more than their part of the capacity, by the first broker score; most loaded first."""
     for scored in inspection.scored:
-        loads = loads_of(scored.score, inspection.state, rules_of(inspection.state))
+        parts = parts_of(scored.score, inspection.state)
+        loads = loads_of(scored.score, inspection.state, parts, rules_of(inspection.state))
         if loads is not None:
             return tuple(_small_racks(inspection.state, scored.score.name, loads, inspection.tolerance))
     return ()

@@ -35,7 +35,7 @@ def worst_group(scored: Scored, state: ClusterState, *, outside_by: float | None
     parts = parts_of(scored.score, state)
     if parts.group is None or parts.holder_group is not None:
         return None
-    counted = counted_holders(scored.score, state)
+    counted = counted_holders(scored.score, state, parts)
     groups = group_loads(parts, state.replicas.broker, state, counted, rules_of(state, None))
     if not groups.group.size:
         return None

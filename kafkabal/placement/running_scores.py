@@ -168,8 +168,8 @@ class _Track:
         self.weight = weighted.weight
         self._band, self._tolerance = weighted.score.band, tolerance
         self._broker, self._is_new = draft.replicas.broker, is_new
-        self._counted = counted_holders(weighted.score, draft) & ~rules.leaves
         parts = parts_of(weighted.score, draft)
+        self._counted = counted_holders(weighted.score, draft, parts, rules.leaves)
         self._leader_load = parts.leader_load
         self.counts_leaders = bool(parts.leader_load.any())
         self._base = np.where(self._counted, parts.base_load, 0.0)
@@ -187,7 +187,7 @@ class _Track:
         self._rows = np.argsort(group, kind="stable")
         self._bounds = np.searchsorted(group[self._rows], np.arange(int(group.max(initial=0)) + 2))
         self._groups: dict[int, _Group] = {}
-        self._due = due_of(weighted.score, draft, rules)
+        self._due = due_of(weighted.score, draft, parts, rules)
         self._due_by_factor = {} if shared is None else due_of_factors(parts.capacity, self._counted, rules)
         self._factor = rules.factor
 

@@ -16,7 +16,17 @@ import numpy as np
 
 from kafkabal.model import F64, I32, Bools, ClusterState, replica_bytes
 from kafkabal.routing.routing_view import largest_copy
-from kafkabal.scoring import Grain, Rules, Score, WeightedScore, counted_holders, due_of, holder_load, rules_of
+from kafkabal.scoring import (
+    Grain,
+    Rules,
+    Score,
+    WeightedScore,
+    counted_holders,
+    due_of,
+    holder_load,
+    parts_of,
+    rules_of,
+)
 
 # a power of two, so that differences of sums of bytes are exact
 _PROBE = float(2**20)
@@ -116,17 +126,18 @@ def loads_by_score(weighted: WeightedScore, state: ClusterState) -> LoadsByScore
     """Evaluate a score for the whole cluster."""
     score = weighted.score
     known = _with_known_sizes(state)
-    load, own_group = holder_load(score, known), score.holder_group(state)
+    parts = parts_of(score, known)
+    load = holder_load(score, known, parts)
     return LoadsByScore(
         weighted=weighted,
         state=known,
-        replica_load=np.asarray(score.replica_load(known), np.float64),
-        leader_load=np.asarray(score.leader_load(known), np.float64),
+        replica_load=parts.replica_load,
+        leader_load=parts.leader_load,
         load=load,
-        capacity=due_of(score, known, _rules_of_what_is_written(known)),
-        counted=counted_holders(score, state),
-        group=np.zeros(len(load), np.int32) if own_group is None else own_group,
-        has_base=np.asarray(score.base_load(known) != 0),
+        capacity=due_of(score, known, parts, _rules_of_what_is_written(known)),
+        counted=counted_holders(score, known, parts),
+        group=np.zeros(len(load), np.int32) if parts.holder_group is None else parts.holder_group,
+        has_base=np.asarray(parts.base_load != 0),
     )
 
 

@@ -104,8 +104,8 @@ def evaluate(
         If the capacity of only some brokers is known.
     """
     parts = parts_of(score, state)
-    counted = _counted(score, state, parts, drained)
-    load = _load(score, state, parts)
+    counted = counted_holders(score, state, parts, drained)
+    load = holder_load(score, state, parts)
     rules = rules or rules_of(state, drained)
     if parts.group is None or parts.holder_group is not None:
         due = _due(score, parts, load, state, counted, rules)
@@ -114,20 +114,18 @@ def evaluate(
     return _evaluate_shared(score, parts, counted, load, groups, tolerance)
 
 
-def due_of(score: Score, state: ClusterState, rules: Rules) -> F64:
+def due_of(score: Score, state: ClusterState, parts: Parts, rules: Rules) -> F64:
     """float64, shape (n_holders,): what each holder is due, in proportion; the capacity if no rule binds."""
-    loads = loads_of(score, state, rules)
-    return score.capacity(state) if loads is None else loads.due()
+    loads = loads_of(score, state, parts, rules)
+    return parts.capacity if loads is None else loads.due()
 
 
-def loads_of(score: Score, state: ClusterState, rules: Rules) -> PlaceableLoads | None:
+def loads_of(score: Score, state: ClusterState, parts: Parts, rules: Rules) -> PlaceableLoads | None:
     """What the fair loads of a score depend on; None for a score that placement rules do not affect."""
-    if not _is_bound(score) or score.group(state) is not None:
+    if not _is_bound(score) or parts.group is not None:
         return None
-    parts = parts_of(score, state)
-    counted = _counted(score, state, parts, rules.leaves)
-    load = _load(score, state, parts)
-    return _placeable(score, parts, load, state, counted, rules)
+    counted = counted_holders(score, state, parts, rules.leaves)
+    return _placeable(score, parts, holder_load(score, state, parts), state, counted, rules)
 
 
 def _placeable(
@@ -146,7 +144,7 @@ def _is_bound(score: Score) -> bool:
 def _due(score: Score, parts: Parts, load: F64, state: ClusterState, counted: Bools, rules: Rules) -> F64:
     if score.grain is Grain.LOG_DIR and parts.holder_group is not None:
         may_change_dir = rules.movable & with_choosable_log_dir(state)
-        fixed = _load(score, state, without(may_change_dir, parts, state))
+        fixed = holder_load(score, state, without(may_change_dir, parts, state))
         most = _most_in_log_dirs(score, load, state, rules)
         return due_within_groups(parts.capacity, counted, parts.holder_group, load, fixed, most)
     if not _is_bound(score) or parts.group is not None:
@@ -160,17 +158,8 @@ def _most_in_log_dirs(score: Score, load: F64, state: ClusterState, rules: Rules
     return most_load_of_dirs(state.log_dirs, load, limit)
 
 
-def holder_load(score: Score, state: ClusterState) -> F64:
-    """float64, shape (n_holders,): base load plus the load of replicas and leaders; NaN if unknown."""
-    return _load(score, state, parts_of(score, state))
-
-
-def counted_holders(score: Score, state: ClusterState) -> Bools:
-    """bool, shape (n_holders,): live, not offline, and the score's inputs are known."""
-    return _counted(score, state, parts_of(score, state), drained=None)
-
-
-def _counted(score: Score, state: ClusterState, parts: Parts, drained: Bools | None) -> Bools:
+def counted_holders(score: Score, state: ClusterState, parts: Parts, drained: Bools | None = None) -> Bools:
+    """bool, shape (n_holders,): live, not offline nor drained, and the score's inputs are known."""
     brokers = state.brokers.is_live & ~drained if drained is not None else state.brokers.is_live
     if Need.LOG_DIRS in score.needs:
         brokers = brokers & ~has_no_working_dir(state)
@@ -181,7 +170,8 @@ def _counted(score: Score, state: ClusterState, parts: Parts, drained: Bools | N
     return np.asarray(brokers[dirs.broker] & known & (dirs.state != LogDirState.OFFLINE))
 
 
-def _load(score: Score, state: ClusterState, parts: Parts) -> F64:
+def holder_load(score: Score, state: ClusterState, parts: Parts) -> F64:
+    """float64, shape (n_holders,): base load plus the load of replicas and leaders; NaN if unknown."""
     holder, leads_from = _holders(score, state)
     placed, led = holder >= 0, leads_from >= 0
     load = parts.base_load + np.bincount(holder[placed], parts.replica_load[placed], len(parts.base_load))

@@ -19,6 +19,7 @@ from kafkabal.model.rack_rule import rack_numbers
 from kafkabal.model.rows_to_state import build_cluster
 from kafkabal.scoring.evaluation import Evaluation, evaluate, holder_load
 from kafkabal.scoring.registry import load_score
+from kafkabal.scoring.score_parts import parts_of
 from kafkabal.testing.brute_force_fair_utilisation import brute_force_fair
 from kafkabal.testing.strategies import ClusterRows, cluster_rows, clusters
 
@@ -339,12 +340,14 @@ def test_a_move_changes_two_holders_by_the_load_of_the_replica(cluster: ClusterS
         load = score.replica_load(cluster)[row]
         if cluster.partitions.leader[p] == cluster.replicas.broker[row]:
             load = load + score.leader_load(cluster)[p]
-        expected = holder_load(score, cluster)
+        expected = holder_load(score, cluster, parts_of(score, cluster))
         rounding = 4 * np.finfo(np.float64).eps * expected.max()  # beyond 9 PB, float64 skips whole bytes
         for state, sign in ((cluster, -1), (moved, +1)):
             holder = state.replicas.log_dir[row] if name == "log-dir" else state.replicas.broker[row]
             expected[holder] += sign * load
-        np.testing.assert_allclose(holder_load(score, moved), expected, rtol=1e-9, atol=1e-3 + rounding, err_msg=name)
+        np.testing.assert_allclose(
+            holder_load(score, moved, parts_of(score, moved)), expected, rtol=1e-9, atol=1e-3 + rounding, err_msg=name
+        )
 
 
 def with_replica_on(cluster: ClusterState, row: int, broker: int) -> ClusterState:
