@@ -90,7 +90,7 @@ def _known_sizes(state: ClusterState, row: int) -> dict[int, int]:
 
 def throttles_set(environment: RunEnvironment, foreign: Sequence[ForeignReassignment]) -> tuple[LeftoverThrottle, ...]:
     """Throttles, set by any tool, that the brokers and topics of these reassignments have now."""
-    return throttles_on(environment.cluster, resources_of((f.name, f.reassignment.replicas) for f in foreign))
+    return throttles_on(environment.cluster, resources_of((f.name, f.reassignment.replicas) for f in foreign)).found
 
 
 def throttles_left(environment: RunEnvironment, foreign: Sequence[ForeignReassignment]) -> tuple[LeftoverThrottle, ...]:
@@ -100,7 +100,7 @@ def throttles_left(environment: RunEnvironment, foreign: Sequence[ForeignReassig
     cannot tell them from an operator's throttles.
     """
     among = resources_of((f.name, f.reassignment.replicas) for f in foreign)
-    return find_leftover_throttles(environment.cluster, among)
+    return find_leftover_throttles(environment.cluster, among).found
 
 
 def adopt(

@@ -16,7 +16,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafkabal.cli.commands.rebalance.run_session import RunSession
-from kafkabal.clusters import LockRequest
+from kafkabal.clusters import ConfigResource, Fault, LockRequest, ResourceKind
 from kafkabal.clusters.cluster_protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster, MemoryRecordStore
 from kafkabal.errors import ExitCode, RefusedByClusterError, UnreachableError
@@ -972,6 +972,28 @@ def test_throttles_that_change_during_the_prompt_are_kept(
     assert (done.code, own) == (3, {"leader.replication.throttled.rate": "7"})
     assert "removed 1 throttle\n" in done.err
     assert "kept 1 throttle, changed meanwhile by another tool" in done.err
+
+
+def test_throttles_that_cannot_be_read_are_not_called_absent(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broker that hangs, or a missing permission, leaves them unknown: they are named, and the exit code is 3."""
+    hanging = ConfigResource(ResourceKind.BROKER, "3")
+    read = InMemoryCluster.configs
+
+    def without_one(memory: InMemoryCluster, resources: Any, keys: Any = None) -> Any:
+        values, faults = read(memory, resources, keys)
+        if hanging not in values:
+            return values, faults
+        return {r: v for r, v in values.items() if r != hanging}, {**faults, hanging: Fault("timeout", "hangs")}
+
+    monkeypatch.setattr(InMemoryCluster, "configs", without_one)
+    done = simulation.run("rebalance", "repair")
+    assert (done.code, "cannot read the throttles of broker 3: timeout: hangs" in done.err) == (3, True), done.err
+    assert "no leftover throttles" not in done.err
+    simulation.memory.kafka.parts.brokers[2].own_configs["leader.replication.throttled.rate"] = "1000000"
+    done = simulation.run("rebalance", "repair", "--remove", "--yes")
+    assert (done.code, "removed 1 throttle\n" in done.err) == (3, True), done.err
 
 
 def test_throttles_can_be_removed_though_the_run_record_is_damaged(simulation: Simulation) -> None:

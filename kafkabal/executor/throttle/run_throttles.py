@@ -29,6 +29,7 @@ from kafkabal.executor.state.set_configs import SetConfig, SetConfigs
 from kafkabal.executor.throttle.throttle_rules import (
     LIST_KEYS,
     RATE_KEYS,
+    TOPIC_IS_GONE,
     ListSteps,
     active_entries,
     is_shown,
@@ -46,7 +47,6 @@ Entries = dict[str, set[str]]
 """Entries of throttled replicas, by key."""
 
 
-_GONE = "UNKNOWN_TOPIC_OR_PARTITION"
 _UNREACHABLE = "unreachable"
 _LAG_POLL_S = 1.0
 """Brokers usually show a change within a second, and a reading of their configs takes milliseconds: a shorter pause
@@ -482,9 +482,9 @@ class RunThrottles:
 
     def _without_deleted(self, faults: Mapping[ConfigResource, Fault]) -> dict[ConfigResource, Fault]:
         """Drop faults of deleted topics: a topic takes its throttle with it."""
-        for resource in [r for r, fault in faults.items() if fault.name == _GONE]:
+        for resource in [r for r, fault in faults.items() if fault.name == TOPIC_IS_GONE]:
             self._listed.pop(resource, None)
-        return {r: fault for r, fault in faults.items() if fault.name != _GONE}
+        return {r: fault for r, fault in faults.items() if fault.name != TOPIC_IS_GONE}
 
     def _restore_rates(
         self, left: Leftovers, keys: Collection[str] = RATE_KEYS, *, except_of: Collection[ConfigResource] = ()

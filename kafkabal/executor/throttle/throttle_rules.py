@@ -23,6 +23,9 @@ LIST_KEYS = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 
 ALL_REPLICAS = "*"
 
+TOPIC_IS_GONE = "UNKNOWN_TOPIC_OR_PARTITION"
+"""Kafka's error for a topic that was deleted, together with its throttles."""
+
 
 @dataclass(frozen=True, slots=True)
 class RateRestore:

@@ -17,7 +17,7 @@ from kafkabal.cli.framework.shared_options import Uses, YesOption
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
 from kafkabal.printable import printable
-from kafkabal.wording import counted_noun
+from kafkabal.wording import counted_noun, first_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,10 +84,16 @@ def _remove_or_list(command: "RunSession", *, remove: bool, yes: bool) -> "tuple
     from kafkabal.executor import find_leftover_throttles, remove_leftover_throttles
 
     context = command.context
-    leftovers = find_leftover_throttles(command.cluster)
-    _list(leftovers, command)
+    search = find_leftover_throttles(command.cluster)
+    leftovers, code_if_none = search.found, ExitCode.DONE
+    if search.unread:
+        # what is not known must not pass for repaired
+        code_if_none = ExitCode.FINDINGS
+        unread = [f"{resource}: {fault}" for resource, fault in search.unread.items()]
+        context.warn(f"cannot read the throttles of {first_of(unread, separator='; ')}")
+    _list(leftovers, command, is_all_known=not search.unread)
     if not leftovers:
-        return ExitCode.DONE, ()
+        return code_if_none, ()
     if not remove:
         context.say("not set by the latest run, so kept; delete them with --remove")
         return ExitCode.FINDINGS, leftovers
@@ -98,10 +104,10 @@ def _remove_or_list(command: "RunSession", *, remove: bool, yes: bool) -> "tuple
     if kept:
         context.say(f"kept {counted_noun(len(kept), 'throttle')}, changed meanwhile by another tool")
         return ExitCode.FINDINGS, kept
-    return ExitCode.DONE, ()
+    return code_if_none, ()
 
 
-def _list(leftovers: "Sequence[LeftoverThrottle]", command: "RunSession") -> None:
+def _list(leftovers: "Sequence[LeftoverThrottle]", command: "RunSession", *, is_all_known: bool) -> None:
     lines = [printable(_in_words(leftover)) for leftover in leftovers]
     if command.output.output is RunFormat.TABLE:
         # a closed pipe or a full disk must not keep the throttles on the cluster
@@ -109,7 +115,7 @@ def _list(leftovers: "Sequence[LeftoverThrottle]", command: "RunSession") -> Non
     else:
         for line in lines:
             command.context.say(line)
-    if not leftovers:
+    if not leftovers and is_all_known:
         command.context.say("no leftover throttles")
 
 
