@@ -204,9 +204,12 @@ def _check_reading(cluster: Cluster, deadline_s: float) -> Iterator[CheckResult]
             hint="check that the controllers run: without one, nothing can be moved, created, elected or configured",
         )
     state = reading.state
-    from kafkabal.doctor.state_checks import check_state  # imports numpy: only once there is something to check
+    # these import numpy: only once there is something to check
+    from kafkabal.doctor.state_checks import check_state
+    from kafkabal.doctor.throttle_checks import check_throttles
 
     yield from check_state(cluster, state)
+    yield from _guarded(_CLUSTER, "throttles", lambda: check_throttles(cluster, state))
     size = f"brokers: {state.brokers.id.size:,}, topics: {len(state.topics.name):,}, partitions: "
     size += f"{state.partitions.topic.size:,}"
     if not reading.warnings:

@@ -33,9 +33,9 @@ def doctor(
     """Check whether kafkabal can work on a cluster, and change nothing.
 
     Checks the folders and extras of this host, every bootstrap server, every broker at the address that it
-    advertises, versions, offline log dirs and partitions, replicas out of sync, clocks, the lock, and the permissions
-    of each step in 'kafkabal help permissions'. Brokers are asked what they would allow; nothing is tried. Exits 3
-    with findings, each with what to do about it.
+    advertises, versions, offline log dirs and partitions, replicas out of sync, throttles that no reassignment uses,
+    clocks, the lock, and the permissions of each step in 'kafkabal help permissions'. Brokers are asked what they
+    would allow; nothing is tried. Exits 3 with findings, each with what to do about it.
 
     Examples:
 
