@@ -31,6 +31,7 @@ from kafkabal.executor import (
     preflight,
     repair_run,
     resume,
+    throttles_after_end,
 )
 from kafkabal.plan import Plan, find_drift
 from kafkabal.watch.decide_healing import MOVES_FOR_BALANCE, Healing, HealKind
@@ -169,6 +170,7 @@ class RunHealer:
             # before anything is checked: otherwise the run of a live holder would be taken for one that crashed
             lock.take()
             try:
+                _restore_late_throttles(environment, lock)
                 options = RunOptions(
                     throttle=measured_throttle(environment, plan.partitions, self._throttle),
                     timeouts=self._timeouts,
@@ -311,6 +313,18 @@ class RunHealer:
             is_busy=is_busy,
             may_have_moved_more=self._may_have_moved,
         )
+
+
+def _restore_late_throttles(environment: RunEnvironment, lock: LockAcrossRuns) -> None:
+    """Restore throttles that a broker which hung has set after the end of the latest run of this host.
+
+    Otherwise the run would take them for an operator's, and keep them.
+    """
+    found = find_run(environment)
+    with suppress(NotAuthorizedError):  # a run without a throttle need not read them
+        if found is not None and throttles_after_end(environment.cluster, found, only_unanswered=True):
+            repair_run(environment, lock=lock.take())
+            lock.take()
 
 
 def _check(environment: RunEnvironment, plan: Plan, options: RunOptions, *, is_again: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,12 @@ from typing import Any
 import psutil
 import pytest
 
+from kafkabal.clusters import ConfigChange
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fake_clock import FakeClock
 from kafkabal.config.time_window import TimeWindow
 from kafkabal.errors import NotAuthorizedError, UnreachableError
-from kafkabal.executor.execute_run import apply, resume
+from kafkabal.executor.execute_run import apply, cancel, resume
 from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_options import RunOptions, Throttle, Timeouts
 from kafkabal.executor.state.run_request import request_cancel, request_pause
@@ -231,6 +232,37 @@ def test_what_the_end_waits_for_is_said(stage: Stage) -> None:
     watcher.run(lambda: True, on_cancel=said.append)
 
     assert len(said) == 1
+
+
+def test_a_throttle_set_after_the_end_of_a_run_is_restored(stage: Stage) -> None:
+    """A broker that hung executes a request of a run that was cancelled since; the next healing restores what it has
+    set, and does not keep it as a lower rate of an operator."""
+    alter, late = InMemoryCluster.alter_configs, list[Sequence[ConfigChange]]()
+
+    def die(cluster: InMemoryCluster, changes: Sequence[ConfigChange]) -> Any:
+        late.append(changes)
+        raise Crash
+
+    before = Placement(replicas=(1, 2), leader=1, log_dirs=("/d0", "/d0"))
+    change = PartitionChange(topic="t", partition=0, replicas=(4, 2), log_dirs=("any", "any"), previous=before)
+
+    def cron() -> RunEnvironment:
+        memory = stage.memory.connect("cron")
+        return RunEnvironment(cluster=memory, state_dir=stage.folder / "runs", clock=stage.clock, host="h")
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(InMemoryCluster, "alter_configs", die)
+        with pytest.raises(Crash):
+            apply(cron(), Plan(partitions=(change,)), RunOptions(throttle=Throttle(bytes_per_s=20_000_000)))
+    stage.memory.kafka.parts.locks.clear()
+    cancel(cron())
+    assert not alter(stage.memory, late[0])
+    assert not stage.is_clean
+
+    stage.run_for(stage.watcher(), hours=2)
+
+    assert len(stage.messages(EventKind.HEALED)) == 1
+    assert stage.is_clean
 
 
 def test_a_watch_that_was_killed_resumes_its_run(stage: Stage) -> None:
