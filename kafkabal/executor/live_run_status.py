@@ -14,7 +14,7 @@ from kafkabal.executor.safety.lock_holder import is_provably_gone
 from kafkabal.executor.state.find_run import FoundRun
 from kafkabal.executor.state.run_states import Goal
 from kafkabal.executor.throttle.run_throttles import entries_by_topic
-from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS, list_steps, restore_rate
+from kafkabal.executor.throttle.throttle_rules import LIST_KEYS, RATE_KEYS, TOPIC_IS_GONE, list_steps, restore_rate
 from kafkabal.model import TopicPartition
 
 _ARRIVED = frozenset({Stage.PLACED, Stage.LOG_DIR_UNKNOWN, Stage.MISPLACED, Stage.COPYING})
@@ -46,7 +46,7 @@ class RunStatus:
     throttles: tuple[str, ...]
     """Throttles of the run that are set now."""
     unknown_throttles: tuple[str, ...]
-    """Brokers whose throttles could not be read, with the reason."""
+    """Brokers and topics whose throttles could not be read, with the reason."""
     foreign: int
     """Number of reassignments in flight that are not ours."""
     holder: str | None
@@ -178,7 +178,7 @@ def _state_of(target: TargetPlacement, stage: Stage, seen: Observation) -> Parti
 
 
 def _throttles(cluster: Cluster, found: FoundRun) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Configs that still hold a value or an entry of ours, and brokers whose configs could not be read."""
+    """Configs that still hold a value or an entry of ours, and brokers and topics whose configs could not be read."""
     originals = {(o.of, o.key): o for o in (*found.record.originals, *found.state.later_originals)}
     if not originals or Capability.CONFIGS not in cluster.capabilities:
         return (), ()
@@ -188,7 +188,7 @@ def _throttles(cluster: Cluster, found: FoundRun) -> tuple[tuple[str, ...], tupl
     for kind, keys in ((ResourceKind.BROKER, RATE_KEYS), (ResourceKind.TOPIC, LIST_KEYS)):
         resources: set[ConfigResource] = {resource for resource, _ in originals if resource.kind is kind}
         current, faults = cluster.configs(resources, keys) if resources else ({}, {})
-        unknown += [f"{r}: {fault}" for r, fault in faults.items() if r.kind is ResourceKind.BROKER]
+        unknown += [f"{r}: {fault}" for r, fault in faults.items() if fault.name != TOPIC_IS_GONE]
         for resource, values in sorted(current.items()):
             for key in keys:
                 original, value = originals.get((resource, key)), values.get(key)

@@ -98,7 +98,8 @@ def _headline(status: RunStatus, moving: int) -> str:
     if status.throttles:
         parts.append(f"{counted_noun(len(status.throttles), 'throttle')} set")
     if status.unknown_throttles:
-        parts.append(f"throttles of {counted_noun(len(status.unknown_throttles), 'broker')} unknown")
+        kinds = Counter(unknown.split()[0] for unknown in status.unknown_throttles)
+        parts.append(f"throttles of {' and '.join(counted_noun(n, kind) for kind, n in kinds.items())} unknown")
     return f"{run}: {', '.join(parts)}"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters import Capability, ResourceKind
+from kafkabal.clusters import Capability, Fault, ResourceKind
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.simulated.fault_injection import Call
 from kafkabal.errors import UnreachableError
@@ -56,22 +56,29 @@ def test_status_agrees_with_the_cluster(scene: Any) -> None:
     assert done.stages == {Stage.PLACED: 7}
 
 
-def test_throttles_of_a_broker_that_cannot_be_read_are_unknown(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A broker that died after the run may hold a throttle: neither set nor restored, so the run is not settled."""
+@pytest.mark.parametrize("kind", [ResourceKind.BROKER, ResourceKind.TOPIC])
+def test_throttles_that_cannot_be_read_are_unknown(
+    scene: Any, monkeypatch: pytest.MonkeyPatch, kind: ResourceKind
+) -> None:
+    """A broker that died, or a topic whose configs may not be read, may have a throttle: neither set nor restored, so
+    the run is not settled. A deleted topic has none."""
     found = find_run(scene.crash_at(30))
     assert found is not None
     read = scene.memory.configs
+    reason = Fault("unreachable")
 
-    def without_brokers(resources: Any, keys: Any) -> Any:
-        brokers = {r for r in resources if r.kind is ResourceKind.BROKER}
-        values, faults = read(set(resources) - brokers, keys)
-        return values, {**faults, **dict.fromkeys(brokers, "unreachable")}
+    def without_some(resources: Any, keys: Any) -> Any:
+        unread = {r for r in resources if r.kind is kind}
+        values, faults = read(set(resources) - unread, keys)
+        return values, {**faults, **dict.fromkeys(unread, reason)}
 
-    monkeypatch.setattr(scene.memory, "configs", without_brokers)
+    monkeypatch.setattr(scene.memory, "configs", without_some)
     status = run_status(scene.memory, found)
-    assert not any("of broker" in throttle for throttle in status.throttles)
+    assert not any(f"of {kind}" in throttle for throttle in status.throttles)
     assert status.unknown_throttles
-    assert all(broker.endswith(": unreachable") for broker in status.unknown_throttles)
+    assert all(unknown.endswith(": unreachable") for unknown in status.unknown_throttles)
+    reason = Fault("UNKNOWN_TOPIC_OR_PARTITION")
+    assert not run_status(scene.memory, found).unknown_throttles
 
 
 def test_status_while_the_lock_cannot_be_read(scene: Any, monkeypatch: pytest.MonkeyPatch) -> None:

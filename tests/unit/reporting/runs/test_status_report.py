@@ -138,11 +138,11 @@ def test_replicas_on_a_broker_that_does_not_respond_have_not_moved(
 
 def test_throttles_that_cannot_be_read_are_not_counted_as_set() -> None:
     """A dead broker may hold throttles: they are unknown, so the run is neither settled nor said to have left some."""
-    unknown = ("broker 3: unreachable",)
+    unknown = ("broker 3: unreachable", "topic a: denied", "topic b: denied")
     status = replace(_status(0), holder=None, throttles=(), unknown_throttles=unknown)
     report = status_report(status)
     assert not status.is_as_planned
-    assert report.headline.endswith(", throttles of 1 broker unknown")
+    assert report.headline.endswith(", throttles of 1 broker and 2 topics unknown")
     assert "throttles unknown: broker 3: unreachable" in report.notes
 
 
