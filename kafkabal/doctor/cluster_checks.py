@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from kafkabal.clusters import Capability, Clock, Cluster, Deadline, InFlight, ReadRequest, run_all
@@ -35,7 +36,7 @@ _FOR_WHAT: Final = {
 
 
 def check_kafka(
-    settings: ConnectionSettings, purposes: Collection[Purpose], clock: Clock, deadline_s: float
+    settings: ConnectionSettings, purposes: Collection[Purpose], clock: Clock, deadline_s: float, runs: Path
 ) -> Iterator[CheckResult]:
     """Check a live cluster, from its bootstrap servers to permissions; nothing is changed.
 
@@ -43,6 +44,8 @@ def check_kafka(
     ----------
     deadline_s
         How long each broker may take to respond.
+    runs
+        Folder with the journals of this host.
     """
     settings = _with_timeout(settings, deadline_s)
     servers = list(_check_servers(settings, clock))
@@ -53,7 +56,7 @@ def check_kafka(
         return
     with KafkaCluster(settings, clock) as cluster:
         yield from _guarded(_NETWORK, "brokers", lambda: _check_brokers(cluster, deadline_s))
-        yield from check_cluster(cluster, deadline_s)
+        yield from check_cluster(cluster, deadline_s, runs)
         yield from _guarded(_CLUSTER, "clock", lambda: [_check_clock(cluster, clock)])
         yield from _guarded(_CLUSTER, "lock", lambda: [_check_lock(cluster)])
         yield from check_permissions(cluster, purposes)
@@ -68,7 +71,7 @@ def _with_timeout(settings: ConnectionSettings, deadline_s: float) -> Connection
     return replace(settings, request_timeout_s=request_s, broker_timeout_s=deadline_s)
 
 
-def check_back_end(open_it: Callable[[], Cluster], deadline_s: float) -> Iterator[CheckResult]:
+def check_back_end(open_it: Callable[[], Cluster], deadline_s: float, runs: Path) -> Iterator[CheckResult]:
     """Check a cluster that is not found through bootstrap servers: whether it opens, and what it offers.
 
     Raises
@@ -84,13 +87,14 @@ def check_back_end(open_it: Callable[[], Cluster], deadline_s: float) -> Iterato
         yield failed(_NETWORK, "open the cluster", error)
         return
     with cluster:
-        yield from check_cluster(cluster, deadline_s)
+        yield from check_cluster(cluster, deadline_s, runs)
 
 
-def check_cluster(cluster: Cluster, deadline_s: float) -> Iterator[CheckResult]:
-    """Check what every back end offers: its capabilities, and whether it can be read."""
+def check_cluster(cluster: Cluster, deadline_s: float, runs: Path) -> Iterator[CheckResult]:
+    """Check what every back end offers: its capabilities, whether it can be read, and what earlier runs have left."""
     yield from _guarded(_CLUSTER, "capabilities", lambda: [_check_capabilities(cluster)])
     yield from _guarded(_CLUSTER, "read", lambda: _check_reading(cluster, deadline_s))
+    yield from _guarded(_CLUSTER, "latest run", lambda: _check_latest_run(cluster, deadline_s, runs))
 
 
 def _check_servers(settings: ConnectionSettings, clock: Clock) -> Iterator[CheckResult]:
@@ -216,6 +220,13 @@ def _check_reading(cluster: Cluster, deadline_s: float) -> Iterator[CheckResult]
         yield CheckResult(area=_CLUSTER, what="read", status=CheckStatus.OK, detail=size)
 
 
+def _check_latest_run(cluster: Cluster, deadline_s: float, runs: Path) -> Iterator[CheckResult]:
+    from kafkabal.doctor.run_checks import check_latest_run
+    from kafkabal.executor import RunEnvironment
+
+    return check_latest_run(RunEnvironment(cluster=cluster, state_dir=runs, broker_timeout_s=deadline_s))
+
+
 def _check_clock(cluster: KafkaCluster, clock: Clock) -> CheckResult:
     before = clock.utc_now().timestamp()
     theirs_s = cluster.controller_time_s()
@@ -230,8 +241,11 @@ def _check_clock(cluster: KafkaCluster, clock: Clock) -> CheckResult:
 
 
 def _check_lock(cluster: KafkaCluster) -> CheckResult:
+    from kafkabal.executor import is_provably_gone
+
     try:
-        holders = cluster.lock_holders()
+        # a process of this host that was killed blocks nobody: the next command replaces it at once
+        holders = [holder for holder in cluster.lock_holders() if not is_provably_gone(holder)]
     except KafkabalError as error:
         return failed(_CLUSTER, "lock", error, CheckStatus.SKIPPED)
     if holders:

@@ -431,7 +431,7 @@ def test_commands_need_what_is_documented(
 
 def test_doctor_reports_no_finding_with_all_permissions(sandbox: Sandbox, data: None) -> None:
     """doctor checks servers, brokers, versions, clock, lock and every permission that can be queried."""
-    checks = list(check_kafka(_as_user(sandbox, "alice"), list(Purpose), SystemClock(), 5.0))
+    checks = list(check_kafka(_as_user(sandbox, "alice"), list(Purpose), SystemClock(), 5.0, Path("/nowhere")))
     assert [check for check in checks if check.status.is_finding] == []
     assert {check.what for check in checks if check.status is CheckStatus.SKIPPED} == {"read committed offsets"}
     assert {"versions", "clock", "lock", "read"} <= {check.what for check in checks}
@@ -445,7 +445,7 @@ def test_doctor_names_every_step_that_lacks_a_permission(sandbox: Sandbox, data:
     _grant(sandbox, "doctored", sorted(everything - left_out))
 
     def found() -> dict[str, CheckStatus]:
-        checks = check_kafka(_as_user(sandbox, "doctored"), list(Purpose), SystemClock(), 5.0)
+        checks = check_kafka(_as_user(sandbox, "doctored"), list(Purpose), SystemClock(), 5.0, Path("/nowhere"))
         return {check.what: check.status for check in checks if check.status.is_finding}
 
     need_alter = ("move replicas", "move replicas between log dirs", "elect leaders")
@@ -462,7 +462,7 @@ def test_doctor_changes_nothing(sandbox: Sandbox, data: None) -> None:
             return sorted(admin.list_topics()), sorted(str(group) for group in admin.list_groups())
 
     before = seen()
-    list(check_kafka(_settings(sandbox), list(Purpose), SystemClock(), 5.0))
+    list(check_kafka(_settings(sandbox), list(Purpose), SystemClock(), 5.0, Path("/nowhere")))
     assert seen() == before
 
 

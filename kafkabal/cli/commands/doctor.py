@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
-from kafkabal.cli.framework.command_settings import names_cluster
+from kafkabal.cli.framework.command_settings import names_cluster, runs_folder
 from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
 from kafkabal.cli.framework.shared_options import LIVE_CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
@@ -34,8 +34,8 @@ def doctor(
 
     Checks the folders and extras of this host, every bootstrap server, every broker at the address that it
     advertises, versions, offline log dirs and partitions, replicas out of sync, throttles that no reassignment uses,
-    clocks, the lock, and the permissions of each step in 'kafkabal help permissions'. Brokers are asked what they
-    would allow; nothing is tried. Exits 3 with findings, each with what to do about it.
+    a run that was left unfinished, clocks, the lock, and the permissions of each step in 'kafkabal help permissions'.
+    Brokers are asked what they would allow; nothing is tried. Exits 3 with findings, each with what to do about it.
 
     Examples:
 
@@ -70,8 +70,8 @@ def _checks(context: CommandContext, settings: Settings, purposes: "Collection[P
         context.say("no cluster given: only this host is checked")
         return
     address, clock = cluster_address(settings), SystemClock()
-    deadline_s = settings.broker_timeout_s or ReadRequest().deadline_s
+    deadline_s, runs = settings.broker_timeout_s or ReadRequest().deadline_s, runs_folder(settings, context)
     if isinstance(address, ConnectionSettings):
-        yield from check_kafka(address, purposes, clock, deadline_s)
+        yield from check_kafka(address, purposes, clock, deadline_s, runs)
         return
-    yield from check_back_end(partial(connect, address, clock), deadline_s)
+    yield from check_back_end(partial(connect, address, clock), deadline_s, runs)

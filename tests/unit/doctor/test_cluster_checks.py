@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_a_controller_that_does_not_respond_is_a_finding() -> None:
     memory = InMemoryCluster.of(cluster(brokers(2), [topic("t", [1, 2])]))
     memory.kafka.kill(2)
     memory.kafka.parts.controller_responds = False
-    capabilities, controller, dead, *_ = check_cluster(memory, 3.0)
+    capabilities, controller, dead, *_ = check_cluster(memory, 3.0, Path("/nowhere"))
     assert (capabilities.status, dead.what) == (CheckStatus.OK, "dead brokers")
     assert (controller.what, controller.status) == ("controller", CheckStatus.FAILED)
     assert controller.detail == "no controller responded within 3 s"

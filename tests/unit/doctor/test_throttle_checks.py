@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kafkabal.clusters import ConfigChange, ConfigResource, InFlight, LockRequest, ReadRequest, ResourceKind
@@ -23,7 +25,7 @@ def memory() -> InMemoryCluster:
 
 
 def _found(memory: InMemoryCluster) -> list[tuple[CheckStatus, str]]:
-    checks = [check for check in check_cluster(memory, 3.0) if check.what == "throttles"]
+    checks = [check for check in check_cluster(memory, 3.0, Path("/nowhere")) if check.what == "throttles"]
     return [(check.status, check.detail) for check in checks]
 
 
