@@ -1,4 +1,4 @@
-"""Throttles that no reassignment uses are a finding, whoever has set them."""
+"""Throttles that no reassignment uses are a finding, of whatever origin."""
 
 from __future__ import annotations
 
