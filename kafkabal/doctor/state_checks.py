@@ -28,14 +28,24 @@ def check_state(cluster: Cluster, state: ClusterState) -> Iterator[CheckResult]:
 
 
 def _check_log_dirs(state: ClusterState) -> Iterator[CheckResult]:
-    dirs = state.log_dirs
-    offline = [
-        f"{dirs.path[d]} of broker {state.brokers.id[dirs.broker[d]]}"
-        for d in np.flatnonzero(dirs.state == LogDirState.OFFLINE).tolist()
-    ]
+    offline = _dirs_in(state, LogDirState.OFFLINE)
     if offline:
         hint = "replace the disk and restart the broker, or copy the replicas: 'kafkabal rebalance --repair-only'"
         yield _warning("log dirs", f"{counted_noun(len(offline), 'log dir')} offline: {first_of(offline)}", hint)
+    cordoned = _dirs_in(state, LogDirState.CORDONED)
+    if cordoned:
+        # intended after a drain; but a run that was stopped may have been unable to lift its cordon
+        detail = f"{counted_noun(len(cordoned), 'log dir')} cordoned, where no replica is placed: {first_of(cordoned)}"
+        yield CheckResult(area=_AREA, what="cordoned log dirs", status=CheckStatus.NOTE, detail=detail)
+
+
+def _dirs_in(state: ClusterState, wanted: LogDirState) -> list[str]:
+    """Log dirs in a state, in words for people."""
+    dirs = state.log_dirs
+    return [
+        f"{dirs.path[d]} of broker {state.brokers.id[dirs.broker[d]]}"
+        for d in np.flatnonzero(dirs.state == wanted).tolist()
+    ]
 
 
 def _check_partitions(cluster: Cluster, state: ClusterState) -> Iterator[CheckResult]:

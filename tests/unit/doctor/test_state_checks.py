@@ -89,3 +89,11 @@ def test_topics_that_no_broker_may_miss_are_a_note() -> None:
     assert _found(blind) == [
         ("redundancy", CheckStatus.NOTE, f"{begin} 1 topic: one (1 replica)"),
     ]
+
+
+def test_cordoned_log_dirs_are_a_note() -> None:
+    """They are intended after a drain, but a run that was stopped may have been unable to lift its cordon."""
+    memory = _memory()
+    memory.kafka.parts.brokers[2].log_dirs["/d0"].cordoned = True
+    detail = "1 log dir cordoned, where no replica is placed: /d0 of broker 2"
+    assert _found(memory) == [("cordoned log dirs", CheckStatus.NOTE, detail)]
