@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
-from kafkabal.clusters import ConfigChange, ConfigOperation, ConfigResource, ResourceKind
+from kafkabal.clusters import ConfigChange, ConfigOperation, ConfigResource, Fault, ResourceKind
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.model import FOLLOWER_RATE, LEADER_RATE
 from tests.cli.simulated import SLOWLY, Crash, Simulation, half_empty_cluster, simulate
 
 _BY_AN_OPERATOR = "7000000"
+_LISTS = 2
+"""The number of the request that lists throttled replicas, after the one that sets rates."""
 _END = {"resume": ("rebalance", "resume", "--yes"), "cancel": ("rebalance", "cancel")}
 
 
@@ -68,6 +70,30 @@ def test_the_next_rebalance_restores_it(
     assert "set by a request that arrived after its end: " in done.err
     assert _throttles(simulation) == {}
     assert "after its end" not in simulation.run(*SLOWLY).err
+
+
+@pytest.mark.parametrize("fault", ["timeout", "REQUEST_TIMED_OUT"])
+def test_a_request_that_was_sent_again(simulation: Simulation, monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """A run that got no response sends its request again, completes and restores everything. When the broker that hung
+    executes the first one, the next rebalance restores that too."""
+    sent: list[Sequence[ConfigChange]] = []
+    alter = InMemoryCluster.alter_configs
+
+    def hang_once(cluster: InMemoryCluster, changes: Sequence[ConfigChange]) -> Any:
+        sent.append(changes)
+        if len(sent) == _LISTS:
+            return {change.resource: Fault(fault, "no response", retriable=True) for change in changes}
+        return alter(cluster, changes)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(InMemoryCluster, "alter_configs", hang_once)
+        assert simulation.run(*SLOWLY).code == 0
+    assert _throttles(simulation) == {}
+    assert not simulation.memory.alter_configs(sent[_LISTS - 1])
+    assert _throttles(simulation)
+    done = simulation.run(*SLOWLY)
+    assert (done.code, "set by a request that arrived after its end: " in done.err) == (0, True), done.err
+    assert _throttles(simulation) == {}
 
 
 @pytest.mark.parametrize("end", _END)

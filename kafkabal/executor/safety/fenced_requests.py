@@ -15,6 +15,9 @@ from kafkabal.executor.state.journal_records import Confirmed, EffectKind, Inten
 from kafkabal.executor.state.run_store import RunStore
 from kafkabal.model import TopicPartition
 
+_NO_RESPONSE = frozenset({"timeout", "REQUEST_TIMED_OUT"})
+"""Faults of items that may still take effect: a broker that hangs, or a controller to which a broker has forwarded the
+request, executes what it had received once it continues."""
 _T = TypeVar("_T")
 _K = TypeVar("_K", bound="Hashable")
 
@@ -115,6 +118,7 @@ class FencedRequests:
             self._store.append(Unanswered(at=self._store.now(), number=self._number, error=str(error)))
             raise
         named = {str(key): str(fault) for key, fault in failed.items()}
-        self._store.append(Confirmed(at=self._store.now(), number=self._number, failed=named))
+        unanswered = [str(key) for key, fault in failed.items() if fault.name in _NO_RESPONSE]
+        self._store.append(Confirmed(at=self._store.now(), number=self._number, failed=named, unanswered=unanswered))
         self._listener.on_event(Submitted(effect=self._number, kind=kind, items=len(items), failed=len(failed)))
         return failed

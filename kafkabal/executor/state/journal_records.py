@@ -87,6 +87,8 @@ class Confirmed(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", t
     at: str
     number: int
     failed: dict[str, str] = {}
+    unanswered: list[str] = []
+    """Those of them that were sent to a broker that did not respond: it may execute them later."""
 
 
 class Unanswered(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="unanswered"):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from kafkabal.errors import InputFileError
 from kafkabal.executor.state.journal_records import (
@@ -154,7 +155,7 @@ class _Fold:
             case Intended():
                 self._intend(record)
             case Confirmed():
-                self.open_effects.pop(record.number, None)
+                self._confirm(record)
             case Unanswered():
                 pass
             case Closed():
@@ -176,6 +177,12 @@ class _Fold:
         self.set_configs.take(record)
         if record.kind is EffectKind.REASSIGN:
             self.state.count_batch()
+
+    def _confirm(self, record: Confirmed) -> None:
+        request = self.open_effects.pop(record.number, None)
+        items = {item: request.items[item] for item in record.unanswered if item in request.items} if request else {}
+        if request is not None and items:
+            self.open_effects[record.number] = replace(request, items=items)
 
     def _take_throttle(self, record: ThrottleRate | ThrottleTaken) -> None:
         if isinstance(record, ThrottleRate):
