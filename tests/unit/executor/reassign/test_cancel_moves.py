@@ -64,9 +64,8 @@ def test_what_cannot_be_cancelled_is_waited_for(
 ) -> None:
     """Asked again at every poll until a broker could have returned; then it is named with the answer of the cluster."""
     moving = set(scene.memory.kafka.catch_up().moving)
-    monkeypatch.setattr(
-        scene.memory, "alter_reassignments", lambda moves, **_: dict.fromkeys(moves, "REQUEST_TIMED_OUT")
-    )
+    fault = Fault("REQUEST_TIMED_OUT")
+    monkeypatch.setattr(scene.memory, "alter_reassignments", lambda moves, **_: dict.fromkeys(moves, fault))
     began_s = scene.memory.kafka.clock.monotonic()
     assert _cancel(context) == dict.fromkeys(moving, "REQUEST_TIMED_OUT")
     waited_s = scene.memory.kafka.clock.monotonic() - began_s
