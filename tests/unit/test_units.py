@@ -67,7 +67,7 @@ def test_a_number_of_absurd_length_is_refused_like_any_other(text: str) -> None:
     ("text", "rate"), [("50MB/s", 50_000_000), ("50MB", 50_000_000), ("20MiB /s", 20 * 2**20), ("1000", 1000)]
 )
 def test_rates_are_read(text: str, rate: int) -> None:
-    """``/s`` may be omitted."""
+    """Decimal and binary units are read, with ``/s`` or without."""
     assert units.parse_rate(text) == rate
 
 

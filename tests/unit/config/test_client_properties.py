@@ -69,13 +69,13 @@ def test_properties_are_read_as_java_reads_them(write: Any, line: str, key: str,
 
 
 def test_a_malformed_escape_is_named_by_the_line_it_begins_on(write: Any) -> None:
-    """Java refuses it too."""
+    """An incomplete ``\\u``, which Java refuses too, is reported with the number of its line."""
     with pytest.raises(InputFileError, match=r"client.properties, line 2: a \\u is followed"):
         read_properties(write("a=b", "c=\\", "\\u12"))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """With the system's reason."""
+    """A missing file is an input error with its name and the system's reason."""
     with pytest.raises(InputFileError, match="none: cannot read: No such file"):
         read_properties(tmp_path / "none")
 

@@ -102,7 +102,7 @@ def test_flags_come_before_environment_before_profile(
 
 
 def test_the_profile_called_default_holds_where_none_is_chosen(profiles: Path) -> None:
-    """It need not be selected."""
+    """Without a selected profile, the settings are those of the profile ``default``."""
     assert settle(profiles).bootstrap_servers == ("home:9092",)
 
 

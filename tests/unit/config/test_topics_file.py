@@ -59,7 +59,7 @@ def test_a_file_of_topics_is_read_in_its_order(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_file_of_topics_is_named_by_its_line(tmp_path: Path, text: str, line: int, message: str) -> None:
-    """File, line and reason."""
+    """The error has the line of the mistake, and the reason."""
     path = tmp_path / "topics.yaml"
     path.write_text(text)
     with pytest.raises(InputFileError, match=message) as error:

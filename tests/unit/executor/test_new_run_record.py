@@ -113,7 +113,7 @@ def test_why_a_run_was_begun(scene: Any, options: Mapping[str, Any], why: str) -
 
 
 def test_a_plan_of_another_tool(scene: Any) -> None:
-    """It names no cluster."""
+    """A plan that names no cluster is recorded as that of another tool."""
     record = _record(scene, Plan(partitions=scene.plan.partitions[:1]))
     assert record is not None
     assert record.why == "plan of another tool"

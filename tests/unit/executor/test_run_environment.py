@@ -30,7 +30,7 @@ def test_a_run_id_sorts_after_all_earlier_ones(scene: Any) -> None:
 
 
 def test_ids_of_the_same_second_differ(scene: Any) -> None:
-    """By six random digits."""
+    """Two ids made in the same second differ in a random suffix of six characters."""
     environment = RunEnvironment(cluster=scene.memory, state_dir=scene.folder, clock=scene.memory.kafka.clock)
     first, second = environment.new_run_id("c"), environment.new_run_id("c")
     assert first != second

@@ -30,7 +30,7 @@ def test_replication_across_racks_is_counted_per_follower() -> None:
 
 
 def test_without_rates_traffic_is_unknown() -> None:
-    """Unknown, not zero."""
+    """Traffic computed from unknown rates is NaN, not zero; what other rates give stays known."""
     state = cluster(brokers(2, racks=2), [topic("t", [1, 2])])
     assert np.isnan(rack_traffic(state).replicated_out).all()
     unread = sampled(state, [100.0])

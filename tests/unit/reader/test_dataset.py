@@ -430,7 +430,7 @@ def test_states_of_other_data_are_refused(read: Any) -> None:
     ],
 )
 def test_wrong_options_are_named(read: Any, options: dict[str, Any], message: str) -> None:
-    """One line each."""
+    """A wrong option or state is refused with a message that names it."""
     with pytest.raises(UsageError, match=message):
         read(**options)
 

@@ -132,7 +132,7 @@ def test_a_file_sent_in_chunks_of_two_sizes_comes_back(tmp_path: Path, of_three:
 
 
 def test_an_interrupted_run_leaves_no_pieces(tmp_path: Path) -> None:
-    """Only whole files stay."""
+    """After Ctrl-C, the folder has the complete files only, and no pieces of others."""
 
     def interrupted() -> Iterator[Sample]:
         yield _record("a", b"x")

@@ -21,7 +21,7 @@ def test_long_client_ids_hide_no_column_and_can_be_told_apart() -> None:
 
 
 def test_programs_get_client_ids_in_full() -> None:
-    """CSV is for programs."""
+    """CSV, which programs read, has client ids in full."""
     text = render_csv(REPORT, PLAIN)
 
     assert all(text.count(client) == 2 for client in CLIENTS)

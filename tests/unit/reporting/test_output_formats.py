@@ -144,7 +144,7 @@ def test_csv_is_the_first_table() -> None:
 
 
 def test_an_object_in_csv_is_written_for_any_program() -> None:
-    """Not as Python writes it."""
+    """An object becomes ``key=value`` pairs in CSV, not the text that Python makes of it."""
     attributes = Column(key="attributes", title="", values=[{"node_id": "node-1", "topic": "t"}, {}])
     report = Report(command="probe", tables=(Table(key="rows", columns=(attributes,)),))
     assert render(report, "csv", OutputCapabilities()) == 'attributes\nnode_id=node-1 topic=t\n""\n'

@@ -135,7 +135,7 @@ def test_an_unknown_end_is_not_shown() -> None:
 
 
 def test_quiet_shows_nothing() -> None:
-    """Not a byte."""
+    """Hidden progress writes nothing, even to a terminal."""
     assert run(OutputCapabilities(width=80, animated=True), hidden=True) == ""
 
 

@@ -52,7 +52,7 @@ def test_a_clock_that_is_set_back_stops_nothing(tmp_path: Path) -> None:
 
 
 def test_a_missing_folder_is_warned_of_once(tmp_path: Path) -> None:
-    """The transfer goes on."""
+    """Updates go on without the folder, and only one warning names the file."""
     warnings: list[str] = []
     with transfer(tmp_path / "no" / "p.prom", warnings) as textfile:
         for n in range(100):

@@ -21,6 +21,6 @@ def test_the_stride_gives_the_known_partitions(case: dict[str, Any]) -> None:
 
 
 def test_keys_have_the_known_hashes() -> None:
-    """Keys of 0 to 40 bytes."""
+    """Keys of 0 to 40 bytes get the hashes and partitions in the file."""
     for key, hashed, n, partition in VECTORS["keys"]:
         assert (murmur2(bytes.fromhex(key)), key_partition(bytes.fromhex(key), n)) == (hashed, partition)

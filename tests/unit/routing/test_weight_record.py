@@ -36,7 +36,7 @@ def weighed() -> tuple[ScoreWeighted, WeightRecord]:
 
 
 def test_a_record_matches_its_schema() -> None:
-    """Every key, and no other."""
+    """A record has all keys of the published schema, and no other."""
     document = json.loads(weighed()[1].to_json())
     Draft202012Validator(json.loads(SCHEMA.read_text())).validate(document)
     assert (document["kafkabal_weights"], document["topic"], document["valid_ms"]) == (1, TOPIC, 60_000)

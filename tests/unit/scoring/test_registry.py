@@ -113,7 +113,7 @@ def test_invalid_scores_are_refused(texts: list[str], message: str, hint: str | 
 
 @pytest.mark.parametrize(("several", "last"), [(True, "log-dir"), (False, "topic-spread")])
 def test_the_default_scores_compare_log_dirs_only_where_there_are_several(several: bool, last: str) -> None:
-    """All weigh the same."""
+    """``log-dir`` is a default score where brokers have several; all default scores have weight 1."""
     scores = default_scores(several_log_dirs=several)
     assert [s.score.name for s in scores][:4] == ["disk", "replicas", "leaders", "topic-spread"]
     assert scores[-1].score.name == last

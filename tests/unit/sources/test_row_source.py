@@ -458,7 +458,7 @@ def test_rows_in_utf_16_are_refused(row_format: RowFormat, encoding: str) -> Non
 
 
 def test_a_stream_that_ends_within_quotes_is_an_error() -> None:
-    """Nobody adds to it."""
+    """An unclosed quote at the end is an error in CSV, and an ordinary character in text."""
     source = RowSource(None, stream=io.BytesIO(b'a,b\n1,"2\n'), row_format=RowFormat.CSV)
     (part,) = source.listing().parts
     with pytest.raises(InputFileError, match="line 2: is not CSV: unexpected end of data"):

@@ -83,7 +83,7 @@ def test_every_code_has_a_name_and_raises(code: int) -> None:
 
 
 def test_success_raises_no_error() -> None:
-    """Code 0 raises nothing."""
+    """Code 0 is no error, and its name is that of Kafka."""
     check(0, "do it")
     assert error_name(0) == "NONE"
 

@@ -59,7 +59,7 @@ def test_metadata_names_brokers_racks_and_controller(
 def test_a_bootstrap_server_that_is_down_does_not_matter(
     fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], nobody: str
 ) -> None:
-    """The next one is asked."""
+    """If one refuses connections, the next one in the list is asked."""
     cluster = fake_cluster(1)
     live = cluster.settings().bootstrap_servers
     assert make_client(cluster.settings(bootstrap_servers=(nobody, *live))).nodes().by_id

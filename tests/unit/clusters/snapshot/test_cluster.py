@@ -119,7 +119,7 @@ def test_dirs_of_one_volume_share_its_free_bytes(snapshot: Callable[..., Snapsho
 
 
 def test_without_the_leaders_size_the_largest_copy_counts(snapshot: Callable[..., SnapshotCluster]) -> None:
-    """As in the plan."""
+    """A replica moved from a leader of unknown size gets the size of the largest known replica, as in a plan."""
     cluster = snapshot(_brokers(), _row([1, 2], sizes=[None, 60]))
     cluster.alter_reassignments({_T: (3, 2)})
     assert cluster.read(ReadRequest()).state.replicas.size_bytes.tolist() == [60, 60]
@@ -210,7 +210,7 @@ def test_a_copy_that_was_on_its_way_is_shown_and_ends_with_the_move(
 
 
 def test_topics_need_the_same_number_of_replicas_everywhere(snapshot: Callable[..., SnapshotCluster]) -> None:
-    """As controllers require."""
+    """A topic with partitions of different replication factors is refused, as a controller would."""
     cluster = snapshot(_brokers())
     faults = cluster.create_topics([NewTopic(name="n", assignment=((1, 2), (3,)))])
     assert faults["n"].name == "INVALID_REPLICA_ASSIGNMENT"

@@ -154,7 +154,7 @@ def test_tabs_may_have_become_blanks(tmp_path: Path) -> None:
     ],
 )
 def test_malformed_topic_command_output_is_refused(tmp_path: Path, topics: str, message: str) -> None:
-    """The line is named."""
+    """The error names the file or the line, and what is wrong there."""
     with pytest.raises(InputFileError, match=message):
         read(tmp_path, topics)
 

@@ -108,7 +108,7 @@ def test_tasks_in_flight_and_waiting() -> None:
 
 
 def test_copies_to_one_broker_add_up() -> None:
-    """Of several partitions."""
+    """The bytes that arrive at a broker are the sum over all partitions copied to it."""
     tasks = [_moving(), _moving()]
     measured = CopyProgress(tasks, {}).measure(tasks, tasks, _seen(b4=40), 0.0)
     assert (measured.done_bytes, measured.arriving_bytes) == (80, {4: 80})

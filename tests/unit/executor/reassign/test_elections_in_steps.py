@@ -108,7 +108,7 @@ def test_an_election_that_fails() -> None:
 
 
 def test_elections_in_steps() -> None:
-    """So many a second."""
+    """Elections are requested in steps of the given number, one step a second."""
     cluster = _Cluster(**{f"t{n}": ((3, 2), 2) for n in range(5)})
     assert elect_preferred(cluster.context(2), [_planned(n, (3, 2)) for n in range(5)]) == {}
     assert cluster.requests == [[0, 1], [2, 3], [4]]

@@ -159,7 +159,7 @@ def test_reason_why_a_complete_copy_waits() -> None:
 
 
 def test_a_partition_moved_by_another_tool_is_reported_once(scene: Any) -> None:
-    """With the words for it."""
+    """It is skipped, with one event and one problem that name another tool as the reason."""
     _one_to_broker_3(scene)
     scene.memory.kafka.clock.at(5.0, lambda: scene.memory.alter_reassignments({T0: (2,)}))
     reason = "moved by another tool since planning; skipped"

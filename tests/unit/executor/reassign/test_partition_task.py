@@ -216,7 +216,7 @@ def test_failed_attempts() -> None:
 
 @pytest.mark.parametrize("name", sorted(FINAL_FAULTS))
 def test_faults_that_no_retry_changes(name: str) -> None:
-    """The first one ends it."""
+    """A final fault gives the partition up at the first attempt."""
     task = _task()
     task.fail(Fault(name, ""), 0.0, 6)
     assert task.is_given_up

@@ -124,7 +124,7 @@ def test_cancellations() -> None:
 
 
 def test_log_dirs() -> None:
-    """By partition and broker."""
+    """Each step of log dir moves is recorded before and after its request, by partition and broker."""
     one, two, three = (ReplicaOn("t", 0, b) for b in (1, 2, 3))
     answers = iter([{one: FAULT}, {three: FAULT}])
     scene = _Scene(answer=lambda: next(answers))

@@ -517,7 +517,7 @@ def test_a_throttle_that_was_changed_outlives_the_process(kafka: _Kafka) -> None
 
 
 def test_lower_rates_are_overridden_on_request(kafka: _Kafka) -> None:
-    """And restored."""
+    """With ``override``, a lower rate set by others is replaced during the run, and restored after it."""
     kafka.own[_broker(1), LEADER_RATE] = "900"
     throttles = kafka.throttles(MOVE, override=True)
     throttles.cover([_task(MOVE)], [], EVERYWHERE)

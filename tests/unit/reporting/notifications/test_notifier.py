@@ -75,7 +75,7 @@ def receiver() -> Iterator[Receiver]:
     ],
 )
 def test_the_address_names_the_form(url: str, form: NotificationForm) -> None:
-    """The URL alone is enough."""
+    """The form of a notification follows from the host or the path of its URL."""
     assert form_of(url) is form
 
 
@@ -83,7 +83,7 @@ def test_the_address_names_the_form(url: str, form: NotificationForm) -> None:
     "url", ["ftp://x", "x", "http://", "http://a b:x", "http://a..b/", f"http://{'a' * 64}/", "http://a:65536/"]
 )
 def test_invalid_addresses_are_refused(url: str) -> None:
-    """Before anything begins."""
+    """What is no HTTP URL, or has an impossible host or port, is refused."""
     with pytest.raises(UsageError, match="invalid URL"):
         form_of(url)
 

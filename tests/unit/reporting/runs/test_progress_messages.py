@@ -126,7 +126,7 @@ def test_the_end_of_a_run_holds_nothing_back() -> None:
 
 
 def test_a_throttle_is_reported_as_it_was_written() -> None:
-    """50MB stays 50 MB/s."""
+    """A rate is shown in the units that express it exactly: 50 MB/s in decimal ones, 20 MiB/s in binary ones."""
     changed = ThrottleChanged(bytes_per_s=20 * 2**20, reason="as requested")
     assert "at 50 MB/s per broker" in _said(_started())[0]
     assert _said(changed) == ["throttle: 20.0 MiB/s, as requested"]
