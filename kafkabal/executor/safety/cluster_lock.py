@@ -19,8 +19,8 @@ from kafkabal.errors import (
     OperationError,
     UnreachableError,
 )
+from kafkabal.executor.file_identity import is_still_named
 from kafkabal.executor.safety.lock_holder import is_provably_gone
-from kafkabal.file_identity import is_still_named
 from kafkabal.file_locks import acquire_file_lock
 
 _ON_ITS_WAY = (

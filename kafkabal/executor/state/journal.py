@@ -15,9 +15,9 @@ import msgspec
 
 from kafkabal.atomic_files import make_folder_of, replacing, write_new
 from kafkabal.errors import OutputError
+from kafkabal.executor.file_identity import is_missing, is_still_named
 from kafkabal.executor.state.journal_records import JOURNAL_VERSION, Header, Record
 from kafkabal.executor.state.run_record import RunRecord
-from kafkabal.file_identity import is_missing, is_still_named
 from kafkabal.wording import system_fault
 
 _MAKE_WRITABLE: Final = "make it writable for this user"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkabal.file_identity import is_missing, is_still_named
+from kafkabal.executor.file_identity import is_missing, is_still_named
 
 
 def test_files_that_were_deleted_replaced_or_moved(tmp_path: Path) -> None:
