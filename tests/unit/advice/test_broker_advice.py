@@ -97,9 +97,8 @@ def test_an_empty_broker_goes_first_whatever_its_rack() -> None:
 def test_replicas_nearly_as_large_as_a_broker_need_one_each() -> None:
     """18 replicas of 420 GB at 70 %: two do not fit on a broker of 1000 GB, which total bytes do not show."""
     advice = advise_brokers(a_cluster(3, 3, 6, 3, 420), 0.7, 0.09, 50e6)
-    assert advice.bound == 11 or advice.bound == 12
     assert advice.suffices is not None
-    assert advice.suffices >= 18
+    assert advice.bound < 18 <= advice.suffices
 
 
 def test_unknown_capacity_leaves_the_number_open() -> None:
