@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
 from kafka.protocol.consumer import FetchRequest
@@ -24,6 +24,8 @@ from kafkabal.clusters.kafka.fetch_response import (
     fetch_response,
     fetch_responses,
 )
+from kafkabal.clusters.kafka.fetch_sizes import FetchSizes, with_spare
+from kafkabal.clusters.kafka.fetched_range import FetchedRange
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.clusters.kafka.lazy_records import LazyRecords
 from kafkabal.clusters.kafka.overfetched_batch_cache import OverfetchedBatches
@@ -43,80 +45,8 @@ from kafkabal.errors import KafkabalError, UnreachableError
 _NO_SESSION, _FINAL_EPOCH = 0, -1
 # a broker holds a response back until it has a byte to send, but no longer than this
 _WAIT_MS = 500
-# fraction of the expected bytes: records of a block may be a little larger than the mean
-_SPARE_FRACTION = 0.02
-_MOST_BYTES = 2**31 - 1
-"""The largest value of the request's field."""
-_LEAST_BYTES = 65_536
-"""Size of the first fetch, before the size of batches is known; a broker sends one whole batch in any case."""
-_LEAST_THROTTLED_BYTES = 256 * 1024
-"""Size limit of a response under a quota: of 4 MB/s, with a window of 1 to 2 s, less than a tenth stays unused."""
-_GROWTH = 1.25
-"""Growth of that limit with each response that is not throttled: back to 8 MiB after sixteen."""
-_MUCH_LESS = 0.5
-"""Below this fraction of the expected bytes, a log with compressed batches is taken for one whose expected bytes are
-uncompressed; above it, for one whose records are shorter than the mean."""
 _QUOTA_WARNING_S = 60.0
 """How long a quota may hold records back before that is warned of."""
-
-
-@dataclass(slots=True)
-class FetchedRange:
-    """Records of a range, and the cost of fetching them."""
-
-    records: LazyRecords = field(default_factory=LazyRecords)
-    """Those that were not passed on."""
-    bytes_by_broker: dict[int, int] = field(default_factory=dict)
-    """Bytes received over the network."""
-    seconds_by_broker: dict[int, float] = field(default_factory=dict)
-    """Seconds from request to response, and those for which a quota forbids the next request."""
-    throttled_s: float = 0.0
-    """The latter, since records came last."""
-    log_bytes: int = 0
-    """Size of all batches received, in the log."""
-    compressed_bytes: int = 0
-    """Size of the compressed records that were read."""
-    unpacked_bytes: int = 0
-    """Size of these records uncompressed."""
-    held_bytes: int = 0
-    """Memory of :attr:`records`."""
-    count: int = 0
-    """Number of records, those passed on included."""
-    pass_on: Callable[[LazyRecords], None] | None = None
-    """Takes records early if they take much memory."""
-
-    @property
-    def unpacking(self) -> float:
-        """By which factor its records are larger uncompressed, 1 or more."""
-        return max(1.0, self.unpacked_bytes / max(self.compressed_bytes, 1))
-
-    def count_batches(self, reader: BatchReader) -> None:
-        """Record the batches of a response."""
-        self.log_bytes += reader.log_bytes
-        self.compressed_bytes += reader.compressed_bytes
-        self.unpacked_bytes += reader.unpacked_bytes
-        self.held_bytes += reader.log_bytes + reader.held_bytes
-
-    def add(self, records: LazyRecords) -> None:
-        """Append records, and pass all on if they take much memory."""
-        self.count += len(records)
-        self.records.extend(records)
-        if self.held_bytes >= AT_ONCE_BYTES:
-            self.pass_on_all()
-
-    def pass_on_all(self, records: LazyRecords | None = None) -> None:
-        """Pass on what is held, and these records after it."""
-        if self.pass_on is not None:
-            if records is not None:
-                self.count += len(records)
-                self.records.extend(records)
-            self.pass_on(self.records)
-            self.records, self.held_bytes = LazyRecords(), 0
-
-    def count_response(self, broker: int, size_bytes: int, seconds: float) -> None:
-        """Record a response."""
-        self.bytes_by_broker[broker] = self.bytes_by_broker.get(broker, 0) + size_bytes
-        self.seconds_by_broker[broker] = self.seconds_by_broker.get(broker, 0.0) + seconds
 
 
 class _FetchResponses(ResponseTimeout):
@@ -193,16 +123,7 @@ class RangeFetcher:
         """By partition and offset: what was requested together, and the broker that sent it."""
         self._ahead_seconds: dict[int, float] = {}
         """By broker: the time that took, which the next fetch counts."""
-        self._batch_bytes = 0
-        """Size of the largest batch so far."""
-        self._log_fraction = 1.0
-        """Bytes of the last response, relative to the expected size of its range: below 1 if that is the size of its
-        records uncompressed. Without it, a topic compressed to a thirtieth was fetched 25 times."""
-        self._log_fractions: dict[int, float] = {}
-        """The same by partition: producers may compress differently."""
-        self._most_bytes = _MOST_BYTES
-        """Size limit of a response. A broker whose remaining quota is smaller than a response sends an empty one, and
-        ignores the connection for a while: with blocks of 2.7 MB, a quota of 4 MB/s yielded 2.9 MB/s."""
+        self._sizes = FetchSizes()
 
     def close(self) -> None:
         """Close all connections."""
@@ -264,26 +185,24 @@ class RangeFetcher:
                 got.add(found)
                 continue
             stop = self._kept.next_after(partition, at, end)
-            wanted = self._expected_bytes(partition, each_bytes * (stop - at))
+            wanted = self._sizes.expected_bytes(partition, each_bytes * (stop - at))
             if each_bytes > expected_each_bytes:
                 wanted = min(wanted, max(size_bytes, AT_ONCE_BYTES // 4))  # memory for the block, or one of usual size
             # the range may begin or end within a batch, and a truncated batch is sent again. A rest that follows whole
             # batches and is smaller than one is in a single batch, which a broker sends whole
-            if at == begin or (stop == end and wanted > self._batch_bytes):
-                wanted += self._batch_bytes
+            if at == begin or (stop == end and wanted > self._sizes.batch_bytes):
+                wanted += self._sizes.batch_bytes
             throttled_s, log_bytes, compressed_bytes = got.throttled_s, got.log_bytes, got.compressed_bytes
-            found, after = self._once(partition, at, stop, max(self._least_bytes, wanted), got, silence)
+            found, after = self._once(partition, at, stop, max(self._sizes.least_bytes, wanted), got, silence)
             got.add(found)
             if after > at:
                 fraction = (got.log_bytes - log_bytes) / max(expected_each_bytes * (after - at), 1)
                 # the rest is about as dense, also with what no manifest counts, such as aborted transactions: by the
                 # expected size, 4 MB of which a fortieth were records took 114 responses instead of 2. The first batch
                 # may begin before the range
-                dense_bytes = got.log_bytes - log_bytes - self._batch_bytes
+                dense_bytes = got.log_bytes - log_bytes - self._sizes.batch_bytes
                 each_bytes = max(expected_each_bytes, dense_bytes / (after - at))
-                is_compressed = fraction < _MUCH_LESS and got.compressed_bytes > compressed_bytes
-                self._log_fraction = fraction if is_compressed else 1.0
-                self._log_fractions[partition] = self._log_fraction
+                self._sizes.note_fraction(partition, fraction, is_packed=got.compressed_bytes > compressed_bytes)
             if after > at or got.throttled_s > throttled_s:
                 silence = self._replicas.silence()
             elif not silence.remaining_s:
@@ -326,11 +245,8 @@ class RangeFetcher:
         self._replicas.retried(ask, self._replicas.silence())
 
     def _fetch_together(self, broker: int, ranges: Sequence[tuple[int, int, int, int]]) -> None:
-        expected = [self._expected_bytes(partition, size) for partition, _, _, size in ranges]
-        most = [max(self._least_bytes, size + self._batch_bytes) for size in expected]
-        # the topic may have grown: then each partition could fill its limit with records that are not wanted
-        total = min(sum(most), 2 * sum(expected) + max(_LEAST_BYTES, 2 * self._batch_bytes))
-        asked = [(partition, begin, size) for (partition, begin, _, _), size in zip(ranges, most, strict=True)]
+        sizes, total = self._sizes.sizes_together([(partition, size) for partition, _, _, size in ranges])
+        asked = [(partition, begin, size) for (partition, begin, _, _), size in zip(ranges, sizes, strict=True)]
         asked_s = self._clock.monotonic()
         response: TopicResponse = self._responses_ahead.ask(
             partial(self._client.call_broker, broker, self._request(asked, total), in_place=self._responses_ahead)
@@ -343,7 +259,7 @@ class RangeFetcher:
             if found.error_code == NO_ERROR and found.records
         }
         first = next(iter(sent.values()), response.whole)
-        self._fit_quota(first, total)
+        self._sizes.fit_quota(first, total)
         self._wait_for_quota(first, broker, spent)
         self._ahead |= {(p, begin): (broker, sent[p]) for p, begin, _ in asked if p in sent}
 
@@ -370,7 +286,7 @@ class RangeFetcher:
                 partial(self._client.call_broker, replica.broker, request, in_place=self._responses)
             )
             got.count_response(replica.broker, len(response.records), self._clock.monotonic() - asked_s)
-            self._fit_quota(response, wanted)
+            self._sizes.fit_quota(response, wanted)
             self._wait_for_quota(response, replica.broker, got)
             return self._checked(response, partition, at, replica)
 
@@ -382,24 +298,10 @@ class RangeFetcher:
             got.count_response(broker, len(response.records), 0.0)
         reader = self._reader(partition, got, response.aborted)
         found, after = self._read(reader, response.records, at, end, got)
-        self._batch_bytes = max(self._batch_bytes, reader.largest_bytes)
+        self._sizes.note_batch(reader.largest_bytes)
         for span in reader.outside:
             self._kept.put(partition, span, response.records, at, end)
         return found, after
-
-    def _expected_bytes(self, partition: int, size_bytes: float) -> int:
-        """Size in the log of records of this size, which may be that of them uncompressed."""
-        return int(size_bytes * self._log_fractions.get(partition, self._log_fraction))
-
-    @property
-    def _least_bytes(self) -> int:
-        return 0 if self._batch_bytes else _LEAST_BYTES
-
-    def _fit_quota(self, response: PartitionResponse, wanted: int) -> None:
-        if not response.throttle_ms:
-            self._most_bytes = min(_MOST_BYTES, int(self._most_bytes * _GROWTH))
-        elif not response.records:
-            self._most_bytes = max(_LEAST_THROTTLED_BYTES, min(self._most_bytes, wanted) // 2)
 
     def _wait_for_quota(self, response: PartitionResponse, broker: int, got: FetchedRange) -> None:
         """Wait until a broker takes requests again that sent nothing because of a quota: one sent before would time
@@ -436,10 +338,7 @@ class RangeFetcher:
     def _request(self, asked: Sequence[tuple[int, int, int]], wanted: int) -> FetchRequest:
         """A request for partitions, each from an offset on and up to this many bytes, but no more than ``wanted``."""
         kind = FetchRequest.FetchTopic
-        max_bytes = int(wanted * (1 + _SPARE_FRACTION))
-        if max_bytes > self._most_bytes:
-            # whole batches only: a partial one is useless
-            max_bytes = self._most_bytes // max(1, self._batch_bytes) * self._batch_bytes or self._most_bytes
+        max_bytes = self._sizes.limit(wanted)
         partitions = [
             kind.FetchPartition(
                 partition=partition,
@@ -447,7 +346,7 @@ class RangeFetcher:
                 fetch_offset=at,
                 last_fetched_epoch=-1,
                 log_start_offset=-1,
-                partition_max_bytes=min(max_bytes, int(size * (1 + _SPARE_FRACTION))),
+                partition_max_bytes=min(max_bytes, with_spare(size)),
             )
             for partition, at, size in asked
         ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from kafkabal.clusters.kafka import LazyRecords, RawRecord, TooLargeUnpackedError
+from kafkabal.clusters.kafka.fetched_range import FetchedRange
 from kafkabal.clusters.kafka.lazy_records import PlacedRecords
-from kafkabal.clusters.kafka.range_fetcher import FetchedRange
 from kafkabal.reader.block_loader import BrokerBlocks
 from kafkabal.reader.epoch_progress import EpochProgress
 from kafkabal.reader.manifest import Manifest, PartitionRange, block_count

@@ -14,8 +14,8 @@ import pytest
 
 from kafkabal.clusters.cluster_protocol import PartitionStatus, ReplicaLog, ReplicaOn, TopicDescription
 from kafkabal.clusters.config_items import ConfigSource, ConfigValue
+from kafkabal.clusters.kafka.fetched_range import FetchedRange
 from kafkabal.clusters.kafka.lazy_records import LazyRecords
-from kafkabal.clusters.kafka.range_fetcher import FetchedRange
 from kafkabal.clusters.kafka.record_columns import NO_HEADERS
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.model.topic_partition import TopicPartition

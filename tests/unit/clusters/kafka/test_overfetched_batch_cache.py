@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from kafkabal.clusters.kafka import range_fetcher, topic_replicas
+from kafkabal.clusters.kafka import fetch_sizes, range_fetcher, topic_replicas
 from kafkabal.clusters.kafka.buffer_pool import BufferPool
 from kafkabal.clusters.kafka.fetch_response import PartitionResponse
 from kafkabal.clusters.kafka.overfetched_batch_cache import BatchSpan, OverfetchedBatches
@@ -44,7 +44,7 @@ class Log:
 
 def _fetcher(log: Log, monkeypatch: pytest.MonkeyPatch, kept: OverfetchedBatches | None) -> RangeFetcher:
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: log)
-    monkeypatch.setattr(range_fetcher, "_LEAST_BYTES", 1)
+    monkeypatch.setattr(fetch_sizes, "_LEAST_BYTES", 1)
     found = RangeFetcher(ConnectionSettings(bootstrap_servers=("h:1",)), "t", "id", kept=kept)
     found._replicas._located.replicas = {0: topic_replicas.Replica(1, 1)}
     found._uuid = UUID(int=1)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from kafka.protocol.consumer import FetchRequest
 
-from kafkabal.clusters.kafka import range_fetcher, record_batches, topic_replicas
+from kafkabal.clusters.kafka import fetched_range, range_fetcher, record_batches, topic_replicas
 from kafkabal.clusters.kafka.fetch_response import PartitionResponse, TopicResponse, fetch_responses
 from kafkabal.clusters.kafka.range_fetcher import RangeFetcher
 from kafkabal.clusters.kafka.topic_replicas import TopicReplicas
@@ -125,7 +125,8 @@ def test_nothing_is_requested_after_the_last_record(
     broker: ThrottlingBroker, passes_on: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A range whose records are followed by aborted transactions ends with the last one, if their number is known."""
-    monkeypatch.setattr(range_fetcher, "AT_ONCE_BYTES", 1 if passes_on else 2**25)
+    for module in (range_fetcher, fetched_range):
+        monkeypatch.setattr(module, "AT_ONCE_BYTES", 1 if passes_on else 2**25)
     broker.left_bytes = float("inf")
     passed_on: list[int] = []
     fetched = _fetcher().fetch(
@@ -264,7 +265,7 @@ def test_records_that_take_much_memory_are_passed_on(
     """Whether a response has all of them compressed, or many have them as they are: all in order, few at once."""
     broker.left_bytes = float("inf")
     broker.compressed = {0: [pack_batch(n, [(1000, None, bytes(RECORD_BYTES), ())], codec=codec) for n in range(200)]}
-    for module in (range_fetcher, record_batches):
+    for module in (range_fetcher, fetched_range, record_batches):
         monkeypatch.setattr(module, "AT_ONCE_BYTES", 20 * RECORD_BYTES)
     passed_on: list[list[int]] = []
     fetcher = _fetcher()
