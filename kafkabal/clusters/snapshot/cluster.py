@@ -8,6 +8,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import NoReturn, Self
 
+import numpy as np
+
 from kafkabal.clusters.cluster_protocol import (
     Capability,
     ClusterLock,
@@ -163,10 +165,10 @@ class SnapshotCluster:
 
     def reassignments(self) -> Mapping[TopicPartition, Reassignment]:
         """Those in flight when the snapshot was taken; ours complete immediately."""
-        return {
-            name: Reassignment(replicas=tuple(row.replicas), adding=tuple(row.adding), removing=tuple(row.removing))
-            for name, row in self._contents.moving()
-        }
+        state = self._current()  # by column: rows of a large cluster would take seconds, and most of the memory
+        replicas = state.replicas
+        moving = np.unique(replicas.partition[replicas.adding | replicas.removing])
+        return {state.topic_partition(row): _reassignment(state, row) for row in moving.tolist()}
 
     def move_log_dirs(self, targets: Mapping[ReplicaOn, str]) -> Mapping[ReplicaOn, Fault]:
         """Move replicas to these log dirs; returns those that failed."""
@@ -264,6 +266,17 @@ class SnapshotCluster:
 
     def _refuse(self, capability: Capability) -> NoReturn:
         raise MissingCapabilityError(f"{self._path}: not supported by snapshots: {capability.replace('-', ' ')}")
+
+
+def _reassignment(state: ClusterState, partition: int) -> Reassignment:
+    rows = slice(state.partitions.first[partition], state.partitions.first[partition + 1])
+    r = state.replicas
+    ids = state.brokers.id[r.broker[rows]]
+    return Reassignment(
+        replicas=tuple(ids.tolist()),
+        adding=tuple(ids[r.adding[rows]].tolist()),
+        removing=tuple(ids[r.removing[rows]].tolist()),
+    )
 
 
 def _logs(broker: BrokerRow, name: TopicPartition, row: PartitionRow) -> Iterator[tuple[ReplicaOn, ReplicaLog]]:

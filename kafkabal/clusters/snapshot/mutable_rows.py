@@ -52,11 +52,6 @@ class MutableRows:
         for number, row in self._partitions.get(topic, {}).items():
             yield TopicPartition(topic, number), row
 
-    def moving(self) -> Iterator[tuple[TopicPartition, PartitionRow]]:
-        """Yield the partitions with a reassignment in flight when the snapshot was taken."""
-        for topic in self._topics:
-            yield from ((name, row) for name, row in self.partitions(topic) if row.adding or row.removing)
-
     def partition(self, name: TopicPartition) -> PartitionRow | None:
         """One partition, None if there is none."""
         return self._partitions.get(name.topic, {}).get(name.partition)
