@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from kafkabal.clusters.cluster_protocol import NewTopic, ReplicaLog
 from kafkabal.clusters.simulated.cluster_parts import (
-    ClusterParts,
+    SimulatedBroker,
     SimulatedLog,
     SimulatedLogDir,
     SimulatedPartition,
@@ -36,12 +36,12 @@ def broker_rows(kafka: SimulatedKafka) -> list[BrokerRow]:
 
 def topic_rows(kafka: SimulatedKafka, *, configs: bool, knows_reassignments: bool) -> Iterator[TopicRow]:
     """One row per topic; ``knows_reassignments``: with the replicas that are being added and removed."""
+    reports = {broker.id: _LogDirReport(broker) for broker in kafka.parts.brokers.values()}
     for topic in kafka.parts.topics.values():
         yield TopicRow(
             topic=topic.name,
             partitions=[
-                _partition_row(kafka.parts, p, knows_reassignments=knows_reassignments)
-                for p in topic.partitions.values()
+                _partition_row(reports, p, knows_reassignments=knows_reassignments) for p in topic.partitions.values()
             ],
             configs=dict(topic.configs) if configs else None,
             internal=topic.internal,
@@ -82,23 +82,44 @@ def _dir_row(log_dir: SimulatedLogDir, used_bytes: int) -> LogDirRow:
     )
 
 
-def _partition_row(parts: ClusterParts, partition: SimulatedPartition, *, knows_reassignments: bool) -> PartitionRow:
-    seen = [_seen(parts, partition, broker) for broker in partition.replicas]
+class _LogDirReport:
+    """Which log dirs a broker reports, once a reading: it is asked for every replica of the cluster."""
+
+    def __init__(self, broker: SimulatedBroker) -> None:
+        indexes = {path: at for at, path in enumerate(broker.log_dirs)} if broker.responds else {}
+        self.index = indexes
+        self.online = {path: at for path, at in indexes.items() if broker.log_dirs[path].online}
+
+
+def _partition_row(
+    reports: Mapping[int, _LogDirReport], partition: SimulatedPartition, *, knows_reassignments: bool
+) -> PartitionRow:
+    sizes: list[int | None] = []
+    log_dirs: list[int | None] = []
+    future: list[FutureRow] = []
+    for broker in partition.replicas:
+        log, report = partition.logs.get(broker), reports[broker]
+        log_dir = None if log is None else report.online.get(log.log_dir)
+        sizes.append(None if log is None or log_dir is None else int(log.copied_bytes))
+        log_dirs.append(log_dir)
+        if log is not None and log.future_log_dir in report.index:
+            at = report.index[log.future_log_dir]
+            future.append(FutureRow(broker=broker, log_dir=at, bytes=int(log.future_bytes)))
     start_offset, end_offset = _offsets(partition)
     return PartitionRow(
         partition=partition.name.partition,
         leader=partition.leader,
-        replicas=list(partition.replicas),
-        isr=list(partition.isr),
-        sizes=[s[0] for s in seen],
-        log_dirs=[s[1] for s in seen],
-        adding=list(partition.adding) if knows_reassignments else [],
-        removing=list(partition.removing) if knows_reassignments else [],
+        replicas=partition.replicas.copy(),
+        isr=partition.isr.copy(),
+        sizes=sizes,
+        log_dirs=log_dirs,
+        adding=partition.adding.copy() if knows_reassignments else [],
+        removing=partition.removing.copy() if knows_reassignments else [],
         start_offset=start_offset,
         end_offset=end_offset,
         remote_bytes=partition.remote_bytes,
         in_bytes_per_s=partition.growth_bytes_per_s or None,
-        future=[row for broker in partition.replicas if (row := _future(parts, partition, broker)) is not None],
+        future=future,
     )
 
 
@@ -107,19 +128,3 @@ def _offsets(partition: SimulatedPartition) -> tuple[int | None, int | None]:
     if partition.growth_bytes_per_s and partition.end_offset is None:
         return 0, int(partition.size_bytes / _RECORD_BYTES)
     return partition.start_offset, partition.end_offset
-
-
-def _seen(parts: ClusterParts, partition: SimulatedPartition, broker_id: int) -> tuple[int | None, int | None]:
-    """Size and log dir of a replica, if its broker reports them."""
-    broker, log = parts.brokers[broker_id], partition.logs.get(broker_id)
-    if not broker.responds or log is None or not broker.log_dirs[log.log_dir].online:
-        return None, None
-    return int(log.copied_bytes), list(broker.log_dirs).index(log.log_dir)
-
-
-def _future(parts: ClusterParts, partition: SimulatedPartition, broker_id: int) -> FutureRow | None:
-    broker, log = parts.brokers[broker_id], partition.logs.get(broker_id)
-    if log is None or log.future_log_dir is None or not broker.responds:
-        return None
-    paths = list(broker.log_dirs)
-    return FutureRow(broker=broker_id, log_dir=paths.index(log.future_log_dir), bytes=int(log.future_bytes))
