@@ -38,6 +38,8 @@ class ConcurrentMoves:
     in_all: float = 0.0
     full_leaders: set[int] = field(default_factory=set)
     """Brokers that are at their limit of outgoing copies."""
+    full_destinations: set[int] = field(default_factory=set)
+    """Brokers that are at their limit of incoming copies."""
 
     def take(self, task: PartitionTask) -> None:
         """Count the moves of a task that is running or about to start."""
@@ -51,6 +53,8 @@ class ConcurrentMoves:
             return
         for broker in arriving:
             self.inbound[broker] += fraction
+            if not _fits(self.inbound[broker], _LEAST_FRACTION, self.limits.moves_in_per_broker):
+                self.full_destinations.add(broker)
         self.outbound[task.leader] += fraction * len(arriving)
         if not _fits(self.outbound[task.leader], _LEAST_FRACTION, self.limits.moves_out_per_broker):
             self.full_leaders.add(task.leader)
@@ -67,6 +71,10 @@ class ConcurrentMoves:
             and _fits(self.outbound[task.leader], fraction * len(to_add), limits.moves_out_per_broker)
             and all(_fits(self.inbound[b], fraction, limits.moves_in_per_broker) for b in to_add)
         )
+
+    def is_full_for(self, task: PartitionTask) -> bool:
+        """Whether a broker of a task is at a limit; quick, for the many tasks that wait for one."""
+        return task.leader in self.full_leaders or not self.full_destinations.isdisjoint(task.to_add)
 
     @property
     def is_full(self) -> bool:
@@ -106,7 +114,7 @@ def choose_batch(waiting: Iterable[PartitionTask], concurrent: ConcurrentMoves, 
     starting: list[PartitionTask] = []
     held_up: dict[PartitionTask, str] = {}
     for task in waiting:
-        if task.to_add and task.leader in concurrent.full_leaders:
+        if task.to_add and concurrent.is_full_for(task):
             continue
         if not task.to_add and not task.misplaced:
             starting.append(task)  # only another order or fewer replicas: takes effect at once

@@ -212,7 +212,8 @@ class MoveLoop:
         for task in self._running:
             if not task.is_given_up:
                 concurrent.take(task)
-        ready = [t for t in self._open if t.can_start and t.is_ready(seen.responding, now_s)]
+        responding = seen.responding
+        ready = [t for t in self._open if t.can_start and t.is_ready(responding, now_s)]
         if not ready:
             return []
         batch = choose_batch(ready, concurrent, self._disks_now())

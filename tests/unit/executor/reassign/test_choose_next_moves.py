@@ -38,6 +38,15 @@ def test_caps_per_broker() -> None:
     assert max(per_target.count(b) for b in per_target) <= 2
 
 
+def test_a_full_destination_holds_back_only_its_own() -> None:
+    """Tasks for a broker that receives all that it may are left out; those for other brokers start."""
+    tasks = [_task(i, (10 + i,), (9 if i < 6 else 8,)) for i in range(8)]
+    concurrent = ConcurrentMoves(RunLimits(moves_in_per_broker=2), 0.0)
+    batch = choose_batch(tasks, concurrent, _no_limits())
+    assert [t.to_add for t in batch.starting] == [(9,), (9,), (8,), (8,)]
+    assert concurrent.full_destinations == {8, 9}
+
+
 def test_leader_sends_a_copy_to_each() -> None:
     """A partition with two new replicas takes two of its leader's slots."""
     concurrent = ConcurrentMoves(RunLimits(moves_out_per_broker=3), 0.0)
