@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 from prometheus_client.parser import text_string_to_metric_families
 
+from kafkabal.clusters.cluster_protocol import Reading, ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.snapshot.snapshot_reader import read_snapshot
 from kafkabal.clusters.snapshot.snapshot_writer import write_snapshot
@@ -364,6 +365,48 @@ def test_a_long_dry_run_is_cut(run_cli: Callable[..., Any], tmp_path: Path) -> N
     assert lines[-1] == f"and {len(requests) - 20:,} more, listed by -o json"
     assert f"{len(requests):,} requests, about " in cut.err
     assert sum(" s  " in line for line in full.out.splitlines()) == len(requests) > 100
+
+
+def test_a_long_dry_run_reads_the_whole_cluster_a_few_times(
+    run_cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dry run of half an hour of copies on a snapshot reads free disk space every few minutes, not at every turn."""
+    readings: list[InMemoryCluster] = []
+    read = InMemoryCluster.read
+
+    def noted(self: InMemoryCluster, request: ReadRequest) -> Reading:
+        readings.append(self)
+        return read(self, request)
+
+    monkeypatch.setattr(InMemoryCluster, "read", noted)
+    snapshot = tmp_path / "state.jsonl"
+    write_snapshot(cluster(brokers(20), [topic("t", *[[1, 2]] * 200)]), snapshot)
+    shown = run_cli("rebalance", "--snapshot", str(snapshot), "--dry-run", "-o", "json")
+    assert json.loads(shown.out)["elapsed_s"] > 1200
+    assert len(readings) < 20
+
+
+def test_a_dry_run_takes_as_long_as_its_busiest_broker(run_cli: Callable[..., Any], tmp_path: Path) -> None:
+    """Copies between thirty pairs of brokers run at once, a hundred each: 100 s in all, like those of one pair."""
+    pairs = [(b, b + 1) for b in range(1, 60, 2)]
+    snapshot, plan = tmp_path / "state.jsonl", tmp_path / "plan.json"
+    topics = [topic(f"t{b}", *[[b]] * 100, size_bytes=GB // 10) for b, _ in pairs]
+    write_snapshot(cluster(brokers(60), topics), snapshot)
+    changes = tuple(
+        PartitionChange(
+            topic=f"t{a}",
+            partition=number,
+            replicas=(b,),
+            log_dirs=("any",),
+            previous=Placement(replicas=(a,), leader=a, log_dirs=("/d0",)),
+            bytes=GB // 10,
+        )
+        for a, b in pairs
+        for number in range(100)
+    )
+    write_plan(Plan(partitions=changes, cluster_id="simulated"), plan)
+    shown = run_cli("rebalance", "apply", str(plan), "--snapshot", str(snapshot), "--dry-run", "-o", "json")
+    assert 100 <= json.loads(shown.out)["elapsed_s"] < 110
 
 
 def test_a_dry_run_in_json_has_one_shape(run_cli: Callable[..., Any], snapshot: Path, plan_file: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kafkabal.clusters import ConfigOperation
+from kafkabal.plan import plan_copy_s
 from kafkabal.reporting.runs.dry_run_report import DryRun, DryRunRequest
 from kafkabal.wording import replica_list
 
@@ -27,6 +28,8 @@ _NAMES = {
     "alter_configs": "IncrementalAlterConfigs",
 }
 _SIGNS = {ConfigOperation.SET: "=", ConfigOperation.APPEND: "+=", ConfigOperation.SUBTRACT: "-="}
+_BYTES_PER_S = 100_000_000
+"""What a simulated broker sends and receives without a throttle."""
 _POLLS = 200
 """Approximate number of observations in a dry run: steps of half a percent; a large plan then takes seconds."""
 
@@ -54,10 +57,13 @@ def simulate_run(plan: Plan, state: ClusterState, options: RunOptions) -> DryRun
 
 
 def _without_waiting(options: RunOptions, plan: Plan) -> RunOptions:
-    """Observe less often if copies take long, and ignore the time window."""
-    rate = options.throttle.bytes_per_s or 100_000_000
-    poll_s = max(options.timeouts.poll_s, plan.moved_bytes / rate / _POLLS)
-    timeouts = msgspec.structs.replace(options.timeouts, poll_s=poll_s)
+    """With the timeouts of a live cluster, observe less often if copies take long, and ignore the time window."""
+    from kafkabal.executor import Timeouts
+
+    live = Timeouts()
+    rate = options.throttle.bytes_per_s or _BYTES_PER_S
+    poll_s = max(live.poll_s, plan_copy_s(plan.partitions, rate) / _POLLS)
+    timeouts = msgspec.structs.replace(live, poll_s=poll_s, room_s=max(live.room_s, poll_s))
     throttle = msgspec.structs.replace(options.throttle, is_auto=False)
     return msgspec.structs.replace(options, timeouts=timeouts, throttle=throttle, window=None, max_runtime_s=None)
 
