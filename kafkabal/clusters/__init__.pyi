@@ -29,6 +29,7 @@ from .kafka.parallel_requests import run_all as run_all
 from .lock_request import LockRequest as LockRequest
 from .lock_request import OnLockDelay as OnLockDelay
 from .lock_request import ignore_lock_delay as ignore_lock_delay
+from .min_isr import UnderMinIsrCounter as UnderMinIsrCounter
 from .min_isr import count_under_min_isr as count_under_min_isr
 from .min_isr import min_insync_replicas as min_insync_replicas
 from .open_cluster import connect as connect

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from kafkabal.clusters import Clock, Cluster, InFlight, ReadRequest, count_under_min_isr
+from kafkabal.clusters import Clock, Cluster, InFlight, ReadRequest, UnderMinIsrCounter
 from kafkabal.errors import KafkabalError, UnreachableError
 from kafkabal.inspection import Inspection
 from kafkabal.model import ClusterState
@@ -93,6 +93,7 @@ class LiveCluster:
         self._inspection: Inspection | None = None
         self._findings = NOTHING_FOUND
         self._changes = FindingChanges()
+        self._under_min_isr = UnderMinIsrCounter(cluster, clock)
         self._registered: frozenset[int] | None = None
         self._moves = MovesInFlight()
         self._problem = ""
@@ -157,7 +158,7 @@ class LiveCluster:
         # a controller that has just not responded is not waited for again
         request = replace(self._request, in_flight=InFlight.IF_KNOWN if knows_moves else InFlight.OMITTED)
         inspection = self._inspect(self._cluster.read(request).state)
-        under_min_isr = count_under_min_isr(self._cluster, inspection.state)
+        under_min_isr = self._under_min_isr.count(inspection.state)
         found = replace(findings_of(inspection), under_min_isr=under_min_isr).remembering(self._findings)
         for change in self._changes.between(self._findings, found, inspection.tolerance):
             self._note(change.message, _is_good(change.event))

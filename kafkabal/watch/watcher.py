@@ -21,7 +21,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from kafkabal.clusters import Clock, Cluster, count_under_min_isr
+from kafkabal.clusters import Clock, Cluster, UnderMinIsrCounter
 from kafkabal.errors import KafkabalError
 from kafkabal.executor import FoundRun, Phase
 from kafkabal.model import ClusterState
@@ -79,6 +79,7 @@ class Watcher:
         cluster_id: str | None = None,
     ) -> None:
         self._cluster, self._options, self._clock = cluster, options, clock
+        self._under_min_isr = UnderMinIsrCounter(cluster, clock)
         self._events, self._healer, self._completed = WatchEventSender(clock, listener), healer, completed
         self._why_not_alone, self._why_on_standby = why_not_alone, ""
         self._cluster_id, self._successor = cluster_id, ""
@@ -211,7 +212,7 @@ class Watcher:
                 return
             if state is not self._state:  # only a simulated cluster knows that nothing has changed
                 found = find(state, self._options.policy.outer_tolerance)
-                self._found = replace_field(found, under_min_isr=count_under_min_isr(self._cluster, state))
+                self._found = replace_field(found, under_min_isr=self._under_min_isr.count(state))
                 self._demotions.forget()
         except KafkabalError as error:
             self._events.blind(error.message)
