@@ -11,7 +11,7 @@ import pytest
 
 from kafkabal import executor
 from kafkabal.cli.commands import create
-from kafkabal.cli.commands.rebalance import run_session
+from kafkabal.cli.commands.rebalance import check_and_apply, dry_run, run_session
 from kafkabal.cli.framework.slow_notice import saying_if_slow
 from kafkabal.clusters import LockRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
@@ -44,6 +44,23 @@ def _say_at_once(monkeypatch: pytest.MonkeyPatch, has_said: threading.Event, com
         return saying_if_slow(said, text, after_s=0.01)
 
     monkeypatch.setattr(command, "saying_if_slow", at_once)
+
+
+def test_a_dry_run_that_simulates_for_long_says_so(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan of tens of thousands of partitions takes minutes to simulate."""
+    simulation = simulate(half_empty_cluster(), run_cli, monkeypatch)
+    simulated, has_said = dry_run.simulate_run, threading.Event()
+
+    def slowly(*arguments: Any) -> Any:
+        assert has_said.wait(30.0)
+        return simulated(*arguments)
+
+    monkeypatch.setattr(dry_run, "simulate_run", slowly)
+    _say_at_once(monkeypatch, has_said, check_and_apply)
+    shown = simulation.run("rebalance", "--dry-run")
+    assert (shown.code, shown.err.count("still simulating ")) == (0, 1)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from kafkabal.cli.framework.slow_notice import saying_if_slow
 from kafkabal.errors import BusyError, ExitCode, FindingsError, KafkabalError, NotAuthorizedError, UnsafeError
 from kafkabal.printable import printable
 from kafkabal.wording import counted_noun, first_of
@@ -325,7 +326,8 @@ class ApplyCommand:
         from kafkabal.units import format_duration
 
         context = self.command.context
-        dry_run = simulate_run(plan, state, options)
+        with saying_if_slow(context.say, f"still simulating {counted_noun(len(plan.partitions), 'change')}"):
+            dry_run = simulate_run(plan, state, options)
         if self._in_json:
             self.command.show_json(dry_run_report(plan, dry_run))
         elif not context.quiet:
