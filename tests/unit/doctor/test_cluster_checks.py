@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import socket
-import time
-from contextlib import ExitStack
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,6 +11,7 @@ from kafkabal.clusters import SystemClock
 from kafkabal.clusters.kafka.broker_reachability import BrokerReachability
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.config import ConnectionSettings
+from kafkabal.doctor import cluster_checks
 from kafkabal.doctor.check_result import CheckStatus
 from kafkabal.doctor.cluster_checks import _check_servers, _check_versions, _with_timeout, check_cluster
 from kafkabal.errors import UnreachableError
@@ -58,15 +57,16 @@ def test_a_controller_that_does_not_respond_is_a_finding() -> None:
     assert controller.detail == "no controller responded within 3 s"
 
 
-def test_bootstrap_servers_that_hang_cost_the_time_of_one() -> None:
-    """They are asked at the same time, and reported in the order in which they were given."""
-    with ExitStack() as stack:
-        hanging = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(8)]
-        servers = tuple(f"127.0.0.1:{server.getsockname()[1]}" for server in hanging)
-        settings = ConnectionSettings(bootstrap_servers=servers, connect_timeout_s=0.5)
-        begin_s = time.monotonic()
-        checks = list(_check_servers(settings, SystemClock()))
-        elapsed_s = time.monotonic() - begin_s
+def test_bootstrap_servers_are_asked_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that hang cost the time of one; they are reported in the order in which they were given."""
+    servers = tuple(f"b{number}:9092" for number in range(8))
+    all_asked = threading.Barrier(len(servers))
+
+    def ask(server: str, *_: object) -> tuple[str, float]:
+        all_asked.wait(10)
+        raise UnreachableError(f"{server} did not respond")
+
+    monkeypatch.setattr(cluster_checks, "_ask_server", ask)
+    checks = list(_check_servers(ConnectionSettings(bootstrap_servers=servers), SystemClock()))
     assert [check.what for check in checks] == [f"bootstrap server {server}" for server in servers]
-    assert all("did not respond within 0.5 s" in check.detail for check in checks)
-    assert elapsed_s < 2.5
+    assert all("did not respond" in check.detail for check in checks)
