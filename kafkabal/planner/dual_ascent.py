@@ -71,7 +71,7 @@ def ascend(relaxation: Relaxation, most_evaluations: int, enough: float) -> Asce
     """
     x, point = max(((c, relaxation.evaluate(c)) for c in relaxation.corners()), key=lambda found: found[1].value)
     best = Ascent(x, max(0.0, point.value))
-    rows = np.flatnonzero(relaxation.rows)
+    rows = np.flatnonzero(relaxation.variables)
     stretch, gradient, length = _stretch(relaxation, rows, most_evaluations), point.gradient[rows], _FIRST_STEP
     left, without_gain = most_evaluations, 0
     give_up_after = max(_GIVE_UP_AFTER, _GIVE_UP_AFTER_A_BROKER * len(rows))

@@ -34,7 +34,7 @@ class BoundPoint(NamedTuple):
     """shape (n_brokers,): a direction in which no point is larger than the value allows (a supergradient)."""
 
 
-class _Moves(NamedTuple):
+class Moves(NamedTuple):
     """Moves at some potentials, one entry for each replica that may move."""
 
     price: F64
@@ -55,9 +55,11 @@ class Relaxation:
         Partitions that represent all; None for every partition. A sample only shows where the bound is high: its values
         are estimates. It leaves out how many replicas brokers have to shed for their numbers and topics, which raises
         the bound, but hardly changes where it is highest.
+    single
+        Evaluate every replica by itself, even if replicas are chosen together at all potentials.
     """
 
-    def __init__(self, solution: Solution, sample: SampledPartitions | None = None) -> None:
+    def __init__(self, solution: Solution, sample: SampledPartitions | None = None, *, single: bool = False) -> None:
         problem = solution.problem
         self.solution = solution
         self.problem = problem
@@ -91,6 +93,9 @@ class Relaxation:
         is_single = not solution.sizes_agree() and not self.pinned and bool(problem.takes.any())
         self.reach = RackReach(solution, p, k, self.cost, ~self.forced) if is_single else None
         self._group()
+        if solution.sizes_agree() and not single:
+            # prices on a broker are then proportional to bytes, whatever the potentials
+            self._merge(*self._demanded(np.where(self.free_of_charge, 0.0, self.cost)))
         self.all_crowded_move = False
         """Whether all replicas of crowded topics compete for free racks, and not only those that move.
 
@@ -113,10 +118,25 @@ class Relaxation:
             found.append(by_rack)
         return found
 
+    @property
+    def variables(self) -> Bools:
+        """Multipliers that an ascent may change."""
+        return self.rows
+
     def evaluate(self, potential: F64) -> BoundPoint:
         """Value of the bound at these potentials, and the direction in which it grows."""
+        return self._point(potential, self._cheapest_moves(potential))
+
+    def prices(self, potential: F64) -> F64:
+        """float64, shape (n_partitions, width): price of each position's cheapest move; infinite if it may not move."""
+        price = np.full(self.solution.placement.shape, np.inf)
+        price[self.p, self.k] = self._cheapest_moves(potential).price
+        return price
+
+    def _point(self, potential: F64, moves: Moves) -> BoundPoint:
+        """The bound at these potentials, given the moves and their prices."""
         drift = self._drift(potential)
-        price, where, paid_back, chosen = self._cheapest_moves(potential)
+        price, where, paid_back, chosen = moves
         edge = np.where(potential >= 0, self.high, self.low)
         value = float((potential * self.used).sum()) - drift * self.total - paid_back
         value += float(price[chosen].sum())
@@ -128,13 +148,7 @@ class Relaxation:
         gradient = gradient - leaving + arriving - edge * growth
         return BoundPoint(value, np.where(self.rows, gradient, 0.0))
 
-    def prices(self, potential: F64) -> F64:
-        """float64, shape (n_partitions, width): price of each position's cheapest move; infinite if it may not move."""
-        price = np.full(self.solution.placement.shape, np.inf)
-        price[self.p, self.k] = self._cheapest_moves(potential).price
-        return price
-
-    def _cheapest_moves(self, potential: F64) -> _Moves:
+    def _cheapest_moves(self, potential: F64) -> Moves:
         """The cheapest set of moves that contains every forced one and enough of each group."""
         moves = self._moves(potential, self.topic_groups.rows if self.all_crowded_move else _NONE)
         at_a_loss = np.flatnonzero(moves.chosen & (moves.price > 0))
@@ -142,11 +156,11 @@ class Relaxation:
             return moves
         return self._moves(potential, at_a_loss)
 
-    def _moves(self, potential: F64, compelled: I64) -> _Moves:
+    def _moves(self, potential: F64, compelled: I64) -> Moves:
         """Moves if some replicas compete for free racks at any cost, and the others for what they save."""
         lowest, where, paid_back = self._lowest(potential, compelled)
         price = self._price(potential, lowest, self._drift(potential))
-        return _Moves(price, where, paid_back, self._cheapest(price))
+        return Moves(price, where, paid_back, self._cheapest(price))
 
     def _drift(self, potential: F64) -> float:
         """Value of one more byte in the cluster, since the bands grow with it."""
@@ -223,9 +237,6 @@ class Relaxation:
         # moves made because of racks are not charged a second time
         self.free_of_charge = ~rest
         self.demanded: tuple[Bools, Bools] | None = None
-        if solution.sizes_agree():
-            # prices on a broker are then proportional to bytes, whatever the potentials
-            self._merge(*self._demanded(np.where(self.free_of_charge, 0.0, self.cost)))
 
     def _merge(self, by_topic: Bools, by_count: Bools) -> None:
         """Merge replicas that are chosen together at all potentials: a thousand times fewer to evaluate.

@@ -46,6 +46,17 @@ class Guidance(NamedTuple):
     """Bytes that every plan moves, not rounded."""
 
 
+class AscentFound(NamedTuple):
+    """The end of an ascent of the lower bound."""
+
+    asked: float
+    """Bytes at which it would have ended earlier."""
+    value: float
+    """Bytes, not rounded."""
+    potential: F64
+    """shape (2 n_brokers,): potentials of bytes and of replicas."""
+
+
 class Solution:
     """A placement that can be changed, with loads updated by every change."""
 
@@ -63,8 +74,8 @@ class Solution:
         """A :class:`~kafkabal.planner.move_cause.MoveCause` for each position that has left its broker."""
         self.guidance: Guidance | None = None
         """If copies of a partition differ in size: some relieve their broker by more than they cost."""
-        self.ascent_found: tuple[float, float] | None = None
-        """For the state before the plan: the requested bound and the one that was found."""
+        self.ascent_found: AscentFound | None = None
+        """For the state before the plan."""
         self._recount()
         self.due: DueLoads = due_loads(problem, self.placement, bytes_agree=self.sizes_agree())
         self.used_before: I64 = self.used.copy()

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from kafkabal.model import Bools
 from kafkabal.planner import make_plan
 from kafkabal.planner.dual_ascent import ascend
 from kafkabal.planner.lower_bound import bound_bytes
@@ -29,13 +28,6 @@ def test_racks_count_whichever_broker_is_dead(dead: int) -> None:
     assert bound_bytes(start, 2 * GB) == 2 * GB
 
 
-class Single(Relaxation):
-    """Evaluates every replica at all potentials."""
-
-    def _merge(self, by_topic: Bools, by_count: Bools) -> None:
-        pass
-
-
 @pytest.mark.parametrize(
     "world",
     [
@@ -50,7 +42,7 @@ def test_merged_replicas_give_the_bound_of_single_ones(world: SyntheticWorld) ->
     """Values equal at corners, values and gradients at random potentials, from a tenth of the numbers or fewer."""
     start = Solution(build_problem(make_world(world), PlanOptions(tolerance=0.02)))
     assert start.sizes_agree()
-    merged, single = Relaxation(start), Single(start)
+    merged, single = Relaxation(start), Relaxation(start, single=True)
     random = np.random.default_rng(1)
     drawn = [np.where(merged.rows, random.normal(0, scale, len(merged.rows)), 0) for scale in (0.1, 0.5, 1.0, 2.0)]
 
