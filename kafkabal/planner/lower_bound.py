@@ -99,6 +99,14 @@ def guidance_of(start: Solution) -> Guidance:
     return Guidance(potential, relaxation.prices(potential) / copied, bound)
 
 
+def guidance_where_sizes_agree(start: Solution) -> Guidance:
+    """The same at the potentials of the bound that plans are compared with."""
+    found = _ascended(start, math.inf)
+    n, copied = start.problem.n_brokers, np.maximum(start.problem.arriving_bytes, 1)[:, None]
+    prices = RelaxationByCount(start, found.potential[:n]).prices(found.potential)
+    return Guidance(found.potential[:n], prices / copied, found.value)
+
+
 def _highest(relaxation: Relaxation) -> Ascent:
     """Where the bound is highest, as far as ascents find it."""
     found = _found_by_sample(relaxation) if relaxation.n_cells > _SAMPLE_ABOVE else _found_by_all(relaxation)

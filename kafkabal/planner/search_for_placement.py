@@ -12,6 +12,7 @@
     leaders                                                              (assign_leaders.py)
     in a small cluster whose plan is not close to the bound: the same with exchanges compared with single moves in the
         local search, then at other paces of the bulk moves
+        if the best of them is not close to it either: ejection chains  (ejection_chains.py)
     in a tiny one: forced moves where that is outside its bands          (forced_moves.py)
                    iterated search from the best of them                 (iterated_search.py)
     if something found no place: repairs alone, where that places more
@@ -24,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafkabal.model import I32, I64, ClusterState
-from kafkabal.planner.lower_bound import bound_bytes, guidance_of
+from kafkabal.planner.lower_bound import bound_bytes, guidance_of, guidance_where_sizes_agree
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.plan_listener import PlanListener
 from kafkabal.planner.plan_options import Mode
@@ -138,9 +139,10 @@ def _search(start: Solution, listener: PlanListener, *, once: bool) -> Candidate
             break
         best = min(best, other, key=_merit)
     far = best.solution.moved_bytes() > bound * CLOSE
-    if start.guidance is not None and far and not is_outside(best.solution):
+    if far and not is_outside(best.solution):
         listener.step("ejection chains")
-        best = min(best, finish(exchange_in_chains(best.solution), unplaced, listener), key=_merit)
+        guidance = start.guidance or guidance_where_sizes_agree(start)
+        best = min(best, _complete(exchange_in_chains(best.solution, guidance), unplaced, listener), key=_merit)
     if problem.previous.size <= MOST_CELLS and is_outside(best.solution) and not unplaced.size:
         listener.step("forced moves")
         best = min(best, _complete(force_into_bands(best.solution).copy(), unplaced, listener), key=_merit)

@@ -1,4 +1,4 @@
-"""If copies of a partition differ in size: sends replicas back while others make room, on any brokers.
+"""Sends replicas back while others make room, on any brokers.
 
 A replica ``r`` that moved from ``b`` to ``c`` can return if ``b`` has room and ``c`` can spare it. Otherwise replicas
 ``S`` make room on ``b`` and go to any brokers that have some, and replicas ``T`` come to ``c`` from any brokers that
@@ -15,8 +15,9 @@ hold too many replicas of a topic, one of ``S`` is of that topic.
         those that save most first, until many in turn are refused: apply r with S and T where every broker then is
             inside its bands
     until a round saves little
-    a few times: one such round in which bytes on a broker count by its potential too, so that room and spare bytes come
-        to where they are worth most; then rounds as before, which make use of them; the best placement is kept
+    a few times, unless the placement is close to the bound: one such round in which bytes on a broker count by its
+        potential too, so that room and spare bytes come to where they are worth most; then rounds as before, which make
+        use of them; the best placement is kept
 
 A replica that returns may take the place of any other moved replica of its partition: new copies are alike. In rounds
 by potentials it may also take the place of one that had stayed, and any replica may begin a chain by going to the
@@ -39,6 +40,7 @@ from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.planner.move_cause import MoveCause
 from kafkabal.planner.problem import NONE
 from kafkabal.planner.search.grouped_array_operations import any_of_row, sorted_distinct
+from kafkabal.planner.search.iterated_search import CLOSE
 from kafkabal.planner.search.solution import Guidance, Solution
 
 _MOST_ROUNDS = 12
@@ -171,6 +173,8 @@ def return_by_chains(solution: Solution, guidance: Guidance, narrowed: float) ->
     _save_bytes(solution, guidance, narrowed)
     best, moved = solution.copy(), solution.moved_bytes()
     for _ in range(_MOST_TURNS):
+        if moved <= guidance.bound * CLOSE:
+            break
         _round(solution, guidance, _worth_of_bytes(solution, guidance))
         _save_bytes(solution, guidance, narrowed)
         if solution.moved_bytes() < moved:

@@ -16,10 +16,11 @@ from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, USUAL_PACE, move_i
 from kafkabal.planner.search.cheapest_moves import move_cheapest
 from kafkabal.planner.search.ejection_chains import return_by_chains
 from kafkabal.planner.search.evict import drop_surplus, lift_for_racks, lift_for_topics, lift_leaving
+from kafkabal.planner.search.iterated_search import CLOSE
 from kafkabal.planner.search.load_targets import zones
 from kafkabal.planner.search.local_search import search_locally
 from kafkabal.planner.search.reduce_cost import reduce_cost
-from kafkabal.planner.search.solution import Solution
+from kafkabal.planner.search.solution import Guidance, Solution
 
 _MOST_REFINEMENTS = 5
 """With 1, one of the 19 plans of benchmarks/planner_constants.py leaves a broker outside; 10 change none. A round that
@@ -109,7 +110,7 @@ def _relieve_topics(solution: Solution) -> None:
 
 def _balance(solution: Solution, listener: PlanListener, pace: float, *, compare: bool) -> None:
     listener.step("balance")
-    narrowed = 0.0 if solution.sizes_agree() else _NARROWED
+    narrowed = _narrowed(solution)
     solution.refresh_bands(narrowed)
     if pace > NO_BULK_MOVES:
         _in_bulk(solution, pace, narrowed)
@@ -129,14 +130,14 @@ def _balance(solution: Solution, listener: PlanListener, pace: float, *, compare
         solution.refresh_bands()
 
 
-def exchange_in_chains(solution: Solution) -> Solution:
-    """A cheaper placement if copies differ in size; the same one if there is none."""
-    best = solution
-    while best.guidance is not None:
-        other = return_by_chains(best.copy(), best.guidance, _NARROWED)
+def exchange_in_chains(solution: Solution, guidance: Guidance) -> Solution:
+    """A cheaper placement inside the bands; the same one if there is none."""
+    best, narrowed = solution, _narrowed(solution)
+    while best.moved_bytes() > guidance.bound * CLOSE:
+        other = return_by_chains(best.copy(), guidance, narrowed)
         # the total has changed a little, and all bands with it
         for _ in range(_MOST_REFINEMENTS):
-            other.refresh_bands(_NARROWED)
+            other.refresh_bands(narrowed)
             search_locally(other)
             other.refresh_bands()
             if not is_outside(other):
@@ -145,6 +146,10 @@ def exchange_in_chains(solution: Solution) -> Solution:
             break
         best = other
     return best
+
+
+def _narrowed(solution: Solution) -> float:
+    return 0.0 if solution.sizes_agree() else _NARROWED
 
 
 def _in_bulk(solution: Solution, pace: float, narrowed: float) -> None:

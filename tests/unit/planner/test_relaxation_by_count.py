@@ -1,4 +1,4 @@
-"""The bound of clusters in which bands of bytes and of numbers bind each other."""
+"""The bound of clusters in which bands of bytes and of numbers bind each other, and plans that use its potentials."""
 
 import math
 
@@ -154,3 +154,12 @@ def test_without_potentials_of_replicas_the_bound_is_that_of_bytes() -> None:
         wanted, found = by_bytes.evaluate(potential), by_count.evaluate(np.concatenate((potential, np.zeros(n))))
         assert found.value == pytest.approx(wanted.value, rel=1e-9, abs=1e-3)
         np.testing.assert_allclose(found.gradient[:n], wanted.gradient, rtol=1e-9, atol=1.0)
+
+
+def test_chains_bring_plans_near_the_linear_program_where_racks_differ_in_size() -> None:
+    """With two, three and five brokers in a rack, a plan moves 0.5 % more at most; without chains it was 1.3 %."""
+    state = unequal(1, (2, 3, 5), (1,), 500, 2)
+    plan = make_plan(state, PlanOptions(tolerance=0.02))
+
+    assert not plan.warnings
+    assert plan.moved_bytes <= 1.005 * least_by_linear_program(start_of(state, 0.02))
