@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kafkabal.planner import FrontierPoint
 from kafkabal.reporting.report import Column, Report, Table, ValueKind
+from kafkabal.units import percent_as_option
 
 
 def frontier_report(points: Sequence[FrontierPoint]) -> Report:
@@ -23,5 +24,11 @@ def frontier_report(points: Sequence[FrontierPoint]) -> Report:
     return Report(
         command="rebalance plan --frontier",
         headline="bytes that a plan moves, by tolerance",
+        notes=tuple(
+            f"{percent_as_option(p.tolerance)}: the best plan found is the one for --tolerance "
+            f"{percent_as_option(p.plan_tolerance)}, which is inside these bands too"
+            for p in points
+            if p.plan_tolerance < p.tolerance
+        ),
         tables=(Table(key="frontier", columns=columns),),
     )

@@ -53,6 +53,7 @@ REPORTS = {
         [
             FrontierPoint(
                 tolerance=tolerance,
+                plan_tolerance=tolerance,
                 moved_bytes=moved << 30,
                 bound_bytes=moved << 29,
                 moves=moved // 9,

@@ -1,6 +1,7 @@
 """Properties of plans on many small unbalanced clusters, judged by a checker that shares no code with the planner."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from kafkabal.model.cluster_state import ClusterState
 from kafkabal.plan.planned_state import apply_plan
 from kafkabal.planner.plan_options import Mode, PlanOptions
 from kafkabal.planner.plan_phases import make_plan
+from kafkabal.planner.tolerance_frontier import frontier
 from kafkabal.scoring.registry import load_scores
 from kafkabal.testing.plan_checker import check_plan
 from kafkabal.testing.synthetic_clusters import SyntheticWorld, make_world
@@ -57,6 +59,21 @@ def test_a_plan_keeps_rules_and_promises(world: SyntheticWorld, tolerance: float
     if not plan.warnings:
         assert [f"{score}: {names}" for score, names in verdict.outside.items() if names] == []
         assert make_plan(apply_plan(cluster, plan), PlanOptions(tolerance=tolerance)).partitions == ()
+
+
+@_few
+@given(worlds())
+def test_a_wider_tolerance_never_costs_more(world: SyntheticWorld) -> None:
+    """Once a plan is inside its bands, no wider tolerance moves more or leaves more outside; no bound rises either."""
+    points = frontier(make_world(world), PlanOptions(), tolerances=(0.09, 0.02, 0.05))
+
+    assert [point.tolerance for point in points] == [0.02, 0.05, 0.09]
+    for narrower, wider in pairwise(points):
+        if not narrower.outside:
+            assert not wider.outside
+            assert wider.moved_bytes <= narrower.moved_bytes
+        if narrower.bound_bytes is not None and wider.bound_bytes is not None:
+            assert wider.bound_bytes <= narrower.bound_bytes <= narrower.moved_bytes
 
 
 @_few
