@@ -16,6 +16,7 @@ from kafkabal.planner.search.bulk_moves import NO_BULK_MOVES, USUAL_PACE, move_i
 from kafkabal.planner.search.cheapest_moves import move_cheapest
 from kafkabal.planner.search.ejection_chains import return_by_chains
 from kafkabal.planner.search.evict import drop_surplus, lift_for_racks, lift_for_topics, lift_leaving
+from kafkabal.planner.search.exchange_crowding_replicas import exchange_crowding_replicas
 from kafkabal.planner.search.iterated_search import CLOSE
 from kafkabal.planner.search.load_targets import zones
 from kafkabal.planner.search.local_search import search_locally
@@ -84,7 +85,15 @@ def balance(solution: Solution, listener: PlanListener, pace: float, *, compare:
     mode = solution.problem.options.mode
     if not mode.moves_replicas:
         return
-    if mode is not Mode.REPAIR_ONLY and is_outside(solution):
+    if mode is Mode.REPAIR_ONLY:
+        return
+    if is_outside(solution):
+        _balance(solution, listener, pace, compare=compare)
+    solution.refresh_bands(_narrowed(solution))
+    exchanged = exchange_crowding_replicas(solution)
+    solution.refresh_bands()
+    # if copies differ in size the total has changed, and all bands with it
+    if exchanged and is_outside(solution):
         _balance(solution, listener, pace, compare=compare)
 
 
