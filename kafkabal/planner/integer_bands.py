@@ -9,10 +9,11 @@ import numpy as np
 from kafkabal.model import F64, I32, I64, UNLIMITED, Bools, foreign_of_brokers
 from kafkabal.planner.due_loads import DueLoads
 from kafkabal.planner.problem import Problem
-from kafkabal.scoring import SHARE_EPSILON, CountBand, DiskBand
+from kafkabal.scoring import SHARE_EPSILON, CountBand, DiskBand, SpreadBand
 
 # half of what a score forgives, so that rounding in either direction never matters
 _SLACK = SHARE_EPSILON / 2
+_SPREAD = SpreadBand()
 _NEGLIGIBLE = 1e-4
 """Fraction of a fair load: bytes that all brokers may hold beyond their bands before a plan moves anything for it. A
 plan fills brokers up to the edge; what a run writes to its own topic, or a consumer to its offsets, must not require
@@ -46,10 +47,8 @@ class Bands:
 
     def topic_most(self, topic: I32 | I64 | int, broker: I32 | I64 | int) -> F64:
         """Most replicas of a topic that a broker should hold; the arguments are broadcast."""
-        return np.asarray(
-            np.ceil(self.topic_replicas[topic] * self.topic_fraction[self.topic_kind[topic], broker] - SHARE_EPSILON)
-            + 1
-        )
+        fair = self.topic_replicas[topic] * self.topic_fraction[self.topic_kind[topic], broker]
+        return _SPREAD.most(fair)
 
 
 def make_bands(problem: Problem, due: DueLoads, total_bytes: int, used_before: I64, narrowed: float = 0.0) -> Bands:

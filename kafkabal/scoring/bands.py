@@ -89,4 +89,9 @@ class SpreadBand:
 
     def edges(self, fair_load: F64, tolerance: float) -> tuple[F64, F64]:  # noqa: ARG002
         """See :meth:`Band.edges`."""
-        return np.zeros_like(fair_load), np.ceil(fair_load * (1 + self.widened_by) - SHARE_EPSILON) + 1
+        return np.zeros_like(fair_load), self.most(fair_load)
+
+    def most(self, fair_load: F64) -> F64:
+        """The upper edge for each fair load, whose noise in floating-point sums grows with it."""
+        widened = fair_load * (1 + self.widened_by)
+        return np.asarray(np.ceil(widened - SHARE_EPSILON * np.maximum(widened, 1.0)) + 1)

@@ -50,3 +50,11 @@ def test_a_topic_has_at_most_one_more_than_the_rounded_mean_on_a_broker(t: float
     for total, n in COUNTS:
         low, high = SpreadBand().edges(np.array([total / n]), t)
         assert (low[0], high[0]) == (0, -(-total // n) + 1)
+
+
+@pytest.mark.parametrize("fair", [5000.0, 1.0, 0.0])
+def test_noise_of_a_fair_number_allows_no_further_replica_of_a_topic(fair: float) -> None:
+    """A fair number that is off by the noise of floating-point sums has the same band, at 5,000 replicas too."""
+    exact, noisy = (SpreadBand().most(np.array([value])) for value in (fair, fair * (1 + 3e-13)))
+
+    assert noisy == exact == fair + 1
