@@ -18,6 +18,7 @@ from kafkabal.planner.indivisible_bound import indivisible_bound
 from kafkabal.planner.relaxation import Relaxation
 from kafkabal.planner.relaxation_by_count import RelaxationByCount
 from kafkabal.planner.sampled_partitions import sampled_partitions
+from kafkabal.planner.search.iterated_search import CLOSE
 from kafkabal.planner.search.solution import AscentFound, Guidance, Solution
 
 _NUMBERS_TO_SPEND = 1_500_000
@@ -84,7 +85,8 @@ def _ascended(start: Solution, enough: float) -> AscentFound:
         relaxation = Relaxation(start)
         end = ascend(relaxation, _evaluations(relaxation), enough)
         by_count = RelaxationByCount(start, end.potential)
-        most = _evaluations_by_count(by_count) if end.value < enough else 0
+        # a plan that is as good as the best anyway is not worth the slower evaluations
+        most = _evaluations_by_count(by_count) if end.value < enough / CLOSE else 0
         higher = ascend(by_count, most, enough)
         found = AscentFound(enough, max(end.value, higher.value), higher.potential)
         start.ascent_found = found
