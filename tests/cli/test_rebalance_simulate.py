@@ -89,6 +89,10 @@ def test_a_broken_promise_is_marked_no(simulated: Callable[..., Any]) -> None:
         ("kafkabal_case: 1\nfaults: [{broker: 9, at: 1d, for: 1h}]\n", "unknown broker in a fault: 9"),
         ("kafkabal_case: 1\nnew_brokers: [{broker: 4, at: 1d, like: 1}]\n", "already in the cluster"),
         ("kafkabal_case: 1\nnew_brokers: [{broker: 9, at: 1d, like: 8}]\n", "unknown broker in 'like': 8"),
+        (
+            "kafkabal_case: 1\nrandom_faults: {every: 1s, for: 1s}\n",
+            "random_faults: 86,400 in 1 day exceed the limit of 10,000",
+        ),
         ("kafkabal_case: 1\nwatch: {rebalance_above: 5%}\n", "rebalance_above must exceed tolerance"),
         ("kafkabal_case: 1\nseed: 99999999999999999999999\n", "number too large"),
         ("&a [*a]", "line 1"),

@@ -28,7 +28,7 @@ def _drawn(case: SimulationCase, brokers: Sequence[int], for_s: float) -> list[B
     if rule is None or not brokers:
         return []
     source = np.random.default_rng((case.seed, 1))
-    taken = sorted((f.at_s, f.at_s + f.for_s) for f in case.faults)
+    scripted = [(f.at_s, f.at_s + f.for_s) for f in case.faults]
     found: list[BrokerFault] = []
     at_s = 0.0
     while True:
@@ -37,9 +37,8 @@ def _drawn(case: SimulationCase, brokers: Sequence[int], for_s: float) -> list[B
         broker = int(source.choice(brokers))
         if at_s >= for_s:
             return found
-        if any(begin < at_s + lasting_s and at_s < end for begin, end in taken):
+        if any(begin < at_s + lasting_s and at_s < end for begin, end in scripted):
             continue
-        taken.append((at_s, at_s + lasting_s))
         found.append(BrokerFault(broker=broker, at_s=at_s, for_s=lasting_s, kind=rule.kind))
         at_s += lasting_s
 

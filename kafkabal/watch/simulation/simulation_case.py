@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
+from typing import Final, Literal
 
 from kafkabal.errors import UsageError
 from kafkabal.units import DAY_S
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
-from kafkabal.wording import first_of
+from kafkabal.wording import counted_noun, first_of
 
 HOUR_S = 3600.0
+_MOST_RANDOM_FAULTS: Final = 10_000
+"""An hourly one for a year; with one a second, a simulation would take days."""
 
 
 class FaultKind(StrEnum):
@@ -104,6 +106,24 @@ class SimulationCase:
         for fault in self.faults:
             if fault.broker not in known:
                 raise UsageError(f"unknown broker in a fault: {fault.broker}", hint=_choices(known))
+
+    def check_random_faults(self, days: int) -> None:
+        """Check that there are not too many within so many days to simulate them all.
+
+        Raises
+        ------
+        UsageError
+            If there are.
+        """
+        if self.random_faults is None:
+            return
+        expected = round(days * DAY_S / self.random_faults.every_s)
+        if expected > _MOST_RANDOM_FAULTS:
+            within = counted_noun(days, "day")
+            raise UsageError(
+                f"random_faults: {expected:,} in {within} exceed the limit of {_MOST_RANDOM_FAULTS:,}",
+                hint="raise 'every', or simulate fewer --days",
+            )
 
     def events_after(self, days: int) -> int:
         """How many faults and new brokers come only after so many days."""

@@ -51,6 +51,8 @@ def simulate(
     from kafkabal.watch import read_case
 
     found = read_case(case)
+    with naming_file(case):
+        found.check_random_faults(days)
     late = found.events_after(days)
     if late:
         context.warn(f"{case}: not simulated, after {counted_noun(days, 'day')}: {counted_noun(late, 'event')}")
