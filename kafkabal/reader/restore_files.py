@@ -18,18 +18,17 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
-from kafkabal.atomic_files import make_folder_of, parse_path, replacing
+from kafkabal.atomic_files import make_folder_of, replacing
 from kafkabal.errors import BusyError, OutputError, UsageError
 from kafkabal.file_locks import acquire_file_lock
 from kafkabal.reader.join_file_pieces import parse_chunk
 from kafkabal.reader.sample import Sample
-from kafkabal.sources import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER
+from kafkabal.sources import CHECKSUM_HEADER, CHUNK_HEADER, PATH_HEADER, PIECES_FOLDER, path_below
 from kafkabal.wording import system_fault
 
 if TYPE_CHECKING:
     from filelock import FileLock
 
-_PIECES: Final = ".kafkabal-pieces"
 _LOCK: Final = "lock"
 _SHA256: Final = re.compile(rb"[0-9a-f]{64}")
 _NAME_CONFLICTS: Final = (FileExistsError, IsADirectoryError, NotADirectoryError)
@@ -96,7 +95,7 @@ class FolderRestore:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._pieces = folder / _PIECES / token_hex(4)
+        self._pieces = folder / PIECES_FOLDER / token_hex(4)
         """A folder of this run, since several topics may be restored into one folder at once."""
         self._lock: FileLock | None = None
         """Held while it exists."""
@@ -254,14 +253,10 @@ def _remove_if_empty(folder: Path) -> None:
 
 
 def _path_in_folder(path: str, where: str) -> Path:
-    """The path of a file in the folder; equal ones, such as ``a/b`` and ``./a//b``, are one file."""
     try:
-        parsed = parse_path(path)
+        return path_below(path)
     except UsageError as error:
-        raise UsageError(f"{where}: {error.message}") from error
-    if not parsed.parts or parsed.is_absolute() or ".." in parsed.parts or parsed.parts[0] == _PIECES:
-        raise UsageError(f"{where}: its path leads out of the folder: {path!r}")
-    return parsed
+        raise UsageError(f"{where}: {error.message}: {path[:_SHOWN_BYTES]!r}") from error
 
 
 def _checksum_in(headers: Mapping[str, bytes], where: str, *, is_needed: bool) -> str:

@@ -5,9 +5,11 @@ from .record_headers import CHECKSUM_HEADER as CHECKSUM_HEADER
 from .record_headers import CHUNK_HEADER as CHUNK_HEADER
 from .record_headers import LABEL_HEADER as LABEL_HEADER
 from .record_headers import PATH_HEADER as PATH_HEADER
+from .record_headers import PIECES_FOLDER as PIECES_FOLDER
 from .record_headers import check_file_key as check_file_key
 from .record_headers import file_headers as file_headers
 from .record_headers import file_key as file_key
+from .record_headers import path_below as path_below
 from .remote_files import RemoteFile as RemoteFile
 from .remote_files import RemoteFolder as RemoteFolder
 from .row_formats import RowFormat as RowFormat

@@ -13,6 +13,7 @@ from kafkabal.errors import InputFileError
 from kafkabal.input_files import exists
 from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, OpenFile, StoredFile
 from kafkabal.sources.map_in_threads import map_in_threads
+from kafkabal.sources.record_headers import PIECES_FOLDER
 from kafkabal.sources.source_protocol import escaped_name
 from kafkabal.sources.store_errors import why_unreadable
 
@@ -43,6 +44,8 @@ class LocalFolder:
 
         def described(entry: os.DirEntry[str]) -> StoredFile | tuple[str, str]:
             name = entry.path[prefix:]
+            if name.startswith(f"{PIECES_FOLDER}/"):  # any other path below a folder can be restored
+                return name, "is a piece of a file, left by a restore that was interrupted"
             try:
                 stat = entry.stat()
             except OSError as error:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Final
 
+from kafkabal.atomic_files import parse_path
 from kafkabal.errors import UsageError
 from kafkabal.sources.source_protocol import Headers
 
@@ -12,6 +14,8 @@ PATH_HEADER: Final = "path"
 LABEL_HEADER: Final = "label"
 CHECKSUM_HEADER: Final = "sha256"
 CHUNK_HEADER: Final = "chunk"
+PIECES_FOLDER: Final = ".kafkabal-pieces"
+"""Where files are restored, the folder of pieces of files that are not complete yet."""
 FILE_KEYS: Final = ("path", "label")
 """What can be the key of the record of a file."""
 
@@ -23,6 +27,22 @@ def file_headers(name: str, checksum: str) -> Headers:
     if label := label_of(name):
         headers.append((LABEL_HEADER, label))
     return headers
+
+
+def path_below(name: str) -> Path:
+    """The path below a folder that a file of this name is restored to; ``a/b`` and ``./a//b`` are one file.
+
+    Raises
+    ------
+    UsageError
+        If there is none. Such a file is not sent either, because it could not be restored.
+    """
+    path = parse_path(name)
+    if not path.parts or path.is_absolute() or ".." in path.parts:
+        raise UsageError("its path leads out of the folder")
+    if path.parts[0] == PIECES_FOLDER:
+        raise UsageError(f"{PIECES_FOLDER} is reserved for pieces of files")
+    return path
 
 
 def label_of(name: str) -> bytes | None:

@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from kafkabal.errors import InputFileError, OperationError, UsageError
 from kafkabal.sources.file_store_protocol import FileVersion, LeftOut, OpenFile, StoredFile
 from kafkabal.sources.map_in_threads import map_in_threads
+from kafkabal.sources.record_headers import path_below
 from kafkabal.sources.source_protocol import escaped_name
 from kafkabal.sources.source_url import is_web_page, shown_url
 from kafkabal.sources.store_clients import client_options, prepare_client
@@ -72,8 +73,11 @@ class RemoteFolder:
         def stored_file(entry: Entry) -> StoredFile | tuple[str, str]:
             name, info = entry
             try:
+                path_below(name)
                 with as_os_errors():
                     return StoredFile(name, _version(info) if _has_size(info) else self._version(name))
+            except UsageError as error:
+                return name, error.message
             except OSError as error:
                 return name, why_unreadable(error)
 

@@ -17,7 +17,14 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import IO, Any, Final, Self
 
 from kafkabal.errors import UsageError
-from kafkabal.sources.record_headers import CHECKSUM_HEADER, CHUNK_HEADER, LABEL_HEADER, PATH_HEADER, is_utf8
+from kafkabal.sources.record_headers import (
+    CHECKSUM_HEADER,
+    CHUNK_HEADER,
+    LABEL_HEADER,
+    PATH_HEADER,
+    is_utf8,
+    path_below,
+)
 from kafkabal.sources.row_reader_protocol import (
     MOST_RECORD_BYTES,
     BadRowError,
@@ -37,6 +44,9 @@ _DESCRIPTIONS: Final = frozenset({"cls", "cls2", "id", "json", "txt", "index", "
 # files of other extensions become headers of that name, and readers would take these for our own
 _RESERVED: Final = frozenset({SAMPLE_FIELD, PATH_HEADER, CHECKSUM_HEADER, CHUNK_HEADER})
 _LINK_HINT: Final = "pack the archive with tar --dereference --hard-dereference"
+_PATH_HINT: Final = "pack the archive from within its folder: tar -C FOLDER -cf FILE ."
+_SHOWN: Final = 80
+"""Characters of a name in a message, which is one line."""
 _BLOCK_BYTES: Final = 1 << 20
 """Members are some kB to MB, so several of them share one read."""
 
@@ -96,7 +106,7 @@ def webdataset_rows(file: IO[bytes], size_bytes: int, selected: SelectedFields) 
     ------
     BadRowError
         If it is not an archive, is damaged, cut off or followed by another one, or a sample has two files of one
-        extension, a reserved one, a link, or a file that no record can hold.
+        extension, a reserved one, a path out of the folder, a link, or a file that no record can hold.
     """
     texts: list[bytes] = []
     fields: list[Fields] = []
@@ -172,10 +182,15 @@ def _samples(file: IO[bytes]) -> Generator[Fields, None, int]:
 
 
 def _check_sendable(member: tarfile.TarInfo, extension: str) -> None:
-    """Check that a file of a sample is one whose content follows, and that its extension can be that of a header."""
+    """Check that a file of a sample is one whose content follows, that it could be restored below a folder, and that
+    its extension can be that of a header."""
     if member.islnk() or member.issym():  # the file it names may lie gigabytes back in the stream
         kind = "hard" if member.islnk() else "symbolic"
         raise BadRowError(None, f"{member.name!r} is a {kind} link to another file", _LINK_HINT)
+    try:
+        path_below(member.name)
+    except UsageError as error:
+        raise BadRowError(None, f"{escaped_name(member.name[:_SHOWN])!r}: {error.message}", _PATH_HINT) from error
     if extension in _RESERVED or not is_utf8(extension):
         why = "is reserved" if extension in _RESERVED else "is not UTF-8"
         raise BadRowError(None, f"extension of {escaped_name(member.name)!r} {why}")

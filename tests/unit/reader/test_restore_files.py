@@ -185,6 +185,12 @@ def test_no_path_leads_out_of_the_folder(tmp_path: Path, path: str) -> None:
         FolderRestore(tmp_path / "in").write_all([_record(path, b"x")])
 
 
+def test_no_file_is_among_the_pieces(tmp_path: Path) -> None:
+    """A file in the folder of pieces would be taken for one, and removed with them."""
+    with pytest.raises(UsageError, match=r"offset 5: \.kafkabal-pieces is reserved"):
+        FolderRestore(tmp_path / "in").write_all([_record(".kafkabal-pieces/1", b"x")])
+
+
 @pytest.mark.parametrize(
     ("checksum", "chunk"),
     [

@@ -49,6 +49,24 @@ def test_a_store_gives_the_records_that_a_folder_would(url: str, tmp_path: Path,
     assert len(found[0]) == 3
 
 
+def test_a_file_of_a_store_that_could_not_be_restored_is_left_out() -> None:
+    """Names of objects are any text: those that lead out of a folder are named with the reason, the others are sent."""
+
+    class Objects(fsspec.implementations.memory.MemoryFileSystem):  # type: ignore[misc]
+        def find(self, path: str, **_: Any) -> dict[str, Any]:
+            names = ("a.jpg", "../b.jpg", "/c.jpg", ".kafkabal-pieces/1")
+            return {f"{path}/{name}": {"type": "file", "size": 1} for name in names}
+
+    store = RemoteFolder("memory://set")
+    store._files = Objects()
+    left_out: list[tuple[str, str]] = []
+    found = [each.name for each in store.files(lambda name, why: left_out.append((name, why)), 0)]
+    assert found == ["a.jpg"]
+    out = "its path leads out of the folder"
+    reserved = ".kafkabal-pieces is reserved for pieces of files"
+    assert left_out == [("../b.jpg", out), ("/c.jpg", out), (".kafkabal-pieces/1", reserved)]
+
+
 def test_a_file_that_changes_in_a_store_is_not_sent(url: str) -> None:
     """A file that was replaced after it was listed is skipped, with the reason."""
     source = FolderSource(RemoteFolder(url))

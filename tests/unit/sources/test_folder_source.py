@@ -365,6 +365,18 @@ def test_names_that_are_no_text_survive(tmp_path: Path) -> None:
     assert dict(record.headers)["path"] == b"\xff.jpg"
 
 
+def test_pieces_of_an_interrupted_restore_are_left_out(data: Path) -> None:
+    """'kafkabal read --to' would refuse them; the folder of that name further below is one like any other."""
+    for folder in (".kafkabal-pieces/0badcafe", "cat/.kafkabal-pieces"):
+        (data / folder).mkdir(parents=True)
+        (data / folder / "1").write_bytes(b"x")
+    listing = FolderSource(data).listing()
+    why = "is a piece of a file, left by a restore that was interrupted"
+    assert listing.left_out == [(".kafkabal-pieces/0badcafe/1", why)]
+    assert "cat/.kafkabal-pieces/1" in [part.name for part in listing.parts]
+    assert FolderSource(data, exclude=[".kafkabal-pieces"]).listing().left_out == []
+
+
 def test_options_that_make_other_records_are_reported(data: Path) -> None:
     """The key appears under its option, the size of chunks in the name."""
     assert FolderSource(data).options == {}

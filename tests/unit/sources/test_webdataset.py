@@ -173,6 +173,16 @@ def test_two_files_of_one_extension_are_refused(tmp_path: Path) -> None:
         read(RowSource(path))
 
 
+@pytest.mark.parametrize(
+    "name", ["../1.jpg", "/a/1.jpg", "a/../../1.jpg", ".kafkabal-pieces/1.jpg", f"{'x' * 300}.jpg"]
+)
+def test_a_file_that_could_not_be_restored_is_refused(tmp_path: Path, name: str) -> None:
+    """A path that 'kafkabal read --to' refuses is an error that names the sample; nothing is sent first."""
+    path = archive(tmp_path / "a.tar", [("./0.jpg", b"x"), (name, b"y")])
+    with pytest.raises(InputFileError, match=rf"sample 2: '{name[:80]}'"):
+        list(RowSource(path).find_too_large(RowSource(path).listing().parts, 1 << 20, lambda: None))
+
+
 @pytest.mark.parametrize("extension", ["__key__", "path", "sha256", "chunk"])
 def test_reserved_extensions_are_refused(tmp_path: Path, extension: str) -> None:
     """As headers they would be taken for those that kafkabal reads: such a record could not be restored or joined."""
