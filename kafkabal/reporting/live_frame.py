@@ -77,7 +77,7 @@ class LiveFrames:
             return
         verdict = judge(inspection)
         self._inspection, self._holders = inspection, holder_table(inspection, self._by)
-        self._verdict = Text(printable(verdict.sentence), STYLES[_TONES[verdict.severity]])
+        self._verdict = Text(self._surface.shown(printable(verdict.sentence)), STYLES[_TONES[verdict.severity]])
 
     def _top_lines(self, reading: LiveReading, surface: OutputCapabilities) -> list[str]:
         head = _line("  ".join([self._name, *self._ages(reading)]), surface, "bold")
@@ -179,6 +179,6 @@ def _moves_table(moves: Sequence[MoveInFlight]) -> Table:
 
 def _line(text: str, surface: OutputCapabilities, style: str = "") -> str:
     """One line, cut at the width of the terminal."""
-    line = Text(printable(text), style)
+    line = Text(surface.shown(printable(text)), style)
     line.truncate(surface.width or line.cell_len, overflow="ellipsis" if surface.unicode else "crop")
     return draw([line], surface).rstrip("\n")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kafkabal.printable import ESCAPED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputCapabilities:
@@ -14,7 +16,20 @@ class OutputCapabilities:
     colour: bool = False
     animated: bool = False
     """Whether output can be overwritten."""
-    unicode: bool = True
+    encoding: str = "utf-8"
+    """Of the bytes that are written to it."""
+
+    @property
+    def unicode(self) -> bool:
+        """Whether it shows every character."""
+        return self.encoding.lower().startswith("utf")
+
+    def shown(self, text: str) -> str:
+        """The text with the characters that cannot be written to it escaped.
+
+        The stream escapes them too, but only after the columns have been aligned and lines wrapped.
+        """
+        return text if text.isascii() else text.encode(self.encoding, ESCAPED).decode(self.encoding)
 
 
 PLAIN = OutputCapabilities()

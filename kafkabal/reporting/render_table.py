@@ -63,10 +63,10 @@ def draw(parts: list[RenderableType], surface: OutputCapabilities) -> str:
 
 def _parts(report: Report, surface: OutputCapabilities) -> Iterator[RenderableType]:
     if report.headline:
-        yield Text(printable(report.headline), STYLES[report.tone] or "bold")
+        yield Text(surface.shown(printable(report.headline)), STYLES[report.tone] or "bold")
     titled = [fact for fact in report.facts if fact.title]
     for fact in titled:
-        yield Text(f"{fact.title}: {show_value(fact.value, fact.kind)}")
+        yield Text(surface.shown(f"{fact.title}: {show_value(fact.value, fact.kind)}"))
     shown = [table for table in report.tables if table.is_shown]
     for i, table in enumerate(shown):
         if i or report.headline or titled:
@@ -82,7 +82,7 @@ def _parts(report: Report, surface: OutputCapabilities) -> Iterator[RenderableTy
             yield Text(f"and {hidden:,} more", STYLES[Tone.FAINT])
     if report.notes:
         yield ""
-        yield from (_note(printable(note)) for note in report.notes_for_people())
+        yield from (_note(surface.shown(printable(note))) for note in report.notes_for_people())
 
 
 def _note(text: str) -> Text:
@@ -132,5 +132,6 @@ def _cells(column: Column, rows: int | None, surface: OutputCapabilities, bar_ce
         fair = column.kind is ValueKind.FAIR_BAR
         texts = bars(column.values[:rows], length=bar_cells, fair_mark=fair, unicode=surface.unicode)
     else:
-        texts = shown_cells(column, rows, _ARROWS if surface.unicode else _ASCII_ARROWS)
+        cells = shown_cells(column, rows, _ARROWS if surface.unicode else _ASCII_ARROWS)
+        texts = [surface.shown(cell) for cell in cells]
     return [Text(text, STYLES[column.tones[i]] if column.tones else "") for i, text in enumerate(texts)]

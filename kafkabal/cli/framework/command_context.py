@@ -251,7 +251,7 @@ class CommandContext:
             width=_width(self.environ, stream) if terminal or "COLUMNS" in self.environ else None,
             colour=self._has_colour(terminal=terminal and not dumb),
             animated=terminal and not dumb,
-            unicode=(getattr(stream, "encoding", None) or "ascii").lower().startswith("utf"),
+            encoding=getattr(stream, "encoding", None) or "ascii",
         )
 
     def _has_colour(self, *, terminal: bool) -> bool:

@@ -27,9 +27,9 @@ def test_lines_are_shared(wanted: list[int], lines: int) -> None:
     assert sum(given_lines) == min(lines, sum(wanted))
 
 
-@pytest.mark.parametrize("unicode", [True, False])
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 @pytest.mark.parametrize(("columns", "lines"), [(80, 24), (20, 5), (300, 90), (1, 1)])
-def test_a_frame_is_as_large_as_the_terminal(columns: int, lines: int, unicode: bool) -> None:
+def test_a_frame_is_as_large_as_the_terminal(columns: int, lines: int, encoding: str) -> None:
     """With 200 brokers, 300 moves and long events, on any terminal; control characters are shown as escapes."""
     inspection = inspect_cluster(make_world(SyntheticWorld(brokers=200, racks=4, topics=60)))
     moves = [
@@ -42,7 +42,7 @@ def test_a_frame_is_as_large_as_the_terminal(columns: int, lines: int, unicode: 
         events=tuple(LiveEvent(float(n), f"event {n} \x1b[2J" + "x" * 200, None) for n in range(100)),
         problem="the cluster cannot be read: no broker responds",
     )
-    surface = OutputCapabilities(animated=True, unicode=unicode)
+    surface = OutputCapabilities(animated=True, encoding=encoding)
     frame = LiveFrames("c", Grouping.BROKER, surface).frame(reading, columns, lines)
 
     assert len(frame) == lines
@@ -55,7 +55,7 @@ def test_a_frame_is_as_large_as_the_terminal(columns: int, lines: int, unicode: 
 def test_rows_that_do_not_fit_are_counted() -> None:
     """With those that are shown they are all brokers; where all fit, nothing is said."""
     inspection = inspect_cluster(make_world(SyntheticWorld(brokers=30, racks=3, topics=6)))
-    frames = LiveFrames("c", Grouping.BROKER, OutputCapabilities(unicode=True))
+    frames = LiveFrames("c", Grouping.BROKER, OutputCapabilities())
     reading = LiveReading(inspection=inspection)
 
     low, high = frames.frame(reading, 120, 15), frames.frame(reading, 120, 60)
@@ -68,7 +68,7 @@ def test_rows_that_do_not_fit_are_counted() -> None:
 
 def test_the_headline_shows_the_time_of_the_reading() -> None:
     """Not the time of drawing: a frame redrawn while a broker hangs would present old moves as new ones."""
-    frames = LiveFrames("c", Grouping.BROKER, OutputCapabilities(animated=True, unicode=True), UTC)
+    frames = LiveFrames("c", Grouping.BROKER, OutputCapabilities(animated=True), UTC)
     reading = LiveReading(at_s=15.0, registered=frozenset({1}))
 
     assert frames.frame(reading, 60, 5)[0] == "c  00:00:15  1 registered broker"

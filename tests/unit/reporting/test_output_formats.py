@@ -276,3 +276,20 @@ def test_a_column_is_not_gone_through_for_each_of_its_rows(fmt: str) -> None:
         render(Report(command="c", headline="", tables=(Table(key="t", columns=(column,)),)), fmt, OutputCapabilities())
         passes.append(marks.passes)
     assert passes[0] == passes[1]
+
+
+@pytest.mark.parametrize(("encoding", "shown"), [("ascii", "\\u00e9t\\u00e9"), ("latin-1", "été"), ("utf-8", "été")])
+def test_columns_are_aligned_as_they_are_written(encoding: str, shown: str) -> None:
+    """A name that the device cannot show is as wide as its escapes; one that it can show stays as it is."""
+    columns = [
+        Column(key="file", title="file", values=["été", "winter"]),
+        Column(key="n", title="n", kind=ValueKind.NUMBER, values=[1, 2]),
+    ]
+    report = Report(command="p", headline="Sent été.", tables=(Table(key="t", columns=columns),), notes=("not été",))
+
+    text = render(report, "table", OutputCapabilities(encoding=encoding))
+
+    headline, _, title, first, second, _, note = text.splitlines()
+    assert (headline, note) == (f"Sent {shown}.", f"not {shown}")
+    assert first.split() == [shown, "1"]
+    assert len(title) == len(first) == len(second)
