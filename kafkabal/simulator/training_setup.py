@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from kafkabal.model import F64, I32
 from kafkabal.simulator.storage_profiles import PROFILES, StorageProfile
 from kafkabal.simulator.training_model import TrainingJob
 from kafkabal.wording import first_of
+
+_ALL: Final = "all"
+"""In place of a name: every profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,7 @@ def load_trainings(named: Sequence[str], path: Path | None = None) -> Mapping[st
         If a profile is unknown, or a key or value in the file is invalid.
     """
     profiles, job, rates = _read_training(path)
-    names = [*profiles] if "all" in named else dict.fromkeys(named)
+    names = [*profiles] if _ALL in named else dict.fromkeys(named)
     return {name: _setup(name, profiles, job, rates) for name in names}
 
 
@@ -95,6 +98,10 @@ def _read_training(
         entries = value_parsers.check_keys(read_filled_yaml(path), ("profiles", "job", "read_rate"), "a training file")
         if "profiles" in entries:
             own = value_parsers.mapping(entries["profiles"])
+            if _ALL in own:
+                raise own[_ALL].key_error(
+                    f"reserved name of a storage profile: {_ALL!r}", hint=f"rename it; {_ALL!r} selects every profile"
+                )
             profiles |= {name: _profile(node) for name, node in own.items()}
         if "job" in entries:
             job = read_fields(entries["job"], _JOB, "job")

@@ -141,3 +141,15 @@ def test_a_setup_without_samples_is_refused() -> None:
     """A topic without bytes has no training time, which is an error."""
     with pytest.raises(UsageError, match="nothing to train on"):
         training_time(np.zeros(3), TrainingJob(), PROFILES["nfs"])
+
+
+def test_a_profile_cannot_take_the_word_for_all_profiles(tmp_path: Path) -> None:
+    """A profile called ``all`` could not be chosen alone: it is refused where it stands, with what to do."""
+    path = tmp_path / "training.yaml"
+    path.write_text("profiles:\n  nas: {rate: 300MB/s}\n  all: {rate: 300MB/s}\n")
+
+    with pytest.raises(UsageError) as raised:
+        load_trainings(["nas"], path)
+
+    assert raised.value.message == f"{path}, line 3: reserved name of a storage profile: 'all'"
+    assert raised.value.hint == "rename it; 'all' selects every profile"
