@@ -5,10 +5,16 @@ from __future__ import annotations
 import errno
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice
+from typing import Final
 
 _OF_FOLDERS = {errno.EISDIR: "is a folder", errno.ENOTDIR: "a folder on its path is a file"}
 _MOST = 5
 """Nobody reads a message with more names than this to its end."""
+
+WITHOUT_LEADER: Final = "without a leader"
+"""Like the next two, what is wrong with ``3 partitions``, whichever command reports it."""
+UNDER_MIN_ISR: Final = "under min ISR: producers with acks=all cannot write"
+WITH_LAGGING_REPLICAS: Final = "with live replicas out of sync"
 
 
 def counted_noun(n: int, noun: str) -> str:

@@ -11,7 +11,7 @@ from kafkabal.clusters import Cluster, count_under_min_isr, min_insync_replicas
 from kafkabal.doctor.check_result import CheckResult, CheckStatus
 from kafkabal.errors import KafkabalError
 from kafkabal.model import Bools, ClusterState, LogDirState, lagging_partitions
-from kafkabal.wording import counted_noun, first_of
+from kafkabal.wording import UNDER_MIN_ISR, WITH_LAGGING_REPLICAS, WITHOUT_LEADER, counted_noun, first_of
 
 _AREA: Final = "cluster"
 
@@ -52,10 +52,10 @@ def _check_partitions(cluster: Cluster, state: ClusterState) -> Iterator[CheckRe
     offline = state.partitions.leader < 0
     if offline.any():
         hint = "bring back the brokers or disks with their replicas; see 'kafkabal inspect --by partition'"
-        yield _warning("offline partitions", _named(state, offline, "without a leader"), hint)
+        yield _warning("offline partitions", _named(state, offline, WITHOUT_LEADER), hint)
     under = count_under_min_isr(cluster, state)
     if under:
-        detail = f"{counted_noun(under, 'partition')} under min ISR: producers with acks=all cannot write"
+        detail = f"{counted_noun(under, 'partition')} {UNDER_MIN_ISR}"
         yield _warning(
             "min ISR", detail, "bring back the brokers or disks that are missing, or wait until replicas are in sync"
         )
@@ -63,7 +63,7 @@ def _check_partitions(cluster: Cluster, state: ClusterState) -> Iterator[CheckRe
     lagging = lagging_partitions(state)
     if state.reassignments_known and lagging.any():
         hint = "wait until they are in sync: no run moves such partitions; if they stay, see the logs of their brokers"
-        yield _warning("replicas out of sync", _named(state, lagging, "with live replicas out of sync"), hint)
+        yield _warning("replicas out of sync", _named(state, lagging, WITH_LAGGING_REPLICAS), hint)
 
 
 def _check_redundancy(cluster: Cluster, state: ClusterState) -> Iterator[CheckResult]:

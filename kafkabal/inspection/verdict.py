@@ -26,7 +26,7 @@ from kafkabal.model import (
 )
 from kafkabal.scoring import Grain, Need
 from kafkabal.units import percent_as_option
-from kafkabal.wording import counted_noun, first_of, plural
+from kafkabal.wording import WITH_LAGGING_REPLICAS, WITHOUT_LEADER, counted_noun, first_of, plural
 
 _MOST_IDS = 5
 """Nobody reads a longer sentence to its end; the table has all of them."""
@@ -78,7 +78,7 @@ def faults(state: ClusterState) -> Iterator[str]:
     brokers, lost = state.brokers, offline_replicas(state)
     leaderless = int((state.partitions.leader < 0).sum())
     if leaderless:
-        yield f"{counted_noun(leaderless, 'partition')} without a leader"
+        yield f"{counted_noun(leaderless, 'partition')} {WITHOUT_LEADER}"
     dead = ~brokers.is_live
     if dead.any():
         held = int(lost[dead[state.replicas.broker]].sum())
@@ -116,7 +116,7 @@ def _unresponsive(state: ClusterState) -> Iterator[str]:
 def _lagging(state: ClusterState) -> Iterator[str]:
     lagging = int(np.count_nonzero(lagging_partitions(state)))
     if lagging:
-        yield f"{counted_noun(lagging, 'partition')} with live replicas out of sync"
+        yield f"{counted_noun(lagging, 'partition')} {WITH_LAGGING_REPLICAS}"
 
 
 def brokers_named(state: ClusterState, rows: Bools) -> str:

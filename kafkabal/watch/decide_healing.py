@@ -16,7 +16,7 @@ from enum import StrEnum
 from kafkabal.units import format_duration, percent_as_option
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
 from kafkabal.watch.healing_ledger import HealingLedger
-from kafkabal.wording import brokers_by_id, counted_noun
+from kafkabal.wording import WITH_LAGGING_REPLICAS, brokers_by_id, counted_noun
 
 
 class HealKind(StrEnum):
@@ -243,7 +243,7 @@ def _obstacle(
     if healing.kind is HealKind.REPAIR:
         return None
     if situation.out_of_sync:
-        text = f"{counted_noun(situation.out_of_sync, 'partition')} with live replicas out of sync"
+        text = f"{counted_noun(situation.out_of_sync, 'partition')} {WITH_LAGGING_REPLICAS}"
         return Obstacle("out-of-sync", text)
     return (
         _obstacle_to_moves(healing, situation, policy, ledger, at_s, local)

@@ -10,7 +10,7 @@ from kafkabal.config import DEFAULT_LOG_DIR_LIMIT
 from kafkabal.units import percent_as_option
 from kafkabal.watch.state_findings import StateFindings
 from kafkabal.watch.watch_events import EventKind
-from kafkabal.wording import counted_noun
+from kafkabal.wording import UNDER_MIN_ISR, WITH_LAGGING_REPLICAS, WITHOUT_LEADER, counted_noun
 
 _PARTITIONS_WELL: Final = {
     EventKind.PARTITION_OFFLINE: (EventKind.PARTITION_ONLINE, "every partition has a leader"),
@@ -99,10 +99,8 @@ class PartitionProblem:
 def partition_problems(found: StateFindings) -> dict[EventKind, PartitionProblem]:
     """What is wrong with partitions, by the event that begins it; the worst first."""
     problems = {
-        EventKind.PARTITION_OFFLINE: PartitionProblem(found.offline_partitions, "without a leader"),
-        EventKind.UNDER_MIN_ISR: PartitionProblem(
-            found.under_min_isr or 0, "under min ISR: producers with acks=all cannot write"
-        ),
-        EventKind.OUT_OF_SYNC: PartitionProblem(found.out_of_sync, "with live replicas out of sync"),
+        EventKind.PARTITION_OFFLINE: PartitionProblem(found.offline_partitions, WITHOUT_LEADER),
+        EventKind.UNDER_MIN_ISR: PartitionProblem(found.under_min_isr or 0, UNDER_MIN_ISR),
+        EventKind.OUT_OF_SYNC: PartitionProblem(found.out_of_sync, WITH_LAGGING_REPLICAS),
     }
     return {kind: problem for kind, problem in problems.items() if problem.count}

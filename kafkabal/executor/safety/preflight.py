@@ -25,7 +25,7 @@ from kafkabal.executor.state.run_record import RunPartition
 from kafkabal.model import Bools, ClusterState, TopicPartition, can_choose_log_dir, offline_replicas
 from kafkabal.plan import ANY_DIR, Action, Drift, PartitionChange, Plan, find_drift
 from kafkabal.units import format_rate, format_stated_rate
-from kafkabal.wording import brokers_by_id, counted_noun, first_of
+from kafkabal.wording import WITH_LAGGING_REPLICAS, WITHOUT_LEADER, brokers_by_id, counted_noun, first_of
 
 HOW_TO_GO_ON_AFTER_DRIFT = "make a new plan, or skip them with --skip-drifted"
 _DRIFT = "drift"
@@ -257,10 +257,10 @@ def _offline(plan: Plan, state: ClusterState) -> PreflightCheck:
     names = _names(state, state.partitions.leader < 0)
     concerned = [name for name in names if name in planned]
     if concerned:
-        message = f"{counted_noun(len(concerned), 'planned partition')} without a leader: {first_of(concerned)}"
+        message = f"{counted_noun(len(concerned), 'planned partition')} {WITHOUT_LEADER}: {first_of(concerned)}"
         return PreflightCheck(Overridable.OFFLINE_PARTITIONS, CheckVerdict.OVERRIDABLE, message)
     if names:
-        message = f"{counted_noun(len(names), 'unplanned partition')} without a leader: {first_of(names)}"
+        message = f"{counted_noun(len(names), 'unplanned partition')} {WITHOUT_LEADER}: {first_of(names)}"
         return PreflightCheck(Overridable.OFFLINE_PARTITIONS, CheckVerdict.WARNING, message)
     return PreflightCheck(Overridable.OFFLINE_PARTITIONS, CheckVerdict.OK, "every partition has a leader")
 
@@ -280,12 +280,10 @@ def _under_replicated(plan: Plan, state: ClusterState) -> PreflightCheck:
         elif not _replaces_only(change, brokers, state, row):
             concerned.append(str(state.topic_partition(row)))
     if concerned:
-        message = (
-            f"{counted_noun(len(concerned), 'planned partition')} with live replicas out of sync: {first_of(concerned)}"
-        )
+        message = f"{counted_noun(len(concerned), 'planned partition')} {WITH_LAGGING_REPLICAS}: {first_of(concerned)}"
         return PreflightCheck(Overridable.UNDER_REPLICATED, CheckVerdict.OVERRIDABLE, message)
     if others:
-        message = f"{counted_noun(others, 'unplanned partition')} with live replicas out of sync"
+        message = f"{counted_noun(others, 'unplanned partition')} {WITH_LAGGING_REPLICAS}"
         return PreflightCheck(Overridable.UNDER_REPLICATED, CheckVerdict.WARNING, message)
     return PreflightCheck(
         Overridable.UNDER_REPLICATED, CheckVerdict.OK, "no planned partition has a live replica out of sync"
