@@ -211,7 +211,7 @@ def _pick(profiles: Mapping[str, Profile], name: str | None, file: str) -> Profi
     if found is not None:
         return found
     if not profiles:
-        raise ConfigError(f"{file}: contains no profile")
+        raise ConfigError(f"{file}: contains no profile", hint="add one under 'profiles:', see 'kafkabal help formats'")
     if name is None:
         choices = ", ".join(f"{file}#{name}" for name in sorted(profiles))
         raise ConfigError(f"{file}: contains {counted_noun(len(profiles), 'profile')}", hint=f"choose one: {choices}")

@@ -128,7 +128,9 @@ def adopt(
         The error that ended the run early.
     """
     if not foreign:
-        raise UsageError("no reassignment of another tool in flight")
+        raise UsageError(
+            "no reassignment of another tool in flight", hint="see what is in flight with 'kafkabal rebalance status'"
+        )
     # we record the start, since Kafka forgets it once a move has ended: without it nothing could be rolled back
     previous = {f.name: _placement(f.before, f.leader) for f in foreign}
     plan = Plan(
@@ -150,7 +152,7 @@ def adopt(
     goal = Goal.CANCEL if cancels else Goal.APPLY
     context = begin_run(environment, plan, options, skip_drifted=True, previous=previous, goal=goal, lock=lock)
     if context is None:
-        raise UsageError("the reassignments have finished meanwhile")
+        raise UsageError("the reassignments have finished meanwhile", hint="check the result with 'kafkabal inspect'")
     return execute(context, goal)
 
 

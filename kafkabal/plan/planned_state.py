@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from kafkabal.plan.drift import partition_rows
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Plan
 
 _T = TypeVar("_T", bound=np.generic)
+_PLAN_AGAIN: Final = "make a new plan with 'kafkabal rebalance plan'"
 
 
 def apply_plan(state: ClusterState, plan: Plan) -> ClusterState:
@@ -66,7 +67,7 @@ class _Changes(NamedTuple):
         broker = np.minimum(np.searchsorted(state.brokers.id, ids), len(state.brokers) - 1)
         strange = np.flatnonzero(state.brokers.id[broker] != ids)
         if strange.size:
-            raise DriftError(f"unknown broker in the plan: {ids[strange[0]]}")
+            raise DriftError(f"unknown broker in the plan: {ids[strange[0]]}", hint=_PLAN_AGAIN)
         return _Changes(partition, number, broker, _log_dir_rows(state, plan.partitions, broker))
 
 
@@ -75,7 +76,7 @@ def _partition_rows(state: ClusterState, plan: Plan) -> I64:
     rows = dict(partition_rows(state, names))
     strange = next((name for name in names if name not in rows), None)
     if strange is not None:
-        raise DriftError(f"unknown partition in the plan: {strange}")
+        raise DriftError(f"unknown partition in the plan: {strange}", hint=_PLAN_AGAIN)
     return np.array([rows[name] for name in names], np.int64)
 
 
@@ -89,7 +90,7 @@ def _log_dir_rows(state: ClusterState, changes: tuple[PartitionChange, ...], bro
             row = known.get((b, path))
             if row is None:
                 broker_id = state.brokers.id[b]
-                raise DriftError(f"unknown log dir in the plan: {path} of broker {broker_id}")
+                raise DriftError(f"unknown log dir in the plan: {path} of broker {broker_id}", hint=_PLAN_AGAIN)
             rows[i] = row
     return rows
 

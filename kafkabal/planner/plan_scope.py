@@ -71,7 +71,10 @@ def kept_replicas(state: ClusterState, plans: Sequence[Plan]) -> Bools:
     kept = np.zeros(len(state.replicas), np.bool_)
     for plan in plans:
         if plan.cluster_id not in {None, state.cluster_id}:
-            raise UsageError(f"plan {plan.plan_id} is for another cluster: {plan.cluster_id}, not {state.cluster_id}")
+            raise UsageError(
+                f"plan {plan.plan_id} is for another cluster: {plan.cluster_id}, not {state.cluster_id}",
+                hint="use one folder of plans for each cluster",
+            )
         to_add = {change.name: change.to_add for change in plan.partitions}
         for name, row in partition_rows(state, to_add):
             brokers = [b for b in map(state.brokers.index_of, to_add[name]) if b >= 0]

@@ -170,6 +170,8 @@ def _size_in(content: Any) -> Any:
 
 def _listed(sizes: list[int], source: Path, own_header_bytes: float = 0.0) -> ListedSizes:
     if not sizes:
-        raise InputFileError(source, "contains no records")
+        raise InputFileError(
+            source, "contains no records", hint="name a folder or manifest that lists at least one file"
+        )
     name_bytes = stored_header_bytes([(_NAME, f"{_ID}/{len(sizes)}".encode())])
     return ListedSizes(np.maximum(np.array(sizes, np.int64), 1), str(source), own_header_bytes + name_bytes)

@@ -233,7 +233,10 @@ def _folder_source(
     from kafkabal.sources import FolderSource
 
     if options.row_format or options.value or options.label:
-        raise UsageError(f"--format, --value and --label apply to rows only: {name} is a folder")
+        raise UsageError(
+            f"--format, --value and --label apply to rows only: {name} is a folder",
+            hint="name a file of rows, or leave these options out: each file of a folder is a record",
+        )
     return FolderSource(
         store,
         key=options.key,
@@ -255,7 +258,9 @@ def _row_source(file: "Path | RemoteFile | None", options: SourceOptions, contex
         ("--exclude", bool(options.exclude)),
     ):
         if given:
-            raise UsageError(f"{option} applies to folders only, not to rows")
+            raise UsageError(
+                f"{option} applies to folders only, not to rows", hint=f"name a folder, or leave out {option}"
+            )
     known = {f.value: f for f in RowFormat}
     if options.row_format is not None and options.row_format not in known:
         raise UsageError(f"--format: unknown format: {options.row_format!r}", hint=f"choose from: {', '.join(known)}")
@@ -289,7 +294,10 @@ def _order(
     if sending.manifest is not None and sending.no_manifest:
         raise UsageError("--manifest and --no-manifest cannot be combined")
     if sending.resend and sending.no_manifest:
-        raise UsageError("--resend and --no-manifest cannot be combined")
+        raise UsageError(
+            "--resend and --no-manifest cannot be combined",
+            hint="without a manifest everything is sent: leave out --resend",
+        )
     if sending.resend and source.is_stream:
         raise UsageError(
             "--resend needs a source that can be read twice",

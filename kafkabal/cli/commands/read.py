@@ -181,14 +181,17 @@ def _check(options: ReadOptions, measuring: MeasureOptions, output: OutputOption
     if not options.follow:
         refuse_without("--follow", ["--from-start"], context)
     if options.to is not None and options.seconds is not None:
-        raise UsageError("--for cannot be combined with --to, which ends with the topic")
+        raise UsageError("--for cannot be combined with --to, which ends with the topic", hint="leave out --for")
     if options.follow or options.to is not None:
         mode = "--follow" if options.follow else "--to"
         refuse_beside(mode, ("--readers", "--prefetch", "--cache", "--cache-bytes", "--out"), context)
     if measuring.cache is None:
         refuse_without("--cache", ["--cache-bytes"], context)
     if options.follow and (output.output not in (Format.TABLE, Format.JSON) or output.output_file is not None):
-        raise UsageError("--follow prints records to standard output, as they are or with -o json")
+        raise UsageError(
+            "--follow prints records to standard output, as they are or with -o json",
+            hint="leave out --output-file and redirect the output: kafkabal read TOPIC --follow > FILE",
+        )
 
 
 def _measure(

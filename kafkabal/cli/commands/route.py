@@ -160,7 +160,7 @@ def _check(publishing: PublishOptions, output: OutputOptions, context: CommandCo
             f"-o {output.output} requires --once", hint="for a line each time weights are published: -o jsonl"
         )
     if is_kept and output.output_file is not None:
-        raise UsageError("--output-file requires --once")
+        raise UsageError("--output-file requires --once", hint="to keep every line: -o jsonl > FILE")
     if not is_kept and output.output is Format.JSONL:
         raise UsageError("-o jsonl requires --publish without --once", hint="for one document: -o json")
     if is_kept and publishing.validity_s < 2 * publishing.interval_s:

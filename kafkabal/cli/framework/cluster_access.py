@@ -76,7 +76,10 @@ def open_cluster_to_change(
     saved = saving.save
     if settings.snapshot is None:
         if saved is not None:
-            raise UsageError("--save requires --snapshot: a live cluster is changed itself")
+            raise UsageError(
+                "--save requires --snapshot: a live cluster is changed itself",
+                hint="to save a snapshot of a live cluster: kafkabal inspect --save FILE",
+            )
         return open_cluster(settings, context)
     if dry_run:
         return open_cluster(settings, context)

@@ -55,7 +55,10 @@ def values_from_environment(command: TyperCommand | TyperGroup, parent: Any) -> 
         if text is not None and not text.strip() and not option.is_flag:
             raise UsageError(f"{environment_name(option)}: empty value", hint="unset it, or give it a value")
         if text and option.is_flag and text.strip().lower() not in _TRUTHS:
-            raise UsageError(f"{environment_name(option)}: must be true or false: {text!r}")
+            raise UsageError(
+                f"{environment_name(option)}: must be true or false: {text!r}",
+                hint="unset it, or set it to true or false",
+            )
         if text and option.count:
             _check_count(environment_name(option), text)
     return {option.name: text.split() if option.multiple else text for option, text in texts if text}

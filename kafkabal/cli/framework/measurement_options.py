@@ -163,7 +163,10 @@ class MeasurementOptions:
             If only the URL or only the query is given, or only a label.
         """
         if (self.prometheus is None) != (self.prometheus_query is None):
-            raise UsageError("--prometheus and --prometheus-query must be given together")
+            raise UsageError(
+                "--prometheus and --prometheus-query must be given together",
+                hint="for example: --prometheus http://prometheus:9090 --prometheus-query 'node_load1'",
+            )
         if self.prometheus is None or self.prometheus_query is None:
             if self.prometheus_label is not None:
                 raise UsageError("--prometheus-label requires --prometheus and --prometheus-query")
