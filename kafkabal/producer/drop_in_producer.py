@@ -126,8 +126,9 @@ class Producer(Client):
         return made
 
     def __init__(self, config: Mapping[str, Any] | None = None, /, **more: Any) -> None:
-        if config is None and not more:
-            super().__init__()  # raises the client's own error for a missing configuration
+        given: Any = config  # callers without a type checker pass anything
+        if not isinstance(given, Mapping) and (given is not None or not more):
+            super().__init__(given)  # raises the client's own error
         options, client = split_options({**({} if config is None else config), **more})
         settings, connection, client = _resolve_config(options, client)
         self._report = next((client[name] for name in _REPORTS if client.get(name) is not None), None)
