@@ -40,8 +40,12 @@ UNEQUAL = {
     "3 + 3 + 2": SyntheticWorld(brokers=8, racks=3),
     "3 + 2, two replicas": SyntheticWorld(brokers=5, racks=2, replication_factor=2),
     "3 + 2 + 2, one half disk": SyntheticWorld(brokers=7, racks=3, half_sized=True),
+    "4 + 4 + 4, two replicas": SyntheticWorld(brokers=12, racks=3, replication_factor=2),
+    "3 + 3 + 3, disks of 1 : 2 : 4": SyntheticWorld(brokers=9, racks=3, disks=(1, 2, 4)),
+    "5 + 4 + 4, disks of 1 : 4": SyntheticWorld(brokers=13, racks=3, disks=(1, 4)),
+    "4 + 4 + 3, two replicas, disks of 1 : 2": SyntheticWorld(brokers=11, racks=3, replication_factor=2, disks=(1, 2)),
 }
-"""Racks of different size, in which shares cannot be equal."""
+"""Racks of different size, in which shares cannot be equal, and brokers whose numbers and bytes bind each other."""
 COLUMNS = ((("disk",), 0.09), (ALL_SCORES, 0.09), (ALL_SCORES, 0.02))
 
 

@@ -43,6 +43,8 @@ class SyntheticWorld:
     """Replicas are placed regardless of racks."""
     half_sized: bool = False
     """The second broker has half the disk of the others."""
+    disks: tuple[int, ...] = (1,)
+    """Relative disks of a rack's brokers, repeated."""
 
 
 def make_world(world: SyntheticWorld) -> ClusterState:
@@ -68,6 +70,8 @@ class _Draw:
         w = self.world
         live = [b for b in self.ids if b not in self.dead]
         cordoned = broker in live[len(live) - w.cordoned :] if w.cordoned else False
+        parts = w.disks[(broker - 1) // max(1, w.racks) % len(w.disks)]
+        total_bytes = total_bytes * parts * len(w.disks) // sum(w.disks)
         each = total_bytes // w.log_dirs // (2 if w.half_sized and broker == self.ids[1] else 1)
         return BrokerRow(
             broker=broker,
