@@ -50,7 +50,7 @@ def cluster(fake_cluster: Callable[..., Any]) -> Any:
 @pytest.fixture
 def client(cluster: Any, make_client: Callable[..., KafkaClient]) -> KafkaClient:
     """A client of theirs."""
-    return make_client(cluster.settings(broker_timeout_s=3.0))
+    return make_client(cluster.settings(broker_timeout_s=6.0))
 
 
 def test_dirs_and_replicas_are_read(cluster: Any, client: KafkaClient) -> None:
