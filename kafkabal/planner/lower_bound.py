@@ -84,13 +84,22 @@ def _ascended(start: Solution, enough: float) -> AscentFound:
     if found is None or found.asked <= found.value < enough:
         relaxation = Relaxation(start)
         end = ascend(relaxation, _evaluations(relaxation), enough)
-        by_count = RelaxationByCount(start, end.potential)
+        found = AscentFound(enough, end.value, np.concatenate((end.potential, np.zeros(len(end.potential)))))
         # a plan that is as good as the best anyway is not worth the slower evaluations
-        most = _evaluations_by_count(by_count) if end.value < enough / CLOSE else 0
-        higher = ascend(by_count, most, enough)
-        found = AscentFound(enough, max(end.value, higher.value), higher.potential)
+        if end.value < enough / CLOSE:
+            found = _raised_by_count(start, found)
         start.ascent_found = found
     return found
+
+
+def _raised_by_count(start: Solution, found: AscentFound) -> AscentFound:
+    """An ascent continued with potentials of replicas, where the cluster is small enough."""
+    by_count = RelaxationByCount(start, found.potential[: start.problem.n_brokers])
+    most = _evaluations_by_count(by_count)
+    if not most:  # a single evaluation compares every replica with every broker: 9 GB on 1,000 brokers
+        return found
+    higher = ascend(by_count, most, found.asked)
+    return AscentFound(found.asked, max(found.value, higher.value), higher.potential)
 
 
 def guidance_of(start: Solution) -> Guidance:

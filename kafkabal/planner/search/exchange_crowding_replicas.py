@@ -58,10 +58,13 @@ def _is_crowded(solution: Solution, crowd: _Crowd) -> bool:
 def _crowds(solution: Solution) -> list[_Crowd]:
     if solution.topic_count is None:
         return []
-    counted = np.flatnonzero(solution.problem.counted)
-    most = solution.bands.topic_most(np.arange(solution.problem.n_topics)[:, None], counted)
-    topic, column = np.nonzero(solution.topic_count[:, counted] > most)
-    return [_Crowd(*pair) for pair in zip(topic.tolist(), counted[column].tolist(), strict=True)]
+    # by replica: a column for every topic and broker would take a gigabyte on 1,000 brokers
+    p, k = np.nonzero(solution.placement >= 0)
+    topic, broker = solution.problem.topic[p], solution.placement[p, k]
+    most = solution.bands.topic_most(topic, broker)
+    crowded = solution.problem.counted[broker] & (solution.topic_count[topic, broker] > most)
+    pairs = np.unique(np.column_stack((topic[crowded], broker[crowded])), axis=0)
+    return [_Crowd(*pair) for pair in pairs.tolist()]
 
 
 def _best_exchange(solution: Solution, crowd: _Crowd) -> SearchStep | None:
