@@ -13,6 +13,7 @@ import typer
 from kafkabal.cli.framework.environment_variables import environment_name
 from kafkabal.cli.framework.nagios_output import NagiosStatus, is_requested, report_failure
 from kafkabal.cli.framework.termination_signals import Terminated
+from kafkabal.cli.framework.unknown_name_hints import option_hint
 from kafkabal.errors import (
     ExitCode,
     FindingsError,
@@ -24,7 +25,6 @@ from kafkabal.errors import (
     UsageError,
 )
 from kafkabal.printable import printable
-from kafkabal.wording import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,10 +44,6 @@ _REFUSED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno
 """A file of another user, a read-only file system, links in a circle, a server that is gone."""
 _NO_THREAD = "can't start new thread"
 """Python's words if the memory or the number of threads of a process is limited."""
-_ELSEWHERE = {("inspect", "--watch"): "'kafkabal top' follows a cluster in the terminal"}
-"""Options of other tools, or of an earlier version, and the command that does the same here."""
-_CLOSE = 0.75
-"""Ratio of difflib: two letters in ten may differ. At its default of 0.6, ``--check`` is taken for ``--help``."""
 
 
 def exit_code_of(run: Callable[[], int], words: Sequence[str], context: CommandContext) -> int:
@@ -118,8 +114,7 @@ def _reworded(error: typer.TyperException) -> tuple[str, str]:
     """Typer's message in our words, and a hint if it suggests something."""
     if hasattr(error, "possibilities"):
         ctx, option, near = getattr(error, "ctx", None), getattr(error, "option_name", ""), error.possibilities or ()
-        elsewhere = _ELSEWHERE.get((getattr(ctx, "info_name", ""), option)) or _as_argument(ctx, option)
-        return error.message, elsewhere or suggestion(option, near, likeness=_CLOSE, most=1) or ""
+        return error.message, option_hint(option, ctx, tuple(near)) or ""
     message = error.format_message().rstrip(".").replace("\n\t", " ").replace("\n", " ").replace("Value error, ", "")
     if choice := _NOT_A_CHOICE.fullmatch(message):
         choices = choice["choices"].replace("'", "")
@@ -127,16 +122,6 @@ def _reworded(error: typer.TyperException) -> tuple[str, str]:
     if message.startswith(_EXTRA):
         message = f"too many arguments: {message.removeprefix(_EXTRA).strip('()')!r}"
     return message, ""
-
-
-def _as_argument(ctx: typer.Context | None, option: str) -> str | None:
-    """The hint for an option that is an argument of the command: it is given without its name."""
-    for parameter in ctx.command.params if ctx is not None else ():
-        metavar = getattr(parameter, "metavar", None) or str(parameter.name).upper()
-        name = metavar.strip("[].").lower().replace("-", "_")
-        if parameter.param_type_name == "argument" and option.lstrip("-").replace("-", "_") == name:
-            return f"an argument, not an option: {getattr(ctx, 'command_path', '')} {metavar}"
-    return None
 
 
 def _report(error: BaseException, words: Sequence[str], context: CommandContext) -> int:

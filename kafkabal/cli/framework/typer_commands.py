@@ -22,8 +22,8 @@ from kafkabal.cli.framework.help_text import (
 )
 from kafkabal.cli.framework.missing_option_values import refuse_missing_values
 from kafkabal.cli.framework.repeated_options import refuse_repeated
+from kafkabal.cli.framework.unknown_name_hints import command_hint
 from kafkabal.errors import ExitCode, UsageError
-from kafkabal.wording import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -114,7 +114,7 @@ class Group(TyperGroup):
             If it is unknown, or preceded by an option.
         """
         if args[0] not in self.rows:
-            hint = suggestion(args[0], self.rows, most=1) or f"see '{ctx.command_path} --help'"
+            hint = command_hint(args[0], ctx, self.rows) or f"see '{ctx.command_path} --help'"
             raise UsageError(f"unknown command: {ctx.command_path} {args[0]}", hint=hint)
         misplaced = [p.opts[-1] for p in self.params if ctx.get_parameter_source(p.name).name == "COMMANDLINE"]
         if misplaced:
