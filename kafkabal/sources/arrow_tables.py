@@ -89,9 +89,10 @@ class _WatchedFile:
 def _rows(what: str, opened: Any, file: IO[bytes], size_bytes: int, selected: SelectedFields) -> Iterator[Rows]:
     from pyarrow import ArrowException
 
-    number, done_bytes = 0, 0
+    is_open, number, done_bytes = False, 0, 0
     try:
         columns, n_rows, batches = opened()
+        is_open = True
         check_columns(columns, selected)
         for batch in batches:
             fields = _python_rows(batch, number + 1)
@@ -107,7 +108,8 @@ def _rows(what: str, opened: Any, file: IO[bytes], size_bytes: int, selected: Se
         if is_read_error(error):
             raise
         reason = str(error).partition("\n")[0]
-        raise BadRowError(number + 1, f"is not {what}, or damaged: {reason}") from error
+        # a schema or footer that cannot be read belongs to no row
+        raise BadRowError(number + 1 if is_open else None, f"is not {what}, or damaged: {reason}") from error
 
 
 def _cut(batches: Iterable[Any], columns: list[str] | None) -> Iterator[Any]:

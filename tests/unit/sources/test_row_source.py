@@ -271,6 +271,14 @@ def test_bad_rows_are_named(tmp_path: Path, name: str, content: bytes, fields: d
         rows_of(RowSource(written(tmp_path, name, content), **fields))
 
 
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_a_damaged_footer_is_blamed_on_no_row(tmp_path: Path, name: str) -> None:
+    """No row can be found without it, so none is named: the file is."""
+    pytest.importorskip("pyarrow")
+    with pytest.raises(InputFileError, match=rf"{name}: is not (Parquet|Arrow), or damaged: "):
+        rows_of(RowSource(written(tmp_path, name, b"PAR1" + b"x" * 100 + b"PAR1")))
+
+
 def test_an_empty_or_absent_file_is_an_error(tmp_path: Path) -> None:
     """An empty or missing file is an error at once."""
     with pytest.raises(InputFileError, match="empty"):
