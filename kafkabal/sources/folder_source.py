@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from hashlib import sha256
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkabal.daemon_executor import DaemonExecutor
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.sources.file_filter import FileFilter
-from kafkabal.sources.file_store_protocol import FileStore, FileVersion, OpenFile
+from kafkabal.sources.file_store_protocol import FileStore, FileVersion, LeftOut, OpenFile
 from kafkabal.sources.local_files import LocalFolder
-from kafkabal.sources.record_headers import CHUNK_HEADER, check_file_key, file_headers, file_key, header_bytes
+from kafkabal.sources.record_headers import (
+    CHUNK_HEADER,
+    check_file_key,
+    file_headers,
+    file_key,
+    header_bytes,
+    path_below,
+)
 from kafkabal.sources.record_parts import RecordParts
 from kafkabal.sources.row_reader_protocol import MOST_RECORD_BYTES
 from kafkabal.sources.source_protocol import (
@@ -25,6 +33,7 @@ from kafkabal.sources.source_protocol import (
     RecordSize,
     RecordsToSend,
     RowChecksum,
+    escaped_name,
 )
 from kafkabal.sources.store_errors import why_unreadable
 from kafkabal.sources.transform import Transform, transform_block
@@ -44,6 +53,8 @@ _NO_CHECKSUM = "0" * 64
 # names of headers, and values other than path, label and key, with room to spare
 _AROUND_BYTES = 160
 _CHANGED = "changed while it was being sent"
+_NOT_NORMAL: Final = re.compile(r"//|(?:^|/)\.(?:/|$)")
+"""In a name that no file of a file system has, but an object may have."""
 
 
 class _Read(NamedTuple):
@@ -138,7 +149,8 @@ class FolderSource:
             options = self._filter.options
             why = f"no file is left after {' and '.join(options)}" if options else "is empty: it has no files"
             raise InputFileError(self._store.path(""), why)
-        return Listing(sorted(parts, key=attrgetter("name")), sorted(left_out))
+        restorable = _restored_apart(parts, lambda name, why: left_out.append((name, why)))
+        return Listing(sorted(restorable, key=attrgetter("name")), sorted(left_out))
 
     def find_too_large(
         self,
@@ -305,6 +317,22 @@ class FolderSource:
 
     def _key_of(self, part: Part) -> bytes | None:
         return file_key(part.name, self._key)
+
+
+def _restored_apart(parts: list[Part], left_out: LeftOut) -> list[Part]:
+    """The files without those that ``read --to`` would restore to the path of another one.
+
+    An object store may hold both ``a/b`` and ``a//b``.
+    """
+    unusual = [part for part in parts if _NOT_NORMAL.search(part.name)]
+    if not unusual:
+        return parts
+    apart = {part.name: part for part in parts if not _NOT_NORMAL.search(part.name)}
+    for part in unusual:
+        path = str(path_below(part.name))
+        if apart.setdefault(path, part) is not part:
+            left_out(escaped_name(part.name), f"would be restored in place of {escaped_name(apart[path].name)}")
+    return list(apart.values())
 
 
 def _groups(to_send: Iterable[RecordsToSend]) -> Iterator[list[RecordsToSend]]:

@@ -269,6 +269,19 @@ def test_objects_that_mark_folders_are_no_files() -> None:
     assert listing.left_out == [("odd", "is named like a folder")]
 
 
+def test_objects_that_would_be_restored_as_one_file_are_sent_once() -> None:
+    """``a//b`` and ``a/b`` are two objects, but one file on a disk; one that is alone is sent."""
+    object_store(
+        {"set/a//b": b"1", "set/a/b": b"2", "set/./c": b"3", "set//./c": b"4", "set/a.b/./d": b"5", "set/e": b""}
+    )
+    listing = FolderSource(RemoteFolder("objects://set")).listing()
+    assert [part.name for part in listing.parts] == ["./c", "a.b/./d", "a/b", "e"]
+    assert listing.left_out == [
+        ("/./c", "its path leads out of the folder"),
+        ("a//b", "would be restored in place of a/b"),
+    ]
+
+
 def test_a_large_file_of_an_object_store_is_not_asked_for_with_every_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file of many chunks would take as many requests, each of which takes longer than to send the chunk."""
     monkeypatch.setattr(folder_source, "_WHOLE_BYTES", 1000)
