@@ -9,7 +9,6 @@ from itertools import accumulate
 from typing import Final
 
 from rich.cells import cell_len
-from rich.text import Text
 
 from kafkabal.reporting.report import BARS, Column, ValueKind
 
@@ -32,16 +31,16 @@ class DrawnColumn:
     """A column and its cells as they will be drawn."""
 
     column: Column
-    cells: Sequence[Text]
+    cells: Sequence[str]
     width: int
-    """Terminal columns that it needs uncut."""
-    short_bar: Sequence[Text] | None
+    """Terminal columns that it takes; prose that is wider is wrapped."""
+    short_bar: Sequence[str] | None
     """Shorter cells, for a bar."""
 
     @classmethod
-    def of(cls, column: Column, cells: Sequence[Text], short_bar: Sequence[Text] | None = None) -> DrawnColumn:
-        """Measure its width."""
-        return cls(column, cells, max([len(column.title), *(cell.cell_len for cell in cells)]), short_bar)
+    def of(cls, column: Column, cells: Sequence[str], short_bar: Sequence[str] | None = None) -> DrawnColumn:
+        """As wide as its widest cell."""
+        return cls(column, cells, max(len(column.title), max(map(cell_width, cells), default=0)), short_bar)
 
     @property
     def is_bar(self) -> bool:
@@ -62,9 +61,7 @@ class DrawnColumn:
     def elided(self, width: int, ellipsis: str) -> DrawnColumn:
         """The same column with no cell wider than this, unless the title is."""
         width = max(width, len(self.column.title))
-        texts = elide([cell.plain for cell in self.cells], width, ellipsis)
-        pairs = zip(self.cells, texts, strict=True)
-        return replace(self, cells=[type(cell)(text, cell.style) for cell, text in pairs], width=width)
+        return replace(self, cells=elide(self.cells, width, ellipsis), width=width)
 
 
 def fitting(
@@ -73,8 +70,8 @@ def fitting(
     """The columns that fit a width, and those to report as hidden, each in the order of the table.
 
     In this order, until all fit: bars are shortened; names are elided to 16; bars are dropped; dispensable columns are
-    hidden, most dispensable first; other columns are hidden, from the right; names are elided to 4. The first column
-    always stays.
+    hidden, most dispensable first; other columns are hidden, from the right; names are elided to 4. Prose takes what
+    is left. The first column always stays, and is cut if it is wider than the terminal.
     """
     shown, hidden = list(columns), list[DrawnColumn]()
     if width is None or _total(each.width for each in shown) <= width:
@@ -86,7 +83,7 @@ def fitting(
         hidden.append(shown.pop(_most_dispensable(shown)))
     in_table = [each.column.key for each in columns]
     hidden.sort(key=lambda each: in_table.index(each.column.key))
-    return _with_short_names(shown, width, "…" if unicode else ".."), hidden
+    return _with_narrow_prose(_with_short_names(shown, width, "…" if unicode else ".."), width), hidden
 
 
 def _most_dispensable(shown: Sequence[DrawnColumn]) -> int:
@@ -105,6 +102,18 @@ def _with_short_names(columns: Sequence[DrawnColumn], width: int, ellipsis: str)
     return [each.elided(longest, ellipsis) if each.can_be_elided and each.width > longest else each for each in columns]
 
 
+def _with_narrow_prose(columns: Sequence[DrawnColumn], width: int) -> list[DrawnColumn]:
+    """Narrow the widest prose, one terminal column at a time, until all fit; nothing is wider than the terminal."""
+    widths = [min(each.width, width) for each in columns]
+    while _total(widths) > width:
+        wide = [i for i, each in enumerate(columns) if each.column.wraps and widths[i] > LEAST_PROSE]
+        if not wide:
+            break
+        # the last column has no gap behind it, and may be that much wider
+        widths[max(wide, key=lambda i: widths[i] + (GAP if i < len(widths) - 1 else 0))] -= 1
+    return [replace(each, width=narrow) for each, narrow in zip(columns, widths, strict=True)]
+
+
 def _total(widths: Iterable[int]) -> int:
     listed = list(widths)
     return sum(listed) + GAP * (len(listed) - 1)
@@ -121,7 +130,7 @@ def elide(texts: Sequence[str], width: int, ellipsis: str = "…") -> list[str]:
     width
         At least the width of the ellipsis.
     """
-    if all(cell_len(text) <= width for text in texts):
+    if all(cell_width(text) <= width for text in texts):
         return list(texts)
     different = len(set(texts))
     best: list[str] = []
@@ -136,13 +145,18 @@ def elide(texts: Sequence[str], width: int, ellipsis: str = "…") -> list[str]:
 
 
 def _cut(text: str, width: int, head: int, ellipsis: str) -> str:
-    if cell_len(text) <= width:
+    if cell_width(text) <= width:
         return text
-    tail = _start(text[::-1], width - len(ellipsis) - head)[::-1]
-    return _start(text, head) + ellipsis + tail
+    tail = beginning(text[::-1], width - len(ellipsis) - head)[::-1]
+    return beginning(text, head) + ellipsis + tail
 
 
-def _start(text: str, width: int) -> str:
+def cell_width(text: str) -> int:
+    """Terminal columns that a text takes."""
+    return len(text) if text.isascii() else cell_len(text)
+
+
+def beginning(text: str, width: int) -> str:
     """The longest beginning of at most so many terminal columns: a Chinese character, for example, takes two."""
     if text.isascii():
         return text[:width]

@@ -101,7 +101,9 @@ def topics_report() -> Report:
 def draw_page(text: str, surface: OutputCapabilities) -> str:
     """A page rendered for a terminal; if stdout is not a terminal, its source without comments."""
     text = _COMMENT.sub("", text)
-    return text if surface.width is None else draw([_Page(_LINK.sub(_as_command, text))], surface)
+    if surface.width is None:
+        return text
+    return "".join(f"{line}\n" for line in draw(_Page(_LINK.sub(_as_command, text)), surface))
 
 
 def _as_command(link: re.Match[str]) -> str:

@@ -15,10 +15,11 @@ from rich.text import Text
 
 from kafkabal.inspection import Inspection, Severity, judge
 from kafkabal.printable import printable
+from kafkabal.reporting.draw_columns import STYLES
 from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.reporting.inspection.inspection_report import holder_table
 from kafkabal.reporting.output_capabilities import OutputCapabilities
-from kafkabal.reporting.render_table import STYLES, draw, table_grid
+from kafkabal.reporting.render_table import draw, table_lines
 from kafkabal.reporting.report import Column, Table, Tone, ValueKind
 from kafkabal.units import format_bytes, format_duration, format_rate
 from kafkabal.watch import LiveEvent, LiveReading, MoveInFlight, MovesInFlight
@@ -83,7 +84,7 @@ class LiveFrames:
         head = _line("  ".join([self._name, *self._ages(reading)]), surface, "bold")
         # the events report it too, but scroll away
         problem = [_line(reading.problem, surface, STYLES[Tone.BAD])] if reading.problem else []
-        return [head, *problem, *draw([self._verdict], surface).splitlines()]
+        return [head, *problem, *draw(self._verdict, surface)]
 
     def _ages(self, reading: LiveReading) -> list[str]:
         """When the shown data was read, not when it is drawn: that is later, especially if a broker hangs."""
@@ -95,8 +96,7 @@ class LiveFrames:
     def _holder_lines(self, surface: OutputCapabilities, lines: int) -> list[str]:
         if self._holders is None:
             return []
-        grid, _ = table_grid(replace(self._holders, shown_rows=lines), surface)
-        return ["", *draw([grid], surface).splitlines()]
+        return ["", *table_lines(replace(self._holders, shown_rows=lines), surface)[0]]
 
     def _cut(self, holder_lines: list[str], lines: int, surface: OutputCapabilities) -> list[str]:
         """The first ones, and how many rows that leaves out, or on a low terminal they would seem to be all."""
@@ -131,8 +131,7 @@ def _move_lines(moves: MovesInFlight, surface: OutputCapabilities, lines: int) -
         return []
     texts = ["", _line(_moves_headline(moves), surface)]
     if moves.moves:
-        grid, _ = table_grid(_moves_table(moves.moves[:lines]), surface)
-        texts += draw([grid], surface).splitlines()
+        texts += table_lines(_moves_table(moves.moves[:lines]), surface)[0]
     return texts
 
 
@@ -181,4 +180,4 @@ def _line(text: str, surface: OutputCapabilities, style: str = "") -> str:
     """One line, cut at the width of the terminal."""
     line = Text(surface.shown(printable(text)), style)
     line.truncate(surface.width or line.cell_len, overflow="ellipsis" if surface.unicode else "crop")
-    return draw([line], surface).rstrip("\n")
+    return "".join(draw(line, surface))

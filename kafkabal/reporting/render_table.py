@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rich.console import Console, RenderableType
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from kafkabal.printable import printable
 from kafkabal.reporting.cell_formats import bars, show_value, shown_cells
-from kafkabal.reporting.fit_columns import GAP, LEAST_PROSE, DrawnColumn, fitting
+from kafkabal.reporting.draw_columns import STYLES, draw_columns
+from kafkabal.reporting.fit_columns import DrawnColumn, fitting
 from kafkabal.reporting.output_capabilities import OutputCapabilities
 from kafkabal.reporting.report import BARS, Column, Report, Table, Tone, ValueKind
 
-STYLES: Final[Mapping[Tone, str]] = {
-    Tone.PLAIN: "",
-    Tone.GOOD: "green",
-    Tone.WARNING: "yellow",
-    Tone.BAD: "bold red",
-    Tone.FAINT: "dim",
-}
-_LEFT: Final = BARS | {ValueKind.TEXT}
 # by the position of a value relative to its band
 _ARROWS: Final = ("  ", " ▲", " ▼")
 _ASCII_ARROWS: Final = ("  ", " ^", " v")
@@ -38,11 +30,11 @@ _COMMAND: Final = "kafkabal "
 
 def render(report: Report, surface: OutputCapabilities) -> str:
     """Render text for a surface: coloured if it supports colour, no wider than it is."""
-    return draw(list(_parts(report, surface)), surface)
+    return "".join(f"{line}\n" for line in _lines(report, surface))
 
 
-def draw(parts: list[RenderableType], surface: OutputCapabilities) -> str:
-    """Draw anything that rich can, without trailing blanks."""
+def draw(part: RenderableType, surface: OutputCapabilities) -> list[str]:
+    """The lines of anything that rich can draw, without trailing blanks."""
     console = Console(
         file=io.StringIO(),
         width=surface.width or _UNLIMITED,
@@ -56,33 +48,34 @@ def draw(parts: list[RenderableType], surface: OutputCapabilities) -> str:
         _environ={},
     )
     with console.capture() as captured:
-        for part in parts:
-            console.print(part, soft_wrap=isinstance(part, Text) and part.no_wrap is True)
-    return "".join(f"{line.rstrip()}\n" for line in captured.get().splitlines())
+        console.print(part, soft_wrap=isinstance(part, Text) and part.no_wrap is True)
+    return [line.rstrip() for line in captured.get().splitlines()]
 
 
-def _parts(report: Report, surface: OutputCapabilities) -> Iterator[RenderableType]:
+def _lines(report: Report, surface: OutputCapabilities) -> Iterator[str]:
     if report.headline:
-        yield Text(surface.shown(printable(report.headline)), STYLES[report.tone] or "bold")
+        yield from draw(Text(surface.shown(printable(report.headline)), STYLES[report.tone] or "bold"), surface)
     titled = [fact for fact in report.facts if fact.title]
     for fact in titled:
-        yield Text(surface.shown(f"{fact.title}: {show_value(fact.value, fact.kind)}"))
+        yield from draw(Text(surface.shown(f"{fact.title}: {show_value(fact.value, fact.kind)}")), surface)
     shown = [table for table in report.tables if table.is_shown]
     for i, table in enumerate(shown):
         if i or report.headline or titled:
             yield ""
         if table.title:
-            yield Text(table.title, "bold")
-        grid, hidden_columns = table_grid(table, surface)
-        yield grid
+            yield from draw(Text(table.title, "bold"), surface)
+        lines, hidden_columns = table_lines(table, surface)
+        yield from lines
         if hidden_columns:
-            yield Text(f"columns hidden (terminal too narrow): {', '.join(hidden_columns)}", STYLES[Tone.FAINT])
+            names = ", ".join(hidden_columns)
+            yield from draw(Text(f"columns hidden (terminal too narrow): {names}", STYLES[Tone.FAINT]), surface)
         hidden = table.n_rows - table.shown_rows if table.shown_rows is not None else 0
         if hidden > 0:
-            yield Text(f"and {hidden:,} more", STYLES[Tone.FAINT])
+            yield from draw(Text(f"and {hidden:,} more", STYLES[Tone.FAINT]), surface)
     if report.notes:
         yield ""
-        yield from (_note(surface.shown(printable(note))) for note in report.notes_for_people())
+        for note in report.notes_for_people():
+            yield from draw(_note(surface.shown(printable(note))), surface)
 
 
 def _note(text: str) -> Text:
@@ -92,23 +85,12 @@ def _note(text: str) -> Text:
     return Text(text)
 
 
-def table_grid(table: Table, surface: OutputCapabilities) -> tuple[RenderableType, list[str]]:
-    """The table without its title, and the names of columns that did not fit."""
+def table_lines(table: Table, surface: OutputCapabilities) -> tuple[Iterator[str], list[str]]:
+    """The lines of a table without its title, and the names of columns that did not fit."""
     columns = _drawn_columns(table, surface)
     drawn, hidden = fitting(columns, surface.width, unicode=surface.unicode)
     titles = [each.column.title for each in columns]
-    grid = RichTable(box=None, padding=(0, GAP, 0, 0), pad_edge=False, header_style="bold", show_edge=False)
-    for each in drawn:
-        grid.add_column(
-            each.column.title,
-            justify="left" if each.column.kind in _LEFT else "right",
-            no_wrap=not each.column.wraps,
-            overflow="fold" if each.column.wraps else "ellipsis",
-            min_width=min(each.width, LEAST_PROSE) if each.column.wraps else each.width,
-        )
-    for row in zip(*(each.cells for each in drawn), strict=True):
-        grid.add_row(*row)
-    return grid, [_name_if_hidden(each.column, titles) for each in hidden]
+    return draw_columns(drawn, surface), [_name_if_hidden(each.column, titles) for each in hidden]
 
 
 def _name_if_hidden(column: Column, titles: Sequence[str]) -> str:
@@ -127,11 +109,9 @@ def _drawn_columns(table: Table, surface: OutputCapabilities) -> list[DrawnColum
     return drawn
 
 
-def _cells(column: Column, rows: int | None, surface: OutputCapabilities, bar_cells: int) -> list[Text]:
+def _cells(column: Column, rows: int | None, surface: OutputCapabilities, bar_cells: int) -> list[str]:
     if column.kind in BARS:
         fair = column.kind is ValueKind.FAIR_BAR
-        texts = bars(column.values[:rows], length=bar_cells, fair_mark=fair, unicode=surface.unicode)
-    else:
-        cells = shown_cells(column, rows, _ARROWS if surface.unicode else _ASCII_ARROWS)
-        texts = [surface.shown(cell) for cell in cells]
-    return [Text(text, STYLES[column.tones[i]] if column.tones else "") for i, text in enumerate(texts)]
+        return bars(column.values[:rows], length=bar_cells, fair_mark=fair, unicode=surface.unicode)
+    cells = shown_cells(column, rows, _ARROWS if surface.unicode else _ASCII_ARROWS)
+    return [surface.shown(cell) for cell in cells]
