@@ -33,7 +33,8 @@ def bytes_of_copies(copies: Iterable[tuple[int, Sequence[int], int]]) -> tuple[C
     sent: Counter[int] = Counter()
     received: Counter[int] = Counter()
     for leader, to_add, copy_bytes in copies:
-        received.update(dict.fromkeys(to_add, copy_bytes))
+        for broker in to_add:
+            received[broker] += copy_bytes
         if leader >= 0:
             sent[leader] += copy_bytes * len(to_add)
     return sent, received
@@ -42,6 +43,8 @@ def bytes_of_copies(copies: Iterable[tuple[int, Sequence[int], int]]) -> tuple[C
 def plan_copy_s(changes: Iterable[PartitionChange], bytes_per_s: float) -> float:
     """Seconds that the copies of a plan take."""
     copies = (
-        (c.previous.leader if c.previous else -1, c.to_add, c.bytes // len(c.to_add)) for c in changes if c.to_add
+        (c.previous.leader if c.previous else -1, to_add, c.bytes // len(to_add))
+        for c in changes
+        if (to_add := c.to_add)
     )
     return copy_s(bytes_of_copies(copies), bytes_per_s)

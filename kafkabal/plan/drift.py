@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from kafkabal.model import Bools, ClusterState, TopicPartition, in_offline_dir
+from kafkabal.model import I32, I64, Bools, ClusterState, TopicPartition, in_offline_dir
 from kafkabal.plan.plan import ANY_DIR, PartitionChange, Placement, Plan
 from kafkabal.wording import replica_list
+
+_NUMBERS: Final = range(2**31)
+"""Numbers of partitions in Kafka's protocol; a user may type others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +83,21 @@ def placements(state: ClusterState, names: Iterable[TopicPartition]) -> Mapping[
 
 def partition_rows(state: ClusterState, names: Iterable[TopicPartition]) -> Iterator[tuple[TopicPartition, int]]:
     """The row of each of these partitions that exists."""
-    topics = {name: row for row, name in enumerate(state.topics.name)}
-    ends = np.searchsorted(state.partitions.topic, np.arange(len(topics) + 1))
-    for name in names:
-        row = topics.get(name.topic)
-        if row is None:
-            continue
-        numbers = state.partitions.number[ends[row] : ends[row + 1]]
-        at = int(np.searchsorted(numbers, name.partition))
-        if at < len(numbers) and numbers[at] == name.partition:
-            yield name, int(ends[row]) + at
+    rows = {name: row for row, name in enumerate(state.topics.name)}
+    listed = [name for name in names if name.topic in rows and name.partition in _NUMBERS]
+    topic = np.array([rows[name.topic] for name in listed], np.int64)
+    known = _keys(state.partitions.topic, state.partitions.number)
+    wanted = _keys(topic, np.array([name.partition for name in listed], np.int64))
+    at = np.searchsorted(known, wanted)
+    exists = np.append(known, -1)[at] == wanted
+    for name, row, is_known in zip(listed, at.tolist(), exists.tolist(), strict=True):
+        if is_known:
+            yield name, row
+
+
+def _keys(topic: I32 | I64, number: I32 | I64) -> I64:
+    """One number for each partition, in the order of topic and number."""
+    return topic.astype(np.int64) * len(_NUMBERS) + number
 
 
 def _found(state: ClusterState, row: int, offline: Bools) -> PartitionNow:

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from kafkabal.model.cluster_rows import PartitionRow, TopicRow
 from kafkabal.model.cluster_state import ClusterState
-from kafkabal.plan.drift import find_drift
+from kafkabal.model.topic_partition import TopicPartition
+from kafkabal.plan.drift import find_drift, partition_rows
 from kafkabal.plan.plan import PartitionChange, Placement, Plan
 from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
 
@@ -80,3 +81,12 @@ def test_a_topic_that_was_created_again_has_drifted(topic_id: str, drifts: int) 
     row = TopicRow(topic="t", partitions=[partition(0, [1, 2])], topic_id=topic_id)
     found = find_drift(plan, cluster(brokers(3, dirs=2), [row]))
     assert [str(d) for d in found] == ["t-0 is of a topic that was deleted and created again"] * drifts
+
+
+def test_rows_of_partitions_that_exist() -> None:
+    """In the order asked for; unknown topics and numbers are left out, also one that no 64-bit number holds."""
+    state = _state(partition(0, [1, 2]), partition(3, [1, 2]))
+    names = [("t", 3), ("t", 1), ("s", 0), ("u", 0), ("s", -1), ("s", 2**31), ("s", 2**70), ("t", 0)]
+    found = dict(partition_rows(state, [TopicPartition(*name) for name in names]))
+    assert {str(name): row for name, row in found.items()} == {"t-3": 2, "s-0": 0, "t-0": 1}
+    assert not dict(partition_rows(cluster(brokers(1), []), [TopicPartition("t", 0)]))
