@@ -174,7 +174,8 @@ def test_unsupported_requests_are_refused(snapshot: str, run_cli: Cli, words: li
     refused = run_cli("rebalance", "plan", "--snapshot", snapshot, *words)
 
     assert (refused.code, refused.out) == (code, "")
-    assert shown in refused.err.splitlines()[0]
+    # to find out that nothing can be drained takes so long that it may say so
+    assert any(line.startswith("kafkabal: error: ") and shown in line for line in refused.err.splitlines()[:2])
 
 
 def test_a_longest_duration_names_the_option_that_it_needs(snapshot: str, run_cli: Cli) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from kafkabal import executor
+from kafkabal import advice, executor, planner
 from kafkabal.cli.commands import create
 from kafkabal.cli.commands.rebalance import check_and_apply, dry_run, run_session
+from kafkabal.cli.framework import slow_notice
 from kafkabal.cli.framework.slow_notice import saying_if_slow
 from kafkabal.clusters import LockRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
@@ -167,3 +168,38 @@ def test_a_command_that_waits_for_the_request_to_a_run_says_so(
     assert waited
     assert all(waited)
     assert "still waiting for the cluster to respond\n" in shown.err
+
+
+@pytest.mark.parametrize(
+    ("words", "module", "name"),
+    [
+        (("advise",), advice, "advise_relief"),
+        (("rebalance", "plan"), planner, "make_plan"),
+        (("rebalance", "plan", "--frontier"), planner, "frontier"),
+        (("rebalance", "explain", "--why-not", "img-0", "3"), planner, "why_not"),
+        (("rebalance", "--drain", "1", "--check"), planner, "check_drain"),
+        (("rebalance", "--dry-run"), planner, "make_plan"),
+        (("rebalance", "--dry-run", "--yes"), planner, "make_plan"),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, tuple) else "",
+)
+def test_a_command_that_plans_for_long_says_so(
+    run_cli: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    module: ModuleType,
+    name: str,
+) -> None:
+    """A plan for 200,000 partitions takes many seconds; a cron job with --yes, which may find nothing to do, is
+    silent."""
+    simulation = simulate(half_empty_cluster(), run_cli, monkeypatch)
+    compute, has_said = getattr(module, name), threading.Event()
+
+    def slowly(*arguments: Any, **options: Any) -> Any:
+        assert has_said.wait(30.0)
+        return compute(*arguments, **options)
+
+    monkeypatch.setattr(module, name, slowly)
+    _say_at_once(monkeypatch, has_said, slow_notice)
+    shown = simulation.run(*words)
+    assert shown.err.count("still planning: ") == (0 if "--yes" in words else 1)

@@ -19,6 +19,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_options, rebalance_command
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
+from kafkabal.cli.framework.slow_notice import saying_if_planning_is_slow
 from kafkabal.config import DEFAULT_LOG_DIR_LIMIT, DEFAULT_PLAN_TOLERANCE, Settings
 from kafkabal.errors import UsageError
 from kafkabal.gc_pause import cycle_collection_paused
@@ -100,8 +101,9 @@ def advise(
         partitions = None if growth is None else growth.partitions
         tolerance = DEFAULT_PLAN_TOLERANCE if settings.tolerance is None else settings.tolerance
         rate = settings.throttle if isinstance(settings.throttle, int) else _DEFAULT_RATE_BYTES_PER_S
-        brokers = advise_brokers(state, target, tolerance, rate)
-        relief = advise_relief(state, partitions, retention, broker, limit, tolerance, ages)
+        with saying_if_planning_is_slow(context.say, state):
+            brokers = advise_brokers(state, target, tolerance, rate)
+            relief = advise_relief(state, partitions, retention, broker, limit, tolerance, ages)
     flags = cluster_options(settings, context)
     charts = tuple if growth is None else partial(growth_charts, growth)
     report = advise_report(

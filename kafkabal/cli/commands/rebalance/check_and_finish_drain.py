@@ -9,6 +9,7 @@ from kafkabal.cli.framework.cluster_access import open_cluster, read_cluster
 from kafkabal.cli.framework.command_settings import cluster_options, rebalance_command
 from kafkabal.cli.framework.shared_options import Format, OutputOptions
 from kafkabal.cli.framework.show_report import show_report
+from kafkabal.cli.framework.slow_notice import saying_if_planning_is_slow
 from kafkabal.errors import ExitCode, FindingsError, KafkabalError, PartialFailureError, UsageError
 from kafkabal.gc_pause import cycle_collection_paused
 from kafkabal.wording import brokers_by_id, counted_noun, first_of
@@ -54,7 +55,8 @@ def check_of_drain(
 
         given = settings.throttle if isinstance(settings.throttle, int) else None
         rate = given or FIRST_LEAST_BYTES_PER_S
-        found = check_drain(state, left, throttle_bytes_per_s=rate, excluded=settings.exclude_brokers)
+        with saying_if_planning_is_slow(context.say, state):
+            found = check_drain(state, left, throttle_bytes_per_s=rate, excluded=settings.exclude_brokers)
     if output.output is RunFormat.JSON or left:
         report = drain_report(
             found,

@@ -12,6 +12,7 @@ from kafkabal.cli.framework.options_without_effect import refuse_all_without, re
 from kafkabal.cli.framework.selected_scores import check_are_measured, unchecked_scores
 from kafkabal.cli.framework.shared_options import CLUSTER, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
+from kafkabal.cli.framework.slow_notice import saying_if_planning_is_slow
 from kafkabal.clusters import FOR_REPORTS
 from kafkabal.config import Settings
 from kafkabal.errors import UsageError
@@ -92,7 +93,9 @@ def _explain_why_not(
     options = plan_options(settings, command_options)
     with open_cluster(settings, context) as cluster:
         state = read_cluster(cluster, settings, context, FOR_REPORTS).state
-    show_report(why_not_report(why_not(state, name, int(broker), options)), output, context)
+    with saying_if_planning_is_slow(context.say, state):
+        found = why_not(state, name, int(broker), options)
+    show_report(why_not_report(found), output, context)
 
 
 def _partition(text: str, example: str) -> "TopicPartition":

@@ -21,6 +21,7 @@ from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
 from kafkabal.cli.framework.shared_options import CLUSTER, OUTPUT_SECTION, Format, Forms, OutputOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
+from kafkabal.cli.framework.slow_notice import saying_if_planning_is_slow
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode, UsageError
 from kafkabal.gc_pause import cycle_collection_paused
@@ -136,7 +137,8 @@ def plan(
                 context.warn(warning)
             _show_frontier(state, options, output, context)
         else:
-            made = make_plan(state, options)
+            with saying_if_planning_is_slow(context.say, state):
+                made = make_plan(state, options)
             broken = "; ".join(beyond_moves(present))
             beyond = (f"{broken}: moving replicas does not repair this",) if broken else ()
             made = replace(made, warnings=(*made.warnings, *beyond, *full))
@@ -153,7 +155,9 @@ def _show_frontier(
     from kafkabal.planner import frontier
     from kafkabal.reporting.frontier_report import frontier_report
 
-    show_report(frontier_report(frontier(state, options)), output, context)
+    with saying_if_planning_is_slow(context.say, state):
+        plans = frontier(state, options)
+    show_report(frontier_report(plans), output, context)
 
 
 def _show_plan(

@@ -32,6 +32,7 @@ from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.options_without_effect import OF_CLUSTER, refuse_all_beside
 from kafkabal.cli.framework.shared_options import SCOPE_SECTION, Format, OutputOptions, SaveOptions, Uses
 from kafkabal.cli.framework.show_report import show_report
+from kafkabal.cli.framework.slow_notice import saying_if_planning_is_slow
 from kafkabal.clusters import FOR_REPORTS
 from kafkabal.config import Settings
 from kafkabal.errors import ExitCode
@@ -112,7 +113,9 @@ def rebalance(
         from kafkabal.planner import make_plan  # after reading: planning needs numpy
 
         measured = measurements.completed(state, cluster, settings, context)
-        plan = make_plan(measured, options)
+        # a cron job that has nothing to do stays quiet
+        with saying_if_planning_is_slow(context.detail if begin.yes else context.say, measured):
+            plan = make_plan(measured, options)
         _show(plan, output, context, all_rows=all_rows)
         applying = applying.as_far_as_known(state)
         with saying_whether_safe_to_stop(command, () if begin.dry_run else options.drain):
