@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
@@ -64,7 +65,9 @@ def clusters(*, max_brokers: int = 6, tidy: bool = False) -> SearchStrategy[Clus
 
 @st.composite
 def _broker(draw: DrawFn, broker_id: int, *, tidy: bool) -> BrokerRow:
-    state = "online" if tidy else draw(st.sampled_from(["online", "online", "online", "dead"]))
+    state: Literal["online", "dead"] = "online"
+    if not tidy:
+        state = draw(st.sampled_from(("online", "online", "online", "dead")))
     least = 1 if tidy else 0
     return BrokerRow(
         broker=broker_id,
@@ -72,7 +75,7 @@ def _broker(draw: DrawFn, broker_id: int, *, tidy: bool) -> BrokerRow:
         host=draw(st.sampled_from(["", "h1", "h2"])),
         port=draw(st.sampled_from([-1, 9092])),
         log_dirs=[draw(_log_dir(i, tidy=tidy)) for i in range(draw(st.integers(least, 3)))],
-        state=state,  # type: ignore[arg-type]  # one of the two literals
+        state=state,
     )
 
 

@@ -26,10 +26,13 @@ from kafkabal.units import format_duration, parse_percent
 from kafkabal.watch import HealLevel
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kafkabal.cli.commands.watch_reporter import WatchReporter
     from kafkabal.clusters import Cluster
     from kafkabal.executor import StopSwitch
     from kafkabal.history import BackgroundRecorder
+    from kafkabal.model import ClusterState
     from kafkabal.watch import RunHealer, WatchOptions, WatchSummary
 
 _OF_RUNS = ("bootstrap_controllers", "throttle", "tolerance", "window", *SCOPE)
@@ -216,7 +219,8 @@ def _healer(cluster: "Cluster", settings: Settings, context: CommandContext) -> 
     return RunHealer(environment, None if throttle == "none" else throttle)
 
 
-def _completed(settings: Settings):  # type: ignore[no-untyped-def]
+def _completed(settings: Settings) -> "Callable[[ClusterState], ClusterState]":
+    """Adds the disks of the profile to a state."""
     from kafkabal.config import with_profile_disks
 
     return partial(with_profile_disks, settings=settings)

@@ -10,6 +10,7 @@ other brokers than its target is read again, not taken for one that needs nothin
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
+from functools import partial
 
 from kafkabal.clusters import PartitionStatus
 from kafkabal.executor.run_context import RunContext
@@ -121,7 +122,7 @@ def _elect_in_steps(context: RunContext, names: Sequence[TopicPartition]) -> dic
                 # that
                 return failed | dict.fromkeys(names[at:], _NOT_ATTEMPTED)
         chunk = names[at : at + step]
-        faults = context.retries.until_success(lambda chunk=chunk: context.effects.elect(chunk))  # type: ignore[misc]
+        faults = context.retries.until_success(partial(context.effects.elect, chunk))
         failed |= {name: str(fault) for name, fault in faults.items()}
     return failed
 

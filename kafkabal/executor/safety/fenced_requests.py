@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from kafkabal.chunks import chunked
@@ -58,8 +59,10 @@ class FencedRequests:
             failed |= self._send(
                 EffectKind.REASSIGN,
                 {str(name): list(replicas) for name, replicas in chunk.items()},
-                lambda chunk=chunk: self._cluster.alter_reassignments(  # type: ignore[misc]
-                    chunk, allow_replication_factor_change=changes_replication_factor
+                partial(
+                    self._cluster.alter_reassignments,
+                    chunk,
+                    allow_replication_factor_change=changes_replication_factor,
                 ),
             )
         return failed
@@ -71,7 +74,7 @@ class FencedRequests:
             failed |= self._send(
                 EffectKind.CANCEL,
                 {str(name): None for name in part},
-                lambda part=part: self._cluster.alter_reassignments(dict.fromkeys(part)),  # type: ignore[misc]
+                partial(self._cluster.alter_reassignments, dict.fromkeys(part)),
             )
         return failed
 
@@ -83,7 +86,7 @@ class FencedRequests:
             failed |= self._send(
                 EffectKind.LOG_DIRS,
                 {f"{r.topic}-{r.partition}:{r.broker}": path for r, path in chunk.items()},
-                lambda chunk=chunk: self._cluster.move_log_dirs(chunk),  # type: ignore[misc]
+                partial(self._cluster.move_log_dirs, chunk),
             )
         return failed
 

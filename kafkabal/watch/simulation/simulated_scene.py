@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import numpy as np
 
@@ -68,11 +69,11 @@ class SimulatedScene:
     def _schedule(self, faults: Iterable[BrokerFault]) -> None:
         self.clock.at(self._case.step_s, self._step)
         for fault in faults:
-            self.clock.at(fault.at_s, lambda f=fault: self._begin(f))  # type: ignore[misc]
+            self.clock.at(fault.at_s, partial(self._begin, fault))
             if math.isfinite(fault.for_s):
-                self.clock.at(fault.at_s + fault.for_s, lambda f=fault: self._end(f))  # type: ignore[misc]
+                self.clock.at(fault.at_s + fault.for_s, partial(self._end, fault))
         for new in self._case.new_brokers:
-            self.clock.at(new.at_s, lambda n=new: self._join(n))  # type: ignore[misc]
+            self.clock.at(new.at_s, partial(self._join, new))
 
     def _step(self) -> None:
         self.clock.at(self.clock.monotonic() + self._case.step_s, self._step)
