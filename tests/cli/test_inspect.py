@@ -316,13 +316,11 @@ def test_the_timeout_of_a_monitor_counts_from_the_start_of_its_process(run_cli: 
     """What the start of Python took is not given once more: the monitoring server counts it, too."""
     with socket.create_server(("127.0.0.1", 0)) as mute:
         address = f"127.0.0.1:{mute.getsockname()[1]}"
-        began_s = time.monotonic()
-        outcome = run_cli("inspect", "-b", address, "--nagios", "-t", "60", begun_ago_s=lambda: 59.0)
-        late = run_cli("inspect", "-b", address, "--nagios", "-t", "60", begun_ago_s=lambda: 99.0)
+        outcome = run_cli("inspect", "-b", address, "--nagios", "-t", "3600", begun_ago_s=lambda: 3599.0)
+        late = run_cli("inspect", "-b", address, "--nagios", "-t", "3600", begun_ago_s=lambda: 9999.0)
 
-    assert (outcome.code, outcome.out) == (2, "KAFKABAL CRITICAL - no result within 60 s\n")
+    assert (outcome.code, outcome.out) == (2, "KAFKABAL CRITICAL - no result within 3600 s\n")
     assert late.out == outcome.out
-    assert time.monotonic() - began_s < 20
 
 
 def test_the_age_of_a_process_includes_its_start() -> None:

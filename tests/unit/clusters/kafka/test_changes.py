@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -258,14 +257,12 @@ def test_no_change_waits_longer_than_a_broker_may_take(
     """The timeout per broker holds for requests to the controller, too; the request's own is far longer."""
     for kind in ("AlterPartitionReassignments", "ElectLeaders", "CreateTopics", "IncrementalAlterConfigs"):
         cluster.answer(kind, lambda request: silence)
-    begin_s = time.monotonic()
-    with KafkaCluster(cluster.settings(request_timeout_s=30.0, broker_timeout_s=1.0)) as kafka:
+    with KafkaCluster(cluster.settings(request_timeout_s=3600.0, broker_timeout_s=1.0)) as kafka:
         try:
             fault = str(change(kafka))
         except NoResponseError as error:
             fault = error.message
     assert "did not respond within 1 s" in fault
-    assert time.monotonic() - begin_s < 15
 
 
 def _alter_configs(request: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +17,7 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata import ApiVersionsResponse
 
+from kafkabal.clusters.kafka import kafka_client
 from kafkabal.clusters.kafka.broker_address import parse_address
 from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.errors import ConfigError, NoResponseError, RefusedByClusterError, UnreachableError
@@ -76,16 +76,18 @@ def test_a_bootstrap_server_that_hangs_does_not_matter(
 
 
 def test_a_bootstrap_server_that_hangs_delays_only_the_first_question(
-    fake_cluster: Callable[..., Any], make_client: Callable[..., KafkaClient], silence: object
+    fake_cluster: Callable[..., Any],
+    make_client: Callable[..., KafkaClient],
+    silence: object,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Later ones go to the server that has responded, without a head start for the one before it in the list."""
     cluster = fake_cluster(2)
     cluster.brokers[1].answers["ApiVersions"] = lambda request: silence
-    client = make_client(cluster.settings(1, 2))
+    client = make_client(cluster.settings(1, 2, connect_timeout_s=3600.0, request_timeout_s=3600.0))
     assert client.supports(_describe())
-    begin_s = time.monotonic()
-    assert all(client.supports(_describe()) for _ in range(20))
-    assert time.monotonic() - begin_s < 5
+    monkeypatch.setattr(kafka_client, "_HEAD_START_S", 3600.0)
+    assert client.supports(_describe())
 
 
 def test_a_bootstrap_server_that_hangs_once_it_is_connected_does_not_matter(
@@ -284,10 +286,8 @@ def test_a_controller_that_hangs_is_named_with_the_broker_that_was_asked(
     """A change is given up after the time of one broker; the one that forwards it need not be what hangs."""
     cluster = fake_cluster(2)
     cluster.answer("ElectLeaders", lambda request: silence)
-    begin_s = time.monotonic()
     with pytest.raises(NoResponseError, match=r"^no controller responded within 1\.5 s: 127\.0\.0\.1:\d+ did not"):
-        _elect(make_client(cluster.settings(request_timeout_s=30.0, broker_timeout_s=1.5)))
-    assert time.monotonic() - begin_s < 15
+        _elect(make_client(cluster.settings(request_timeout_s=3600.0, broker_timeout_s=1.5)))
     assert len(cluster.asked("ElectLeaders")) == 1
 
 
@@ -296,13 +296,11 @@ def test_each_broker_gets_its_time_if_any_can_answer(
 ) -> None:
     """Three are asked in turn, whatever the timeout of the request allows beyond that."""
     cluster = fake_cluster(2)
-    client = make_client(cluster.settings(request_timeout_s=30.0, broker_timeout_s=1.5))
+    client = make_client(cluster.settings(request_timeout_s=3600.0, broker_timeout_s=1.5))
     client.nodes()
     cluster.answer("DescribeLogDirs", lambda request: silence)
-    begin_s = time.monotonic()
     with pytest.raises(NoResponseError):
         client.call_any(_describe())
-    assert time.monotonic() - begin_s < 15
     assert len(cluster.asked("DescribeLogDirs")) > 1
 
 

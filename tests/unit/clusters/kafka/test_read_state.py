@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
@@ -193,13 +192,11 @@ def test_reassignments_in_progress_are_marked(cluster: Any, kafka: KafkaCluster)
 def test_a_controller_that_hangs_is_given_up_by_the_timeout_of_the_reading(cluster: Any, silence: object) -> None:
     """It gets the time that a broker gets, however many brokers could be asked for it."""
     cluster.answer("ListPartitionReassignments", lambda request: silence)
-    begin_s = time.monotonic()
     with (
-        KafkaCluster(cluster.settings(request_timeout_s=30.0)) as kafka,
+        KafkaCluster(cluster.settings(request_timeout_s=3600.0)) as kafka,
         pytest.raises(UnreachableError, match=r"no controller responded within 1 s"),
     ):
         kafka.read(ReadRequest(deadline_s=1.0))
-    assert time.monotonic() - begin_s < 15
 
 
 def test_reassignments_are_unknown_if_no_controller_responds(cluster: Any, silence: object) -> None:

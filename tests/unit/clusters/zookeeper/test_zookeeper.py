@@ -6,7 +6,6 @@ import json
 import socket
 import threading
 from collections.abc import Collection, Mapping
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -198,10 +197,8 @@ def test_a_server_that_never_responds_is_given_up_in_time() -> None:
     """It accepts a connection, as one that is suspended does; neither the session nor its end is waited for."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         servers = f"127.0.0.1:{listener.getsockname()[1]}"
-        began_s = monotonic()
         with pytest.raises(UnreachableError, match=f"ZooKeeper at {servers} did not respond"):
-            znodes_module.open_zookeeper(servers, 0.2, session_s=30.0)
-    assert monotonic() - began_s < 15.0
+            znodes_module.open_zookeeper(servers, 0.2, session_s=3600.0)
 
 
 class HangingZookeeper:
