@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -17,10 +18,11 @@ from kafkabal.executor.state.run_record import Original, RunPartition, RunRecord
 from kafkabal.executor.throttle.run_throttles import granted_on, read_originals
 from kafkabal.model import ClusterState, TopicPartition, move_bytes
 from kafkabal.plan import PartitionChange, Placement, Plan, find_drift, partition_rows, placements
-from kafkabal.wording import counted_noun, first_of
+from kafkabal.units import duration_as_option, format_stated_bytes, percent_as_option
+from kafkabal.wording import brokers_by_id, counted_noun, first_of
 
-_UNREPORTED = frozenset({"tolerance", "seed", "scores", "keep_moved"})
-"""Plan options that every run has; in the history they would hide what was special about a run."""
+_UNREPORTED: Final = frozenset({"tolerance", "seed", "scores", "keep_moved", "throttle_bytes_per_s"})
+"""Plan options that most runs have; in the history they would hide what was special about a run."""
 
 
 def new_run_record(
@@ -133,15 +135,40 @@ def _asked(plan: Plan) -> str:
     asked = {name: value for name, value in plan.options.items() if name not in _UNREPORTED}
     if asked.get("adopted"):
         return "adopted from another tool"
-    words = [
-        f"--{value}" if name == "mode" else f"--{name.replace('_', '-')} {_text(value)}"
-        for name, value in asked.items()
-    ]
-    return " ".join(words) or "balance"
+    if "demote" in asked:
+        return f"demote {brokers_by_id(asked['demote'])}" if asked["demote"] else "promote"
+    return " ".join(_as_typed(name, value) for name, value in asked.items()) or "balance"
 
 
-def _text(value: object) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+def _as_typed(name: str, value: Any) -> str:
+    """An option of a plan as the command line takes it: the plan file has bytes, seconds and fractions as numbers."""
+    flag = f"--{name.replace('_', '-')}"
+    match name, value:
+        case "mode", _:
+            return f"--{value}"
+        case _, True:
+            return flag
+        case "max_bytes" | "max_cross_rack_bytes", int():
+            return f"{flag} {_compact_bytes(value)}"
+        case "max_duration_s", int() | float():
+            return f"--max-duration {duration_as_option(value)}"
+        case "below", int() | float():
+            return f"{flag} {percent_as_option(value)}"
+        case "broker_limits", dict():
+            return " ".join(f"--broker-limit {_limit_as_typed(broker, limit)}" for broker, limit in value.items())
+        case _, list() | tuple():
+            return f"{flag} {','.join(map(str, value))}"
+    return f"{flag} {value}"
+
+
+def _limit_as_typed(broker: str, limit: Mapping[str, int | None]) -> str:
+    replicas, size = limit.get("replicas"), limit.get("bytes")
+    text = f"{broker}:{'' if replicas is None else replicas}"
+    return text if size is None else f"{text}:{_compact_bytes(size)}"
+
+
+def _compact_bytes(count: int) -> str:
+    return format_stated_bytes(count).replace(" ", "")
 
 
 def _originals(

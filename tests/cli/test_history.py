@@ -126,7 +126,7 @@ def test_a_list_without_the_runs_of_other_hosts_says_so(
 
     monkeypatch.setattr(MemoryRecordStore, "get_all", unreadable)
     shown = simulation.run("rebalance", "history")
-    assert (shown.code, shown.out.splitlines()[0]) == (0, "1 run known")
+    assert (shown.code, shown.out.splitlines()[0]) == (0, "1 run")
     assert shown.err == (
         "kafkabal: warning: runs of other hosts are unknown: cannot read topic __kafkabal: it has no leader\n"
     )

@@ -159,7 +159,7 @@ def check_journal(journal: Path | str) -> None:
     Raises
     ------
     InputFileError
-        If it cannot be read, or is no journal.
+        If it cannot be read, or is not a journal.
     """
     with _hinting_at(_WITHOUT_IT):
         check_header(journal)
@@ -191,7 +191,7 @@ def find_run_by_id(environment: RunEnvironment, run_id: str | None, journal: Pat
         if older is not None and older.state.has_begun:
             return older
     raise UsageError(
-        "no run found on this cluster" if run_id is None else f"unknown run: {run_id}",
+        "no run found for this cluster" if run_id is None else f"unknown run: {run_id}",
         hint="give its journal with --journal; 'kafkabal rebalance history' lists the runs",
     )
 

@@ -22,10 +22,10 @@ def history_report(runs: Sequence[RunSummary], last_s: float | None = None) -> R
         Seconds; only runs that began within them were asked for.
     """
     number = counted_noun(len(runs), "run") if runs else "no runs"
-    which = "known" if last_s is None else f"began in the last {format_duration(last_s)}"
+    when = "" if last_s is None else f" began in the last {format_duration(last_s)}"
     return Report(
         command="rebalance history",
-        headline=f"{number} {which}",
+        headline=f"{number}{when}",
         tables=(
             Table(
                 key="runs",
@@ -60,7 +60,7 @@ def history_report(runs: Sequence[RunSummary], last_s: float | None = None) -> R
                     ),
                     Column(
                         key="planned_bytes",
-                        title="bytes",
+                        title="planned",
                         kind=ValueKind.BYTES,
                         values=[run.planned_bytes for run in runs],
                         dispensable=2,

@@ -101,12 +101,22 @@ def test_partitions_that_have_changed_since_planning(scene: Any) -> None:
         ({}, "balance"),
         ({"tolerance": 5, "seed": 3, "scores": ["disk"], "keep_moved": True}, "balance"),
         ({"drain": [3, 4], "seed": 3}, "--drain 3,4"),
-        ({"mode": "only-leaders", "max_moves": 7}, "--only-leaders --max-moves 7"),
+        ({"mode": "leaders-only", "max_moves": 7}, "--leaders-only --max-moves 7"),
+        ({"mode": "repair-only", "include_internal": True}, "--repair-only --include-internal"),
+        ({"max_bytes": 500 * 10**9, "max_cross_rack_bytes": 2**40}, "--max-bytes 500GB --max-cross-rack-bytes 1.00TiB"),
+        ({"max_duration_s": 5400.0, "throttle_bytes_per_s": 50_000_000}, "--max-duration 90m"),
+        ({"below": 0.85}, "--below 85%"),
+        (
+            {"broker_limits": {"3": {"replicas": None, "bytes": 10**12}, "4": {"replicas": 7, "bytes": None}}},
+            "--broker-limit 3::1TB --broker-limit 4:7",
+        ),
+        ({"demote": [3, 4]}, "demote brokers 3, 4"),
+        ({"demote": []}, "promote"),
         ({"adopted": True}, "adopted from another tool"),
     ],
 )
 def test_why_a_run_was_begun(scene: Any, options: Mapping[str, Any], why: str) -> None:
-    """The options of the plan that say what was special about it."""
+    """The options of the plan that say what was special about it, as they are typed."""
     record = _record(scene, _plan("a-0", plan=scene.plan, options=options))
     assert record is not None
     assert record.why == why

@@ -50,9 +50,9 @@ def test_journal_of_another_cluster(scene: Any) -> None:
 def test_no_run(scene: Any) -> None:
     """A cluster without runs has none to find or roll back."""
     assert find_run(scene.environment()) is None
-    with pytest.raises(UsageError, match=r"^no run found on this cluster(\n|$)") as refused:
+    with pytest.raises(UsageError, match=r"^no run found for this cluster(\n|$)") as refused:
         find_run_by_id(scene.environment(), None)
-    assert refused.value.message == "no run found on this cluster"
+    assert refused.value.message == "no run found for this cluster"
     assert refused.value.hint == "give its journal with --journal; 'kafkabal rebalance history' lists the runs"
     with pytest.raises(UsageError, match=r"^unknown run: other(\n|$)"):
         find_run_by_id(scene.environment(), "other")
