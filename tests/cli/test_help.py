@@ -46,6 +46,18 @@ def test_help_is_laid_out_alike_in_every_command(run_cli: Callable[..., Any], pa
         assert max(map(len, prose)) <= min(columns, 120)
 
 
+def test_help_on_rebalance_begins_with_what_most_runs_need(run_cli: Callable[..., Any]) -> None:
+    """How to run a plan is listed before what to move, and measurements that few clusters have come late; the throttle
+    and the window come before options for exceptions."""
+    text = run_cli("rebalance", "--help").out
+    titles = [title for title in re.findall(r"^([A-Z][a-z ]+):$", text, re.MULTILINE) if title not in COMMAND_SECTIONS]
+    execution = re.findall(r"^  (--[a-z-]+)", text.partition("\nExecution:\n")[2].partition("\n\n")[0], re.MULTILINE)
+
+    assert titles == ["Examples", "Options", "Execution", "Scope", "Limits", "Measurements", "Cluster", "Output"]
+    assert execution[:4] == ["--throttle", "--log-dir-throttle", "--window", "--max-runtime"]
+    assert execution[-1] == "--wait"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
 def test_no_word_is_broken(run_cli: Callable[..., Any], page: Page) -> None:
     """``closed-`` at the end of a line is not what ``--allow`` takes; defaults follow after one blank. On 40 columns

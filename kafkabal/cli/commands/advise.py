@@ -40,7 +40,7 @@ _DEFAULT_RATE_BYTES_PER_S: Final = 50_000_000
 
 def advise(
     context: CommandContext,
-    settings: Annotated[Settings, Uses(*CLUSTER, "throttle", "tolerance")],
+    settings: Annotated[Settings, Uses(*CLUSTER, "predicted_throttle", "tolerance")],
     output: Annotated[OutputOptions, Forms("table", "json", "yaml", "csv", "markdown", "html")],
     target: Annotated[
         float,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.config import DEFAULT_CHECK_TOLERANCE
 from kafkabal.errors import BusyError, ExitCode, KafkabalError, OperationError
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ _PARTITIONS: Final = 48
 _PLACEMENT: Final = "binomial:0.5:1"
 _LEAST_SKEW: Final = 0.3
 """Well above the tolerance, so that every step of the story shows a change."""
-_TOLERANCE: Final = 0.10
 _NEXT: Final = """\
 The cluster stays up; kafkabal uses it by default. Try:
 
@@ -118,7 +118,7 @@ class _Story:
         settings = command_settings({}, self._context)
         with open_cluster(settings, self._context) as cluster:
             state = read_cluster(cluster, settings, self._context, FOR_REPORTS).state
-        return evaluate(load_score("disk"), state, tolerance=_TOLERANCE).skew
+        return evaluate(load_score("disk"), state, tolerance=DEFAULT_CHECK_TOLERANCE).skew
 
     def _sandbox_profile(self) -> Path:
         from kafkabal.sandbox import find_sandbox, home_of
@@ -158,7 +158,7 @@ def _show_rebalance(story: _Story) -> float:
     story.run("rebalance", "--yes", "--throttle", "4MB/s")
     story.tell("Show the result")
     try:
-        story.run("inspect", "--check", "--tolerance", f"{_TOLERANCE:g}")
+        story.run("inspect", "--check")
     except KafkabalError as error:
         raise OperationError("the cluster is still outside the tolerance") from error
     return story.disk_skew()

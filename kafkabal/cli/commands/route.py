@@ -17,7 +17,7 @@ from kafkabal.cli.framework.nonblocking_lines import no_longer_written
 from kafkabal.cli.framework.nonblocking_output import nonblocking_streams
 from kafkabal.cli.framework.options_without_effect import refuse_without
 from kafkabal.cli.framework.selected_scores import profile_watcher, unchecked_scores
-from kafkabal.cli.framework.shared_options import SAFETY_SECTION, Format, Forms, OutputOptions, Uses, parse_interval
+from kafkabal.cli.framework.shared_options import Format, Forms, OutputOptions, Uses, parse_interval
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.systemd_notify import notify_ready
 from kafkabal.cli.framework.termination_signals import Terminated
@@ -60,7 +60,6 @@ class PublishOptions:
             metavar="TIME",
             parser=parse_positive_duration,
             help="How long producers follow weights that are not renewed. [default: 1m, or three times --refresh]",
-            rich_help_panel=SAFETY_SECTION,
         ),
     ] = None
 
@@ -116,7 +115,7 @@ def route(
     names = list(dict.fromkeys(topics))
     with ExitStack() as at_end:
         if publishing.is_kept:
-            # producers depend on the weights: whoever reads this output must not delay them
+            # producers depend on the weights: a slow reader of this output must not delay them
             context = at_end.enter_context(nonblocking_streams(context))
         cluster = at_end.enter_context(open_cluster(settings, context))
         if policy == DEFAULT_POLICY and measurements == MeasurementOptions():

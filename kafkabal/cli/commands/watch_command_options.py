@@ -8,7 +8,7 @@ import typer
 
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
-from kafkabal.cli.framework.shared_options import OUTPUT_SECTION, SAFETY_SECTION, NotifyOption, TextfileOption
+from kafkabal.cli.framework.shared_options import LIMITS_SECTION, OUTPUT_SECTION, NotifyOption, TextfileOption
 from kafkabal.config import DEFAULT_HEAL_DEAD_AFTER_S, Settings
 from kafkabal.errors import UsageError
 from kafkabal.units import parse_bytes, parse_duration, parse_percent, percent_as_option
@@ -66,7 +66,7 @@ class HealOptions:
             metavar="TIME",
             parser=parse_duration,
             help="Copy the replicas of a broker elsewhere after it has been dead for TIME.",
-            rich_help_panel=SAFETY_SECTION,
+            rich_help_panel=LIMITS_SECTION,
         ),
     ] = DEFAULT_HEAL_DEAD_AFTER_S
     move_after_s: Annotated[
@@ -76,7 +76,7 @@ class HealOptions:
             metavar="TIME",
             parser=parse_duration,
             help="Move replicas off a broker that has been slow for TIME. [default: never]",
-            rich_help_panel=SAFETY_SECTION,
+            rich_help_panel=LIMITS_SECTION,
         ),
     ] = None
     max_bytes_per_day: Annotated[
@@ -86,7 +86,7 @@ class HealOptions:
             metavar="SIZE",
             parser=parse_bytes,
             help="Maximum bytes moved within 24 hours; repairs count, but are not limited.",
-            rich_help_panel=SAFETY_SECTION,
+            rich_help_panel=LIMITS_SECTION,
         ),
     ] = None
     max_actions_per_day: Annotated[
@@ -96,7 +96,7 @@ class HealOptions:
             metavar="N",
             min=1,
             help="Maximum runs started within 24 hours.",
-            rich_help_panel=SAFETY_SECTION,
+            rich_help_panel=LIMITS_SECTION,
         ),
     ] = 24
     max_dead: Annotated[
@@ -106,7 +106,7 @@ class HealOptions:
             metavar="N",
             min=1,
             help="Change nothing while more than N brokers are missing that went away within a day.",
-            rich_help_panel=SAFETY_SECTION,
+            rich_help_panel=LIMITS_SECTION,
         ),
     ] = 1
     outer_tolerance: Annotated[
@@ -116,7 +116,7 @@ class HealOptions:
             metavar="PERCENT",
             parser=parse_percent,
             help="Rebalance when a broker deviates by more than PERCENT from its fair share.",
-            rich_help_panel=SAFETY_SECTION,
+            rich_help_panel=LIMITS_SECTION,
         ),
     ] = 0.20
 

@@ -89,7 +89,7 @@ COMMANDS: Final[Mapping[str, Row]] = {
                 section="Runs",
             ),
             "repair": Row(
-                "Restore throttles left by an earlier run and list unused ones.",
+                "Restore throttles that earlier runs left; list those of unknown origin.",
                 "kafkabal.cli.commands.rebalance.repair:repair",
                 section="Clean up",
             ),

@@ -15,7 +15,7 @@ OUTPUT: Final = "Output"
 _EXAMPLES: Final = "Examples:"
 # specific sections first, common ones last
 _FIRST: Final = (ARGUMENTS, OPTIONS)
-_LAST: Final = ("Scope", "Limits", "Cluster", OUTPUT)
+_LAST: Final = ("Execution", "Scope", "Limits", "Measurements", "Cluster", OUTPUT)
 # longer lines of prose are hard to read, however wide the terminal is
 _WIDEST: Final = 120
 _UNBREAKABLE_HYPHEN: Final = "\u2011"

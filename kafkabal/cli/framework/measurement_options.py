@@ -55,8 +55,7 @@ class MeasurementOptions:
             "--telemetry",
             metavar="SOURCE",
             parser=_telemetry_source,
-            help="Source of produce latencies: 'topic' (pushed by all clients) or [HOST:]PORT (OTLP/HTTP receiver). "
-            "[default: none; for 'produce': its own measurements]",
+            help="Source of produce latencies: 'topic' (pushed by all clients) or [HOST:]PORT (OTLP/HTTP receiver).",
             rich_help_panel=_MEASUREMENTS,
         ),
     ] = None

@@ -26,7 +26,10 @@ from kafkabal.units import parse_duration
 CLUSTER_SECTION = "Cluster"
 OUTPUT_SECTION = "Output"
 SCOPE_SECTION = "Scope"
-SAFETY_SECTION = "Limits"
+LIMITS_SECTION = "Limits"
+EXECUTION_SECTION = "Execution"
+SETTINGS_SECTIONS: Final = (EXECUTION_SECTION, SCOPE_SECTION, LIMITS_SECTION)
+"""They begin with settings; the other sections of a command begin with its own options."""
 
 
 class SettingOption(NamedTuple):
@@ -99,39 +102,39 @@ SETTINGS: Final[Mapping[str, SettingOption]] = {
     "count_capacity": SettingOption(
         "Target replica and leader counts per broker: 'equal', or proportional to 'disk'. [default: equal]", "HOW"
     ),
-    "max_bytes": SettingOption("Maximum bytes to move between brokers.", "SIZE", SAFETY_SECTION),
-    "max_moves": SettingOption("Maximum replicas to move.", "COUNT", SAFETY_SECTION),
-    "max_leader_changes": SettingOption("Maximum leader changes; followers move instead.", "COUNT", SAFETY_SECTION),
-    "max_duration": SettingOption("Maximum duration of the moves at the throttle.", "TIME", SAFETY_SECTION),
+    "max_bytes": SettingOption("Maximum bytes to move between brokers.", "SIZE", LIMITS_SECTION),
+    "max_moves": SettingOption("Maximum replicas to move.", "COUNT", LIMITS_SECTION),
+    "max_leader_changes": SettingOption("Maximum leader changes; followers move instead.", "COUNT", LIMITS_SECTION),
+    "max_duration": SettingOption("Maximum duration of the moves at the throttle.", "TIME", LIMITS_SECTION),
     "dead_after": SettingOption(
         "How long a broker must have been dead before its replicas are copied elsewhere; 0: now. [default: 10m]",
         "TIME",
-        SAFETY_SECTION,
+        LIMITS_SECTION,
     ),
     "throttle": SettingOption(
-        "Replication throttle per broker: a rate, 'auto' or 'none'. [default: auto]", "RATE", SAFETY_SECTION
+        "Replication throttle per broker: a rate, 'auto' or 'none'. [default: auto]", "RATE", EXECUTION_SECTION
     ),
     "throttle_of_run": SettingOption(
         "Replication throttle per broker: a rate, 'auto' or 'none'. [default: that of the run]",
         "RATE",
-        SAFETY_SECTION,
+        EXECUTION_SECTION,
         setting="throttle",
     ),
     "throttle_to_add": SettingOption(
         "Replication throttle per broker: a rate, 'auto' or 'none'. [default: none]",
         "RATE",
-        SAFETY_SECTION,
+        EXECUTION_SECTION,
         setting="throttle",
     ),
     "predicted_throttle": SettingOption(
-        "Throttle per broker, to predict how long copies take.", "RATE", SAFETY_SECTION, setting="throttle"
+        "Throttle per broker, to predict how long copies take.", "RATE", LIMITS_SECTION, setting="throttle"
     ),
     "log_dir_throttle": SettingOption(
         "Throttle for moves between log dirs of one broker. [default: as --throttle]",
         "RATE",
-        SAFETY_SECTION,
+        EXECUTION_SECTION,
     ),
-    "window": SettingOption("Only move data in this time window, local time.", "01:00-05:00", SAFETY_SECTION),
+    "window": SettingOption("Only move data in this time window, local time.", "01:00-05:00", EXECUTION_SECTION),
     "topics": SettingOption(
         "Only topics that match this glob pattern. Repeatable.", "PATTERN[,...]", SCOPE_SECTION, repeated=True
     ),

@@ -27,6 +27,7 @@ from kafkabal.cli.framework.environment_variables import variable_of
 from kafkabal.cli.framework.input_and_output_files import FileOptions
 from kafkabal.cli.framework.shared_options import (
     SETTINGS,
+    SETTINGS_SECTIONS,
     CommonOptions,
     Format,
     Forms,
@@ -149,11 +150,16 @@ class Signature:
     """See :class:`~kafkabal.cli.framework.shared_options.Uses`."""
 
     def leaves(self) -> Iterator[Leaf]:
-        """All options and arguments in the order of the help: arguments, own options, settings, groups."""
-        yield from sorted(self.own, key=lambda leaf: leaf.is_option)
+        """All options and arguments in the order of the help: arguments, own options, settings, groups.
+
+        In a section of settings, own options are last, since most users look for the settings.
+        """
+        beside_settings = [leaf for leaf in self.own if leaf.info.rich_help_panel in SETTINGS_SECTIONS]
+        yield from sorted((leaf for leaf in self.own if leaf not in beside_settings), key=lambda leaf: leaf.is_option)
         yield from self.settings
         for _, leaves in self.groups.values():
             yield from leaves
+        yield from beside_settings
 
     def arguments(
         self, given: Mapping[str, Any], resolve: Resolve, from_environment: Collection[str] = ()

@@ -40,7 +40,10 @@ def adopt(
     cancel: Annotated[bool, typer.Option("--cancel", help="Take over these reassignments and cancel them.")] = False,
     remove_throttles: Annotated[
         bool,
-        typer.Option("--remove-throttles", help="At the end, delete throttles that their brokers and topics have now."),
+        typer.Option(
+            "--remove-throttles",
+            help="At the end, delete the throttles that the brokers and topics of these reassignments have now.",
+        ),
     ] = False,
     yes: YesOption = False,
 ) -> ExitCode:

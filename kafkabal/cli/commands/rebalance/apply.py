@@ -26,8 +26,8 @@ from kafkabal.errors import ExitCode
 def apply(
     context: CommandContext,
     settings: Annotated[Settings, Uses(*RUN_CLUSTER, *RUN_SETTINGS, "dead_after")],
-    begin: StartCommandOptions,
     command_options: RunCommandOptions,
+    begin: StartCommandOptions,
     output: RunOutput,
     saving: SaveOptions,
     plan_file: Annotated[

@@ -10,7 +10,7 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.options_without_effect import refuse_beside
 from kafkabal.cli.framework.repeated_options import each_key_once
 from kafkabal.cli.framework.selected_scores import unchecked_scores
-from kafkabal.cli.framework.shared_options import SAFETY_SECTION, SCOPE_SECTION
+from kafkabal.cli.framework.shared_options import LIMITS_SECTION, SCOPE_SECTION
 from kafkabal.config import DEFAULT_PLAN_TOLERANCE, Settings
 from kafkabal.errors import InputFileError, UsageError
 from kafkabal.planner import BrokerLimit, Mode, PlanOptions
@@ -104,7 +104,7 @@ class PlanCommandOptions:
             metavar="SIZE",
             parser=parse_bytes,
             help="Maximum bytes to copy from a leader in another rack.",
-            rich_help_panel=SAFETY_SECTION,
+            rich_help_panel=LIMITS_SECTION,
         ),
     ] = None
     broker_limits: Annotated[
@@ -113,7 +113,7 @@ class PlanCommandOptions:
             "--broker-limit",
             metavar="ID:REPLICAS[:SIZE]",
             help="Maximum replicas and bytes of a broker. Repeatable.",
-            rich_help_panel=SAFETY_SECTION,
+            rich_help_panel=LIMITS_SECTION,
         ),
     ] = None
     keep_moved: Annotated[

@@ -35,7 +35,7 @@ def repair(
     yes: YesOption = False,
     wait_s: WaitOption = None,
 ) -> ExitCode:
-    """Restore throttles left by an earlier run and list unused ones.
+    """Restore throttles that earlier runs left; list those of unknown origin.
 
     Throttles of a known run are restored to their earlier values; reassignments in flight continue and keep theirs.
     Throttles of unknown origin may be intended: they are listed, and only deleted with --remove.

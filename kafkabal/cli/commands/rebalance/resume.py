@@ -38,7 +38,7 @@ def resume(
     """Resume the latest interrupted or paused run.
 
     Finished moves are not repeated. A run that was being rolled back or cancelled continues to do so. The run keeps its
-    options, unless --throttle is given: then all speed and safety options are those of this command. Shows what will
+    options, unless --throttle is given: then all options under Execution are those of this command. Shows what will
     move and prompts; --yes answers yes. A complete or cancelled run has nothing to resume. A paused run
     whose process is alive, on any host, resumes in that process, with its own options.
 
@@ -89,7 +89,7 @@ def resume(
 
 def _takes_lock(command: "RunSession", wait_s: float | None) -> bool:
     """Take the lock of the cluster; False if the paused run resumes in the process that holds it."""
-    # a paused run keeps the lock: whoever waited for it would wait in vain
+    # a paused run keeps the lock, so waiting for it would not end
     if wait_s is not None and _is_held(command) and command.is_pause_requested():
         run_id = _ask_to_resume(command)
         if _has_resumed(command, run_id, wait_s):

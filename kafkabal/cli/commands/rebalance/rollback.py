@@ -47,7 +47,7 @@ def rollback(
     Cancels what is in flight, then returns every partition, leader and config to its state before the run. Partitions
     that a later run or another tool has moved elsewhere since are skipped and listed. Shows what will move and prompts;
     --yes answers yes. A complete run is rolled back only if it is named. It moves at the throttle of the run; with
-    --throttle, the other speed and safety options are also taken from this command. The cluster may elect other leaders
+    --throttle, the other options under Execution are also taken from this command. The cluster may elect other leaders
     later.
 
     Examples:

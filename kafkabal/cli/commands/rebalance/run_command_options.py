@@ -12,9 +12,9 @@ from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
 from kafkabal.cli.framework.shared_options import (
     CLUSTER,
+    EXECUTION_SECTION,
     LIVE_CLUSTER,
     OUTPUT_SECTION,
-    SAFETY_SECTION,
     NotifyOption,
     TextfileOption,
     YesOption,
@@ -94,18 +94,6 @@ class RunOutput:
 class RunCommandOptions:
     """Options for moving data that are not settings."""
 
-    override_throttle: Annotated[
-        bool,
-        typer.Option("--override-throttle", help="Replace existing lower throttles.", rich_help_panel=SAFETY_SECTION),
-    ] = False
-    on_interrupt: Annotated[
-        OnInterrupt,
-        typer.Option(
-            "--on-interrupt",
-            help="Moves in flight on Ctrl-C or SIGTERM: cancel, finish, or leave them with their throttle (detach).",
-            rich_help_panel=SAFETY_SECTION,
-        ),
-    ] = OnInterrupt.CANCEL
     max_runtime_s: Annotated[
         float | None,
         typer.Option(
@@ -113,9 +101,23 @@ class RunCommandOptions:
             metavar="TIME",
             parser=parse_positive_duration,
             help="Stop gracefully after TIME.",
-            rich_help_panel=SAFETY_SECTION,
+            rich_help_panel=EXECUTION_SECTION,
         ),
     ] = None
+    override_throttle: Annotated[
+        bool,
+        typer.Option(
+            "--override-throttle", help="Replace existing lower throttles.", rich_help_panel=EXECUTION_SECTION
+        ),
+    ] = False
+    on_interrupt: Annotated[
+        OnInterrupt,
+        typer.Option(
+            "--on-interrupt",
+            help="Moves in flight on Ctrl-C or SIGTERM: cancel, finish, or leave them with their throttle (detach).",
+            rich_help_panel=EXECUTION_SECTION,
+        ),
+    ] = OnInterrupt.CANCEL
     moves_per_broker: Annotated[
         int,
         typer.Option(
@@ -123,12 +125,14 @@ class RunCommandOptions:
             metavar="N",
             min=1,
             help="Maximum concurrent moves per broker, in and out.",
-            rich_help_panel=SAFETY_SECTION,
+            rich_help_panel=EXECUTION_SECTION,
         ),
     ] = 10
     one_replica_at_a_time: Annotated[
         bool,
-        typer.Option("--one-replica-at-a-time", help="Replace replicas one at a time.", rich_help_panel=SAFETY_SECTION),
+        typer.Option(
+            "--one-replica-at-a-time", help="Replace replicas one at a time.", rich_help_panel=EXECUTION_SECTION
+        ),
     ] = False
 
 
@@ -170,13 +174,13 @@ class StartCommandOptions:
             "--allow",
             metavar="CHECK",
             help=f"Preflight check to override. Repeatable. One of: {', '.join(Overridable)}.",
-            rich_help_panel=SAFETY_SECTION,
+            rich_help_panel=EXECUTION_SECTION,
         ),
     ] = None
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Override every preflight check that can be overridden.", rich_help_panel=SAFETY_SECTION
+            "--force", help="Override every preflight check that can be overridden.", rich_help_panel=EXECUTION_SECTION
         ),
     ] = False
     on_unfinished: Annotated[
@@ -184,7 +188,7 @@ class StartCommandOptions:
         typer.Option(
             "--on-unfinished",
             help="With --yes: how to handle a crashed earlier run of this host.",
-            rich_help_panel=SAFETY_SECTION,
+            rich_help_panel=EXECUTION_SECTION,
         ),
     ] = OnUnfinished.RESUME
     rollback_file: Annotated[
@@ -230,7 +234,6 @@ AnswerOption = Annotated[
         metavar="TIME",
         parser=parse_positive_duration,
         help="How long to wait for the run to follow the request. [default: 1m]",
-        rich_help_panel=SAFETY_SECTION,
     ),
 ]
 
@@ -241,6 +244,6 @@ WaitOption = Annotated[
         metavar="TIME",
         parser=parse_positive_duration,
         help="How long to wait while another kafkabal works on the cluster. [default: exit 75 at once]",
-        rich_help_panel=SAFETY_SECTION,
+        rich_help_panel=EXECUTION_SECTION,
     ),
 ]
