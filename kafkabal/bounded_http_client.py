@@ -31,7 +31,7 @@ class BoundedHttpClient(httpx.Client):
             timeout=timeout_s,
             transport=transport,
             headers={"accept-encoding": _IDENTITY},
-            limits=httpx.Limits(max_keepalive_connections=0),  # a deadline is told of new connections only
+            limits=httpx.Limits(max_keepalive_connections=0),  # only new connections learn of a deadline
             event_hooks={"response": [_bound]},
         )
         self._timeout_s = timeout_s

@@ -9,7 +9,7 @@ from typing import Final
 _NOT_TLS: Final = frozenset(
     {"WRONG_VERSION_NUMBER", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG", "RECORD_LAYER_FAILURE", "UNKNOWN_PROTOCOL"}
 )
-"""What versions of OpenSSL call a response that is no record of TLS."""
+"""What versions of OpenSSL call a response that is not a TLS record."""
 _CLOSED: Final = "the server closed the connection"
 _NOT_HTTP: Final = "the server does not respond in HTTP"
 _OF_LIBRARIES: Final = {

@@ -67,7 +67,7 @@ def _run(done: Future[_T], call: Callable[[], _T]) -> None:
         return
     try:
         outcome = call()
-    except BaseException as error:  # noqa: BLE001 - handed to whoever waits
+    except BaseException as error:  # noqa: BLE001 - raised where the result is awaited
         done.set_exception(error)
     else:
         done.set_result(outcome)

@@ -20,7 +20,7 @@ def open_http_client(timeout_s: float, transport: httpx.BaseTransport | None = N
     """Open a client; use it in a ``with`` block, or close it.
 
     A request raises an ``httpx.HTTPError`` if its response has not ended within the timeout, exceeds 64 MiB, or is
-    compressed. Otherwise a server that never ends its response would block its client for ever, or fill all memory. A
+    compressed. Otherwise a server that never ends its response would block its client forever, or fill all memory. A
     request to a port that does not exist raises an ``httpx.InvalidURL``.
 
     Parameters

@@ -46,7 +46,7 @@ class IsolatedListener(Generic[_E]):
             return
         try:
             self._listener.on_event(event)
-        except Exception:  # noqa: BLE001 - whatever a reporter raises is no business of the engine
+        except Exception:  # noqa: BLE001 - an error of a reporter must not stop the engine
             self._listener = None
 
 
@@ -66,7 +66,7 @@ class BackgroundListener(Generic[_E]):
     """Reports events on its own thread; :meth:`on_event` never blocks or raises, and may be called from a signal
     handler.
 
-    If the reporter cannot keep up, passing events are skipped first, then all; once it has caught up, it is told how
+    If the reporter cannot keep up, passing events are skipped first, then all; once it has caught up, an event says how
     many it missed. The thread is a daemon: a writer that blocks forever does not keep the process alive.
 
     Parameters
@@ -168,7 +168,7 @@ class BackgroundListener(Generic[_E]):
     def _try(self, action: Callable[[], None]) -> None:
         try:
             action()
-        except Exception as error:  # noqa: BLE001 - whatever a reporter raises is no business of the engine
+        except Exception as error:  # noqa: BLE001 - an error of a reporter must not stop the engine
             self._has_failed = True
             self._on_failure(error)
 

@@ -9,7 +9,7 @@ from typing import Final
 
 ESCAPED: Final = "kafkabal-escaped"
 """Error handler of an encoding: what it cannot write, such as a letter in ASCII or half a character of a file name that
-is no UTF-8, is written as ``\\u20ac``, as JSON does, so that JSON stays JSON."""
+is not UTF-8, is written as ``\\u20ac``, as JSON does, so that JSON stays JSON."""
 _LONG_WORD = re.compile(r"(\S{200})\S{104,}(\S{100})")
 """A longer word than any quoted file name (255 bytes) with a folder or two."""
 # controls, formats such as bidirectional overrides, lone surrogates, line and paragraph separators
@@ -19,7 +19,7 @@ _STEERING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 def printable(text: str, *, keep: str = "") -> str:
     """The text with every character that is invisible or controls the terminal written as ``\\x1b`` or ``\\u202e``.
 
-    A byte of a file name that is no UTF-8 is written as ``\\xff``.
+    A byte of a file name that is not UTF-8 is written as ``\\xff``.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from typing import Final
 
 _OF_FOLDERS = {errno.EISDIR: "is a folder", errno.ENOTDIR: "a folder on its path is a file"}
 _MOST = 5
-"""Nobody reads a message with more names than this to its end."""
+"""A message with more names than this is not read to its end."""
 
 WITHOUT_LEADER: Final = "without a leader"
 """Like the next two, what is wrong with ``3 partitions``, whichever command reports it."""

@@ -244,7 +244,7 @@ def _check_lock(cluster: KafkaCluster) -> CheckResult:
     from kafkabal.executor import is_provably_gone
 
     try:
-        # a process of this host that was killed blocks nobody: the next command replaces it at once
+        # not a finding if a killed process of this host holds it: the next command takes the lock over at once
         holders = [holder for holder in cluster.lock_holders() if not is_provably_gone(holder)]
     except KafkabalError as error:
         return failed(_CLUSTER, "lock", error, CheckStatus.SKIPPED)

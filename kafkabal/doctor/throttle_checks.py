@@ -24,7 +24,7 @@ def check_throttles(cluster: Cluster, state: ClusterState) -> Iterator[CheckResu
     Parameters
     ----------
     state
-        The state as just read. Without a controller, nobody knows which throttles are in use.
+        The state as just read. If no controller responded, it is unknown which throttles are in use.
     """
     if Capability.CONFIGS not in cluster.capabilities or not state.reassignments_known:
         return

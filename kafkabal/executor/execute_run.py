@@ -315,8 +315,7 @@ class _Run:
 
     @property
     def _goal_to_record(self) -> Goal:
-        """The goal of whoever continues the run: what an operator has cancelled must not go on, whichever process has
-        cancelled it."""
+        """The goal for a process that continues the run: one that was cancelled, from any process, must not resume."""
         return Goal.CANCEL if self._context.is_cancelled else self._goal
 
     def _take_last(self, seen: Observation) -> None:

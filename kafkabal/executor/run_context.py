@@ -22,7 +22,7 @@ from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, RunState
 from kafkabal.executor.state.run_store import RunStore
 from kafkabal.executor.throttle.run_throttles import RunThrottles
 
-if TYPE_CHECKING:  # whoever only opens a run need not wait for numpy
+if TYPE_CHECKING:  # opening a run must not wait for numpy
     from kafkabal.model import ClusterState
 
 
@@ -92,7 +92,7 @@ class RunContext:
     def _record(self, phase: Phase) -> None:
         """Record a phase on the cluster; the way out waits for no record.
 
-        Leftover moves and throttles would be worse, and a process that was told to stop is soon killed.
+        Leftover moves and throttles would be worse, and a process that got SIGTERM is soon killed.
         """
         try:
             self.store.update_cluster_record()

@@ -205,7 +205,7 @@ def make_fence(
         with ExitStack() as undo:
             regained = lock_cluster(environment, options.session_s, until_stopped=False)
             undo.callback(release_lock, regained)
-            # whoever held the lock in between may have finished or rolled back the run: what is known here is stale
+            # the holder in between may have finished or rolled back the run: what is known here is stale
             if not is_as_left(regained):
                 if known is None and not isinstance(regained, FileLock):
                     message = (
@@ -234,13 +234,13 @@ def _taken_over(
     Raises
     ------
     LockLostError
-        If ``confirm`` finds that the lock was lost again while this was read: whoever has it since may have resumed the
-        run, and an older state would replace their progress.
+        If ``confirm`` finds that the lock was lost again while this was read: its new holder may have resumed the
+        run, and an older state would replace the holder's progress.
     """
     run_id, recorded = run.record.run_id, known.load() if known is not None else None
     message = f"run {run_id} was resumed by another process"
     hint = _SEE_STATUS
-    # whoever continues an open run also takes back what a late request of this process has changed
+    # a process that continues an open run also undoes what a late request of this process has changed
     if known is None or recorded is None or not recorded[1].is_clean:
         return TakenOverError(message, hint=hint)
     record, state = recorded

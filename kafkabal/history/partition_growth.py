@@ -5,7 +5,7 @@
     written in a span = advance of the end offset x current bytes per record / seconds of the span
     without offsets   = growth of the size, if it grew; else unknown, since retention may delete as much as is written
     compacted         = change of the size, since what is written mostly replaces existing records: what a log gains
-                        until the next cleaning is no growth, so that losses count too
+                        until the next cleaning is not growth, so losses count too
 
 A partition that is missing at an earlier point counts as empty then, and so does one of a topic that had another id. If
 an offset went back, the topic was re-created or truncated, and earlier points do not count.

@@ -29,7 +29,7 @@ from kafkabal.units import percent_as_option
 from kafkabal.wording import WITH_LAGGING_REPLICAS, WITHOUT_LEADER, counted_noun, first_of, plural
 
 _MOST_IDS = 5
-"""Nobody reads a longer sentence to its end; the table has all of them."""
+"""A longer sentence is not read to its end; the table has all of them."""
 _FEW = 0.1
 """Fraction of all replicas whose sizes may be unknown before the sentence says so: an error of a tenth of the bytes is
 about the tolerance of the verdict."""

@@ -57,7 +57,7 @@ def validate(cluster: Cluster, topics: Sequence[TopicToCreate]) -> None:
 def create_all(cluster: Cluster, topics: Sequence[TopicToCreate]) -> Collection[ReplicaOn]:
     """Create the topics, each replica in its chosen log dir.
 
-    A broker that is told to keep a replica in a log dir before the replica exists creates it there (KIP-113), so the
+    A broker that gets a log dir for a replica before the replica exists creates it there (KIP-113), so the
     log dirs are requested first and nothing is copied. If that request fails, the broker chooses the dir.
 
     Returns

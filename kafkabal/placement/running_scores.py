@@ -122,7 +122,7 @@ class RunningScores:
             track.put(partition, taker, track.leader_load(partition))
 
     def _rise(self, loads: Sequence[tuple[_Track, float]], partition: int, *, is_last: bool = False) -> tuple[F64, F64]:
-        # what a broker is above its band already is no reason to break another band instead: on the 12 loaded clusters
+        # an excess over a band does not count again, so that no other band is broken instead: on the 12 loaded clusters
         # of SyntheticWorld, the plan that follows eight new topics moves 10 % less than if all of it counts (2026-11)
         over, lift = np.zeros(self._n), np.zeros(self._n)
         for track, load in loads:

@@ -24,7 +24,7 @@ another plan. It is less than tables show."""
 class Bands:
     """Edges of each selected score, both inclusive; a score that was not selected has edges that never bind.
 
-    Brokers that do not count (dead, drained) may hold nothing that can move, which is no matter of bands: their edges
+    Brokers that do not count (dead, drained) may hold nothing that can move, which bands do not concern: their edges
     are 0 and unlimited.
     """
 

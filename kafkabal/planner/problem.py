@@ -90,8 +90,8 @@ class Problem:
     """shape (n_brokers,): counted, with known log dirs, so that it has a fair share of bytes."""
     takes: Bools
     """shape (n_brokers,): whether it may receive replicas. A broker with an offline log dir may not, unless all have
-    one: until the dir is replaced and the broker restarted, it takes back no partition that it lost there, which the
-    cluster does not tell."""
+    one: until the dir is replaced and the broker restarted, it takes back no partition that it lost there, and the
+    cluster does not report which those are."""
     takes_unplaced: Bools
     """shape (n_brokers,): whether it may receive replicas that no other broker can take."""
     leaves: Bools

@@ -124,7 +124,7 @@ struct lane {
     int64_t *routed_bytes; /* sent in slots before the current one */
     int64_t *explicit_bytes; /* sent to a partition that the caller or librdkafka chose */
     /* by partition, each guarded by its own lock of the producer */
-    int64_t *settled_bytes[COUNTERS]; /* acknowledged or given up, whoever chose the partition */
+    int64_t *settled_bytes[COUNTERS]; /* acknowledged or given up, however the partition was chosen */
     int32_t partitions; /* changed only with Python's lock and all others */
     /* as librdkafka's sticky partitioner */
     int32_t sticky_partition;

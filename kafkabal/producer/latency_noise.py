@@ -1,4 +1,4 @@
-"""Tells slow brokers from noise: differences of a millisecond are no reason to route around a broker.
+"""Tells slow brokers from noise: differences of a millisecond do not justify routing around a broker.
 
 ::
 

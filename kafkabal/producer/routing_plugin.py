@@ -255,7 +255,7 @@ class Lane:
         return routed, np.minimum(np.maximum(settled, 0), routed)
 
     def in_flight_bytes(self) -> I64:
-        """int64, by partition: bytes that are neither acknowledged nor given up, whoever chose the partition."""
+        """int64, by partition: bytes that are neither acknowledged nor given up, however the partition was chosen."""
         routed, settled = self._plugin.counts(self._at, self._n_partitions)
         in_flight: I64 = routed - settled
         earlier = self._earlier_bytes[: self._n_partitions]

@@ -260,7 +260,7 @@ class SlotRouter(TopicRouter):
         return partition, report
 
     def _enter_unrouted_slot(self, _size_bytes: int) -> int:
-        """The slot while there is no view."""
+        """The slot while no view exists."""
         self.slot.left_bytes = UNROUTED_BYTES
         return UNROUTED_BYTES
 

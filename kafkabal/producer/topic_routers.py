@@ -210,7 +210,7 @@ class TopicRouters:
         if self._fault is not None:
             LOG.info("the cluster can be read again")
             self._fault = None
-        # one at a time: a topic that is not created yet is no fault of the others
+        # one at a time: a topic that is not created yet must not delay the others
         before, self._topic_faults = self._topic_faults, {topic: str(error) for topic, error in faults.items()}
         for topic, text in self._topic_faults.items():
             self._routers[topic].first_reading.set()

@@ -41,8 +41,8 @@ whose records came without waiting for their creation, brokers did not know 33 a
 _ASKING_S: Final = 0.5
 """Long enough: the cluster is read again anyway. A client that is closed meanwhile waits for the answer."""
 _RECENT_S: Final = DEFAULT_REFRESH_S
-"""A new topic is routed by a reading that is no older: to read the cluster for each of 300 topics took a program four
-minutes of waiting (2026-11)."""
+"""A new topic is routed by a reading of at most this age: to read the cluster for each of 300 topics took a program
+four minutes of waiting (2026-11)."""
 _SOONEST_S: Final = 0.25
 """Until the next refresh after one that leaves a topic without a view or a partition without a leader: that is usually
 over within a second. The wait doubles each time, up to the usual interval."""

@@ -26,7 +26,7 @@ def pin(
 ) -> Manifest:
     """Pin the current content of a topic, for this many readers; see :func:`~kafkabal.reader.pin_offsets.pin_topic`.
 
-    Without a ``counting`` of its own, whoever waits for a topic that has to be read as a whole finds that in the log.
+    Without ``counting``, the log says if the whole topic has to be read first.
     """
     from kafkabal.clusters.kafka import KafkaCluster, RangeFetcher, ReplicaLocations
     from kafkabal.reader.pin_offsets import pin_topic

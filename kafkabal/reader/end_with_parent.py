@@ -11,13 +11,13 @@ from threading import Thread
 from typing import Final
 
 _POLL_S: Final = 1.0
-"""Where the system does not tell at once."""
+"""Where the system does not report it at once."""
 
 
 def end_with_parent(poll_s: float = _POLL_S) -> None:
     """End this process once its parent is gone: at once on Linux, elsewhere within ``poll_s``.
 
-    Otherwise it would wait forever for somebody to take its samples, since forked workers hold both ends of each
+    Otherwise it would wait forever to hand over its samples, since forked workers hold both ends of each
     other's pipes: those of a trainer that was killed kept their memory, and the lock of a reader that shares work.
     torch's workers notice that their parent is gone, but then wait for their pipes.
     """

@@ -23,7 +23,7 @@ from kafkabal.wording import counted_noun
 Taken: TypeAlias = "tuple[int, ...]"
 """How many samples each reader of a round has taken."""
 Ranges: TypeAlias = "tuple[tuple[tuple[int, int], ...], ...]"
-"""The taken samples of each reader's share, whoever took them: pairs of the first number and the one after the last."""
+"""The samples taken of each reader's share, by any reader: pairs of the first number and the one after the last."""
 
 MOST_READERS = 100_000
 """A file with more readers is damaged."""
@@ -85,7 +85,7 @@ class EpochProgress:
         return self._with_round(tuple(taken))
 
     def after_ranges(self, ranges: Ranges) -> EpochProgress:
-        """The progress after these samples of each reader's share were taken, whoever took them."""
+        """The progress after these samples of each reader's share were taken by any reader."""
         joined = tuple(_joined(each) for each in ranges)
         if all(not each or (len(each) == 1 and each[0][0] == 0) for each in joined):
             return self.after([each[0][1] if each else 0 for each in joined])

@@ -173,7 +173,7 @@ class Prefetch:
         """Note that these bytes were yielded, or never will be."""
         with self._lock:
             self._held_bytes -= size_bytes
-            # threads that wake up in vain compete for the interpreter: 2 µs for every sample, measured
+            # threads that wake up for nothing compete for the interpreter: 2 µs for every sample, measured
             has_more_room = self._waiting_threads and self._held_bytes <= self._least_room_at_bytes
             if has_more_room and self._next_block_number() is not None:
                 self._room.notify()

@@ -20,8 +20,8 @@ from kafkabal.reader.reader_shard import Balance, Tail
 from kafkabal.units import parse_bytes
 
 DEFAULT_CACHE_BYTES: Final = 100 * 10**9
-"""Fits the local disk of small machines with a GPU (125 GB of an AWS g4dn.xlarge), and most data sets; whoever has a
-larger disk for it says so, and a full one only ends caching."""
+"""Fits the local disk of small machines with a GPU (125 GB of an AWS g4dn.xlarge), and most data sets. A larger
+disk can be given, and a full one only ends caching."""
 LARGEST_NUMBER: Final = 2**63 - 1
 """The largest that a saved state may hold."""
 _LONGEST_TEXT_BYTES: Final = 2**15 - 1

@@ -60,7 +60,7 @@ class RetentionGuard:
     Parameters
     ----------
     expires_at_s
-        Called when the first rate is known; without permission or response there is no guard.
+        Called when the first rate is known; without permission or response nothing is guarded.
     now_s
         Seconds since 1970.
     start

@@ -8,7 +8,7 @@ import msgspec
 
 
 def json_text(value: Any) -> str:
-    """The value as JSON in one line; bytes of a file name that are no UTF-8 become replacement characters."""
+    """The value as JSON in one line; bytes of a file name that are not UTF-8 become replacement characters."""
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError:  # JSON is UTF-8 as a whole

@@ -152,7 +152,7 @@ class _LineProgress:
 
     def _write(self, rate: float, *notes: str) -> None:
         if self._total_bytes == 0 and not any(notes):
-            return  # only leaders change: there are no bytes to report
+            return  # only leaders change, so no bytes are reported
         of_all = "" if self._total_bytes is None else f" of {format_bytes(self._total_bytes)}"
         done = f"{self._what}: {format_bytes(self._done_bytes)}{of_all}"
         rated = format_rate(rate) if rate > 0 else ""

@@ -56,9 +56,9 @@ class FairWeights:
         self.view = view
         n_available = len(view.available)
         self.available: F64 = (view.leader >= 0).astype(np.float64)
-        """float64, shape (n_partitions,): 1 for every partition that has a live leader, 0 for the others."""
+        """float64, shape (n_partitions,): 1 forevery partition that has a live leader, 0 for the others."""
         self.even: F64 = self.available / n_available
-        """float64, shape (n_partitions,): the same weight for every available partition."""
+        """float64, shape (n_partitions,): the same weight forevery available partition."""
         self._score_replicas = [r for p in view.marginal_loads if (r := _ScoreReplicas.of(p, view)) is not None]
 
     def weights(
@@ -179,7 +179,7 @@ class _ScoreReplicas:
         """Per unit of traffic, the load that follows a holder's traffic; and the load that the holder has anyway.
 
         Holders with equal loads count as equally fast. Otherwise a broker that once got little by a wrong measurement
-        would get little for ever: little traffic and an ordinary latency would look like a slow broker's fair share.
+        would get little forever: little traffic and an ordinary latency would look like a slow broker's fair share.
         """
         holder, partition = self.leads
         traffic = np.bincount(holder, start[partition], len(load))

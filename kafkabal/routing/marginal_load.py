@@ -5,7 +5,7 @@ and once with every log of the topic one probe longer and every rate one probe h
 score whose load comes from no replica (latency, a broker metric) is assumed to be proportional to the traffic that the
 broker leads.
 
-A follower that lags counts as long as the longest copy: it fetches the rest without anybody routing that to it.
+A follower that lags counts as long as the longest copy: it fetches the rest by itself.
 """
 
 from __future__ import annotations

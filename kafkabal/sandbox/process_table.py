@@ -1,6 +1,6 @@
 """Finds the processes of a sandbox by their command lines, not by stored ids.
 
-Every process of a sandbox has its node's folder on its command line. So there is no file of process ids that could be
+Every process of a sandbox has its node's folder on its command line. So no file of process ids exists that could be
 missing after a crash, or contain an id that another user's process now has.
 """
 

@@ -20,7 +20,7 @@ class RecordParts(NamedTuple):
     headers: list[Headers] | None
     """None if no record has one."""
     joined: bytes | None = None
-    """The values, each followed by a line break, where they are known like that, and there are no keys or headers."""
+    """The values, each followed by a line break, where they are known like that, without keys and headers."""
 
     def sizes(self) -> list[int]:
         """Size of each record, including key and headers."""

@@ -448,7 +448,7 @@ def _check_readable(file: LocalFile | RemoteFile | None) -> None:
     Raises
     ------
     InputFileError
-        If it cannot be read, or is no regular file.
+        If it cannot be read, or is not a regular file.
     """
     try:
         if file is not None:

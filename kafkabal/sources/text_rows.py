@@ -48,7 +48,7 @@ def json_lines(file: IO[bytes], size_bytes: int, selected: SelectedFields) -> It
     Raises
     ------
     UnfinishedError
-        If a file ends with a line without line break that is no JSON.
+        If a file ends with a line without line break that is not JSON.
     """
     if not selected.needs_fields:
         yield from _lines(file, size_bytes, is_whole=_is_json)

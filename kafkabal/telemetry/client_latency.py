@@ -15,7 +15,7 @@ _MILLISECONDS: Final = 1e-3
 _LONGEST_MS: Final = 2.0**31
 """The longest request timeout that a client can have."""
 _ID_DIGITS: Final = 10
-"""Digits of the largest 32-bit number: a longer attribute is no broker id."""
+"""Digits of the largest 32-bit number: a longer attribute is not a broker id."""
 _LEAST_SHARE: Final = 0.05
 """A broker with a smaller share of a client's produce requests counts as having got none: means are rounded, and
 include other requests."""

@@ -16,7 +16,7 @@ from kafkabal.json_decoders import converted, json_decoder
 _TIMEOUT_S = 10.0
 """Prometheus gives up a query after two minutes; a command that waits for a table should do so much sooner."""
 _ID_DIGITS = 10
-"""Digits of the largest 32-bit number: a longer label is no broker id."""
+"""Digits of the largest 32-bit number: a longer label is not a broker id."""
 _PATH = "/api/v1/query"
 
 

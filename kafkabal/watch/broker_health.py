@@ -100,7 +100,7 @@ class HealthChange:
 _MISSING = frozenset({BrokerHealth.UNREACHABLE, BrokerHealth.DEAD})
 # spread of a normal distribution in median absolute deviations, times four
 _SPREADS = 4 * 1.4826
-# false alarms in 400 times five minutes of random delays that are no fault of a broker: 31 at 4, 17 at 4.5
+# false alarms in 400 times five minutes of random delays that no broker causes: 31 at 4, 17 at 4.5
 _PEERS_EXCESSES = 4.5
 # a broker that stalls for 0.3 s of each second, seen from a host whose pauses end 10 ms late in the mean and that adds
 # 10 ms to responses, takes more than 30 s in 12 of 150 cases if each observation has to exceed this, in 2 if three
@@ -367,7 +367,7 @@ class HealthMonitor:
 
 
 def _is_host_late(excesses: Sequence[_Excess]) -> bool:
-    """Whether this host may be the cause of late responses."""
+    """Whether this host may have delayed the responses."""
     return sum(e.own_s for e in excesses) <= _LATENESSES * sum(e.lateness_s for e in excesses)
 
 

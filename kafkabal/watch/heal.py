@@ -76,7 +76,7 @@ class Healer(Protocol):
         """Begin to finish an unfinished run, or to cancel what it has in flight."""
 
     def latest_run(self) -> FoundRun | None:
-        """The latest run of the cluster, whoever began it.
+        """The latest run of the cluster, of any origin.
 
         Raises
         ------
@@ -333,7 +333,7 @@ def _check(environment: RunEnvironment, plan: Plan, options: RunOptions, *, is_a
     Parameters
     ----------
     is_again
-        Whether the last plan for the same could not begin either: then a change since planning is no coincidence.
+        Whether the last plan for the same could not begin either: then changes since planning are not by chance.
 
     Raises
     ------

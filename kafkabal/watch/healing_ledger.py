@@ -66,7 +66,7 @@ class HealingLedger(msgspec.Struct, frozen=True, kw_only=True):
     usual_s: Mapping[int, float] = {}
     """By slow broker, its usual response time: a restarted watch would take its present one for usual."""
     presence: Mapping[int, BrokerPresence] = {}
-    """Of brokers that left or came back of late."""
+    """Of brokers that recently left or came back."""
     presence_at_s: float = 0.0
     """When that was kept, in seconds since the epoch."""
 

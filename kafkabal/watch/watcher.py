@@ -48,7 +48,7 @@ _NOT_THERE = frozenset({BrokerHealth.UNREACHABLE, BrokerHealth.DEAD})
 _NAP_S = 0.5
 """A signal takes effect within this time."""
 _LAST_WAIT_S = 300.0
-"""Longest wait for a run that is cancelled when the watch ends; the service manager is told to wait a little longer."""
+"""Longest wait for a run that is cancelled when the watch ends; the service manager is set to wait a little longer."""
 
 
 class Watcher:
@@ -418,7 +418,7 @@ class Watcher:
         return ""
 
     def _report_foreign(self, found: FoundRun | None) -> None:
-        """Report once a run that somebody else left unfinished: it may hold throttles, and lets no healing begin."""
+        """Report once that a run of another process is unfinished: its throttles may be set, and it blocks healings."""
         if found is None or not found.is_open or self._healer.holder() is not None:
             return
         record = found.record

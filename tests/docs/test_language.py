@@ -1,9 +1,10 @@
-"""Shipped strings, docs and README use plain operator's English: a list of phrases must not appear in them."""
+"""Shipped texts, comments and pages use plain operator's English: a list of phrases must not appear in them."""
 
 from __future__ import annotations
 
 import ast
 import re
+import tokenize
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,6 +66,21 @@ INSTEAD = {
     r"\d %(?![%\w(])": "10%, as the program prints it",
 }
 
+# phrases that stay out of comments and docstrings too
+NOT_IN_COMMENTS = (
+    r"\bnobody\b",
+    r"\bsomebody(?: else)?\b",
+    r"\banybody\b",
+    r"\bwhoever\b",
+    r"\bin vain\b",
+    r"\bfor ever\b",
+    r"\bof one's own\b",
+    r"\bin good order\b",
+    r"\bhomeless\b",
+    r"\blopsided\b",
+    r"\bis no (?:business|matter|fault|coincidence|reason)\b",
+)
+
 # (file, phrase in lower case): why it may stay
 ALLOWED: dict[tuple[str, str], str] = {}
 
@@ -97,7 +113,19 @@ def _texts() -> Iterator[tuple[str, int, str]]:
             yield path.relative_to(ROOT).as_posix(), number, text
 
 
+def _comments(path: Path) -> Iterator[tuple[int, str]]:
+    """Comments and docstrings, of attributes too, with their line breaks as blanks."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            yield node.lineno, " ".join(node.value.value.split())
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type == tokenize.COMMENT:
+                yield token.start[0], token.string
+
+
 TEXTS = list(_texts())
+COMMENTS = [(path.relative_to(ROOT).as_posix(), number, text) for path in SOURCES for number, text in _comments(path)]
 
 
 @pytest.mark.parametrize("phrase", INSTEAD)
@@ -114,8 +142,17 @@ def test_a_phrase_stays_out(phrase: str) -> None:
     assert found == []
 
 
+@pytest.mark.parametrize("phrase", NOT_IN_COMMENTS)
+def test_a_phrase_stays_out_of_comments(phrase: str) -> None:
+    """Comments and docstrings are plain too: they do not speak of people where a process or a tool acts."""
+    pattern = re.compile(phrase, re.IGNORECASE)
+
+    assert [f"{file}:{line}: {match[0]!r}" for file, line, text in COMMENTS for match in pattern.finditer(text)] == []
+
+
 def test_texts_are_found() -> None:
     """The strings of every package and all pages are checked."""
+    assert len(COMMENTS) > 5000
     packages = {file.split("/")[1] for file, _, _ in TEXTS if file.startswith("kafkabal/")}
     assert {"cli", "executor", "planner", "clusters", "reporting", "routing", "producer", "reader"} <= packages
     assert len([1 for file, _, _ in TEXTS if file.startswith("docs/")]) > 1000

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kafkabal.model import ClusterState
 
 _STARTING_S: Final = 3.0
-"""A starting broker opens its port within seconds; nobody should wait longer because of a mistyped address."""
+"""A starting broker opens its port within seconds; a mistyped address should not cost more time."""
 _PAUSE_S: Final = 0.25
 """A refused connection costs a millisecond."""
 
@@ -164,7 +164,7 @@ def await_broker(cluster: Cluster, context: CommandContext) -> None:
 def name_in_metrics(cluster: Cluster, settings: Settings, context: CommandContext) -> str:
     """Value of the label ``cluster``: the name of the profile, or else the cluster's id.
 
-    If the cluster does not respond, its servers: the command fails then, and metrics and notifications tell of that.
+    If the cluster does not respond, its servers: the command fails then, and metrics and notifications report it.
     """
     label = cluster_label(settings, context)
     if label:

@@ -62,7 +62,7 @@ def nagios_status_of(inspection: Inspection, thresholds: tuple[float, float]) ->
 
 
 def verdict_of(inspection: Inspection) -> str:
-    """The verdict, and which log dirs are nearly full: that is no imbalance, but a line with OK must not hide it."""
+    """The verdict, and which log dirs are nearly full: not an imbalance, but a line with OK must not hide it."""
     from kafkabal.inspection import full_log_dirs, judge
 
     full = full_log_dirs(inspection.state)

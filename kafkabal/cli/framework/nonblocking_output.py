@@ -1,6 +1,6 @@
 """Standard output and error written by a thread: a stopped terminal or a full pipe delays nothing for long.
 
-A run must not keep the lock of a cluster, or stop moving replicas, because nobody reads its output. Output is queued;
+A run must not keep the lock of a cluster, or stop moving replicas, because its output is not read. Output is queued;
 the first blocked flush waits two seconds, later ones do not wait. At the end, once the lock is released, the process
 waits for everything to be written, like any other program, until a signal ends it.
 """
@@ -112,7 +112,7 @@ class NonblockingStream(io.TextIOBase):
     def close(self) -> None:
         """Do nothing: the underlying stream stays open.
 
-        From Python 3.13 on, the garbage collector prints exceptions raised by close, here an error that nobody has
+        From Python 3.13 on, the garbage collector prints exceptions raised by close, here an error that was not
         seen.
         """
 

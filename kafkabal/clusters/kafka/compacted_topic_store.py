@@ -215,7 +215,7 @@ class CompactedTopicStore:
         try:
             key = raw_key.decode()
         except UnicodeDecodeError:
-            return  # not a record of ours: whoever may write to the topic must not keep every command from reading it
+            return  # not a record of ours: other writers of the topic must not keep every command from reading it
         if value is None:
             self._found.pop(key, None)
         else:

@@ -44,7 +44,7 @@ MOST_UNPACKED_BYTES: Final = 2**28
 """Limit of what a range may take uncompressed, or a batch where records are passed on, the same as of a response: a
 batch of 1 MB may hold gigabytes of zeros."""
 AT_ONCE_BYTES: Final = 2**25
-"""Bytes of records that are held before they are passed on to whoever takes them early: four blocks of usual size."""
+"""Bytes of records that are held before a caller gets the first ones early: four blocks of usual size."""
 _UNPACKED_TIMES = 16
 """Uncompressed size that is tried first, relative to the compressed one, and its growth: text takes three to ten times
 as much, and memory that stays untouched costs nothing."""

@@ -325,7 +325,7 @@ class InMemoryCluster(ClosingContext):
         return MemoryRecordStore(self.kafka.parts.records)
 
     def close(self) -> None:
-        """Do nothing: there are no connections."""
+        """Do nothing: the simulation has no connections."""
 
     def _no_response(self, brokers: Collection[int]) -> dict[int, Fault]:
         parts = self.kafka.catch_up()

@@ -14,7 +14,7 @@ def take(kafka: SimulatedKafka, client: LockClient, request: LockRequest) -> Mem
     Raises
     ------
     BusyError
-        If somebody holds it; the message names the holder.
+        If it is held; the message names the holder.
     """
     locks, now = kafka.parts.locks, kafka.clock.monotonic()
     holder = locks.get(request.purpose)

@@ -118,8 +118,8 @@ def _elect_in_steps(context: RunContext, names: Sequence[TopicPartition]) -> dic
         if at:
             context.clock.sleep(1.0)
             if context.should_stop():
-                # with 60,000 partitions the last is due ten minutes later: whoever stops a run would kill it before
-                # that
+                # with 60,000 partitions the last is due ten minutes later: an operator who stops the run would kill
+                # it before that
                 return failed | dict.fromkeys(names[at:], _NOT_ATTEMPTED)
         chunk = names[at : at + step]
         faults = context.retries.until_success(partial(context.effects.elect, chunk))

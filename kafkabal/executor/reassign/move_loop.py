@@ -104,7 +104,7 @@ class MoveLoop:
         Parameters
         ----------
         finish_only
-            Start nothing, and end once nothing is in flight, even after a stop request that is no cancel.
+            Start nothing, and end once nothing is in flight, even after a stop request other than a cancel.
 
         Raises
         ------

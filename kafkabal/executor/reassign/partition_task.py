@@ -113,7 +113,7 @@ class PartitionTask:
 
     @property
     def waits_in_place(self) -> bool:
-        """Whether its reassignment copies nothing: the copies are complete, or there is no leader to copy from."""
+        """Whether its reassignment copies nothing: the copies are complete, or it has no leader to copy from."""
         return self.is_copied or (self.stage is Stage.MOVING and self.leader < 0)
 
     @property
@@ -171,7 +171,7 @@ class PartitionTask:
         step = self.next_step
         self.to_add = tuple(b for b in step if b not in self.current)
         changes_set = running is not None or set(step) != set(self.current)
-        # a change of order alone takes effect at once, whoever is in sync
+        # a change of order alone takes effect at once, whichever replicas are in sync
         self.out_of_sync = self._out_of_sync(running.target if running else step) if changes_set else ()
         self.misplaced = seen.misplaced(self.target)
 

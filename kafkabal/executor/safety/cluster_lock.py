@@ -197,7 +197,7 @@ class Fence:
             since_s = now_s if refused_s is None else refused_s
             if now_s - since_s < self._session_s and not isinstance(error, TakenOverError):
                 return since_s
-            # the hint of a lock that is held is to wait for it, which is in vain here
+            # the hint of a lock that is held is to wait for it, which does not help here
             hint = error.hint if isinstance(error, TakenOverError) else _ON_ITS_WAY
             raise BusyError(f"lost the lock of this cluster: {error.message}", hint=hint) from error
         except UnreachableError:

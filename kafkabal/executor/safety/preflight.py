@@ -235,7 +235,7 @@ def _rule(check: Overridable, what: str, broken: Iterator[str]) -> PreflightChec
 
 
 def _recently_dead(plan: Plan, state: ClusterState, brokers: Collection[int]) -> PreflightCheck:
-    """A broker that is restarting will come back, and copies made meanwhile would be in vain."""
+    """A broker that is restarting will come back, and copies made meanwhile would be useless."""
     if brokers:
         r, planned = state.replicas, {c.name for c in plan.partitions}
         rows = np.unique(r.partition[np.isin(state.brokers.id[r.broker], list(brokers))])

@@ -19,7 +19,7 @@ class StopReason(StrEnum):
 
 
 class StopSwitch:
-    """Off until somebody requests a stop; keeps the first reason, unless the run is then cancelled."""
+    """Off until a stop is requested; keeps the first reason, unless the run is then cancelled."""
 
     def __init__(self) -> None:
         self.reason: StopReason | None = None

@@ -1,7 +1,7 @@
 """Since when brokers have been dead: recorded on this host by every command that reads the cluster, and on the cluster.
 
 Kafka does not say when a broker died. A broker that is restarting comes back within minutes, and copying its replicas
-away meanwhile would be in vain; so a repair waits until a broker has been seen dead for a while. A command that sees
+away meanwhile would be useless; so a repair waits until a broker has been seen dead for a while. A command that sees
 the broker registered again restarts the count.
 """
 
@@ -104,8 +104,8 @@ def known_to_cluster(cluster: Cluster, ours: Sightings, before: Sightings | None
 def record_on_cluster(cluster: Cluster, sightings: Sightings, now: datetime) -> None:
     """Record sightings on the cluster for other hosts; if that is not permitted, only this host keeps them.
 
-    Nor are they recorded if this process was suspended since the observation: a broker may have returned and died
-    again, and other hosts would count its grace from the first time.
+    They are not recorded either if this process was suspended since the observation: a broker may have returned and
+    died again, and other hosts would count its grace from the first time.
     """
     if Capability.RECORDS not in cluster.capabilities or now - sightings.checked_at > _CURRENT_FOR:
         return

@@ -39,7 +39,7 @@ _DELETED = (
     "but not earlier ones whose journals were in that folder"
 )
 _SHARE_AGAIN_S = 60.0
-"""Pause after a failure: with too few replicas in sync, every other turn of the run would wait in vain."""
+"""Pause after a failure: with too few replicas in sync, every other turn of the run would wait for nothing."""
 
 
 class RunStore:
@@ -155,7 +155,7 @@ class RunStore:
         Raises
         ------
         BusyError
-            If another process has the lock: it may have set what was found, which would then stay for ever.
+            If another process has the lock: it may have set what was found, which would then stay forever.
         """
         # the journal already has those of an attempt whose answer from the cluster was lost
         new = [original for original in originals if original not in self.state.later_originals]

@@ -292,13 +292,13 @@ class RunThrottles:
         """At most one change; a value that another user has set meanwhile stays, and is reported once."""
         original = self._originals[resource, key]
         own = current.value if current is not None and current.source is ConfigSource.OWN else None
-        # whoever deletes a rate, as Kafka's tool does at the end of its own moves, decides what remains after the run,
-        # but not how fast the run may copy
+        # a rate that another tool deletes, as Kafka's does at the end of its own moves, is not restored after the run,
+        # but set again while the run copies
         if own is None and original.own_value is not None:
             self._report_once(
                 f"{key} of {resource}: earlier value {original.own_value} deleted by another tool; not restored"
             )
-        # so too whoever changes a default: a lower one that the run has kept no longer limits its copies
+        # the same for a changed default: an earlier, lower one that the run has kept no longer limits its copies
         if own is None and (found := Original.found(resource, key, current)) != original:
             self._keep_originals([original := found])
         # neither the original value nor one of ours: an operator has set it deliberately during the run

@@ -128,8 +128,8 @@ def list_steps(
 ) -> ListSteps:
     """How to change a list so that it contains exactly the active ones of our entries, next to those of others.
 
-    Entries that were there before are not ours, even if they name one of our replicas: whoever removes them meanwhile
-    wants them removed.
+    Entries that were there before are not ours, even if they name one of our replicas: if they are removed meanwhile,
+    they stay removed.
 
     Parameters
     ----------

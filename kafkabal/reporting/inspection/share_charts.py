@@ -70,7 +70,7 @@ def topic_heat_map(state: ClusterState, fair: F64) -> HeatMap | None:
     Returns
     -------
     HeatMap or None
-        None if there are no bytes, or no fair loads.
+        None without bytes or fair loads.
     """
     n_topics, n_brokers = len(state.topics), len(state.brokers)
     topic, sizes = state.partitions.topic[state.replicas.partition], replica_bytes(state)

@@ -177,7 +177,7 @@ def counts(
 
 
 def rates(prefix: str, in_bytes_per_s: F64, out_bytes_per_s: F64, order: I64) -> Iterator[Column]:
-    """Bytes per second, if sampled; zeros are shown too, since whoever samples asks whether anything is written."""
+    """Bytes per second, if sampled; zeros are shown too: they answer whether anything is written."""
     for key, title, values in (("in", "in", in_bytes_per_s), ("out", "out", out_bytes_per_s)):
         yield Column(
             key=f"{key}_bytes_per_s",

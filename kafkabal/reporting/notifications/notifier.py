@@ -7,7 +7,7 @@ again for some minutes, so that a receiver which restarts misses none; one that 
 Alertmanager resolves an alert that it has not heard of for ``resolve_timeout``, 5 minutes by default. So what fires is
 posted again every minute, as Prometheus does, until it is over; where a command ends before that, with a time at which
 it is over by itself. All that waits is one post: a thousand brokers that vanish at once begin a thousand alerts, and if
-the end of one was lost, it would fire for ever.
+the end of one was lost, it would fire forever.
 """
 
 from __future__ import annotations

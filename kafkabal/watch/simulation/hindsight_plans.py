@@ -11,8 +11,9 @@ A moment without a feasible plan, such as one at which all brokers are dead, mov
 
 Copies take no time, and nothing keeps a replica from moving again. What a day brings and reverts costs nothing.
 
-If that leaves scores outside the outer band for longer than a watch may, its bytes are no yardstick for a watch that
-keeps them inside. Then plans are made after every change with every broker there, not only at the end of a day.
+If that leaves scores outside the outer band for longer than a watch may, its bytes cannot be compared with those
+of a watch that keeps them inside. Then plans are made after every change with every broker there, not only at the end
+of a day.
 
 The watch knows the initial state as well, so both plan for it at once: after a day of noise another placement is as
 cheap, and it is chance which of the two drifts out of its band first, months later.
