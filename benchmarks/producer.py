@@ -19,7 +19,7 @@ With ``--idempotent``, both are idempotent producers. Those of librdkafka wait f
 their threads use the whole processor meanwhile.
 
 With ``--in-turn 250000``, confluent-kafka's producer is compared with itself: one sends so many bytes to each partition
-in turn, by ``produce_batch``. That is what slots of this length cost in librdkafka, whoever chooses partitions.
+in turn, by ``produce_batch``. That is what slots of this length cost in librdkafka, whichever code chooses partitions.
 
     python -m benchmarks.producer --pairs 9
     python -m benchmarks.producer --pairs 5 --bytes 1000000000

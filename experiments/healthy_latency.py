@@ -190,7 +190,7 @@ def _rounds(
     sizes = np.full(int(run_s * per_s), size, np.int64)
     found: dict[str, Latencies] = {}
     for seed in range(bench.extent.runs(_ROUNDS)):
-        # whoever runs second writes to brokers that still flush the first one's data
+        # the second run writes to brokers that still flush the first one's data
         for way, settings in list(ways.items())[:: -1 if seed % 2 else 1]:
             policy = way.removesuffix(_TELEMETRY_SUFFIX)
             more = {"seed": seed, "per_s": per_s, "refresh_s": DEFAULT_REFRESH_S, **settings}

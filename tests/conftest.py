@@ -47,7 +47,7 @@ def _nothing_need_survive_a_power_cut() -> Iterator[None]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _what_the_developer_set_up_is_not_seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Hide the sandboxes, runs and profiles of whoever runs the tests from the processes that tests start."""
+    """Hide the sandboxes, runs and profiles of the user who runs the tests from the processes that tests start."""
     with pytest.MonkeyPatch.context() as patch:
         for kind in ("STATE", "CONFIG"):
             patch.setenv(f"XDG_{kind}_HOME", str(tmp_path_factory.mktemp(kind.lower())))

@@ -44,7 +44,7 @@ def create(memory: InMemoryCluster, run_cli: Callable[..., Any], monkeypatch: py
 
 @pytest.mark.parametrize("before", [VALIDATION, CREATION])
 def test_a_topic_that_appears_meanwhile_exists(create: Callable[..., Any], before: int) -> None:
-    """Whoever loses the race gets the same message and exit code, whenever it is."""
+    """The command that loses the race prints the same message and exit code, whenever it is."""
     lost = create("a", "-p", "2", "-r", "2", before=before)
     later = create("a", "-p", "2", "-r", "2", before=0)
 
@@ -58,7 +58,7 @@ def test_a_topic_that_appears_meanwhile_exists(create: Callable[..., Any], befor
 def test_a_topic_that_appears_meanwhile_collides(
     create: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, before: int, said: str, options: list[str]
 ) -> None:
-    """Kafka does not distinguish a.b from a_b: whoever loses this race gets the exit code of a name that is taken."""
+    """Kafka does not distinguish a.b from a_b: the loser of this race gets the exit code of a name that is taken."""
     refused = {"a_b": Fault("INVALID_TOPIC_EXCEPTION", f"Topic 'a_b' collides with existing {said}")}
     calls = count(1)
     monkeypatch.setattr(InMemoryCluster, "create_topics", lambda *_, **__: refused if next(calls) == before else {})

@@ -23,7 +23,7 @@ def _answer(_request: WSGIEnvironment, start: StartResponse) -> list[bytes]:
 
 
 def test_logs_do_not_show_the_url_of_a_webhook(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever knows the URL can post, and logs are passed on with reports of faults."""
+    """All who know the URL can post, and logs are passed on with reports of faults."""
     monkeypatch.setattr(logging.root, "handlers", [])
     stderr = StringIO()
     direct_logs(stderr, everything=True)

@@ -216,7 +216,7 @@ def _commands(
 
 
 def test_every_option_is_in_a_table() -> None:
-    """Whoever adds an option decides whether it can be without effect; a removed one leaves no row behind."""
+    """The author of an option decides whether it can be without effect; a removed one leaves no row behind."""
     commands = dict(_commands())
     judged: dict[tuple[str, ...], set[str]] = {words: set() for words in commands}
     for typed, mode, options in (*BESIDE, *WITHOUT):
@@ -287,7 +287,7 @@ def test_a_cluster_beside_a_workload_that_describes_one(run_cli: Callable[..., A
 def test_a_grace_of_dead_brokers_is_an_option_of_what_moves_data(
     run_cli: Callable[..., Any], words: tuple[str, ...]
 ) -> None:
-    """A plan is made for the brokers that are alive, whenever the others died; whoever applies it waits for them."""
+    """A plan is made for the brokers that are alive, whenever the others died; applying it waits for them."""
     assert "no such option: --dead-after" in _refused(run_cli, words, "--dead-after 1h")
     assert run_cli(*words, environ={"KAFKABAL_DEAD_AFTER": "1h"}).code == 0
 

@@ -108,7 +108,7 @@ def _die_while_paused(simulation: Simulation) -> None:
 def test_a_paused_run_whose_process_has_just_died_is_resumed_here(
     simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its lock outlives it by a session: a command that may wait asks in vain, and then takes the lock over."""
+    """Its lock outlives it by a session: a command that may wait gets no answer, and then takes the lock over."""
     _die_while_paused(simulation)
     session = iter([True, True, False])
     monkeypatch.setattr("kafkabal.cli.commands.rebalance.resume._is_held", lambda _: next(session))
@@ -162,7 +162,7 @@ def _killed_run(simulation: Simulation) -> None:
 
 
 def test_a_cancel_takes_over_from_a_process_that_has_died(simulation: Simulation) -> None:
-    """Nobody reads its request: once the session of the dead process has expired, it cancels the run itself."""
+    """Its request is not read: once the session of the dead process has expired, it cancels the run itself."""
     _killed_run(simulation)
     clock = simulation.memory.kafka.clock
     began_s = clock.monotonic()

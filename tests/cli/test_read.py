@@ -182,7 +182,7 @@ def test_a_topic_that_changed_is_not_read_again() -> None:
 
 
 def test_counting_a_topic_is_shown() -> None:
-    """Whoever waits for a topic that is read as a whole first learns of it at once, and how far it is at the end."""
+    """A user who waits for a topic that is read as a whole first learns of it at once, and how far it is at the end."""
     stderr = StringIO()
     context = CommandContext(stderr=stderr)
     with _counting_shown("images", context):

@@ -78,7 +78,7 @@ def test_standard_error_fails_at_any_write(tmp_path: Path, snapshot: Path, plan_
 @pytest.mark.parametrize("form", ["table", "json", "jsonl"])
 @pytest.mark.parametrize("code", [errno.EIO, errno.EPIPE, errno.ENOSPC])
 def test_standard_output_fails(tmp_path: Path, snapshot: Path, plan_file: Path, code: int, form: str) -> None:
-    """A complete run is not reported as failed because nobody reads its report."""
+    """A complete run is not reported as failed because its report is not read."""
     said = io.StringIO()
     assert (_apply(tmp_path, snapshot, plan_file, "-o", form, stdout=_Gone(1, code), stderr=said), said.getvalue())[
         0

@@ -1,4 +1,4 @@
-"""An option with one value is given once: the parser would drop all but the last, and whoever typed two meant both."""
+"""An option with one value is given once: the parser would drop all but the last, and users who type two mean both."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_second_value_is_refused(run_cli: Callable[..., Any], words: tuple[s
 
 
 def test_a_list_is_written_with_commas(run_cli: Callable[..., Any]) -> None:
-    """Whoever repeats such an option means both values."""
+    """A user who repeats such an option means both values."""
     refused = run_cli("rebalance", "plan", *ON, "--drain", "1", "--drain", "2")
     assert "hint: separate the values with commas: --drain ID,ID" in refused.err
 

@@ -182,7 +182,7 @@ print(len(os.listdir("/proc/self/task")))
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="OpenBLAS starts no thread on a single core")
 @pytest.mark.parametrize(("given", "threads"), [({}, 1), ({"OMP_NUM_THREADS": "2"}, 2)], ids=["none", "given"])
 def test_commands_start_no_threads_for_matrices(given: dict[str, str], threads: int, tmp_path: Path) -> None:
-    """numpy's library starts a thread for each core, which spin at first; whoever sets their number gets it."""
+    """numpy's library starts a thread for each core, which spin at first; a number that the user sets is kept."""
     names = ("OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
     environ = {name: value for name, value in os.environ.items() if name not in names} | given
     done = subprocess.run(

@@ -130,7 +130,7 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
 
 
 def test_a_pipe_without_a_reader_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Opening it would wait for ever; one who opens it a moment later gets the bytes."""
+    """Opening it would wait forever; one who opens it a moment later gets the bytes."""
     monkeypatch.setattr(atomic_files, "_READER_WAIT_S", 0.01)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -136,7 +136,7 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_pipe_without_a_writer_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Opening it would wait for ever; a writer that has not written yet is waited for."""
+    """Opening it would wait forever; a writer that has not written yet is waited for."""
     monkeypatch.setattr(input_files, "_WRITER_WAIT_S", 0.01)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

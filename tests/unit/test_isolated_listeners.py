@@ -1,4 +1,4 @@
-"""Failing or blocking listeners disturb nobody, whatever the events are."""
+"""Failing or blocking listeners disturb no other code, whatever the events are."""
 
 from __future__ import annotations
 

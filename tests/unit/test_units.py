@@ -111,7 +111,7 @@ def test_invalid_durations_are_refused(text: str) -> None:
 
 
 def test_durations_of_more_than_31_years_are_refused() -> None:
-    """Nobody waits for so long, and the clock of the system could not."""
+    """No command waits for so long, and the clock of the system could not."""
     assert units.parse_duration("11574d") == 999_993_600.0
     with pytest.raises(UsageError, match="duration too long: '11575d'"):
         units.parse_duration("11575d")

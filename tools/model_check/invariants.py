@@ -34,7 +34,7 @@ def check_replicas(world: World) -> None:
 
 
 def check_writer(world: World, client: InMemoryCluster) -> None:
-    """Whoever changes the cluster holds its lock: two runs never do."""
+    """A process that changes the cluster holds its lock: two runs never do."""
     lock = world.kafka.parts.locks.get("")
     if lock is None or lock.client is not client:
         raise ViolationError(f"{client.name} changes the cluster, the lock is held by {lock.owner if lock else None}")
@@ -141,7 +141,7 @@ def _entries(value: str | None) -> frozenset[str]:
 
 
 def check_at_rest(world: World) -> None:
-    """Nothing is in flight except what another tool has started, and nobody holds the lock."""
+    """Nothing is in flight except what another tool has started, and no process holds the lock."""
     moving = world.kafka.parts.moving.keys() - world.touched
     if moving:
         raise ViolationError(f"still in flight: {sorted(moving)}")

@@ -284,7 +284,7 @@ class Stage(Hosts):
             admin.delete_topics([topic])[topic].result()
 
     def ends(self) -> dict[TopicPartition, int]:
-        """The next offset of each partition, as long as nobody else writes."""
+        """The next offset of each partition, as long as no other client writes."""
         return {
             TopicPartition(topic, number): size // RECORD_BYTES
             for topic, sizes in self.sizes.items()

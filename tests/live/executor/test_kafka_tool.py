@@ -23,7 +23,7 @@ def test_kafkas_tool_takes_plans_of_ours(stage: Stage) -> None:
             == {n: (r, d) for n, (r, _, d) in stage.start.items()}
         )
     )
-    # its throttles would stay until somebody runs --verify: our run finds none, and leaves none
+    # its throttles would stay until --verify is run: our run finds none, and leaves none
     stage.assert_configs(stage.configs)
 
 

@@ -153,7 +153,7 @@ def test_a_lock_that_kafka_cannot_store_yet(shared_clusters: SharedClusters) -> 
 
 
 class _GivenUpError(Exception):
-    """Somebody has asked the process to stop."""
+    """The process was asked to stop."""
 
 
 def _give_up(why: str, wait_s: float) -> None:

@@ -47,7 +47,7 @@ def test_topic_given_partitions(stage: Stage) -> None:
 
 
 def test_foreign_reassignments_are_never_overwritten(stage: Stage) -> None:
-    """A partition that somebody redirects during its move, or moves first, is skipped and named."""
+    """A partition that another tool redirects during its move, or moves first, is skipped and named."""
     process = stage.begin(stage.slow)
     stage.until(lambda: stage.in_flight(stage.moving(0)))
     theirs = {stage.moving(0): (2, 3), stage.moving(2): (3, 2)}

@@ -43,7 +43,7 @@ def _broker(number: int) -> ConfigResource:
 
 
 def test_throttles_of_others(stage: Stage) -> None:
-    """A lower rate is kept, a higher one lowered, lists merged; what somebody sets meanwhile stays, and is reported."""
+    """A lower rate is kept, a higher one lowered, lists merged; what others set meanwhile stays, and is reported."""
     lower = ConfigChange(_broker(2), LEADER_RATE, "50000")
     assert not stage.cluster.alter_configs([lower])
     stage.until(lambda: stage.found_configs()[_broker(2)][LEADER_RATE].value == lower.value)

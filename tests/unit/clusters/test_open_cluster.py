@@ -33,7 +33,7 @@ def test_a_snapshot_is_opened(snapshot: str) -> None:
 
 
 def test_a_live_cluster_is_not_contacted_before_the_first_request() -> None:
-    """Nobody listens there, and nothing fails yet."""
+    """No server listens there, and nothing fails yet."""
     cluster = connect(ConnectionSettings(bootstrap_servers=("127.0.0.1:1", "127.0.0.1:2")))
     assert isinstance(cluster, KafkaCluster)
     assert cluster.name == "127.0.0.1:1,127.0.0.1:2"

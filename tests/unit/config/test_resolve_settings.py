@@ -337,6 +337,6 @@ def test_a_path_that_no_file_can_have_is_refused(profiles: Path, value: str) -> 
 
 @pytest.mark.parametrize("key", ["command_config", "bootstrap_controllers"])
 def test_settings_without_effect_on_a_snapshot_are_refused(profiles: Path, key: str) -> None:
-    """Nobody should believe that it was used."""
+    """It must not seem to have been used."""
     with pytest.raises(UsageError, match="has no effect: --snapshot names a snapshot"):
         resolve({"snapshot": "s.jsonl", key: "5s"}, environ={}, profiles_file=profiles)

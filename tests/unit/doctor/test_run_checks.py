@@ -1,4 +1,4 @@
-"""A run that nobody continues is a finding, on the host that began it and on others."""
+"""An unfinished run that no process works on is a finding, on the host that began it and on others."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def test_throttles_beside_a_live_run_are_not_judged(memory: InMemoryCluster) -> 
 
 
 def test_without_a_controller_throttles_are_not_judged(memory: InMemoryCluster) -> None:
-    """Nobody knows then which of them a reassignment uses."""
+    """It is then unknown which of them a reassignment uses."""
     assert not memory.alter_configs([_LIST])
     memory.kafka.parts.controller_responds = False
     found: list[CheckResult] = list(

@@ -61,7 +61,7 @@ def test_a_partition_without_a_leader(scene: Any) -> None:
 
 
 def test_reassignments_of_an_open_run_are_not_foreign(scene: Any) -> None:
-    """Those of its partitions, whoever started them; once it is closed, all of them are."""
+    """Those of its partitions, whichever tool started them; once it is closed, all of them are."""
     scene.plan = scene.plan.__class__(partitions=scene.plan.partitions[-1:], cluster_id="simulated")
     environment = scene.crash_before("alter_reassignments")
     _started_elsewhere(scene)

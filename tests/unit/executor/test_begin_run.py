@@ -166,7 +166,7 @@ def test_a_run_that_does_not_begin_frees_the_lock(scene: Any) -> None:
 
 
 def test_a_run_that_is_unfinished_is_not_replaced(scene: Any) -> None:
-    """It is named with its host and phase, whoever wants to begin another."""
+    """It is named with its host and phase, for any process that wants to begin another."""
     environment = scene.crash_before("alter_reassignments")
     run_id = scene.journal().stem
     for host in ("one", "two"):

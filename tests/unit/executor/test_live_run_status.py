@@ -122,7 +122,7 @@ def test_every_host_sees_the_same(scene: Any) -> None:
 
 
 def test_status_after_another_tool_moved_a_partition(scene: Any) -> None:
-    """A completed run that somebody changed afterwards is no longer settled."""
+    """A completed run that was changed afterwards is no longer settled."""
     apply(scene.environment(), scene.plan, scene.options)
     scene.memory.alter_reassignments({TopicPartition("b", 1): (2, 3)})
     found = find_run(scene.environment())
@@ -229,7 +229,7 @@ def test_a_topic_that_is_gone() -> None:
 
 
 def test_the_holder_of_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever is not provably gone; none where the cluster has no lock."""
+    """A holder that is not provably gone; none where the cluster has no lock."""
     memory = _memory((1, 2, 3))
     assert current_holder(memory) == (None, "")
     me = str(LockHolder.current("here"))

@@ -140,7 +140,7 @@ def test_a_lock_that_expired_is_taken_again(scene: Any) -> None:
 
 
 def test_a_run_that_another_process_has_ended(scene: Any) -> None:
-    """Whoever wakes up changes nothing more, and leaves the lock free."""
+    """A process that wakes up changes nothing more, and leaves the lock free."""
     suspended = _Suspended(scene)
     suspended.elsewhere(resume)
     run_id = suspended.context.record.run_id
@@ -161,7 +161,7 @@ def test_a_run_that_another_has_replaced(scene: Any) -> None:
 
 
 def test_a_lost_lock_without_a_record(scene: Any) -> None:
-    """Nobody can know whether another process has worked on the run, so that it is left alone."""
+    """It cannot be known whether another process has worked on the run, so that it is left alone."""
     suspended = _Suspended(scene, without=[Capability.RECORDS])
     assert "another process may have resumed run" in suspended.wake_up()
 

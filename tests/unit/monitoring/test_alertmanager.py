@@ -23,7 +23,7 @@ from kafkabal.watch import EventKind, WatchEvent
 
 @pytest.fixture
 def alertmanager(tmp_path: Path) -> Iterator[str]:
-    """Address of one that tells nobody."""
+    """Address of one without receivers."""
     program = shutil.which("prometheus-alertmanager") or shutil.which("alertmanager")
     if program is None:
         pytest.skip("prometheus-alertmanager is not installed")

@@ -171,7 +171,7 @@ def expressions() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "expression"), expressions(), ids=[name for name, _ in expressions()])
 def test_expressions_use_metrics_that_exist(metrics: set[str], name: str, expression: str) -> None:
-    """An alert or panel on a metric that nobody exposes would stay silent forever."""
+    """An alert or panel on a metric that no command writes would stay silent forever."""
     used = set(re.findall(r"\b(?:kafkabal_\w+|up)\b", expression))
     assert used
     assert used <= metrics

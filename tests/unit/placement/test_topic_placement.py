@@ -403,7 +403,7 @@ def test_a_rule_that_leads_to_a_full_broker_is_refused() -> None:
 
 @pytest.mark.parametrize("rooms", [(300, 0, 300), (300, -50, 300)])
 def test_a_full_broker_gets_no_replica_of_an_expected_size_of_zero(rooms: tuple[int, ...]) -> None:
-    """Nobody expects data of unknown size to stay empty: it goes where there is room, unless there is none."""
+    """A topic of unknown size is not taken for empty: it goes where there is room, unless there is none."""
     placed = place_topics(cluster_with_room(*rooms), [spec("t", 6, 2, 0)], SCORE)
     assert {b for row in placed.topics[0].assignment for b in row} == {1, 3}
     crowded = place_topics(cluster_with_room(300, 0, -50), [spec("t", 6, 2, 0)], SCORE)

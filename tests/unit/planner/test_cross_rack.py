@@ -60,7 +60,7 @@ def test_a_new_replication_factor_is_reached_or_not_begun(limit_gb: int) -> None
 
 @pytest.mark.parametrize("limit_gb", [0, 3])
 def test_without_a_leader_every_copy_counts_as_one_across_racks(limit_gb: int) -> None:
-    """Whoever leads by then sends the copies: the limit holds for the figure that the plan states."""
+    """The leader at that time sends the copies: the limit holds for the figure that the plan states."""
     state = lopsided()
     state = state.replace(partitions=replace(state.partitions, leader=np.full_like(state.partitions.leader, -1)))
     plan = make_plan(state, PlanOptions(max_cross_rack_bytes=limit_gb * GB))

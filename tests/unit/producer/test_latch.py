@@ -1,4 +1,4 @@
-"""A latch lets everybody go on, whoever was interrupted."""
+"""A latch lets all threads continue, whichever was interrupted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TIMEOUT_S = 20.0
 
 
 def test_all_who_wait_go_on_once_it_is_set() -> None:
-    """Whoever comes later does not wait at all."""
+    """A thread that comes later does not wait at all."""
     latch = Latch()
     assert not latch.wait(0.01)
     waiting = [Thread(target=latch.wait, args=(TIMEOUT_S,)) for _ in range(4)]

@@ -331,7 +331,7 @@ def test_other_files_are_no_manifests(tmp_path: Path) -> None:
 
 
 def test_lanes_are_a_multiple_of_the_readers() -> None:
-    """So that whoever pins the topic fetches nothing twice."""
+    """So that pinning the topic fetches nothing twice."""
     assert [lanes_for(n) for n in (1, 4, 5, 24, 32, 64)] == [24, 24, 25, 24, 32, 64]
 
 

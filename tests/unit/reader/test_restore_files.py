@@ -180,7 +180,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", ["../etc/passwd", "/etc/passwd", "a/../../b", ""])
 def test_no_path_leads_out_of_the_folder(tmp_path: Path, path: str) -> None:
-    """Whoever can write to the topic must not write anywhere else."""
+    """Writers of the topic must not be able to write anywhere else."""
     with pytest.raises(UsageError, match="leads out of the folder"):
         FolderRestore(tmp_path / "in").write_all([_record(path, b"x")])
 

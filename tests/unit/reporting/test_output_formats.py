@@ -257,7 +257,7 @@ def test_columns_of_numpy_become_plain_values() -> None:
 
 
 class _CountedMarks(list[int]):
-    """Positions relative to a band that count how often somebody goes through all of them."""
+    """Positions relative to a band that count how often the code goes through all of them."""
 
     passes = 0
 

@@ -78,7 +78,7 @@ def test_the_fair_mark_is_at_the_end_of_a_fair_bar(laid_out: Callable[..., dict[
 
 
 def test_paper_shows_all_columns_of_a_wide_table(laid_out: Callable[..., dict[str, Any]]) -> None:
-    """Nobody can scroll it: as printed, every cell is within the page."""
+    """It cannot be scrolled: as printed, every cell is within the page."""
     printed = render(REPORT, "html", PLAIN).replace("@media print", "@media all")
     found = laid_out(printed, PAPER)
     assert max(right for _, right in found["cells"]) <= found["page"]

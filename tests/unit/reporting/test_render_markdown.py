@@ -60,7 +60,7 @@ def test_any_text_is_shown_as_it_is(text: str) -> None:
 
 
 def test_arrows_and_numbers_are_read_as_they_are_written() -> None:
-    """Whoever reads a plan in a ticket before it is rendered sees ``1,2 -> 4,2`` and ``1.59x``."""
+    """A reader of a plan in a ticket before it is rendered sees ``1,2 -> 4,2`` and ``1.59x``."""
     assert "| 1,2 -> 4,2 |" in render(report_of("1,2 -> 4,2"), "markdown", PLAIN)
     assert "| 1.59x |" in render(report_of("1.59x"), "markdown", PLAIN)
     assert "* \\> 5" in render(report_of("> 5"), "markdown", PLAIN)

@@ -62,7 +62,7 @@ def test_a_topic_inside_its_band_is_not_blamed() -> None:
 
 
 def test_two_tolerances_are_explained_where_a_plan_is_suggested() -> None:
-    """With the default of inspect, and not where somebody chose another."""
+    """With the default of inspect, and not where the user chose another."""
     state = read_snapshot(LOPSIDED)
 
     assert TWO_TOLERANCES in inspection_report(inspect_cluster(state)).notes

@@ -8,7 +8,7 @@ from kafkabal.sandbox import WaitLimit
 
 
 class Clock:
-    """A clock that advances only while somebody sleeps."""
+    """A clock that advances only while a caller sleeps."""
 
     now_s = 0.0
 

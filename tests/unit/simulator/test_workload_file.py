@@ -238,7 +238,7 @@ def test_data_sets_without_data_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["", "# records: 1000\n", "{}\n", "~\n"])
 def test_a_file_without_entries_is_refused(tmp_path: Path, text: str) -> None:
-    """Whoever names a file does not ask for the defaults."""
+    """A user who names a file does not ask for the defaults."""
     path = tmp_path / "w.yaml"
     path.write_text(text)
     for read in (lambda: load_workload(str(path)), lambda: load_trainings(["nfs"], path)):

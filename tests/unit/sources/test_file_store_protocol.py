@@ -311,7 +311,7 @@ def test_a_large_file_of_an_object_store_is_not_asked_for_with_every_chunk(monke
     ],
 )
 def test_a_signature_is_neither_shown_nor_recorded(signed: str) -> None:
-    """Whoever has it can read the file; and a file with a new signature is the same one."""
+    """All who have it can read the file; and a file with a new signature is the same one."""
     url = "https://host/set/rows.jsonl"
     assert str(RemoteFile(f"{url}?{signed}")) == url
     assert str(RemoteFile(f"{url}?part=2&{signed}")) == f"{url}?part=2"

@@ -450,7 +450,7 @@ def test_half_a_row_that_is_added_while_a_file_is_sent_is_left_to_the_next_run(
 
 @pytest.mark.parametrize("line", [b'{"a":"\\ud800"}', b'{"a":1e400}', b'{"a":"\xff\t"}', b'{"a":' + b"[" * 9999])
 def test_a_last_line_that_only_some_readers_accept_is_whole(tmp_path: Path, line: bytes) -> None:
-    """Nobody would add to it, so it would wait for ever."""
+    """No writer would add to it, so it would wait forever."""
     assert rows_of(RowSource(written(tmp_path, "a.jsonl", b"{}\n" + line))) == [(None, b"{}"), (None, line)]
 
 

@@ -83,8 +83,8 @@ def test_the_first_push_of_a_client_gives_no_latency(push: Callable[..., bytes])
 
 
 def test_first_pushes_that_do_not_count_are_counted(push: Callable[..., bytes]) -> None:
-    """A librdkafka producer that ends within an interval pushes once, so whoever sees no latency can be told why; not
-    so a first push of Java, which counts, and one of a client that produced nothing."""
+    """A librdkafka producer that ends within an interval pushes once, which explains a missing latency. A first push of
+    Java, which counts, does not, nor one of a client that produced nothing."""
     table = LatencyTable(max_age_s=60, clock=lambda: 0.0)
     for _ in range(2):
         table.take("a", read_samples(push({1: 4.0}, attribute="node.id", overall=4.0)))

@@ -162,7 +162,7 @@ def test_an_absurd_content_length_is_too_large(table: LatencyTable) -> None:
 
 
 def test_without_its_extra_nothing_is_listened_on(table: LatencyTable, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A missing extra is reported before the intake listens, so that no client pushes in vain."""
+    """A missing extra is reported before the intake listens, so that no client pushes for nothing."""
     monkeypatch.setitem(sys.modules, "opentelemetry.proto.metrics.v1.metrics_pb2", None)
     with pytest.raises(UsageError, match="opentelemetry-proto") as refused:
         HttpIntake(table, port=0)

@@ -124,7 +124,7 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def test_a_long_run_is_planned_again_every_hour(stage: Stage) -> None:
-    """Copies in flight complete, the rest is planned for the current cluster, and no byte is copied in vain."""
+    """Copies in flight complete, the rest is planned for the current cluster, and no byte is copied for nothing."""
     stage.run_for(stage.watcher(replan_after_s=900.0), hours=2)
 
     assert "its plan is older than 15 min" in stage.messages(EventKind.HEALING_STOPPED)[0]
@@ -181,7 +181,7 @@ def test_a_broker_that_dies_during_a_run_is_repaired(stage: Stage) -> None:
 
 
 def test_a_repair_that_is_impossible_stops_no_run(stage: Stage) -> None:
-    """Replicas that stay on a dead broker, here of an excluded topic, do not make a fill begin and stop for ever."""
+    """Replicas that stay on a dead broker, here of an excluded topic, do not make a fill begin and stop forever."""
     held = [partition(n, (1, 3), GB) for n in range(3)]
     rows = [partition(n, (n % 3 + 1, (n + 1) % 3 + 1), 2 * GB) for n in range(24)]
     topics = [TopicRow(topic="t", partitions=rows), TopicRow(topic="keep", partitions=held)]

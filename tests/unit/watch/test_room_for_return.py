@@ -128,7 +128,7 @@ def test_a_broker_that_was_filled_today_gets_little_of_a_repair() -> None:
 
 
 def test_a_rebalance_copies_nothing_while_a_broker_that_was_repaired_today_is_absent() -> None:
-    """Copies would be in vain once the broker is back; a day after the repair it counts as gone for good."""
+    """Copies would be useless once the broker is back; a day after the repair it counts as gone for good."""
     rows = [partition(n, (n % 4 + 2, (n + 1) % 4 + 2), (10 if n % 4 else 30) * GB) for n in range(40)]
     lost = replace(partition(40, (DEAD, 2), GB, leader=2), isr=[2], sizes=[None, GB], log_dirs=[None, 0])
     there = [replace(b, state="dead", log_dirs=[]) if b.broker == DEAD else b for b in brokers(5)]
@@ -149,7 +149,7 @@ def test_a_rebalance_copies_nothing_while_a_broker_that_was_repaired_today_is_ab
 
 
 def test_a_broker_that_came_back_within_the_day_is_filled_halfway_between_the_thresholds() -> None:
-    """If it fails again, less was copied in vain; a day after the repair it is filled like a new broker."""
+    """If it fails again, less was copied for nothing; a day after the repair it is filled like a new broker."""
     rows = [partition(n, (n + 2,), 10 * GB) for n in range(4)]
     state = cluster(brokers(5), [TopicRow(topic=f"t{n}", partitions=rows) for n in range(25)])
     taken = PartitionChange(

@@ -779,7 +779,7 @@ def test_leadership_that_others_have_given_back_delays_no_other_broker(make_scen
 
 
 def test_an_empty_broker_that_may_get_nothing_is_not_filled(make_scene: Callable[[], Scene]) -> None:
-    """No filling is planned in vain for an excluded broker: its back-off would delay the next broker that joins."""
+    """No filling is planned for an excluded broker: its back-off would delay the next broker that joins."""
     scene = make_scene()
     scene.memory.kafka.add_broker(brokers(5)[4])
     scene.run_for(scene.watcher(level=HealLevel.ALL, exclude_brokers=frozenset({5})), minutes=3)

@@ -172,7 +172,7 @@ def test_a_holder_is_known_while_its_group_rebalances(cluster: Any, coordinator:
 
 
 def test_a_holder_that_died_is_put_out_while_its_group_rebalances(cluster: Any, coordinator: Coordinator) -> None:
-    """A process that is killed as it joins blocks nobody for a session."""
+    """A process that is killed as it joins does not block others for a session."""
     settings = cluster.settings(request_timeout_s=3.0)
     lock = GroupLock(settings, SystemClock(), LockRequest("alice on host-a", _SESSION_S))
     coordinator.is_stable = False
@@ -386,7 +386,7 @@ def test_a_coordinator_that_dies_is_looked_up_again(
 
 
 def test_a_cluster_without_groups_is_not_made_to_store_them(cluster: Any, coordinator: Coordinator) -> None:
-    """Whoever asks for a coordinator makes Kafka create a topic; a command that only looks must not."""
+    """A request for a coordinator makes Kafka create a topic; a command that only looks must not."""
     cluster.topics = [MetadataResponse.MetadataResponseTopic(error_code=3, name="__consumer_offsets", partitions=[])]
     with KafkaCluster(cluster.settings()) as opened:
         assert opened.lock_holders() == ()
@@ -413,7 +413,7 @@ def test_a_coordinator_that_never_comes_is_reported_in_time(cluster: Any, coordi
 def test_a_coordinator_that_does_not_respond_is_waited_for_as_long_as_a_takeover_takes(
     fake_cluster: Callable[..., Any], hang_up: object, broker_timeout_s: float | None, longest_s: float
 ) -> None:
-    """The wait follows the timeout of a broker, is reported, and ends before anybody has joined the group."""
+    """The wait follows the timeout of a broker, is reported, and ends before any member has joined the group."""
     cluster, clock, reported = fake_cluster(2), FakeClock(), set[tuple[str, float]]()
     cluster.answer("FindCoordinator", lambda request: FindCoordinatorResponse(error_code=0, node_id=2))
     cluster.brokers[2].answers["FindCoordinator"] = lambda request: hang_up

@@ -280,7 +280,7 @@ def test_records_that_take_much_memory_are_passed_on(
 
 
 def test_a_damaged_batch_ends_following(broker: ThrottlingBroker) -> None:
-    """Nobody asked to leave records out, so none is shown that differs from what was sent; a range marks it."""
+    """Records are not to be left out, so none is shown that differs from what was sent; a range marks it."""
     broker.left_bytes = float("inf")
     damaged = bytearray(broker._batches[3])
     damaged[-10] ^= 1
@@ -417,7 +417,7 @@ def test_offsets_are_requested_for_all_partitions_of_a_leader_at_once(monkeypatc
 def test_a_deleted_topic_was_pinned_only_by_a_manifest(
     monkeypatch: pytest.MonkeyPatch, is_pinned: bool, when: str, hint: str
 ) -> None:
-    """Whoever follows a topic has no manifest to remove."""
+    """A reader that follows a topic has no manifest to remove."""
     found = iter([None, SimpleNamespace(topic_id="other")])
     client = SimpleNamespace(deadline=lambda: None)
     monkeypatch.setattr(range_fetcher, "KafkaClient", lambda *_: client)
@@ -509,7 +509,7 @@ def test_a_partition_that_only_the_manifest_lists_is_refused(monkeypatch: pytest
 
 @pytest.mark.parametrize(("is_pinned", "again"), [(True, "pin it again"), (False, "start again")])
 def test_records_that_were_deleted_are_named(is_pinned: bool, again: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever follows a topic has nothing to pin."""
+    """A reader that follows a topic has nothing to pin."""
 
     def call_broker(broker: int, request: Any, in_place: Any = None) -> Any:
         if isinstance(request, FetchRequest):

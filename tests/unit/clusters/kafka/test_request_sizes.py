@@ -154,7 +154,7 @@ def test_elements_are_counted() -> None:
 
 
 class _CountedNames(list[TopicPartition]):
-    """Partitions that count how often somebody goes through all of them."""
+    """Partitions that count how often the code goes through all of them."""
 
     passes = 0
 

@@ -460,7 +460,7 @@ def test_broker_that_delays_an_observation(scene: Any) -> None:
 
 
 def test_foreign_reassignment_in_flight(scene: Any) -> None:
-    """A partition that somebody else reassigns meanwhile is never overwritten, and named."""
+    """A partition that another tool reassigns meanwhile is never overwritten, and named."""
     _at(scene, 1.0, scene.memory.alter_reassignments, {A2: (2, 1, 5)})
     result = _run(scene)
     assert result.outcome is RunOutcome.PARTIAL
@@ -511,7 +511,7 @@ def test_throttle_below_the_produce_rate(scene: Any) -> None:
 
 
 def test_rate_changed_by_another_tool(scene: Any) -> None:
-    """A rate that somebody sets during the run stays, and is reported."""
+    """A rate that another tool sets during the run stays, and is reported."""
     own = scene.memory.kafka.parts.brokers[3].own_configs
     _at(scene, 5.0, own.update, {"leader.replication.throttled.rate": "77000000"})
     assert _run(scene).outcome is RunOutcome.COMPLETE
@@ -520,7 +520,7 @@ def test_rate_changed_by_another_tool(scene: Any) -> None:
 
 
 def test_entries_added_by_another_tool(scene: Any) -> None:
-    """Entries of throttled replicas that somebody adds during the run stay; only ours are removed."""
+    """Entries of throttled replicas that another tool adds during the run stay; only ours are removed."""
     configs = scene.memory.kafka.parts.topics["a"].configs
 
     def add() -> None:
@@ -893,7 +893,7 @@ def test_rate_changed_on_the_way(scene: Any, without: tuple[Capability, ...], ho
 
 
 def test_rate_changed_after_the_record_is_gone(scene: Any) -> None:
-    """Somebody deletes the topic with the run record: the run still follows requests from its own host."""
+    """The topic with the run record is deleted: the run still follows requests from its own host."""
     _at(scene, 2.0, scene.memory.kafka.parts.records.clear)
     _at(scene, 3.0, request_throttle, scene.environment(scene.memory), ThrottleChange(bytes_per_s=40_000_000))
     assert _run(scene).outcome is RunOutcome.COMPLETE

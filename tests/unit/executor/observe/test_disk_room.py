@@ -12,7 +12,7 @@ from kafkabal.testing.cluster_builders import brokers, cluster, partition, topic
 
 
 def test_a_broker_that_did_not_report_gets_no_copy() -> None:
-    """If other brokers report their log dirs, nobody knows whether a copy would fit on one that does not."""
+    """If other brokers report their log dirs, it is unknown whether a copy would fit on one that does not."""
     first, second = brokers(2, dir_bytes=1000)
     unknown = replace(partition(0, (1, 2), 10), log_dirs=[0, None])
     state = cluster([first, replace(second, log_dirs=[])], [TopicRow(topic="t", partitions=[unknown])])

@@ -92,7 +92,7 @@ def test_preferred_leaders() -> None:
 
 
 def test_an_election_that_fails() -> None:
-    """Five attempts, each after a longer pause; the reason is the last answer, or that somebody else is at work."""
+    """Five attempts, each after a longer pause; the reason is the last answer, or that another process is at work."""
     cluster = _Cluster(t0=((3, 2), 2), t1=((4, 2), 2), t2=((2, 5), 2))
     cluster.refused, cluster.deaf = {0: "PREFERRED_LEADER_NOT_AVAILABLE"}, {1}
     planned = [_planned(0, (3, 2)), _planned(1, (4, 2)), _planned(2, (5, 2))]

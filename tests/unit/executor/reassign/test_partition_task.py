@@ -57,7 +57,7 @@ def test_a_partition_at_rest() -> None:
     assert (task.stage, task.current, task.leader, task.isr) == (Stage.WAITING, (1, 2, 3), 1, (1, 2))
     assert (task.to_add, task.arriving, task.out_of_sync, task.missing_on) == ((4, 5), (), (3,), (4, 5))
     task.take(_with_isr(observation_of((5, 3, 4)), 5, 4), 0.0)
-    # a change of order alone takes effect whoever is in sync
+    # a change of order alone takes effect whichever replicas are in sync
     assert (task.stage, task.to_add, task.out_of_sync, task.missing_on) == (Stage.WAITING, (), (), ())
     task.take(observation_of(None), 0.0)
     assert (task.stage, task.current) == (Stage.GONE, (5, 3, 4))

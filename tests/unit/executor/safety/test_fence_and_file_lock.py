@@ -146,7 +146,7 @@ def test_a_lost_lock_is_taken_again() -> None:
 
 
 def test_our_own_old_session_is_waited_for() -> None:
-    """For a session the cluster may still count our old membership; after that, any holder is somebody else."""
+    """For a session the cluster may still count our old membership; after that, any holder is another process."""
     busy = BusyError("cluster locked by kafkabal on one (process 7)")
     fence, clock = _fence(_Lock(is_held=False), _Retaking(busy))
     with pytest.raises(BusyError) as lost:

@@ -196,7 +196,7 @@ def test_stopped_process_that_was_reopening_a_run_that_another_rolled_back(scene
 @pytest.mark.parametrize("answer", [CallOutcome.TIMEOUT, CallOutcome.RESPONSE_LOST])
 @pytest.mark.parametrize("number", [4, 5], ids=["of a rate", "of the end"])
 def test_stopped_process_whose_record_was_not_acknowledged(scene: Any, number: int, answer: CallOutcome) -> None:
-    """Whether or not its write reached the cluster, nobody else has touched the run: it continues."""
+    """Whether or not its write reached the cluster, no other process has touched the run: it continues."""
     scene.faulty.after.append(lambda call: scene.memory.kafka.clock.sleep(0.01))
     _stand_still_at(scene, "records.put", number)
     scene.faulty.fail_method("records.put", answer, number)

@@ -47,7 +47,7 @@ def test_sound_placements(target: tuple[int, ...]) -> None:
     ],
 )
 def test_unsound_placements(name: TopicPartition, target: tuple[int, ...], why: str) -> None:
-    """Fewer replicas, a third broker, somebody else's partition."""
+    """Fewer replicas, a third broker, the partition of another tool."""
     with pytest.raises(BrokenInvariantError, match=why):
         _invariants().check_placement({name: target})
 

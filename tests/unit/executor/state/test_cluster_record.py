@@ -190,7 +190,7 @@ def test_damage_is_reported(store: _Store) -> None:
 @pytest.mark.parametrize("key", ["run/a/head", "run/a/state", "run/a/0"])
 @pytest.mark.parametrize("text", [b"", b"\xff\x00", b"[]", b'{"options":{"throttle":{"bytes_per_s":0}},"goal":"x"}'])
 def test_records_that_cannot_be_decoded(store: _Store, key: str, text: bytes) -> None:
-    """Whoever wrote them: the run counts as damaged, for the next run too, which replaces it."""
+    """Of any origin: the run counts as damaged, for the next run too, which replaces it."""
     record = ClusterRecord(store)
     record.begin(_run("a"), RunState(at="1"))
     if key == "run/a/0":

@@ -307,7 +307,7 @@ def test_records_written_in_parts(tmp_path: Path) -> None:
 
 
 def test_journals_that_cannot_be_written_to(tmp_path: Path) -> None:
-    """Standard input and a compressed file are refused: whoever reads a journal continues it."""
+    """Standard input and a compressed file are refused: a command that reads a journal continues it."""
     with pytest.raises(InputFileError, match="cannot be standard input"):
         read_journal("-")
     path = tmp_path / "j.jsonl"
@@ -459,7 +459,7 @@ def test_disk_that_is_full_when_a_run_begins(tmp_path: Path, monkeypatch: pytest
 def test_the_hint_fits_the_error_of_the_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
 ) -> None:
-    """Nobody is told to free space on a disk that is read-only, at the start of a run, during it or at its resume."""
+    """No hint says to free space on a disk that is read-only, at the start of a run, during it or at its resume."""
     path = tmp_path / "run.jsonl"
     journal = Journal.create(path, _record())
 

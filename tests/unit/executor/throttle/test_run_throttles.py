@@ -462,7 +462,7 @@ def test_a_rate_of_another_tool_is_reported_once(kafka: _Kafka) -> None:
 
 
 def test_entries_of_another_that_equal_ours_stay(kafka: _Kafka) -> None:
-    """Entries listed before the run added them belong to another tool, also for whoever resumes the run."""
+    """Entries listed before the run added them belong to another tool, also for a process that resumes the run."""
     throttles = kafka.throttles(MOVE, OTHER)
     throttles.cover([_task(MOVE)], [], EVERYWHERE)
     kafka.own[TOPIC, LEADER_REPLICAS] += ",1:2"

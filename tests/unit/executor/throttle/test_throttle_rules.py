@@ -64,7 +64,7 @@ def test_restored_rate(
     expected: tuple[str | None] | None,
     complains: bool,
 ) -> None:
-    """Ours gives way to the broker's own value or to the default; what somebody else has set stays and is reported."""
+    """Ours gives way to the broker's own value or to the default; what another tool has set stays and is reported."""
     put = restore_rate(_rate(*before), ConfigValue(*now) if now else None, {"50"})
     assert put.is_needed == (expected is not None)
     assert (put.value,) == (expected or (None,))

@@ -20,7 +20,7 @@ USUAL = default_scores(several_log_dirs=False)
 
 
 class Heat(ScoreBase):
-    """A load that every replica brings, whoever leads."""
+    """A load that every replica brings, whichever leads."""
 
     name = "heat"
     unit = "degrees"

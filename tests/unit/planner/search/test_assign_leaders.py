@@ -26,7 +26,7 @@ def test_a_round_fills_a_little_room_at_once_and_half_of_more(room: int, accepte
 
 
 def test_a_broker_below_its_lower_edge_has_room_up_to_it_only() -> None:
-    """Whoever leads too few is not filled to the upper edge by the same round."""
+    """A broker that leads too few is not filled to the upper edge by the same round."""
     state = cluster(brokers(2), [topic("t", *[(1, 2)] * 30)])
     leadership = Leadership(Solution(build_problem(state, PlanOptions())))
     most, low, spare = np.array([30, 8]), np.array([0, 3]), np.array([30, 0])

@@ -281,7 +281,7 @@ def test_a_record_in_the_queue_counts_once(view_over: Callable[..., RoutingView]
 
 
 def test_log_dirs_that_are_read_one_after_the_other_are_no_imbalance(view_over: Callable[..., RoutingView]) -> None:
-    """Broker 1 reported its bytes early, the others late: the difference may be own records, so nobody gets more."""
+    """Broker 1 reported its bytes early, the others late: the difference may be own records, so no broker gets more."""
     view = view_over(brokers=4, existing_bytes=10**7)
     policy, sent = after_sending(view)
     written_bytes = sent * np.array([0.3, 0.8, 0.9, 0.9])
