@@ -56,9 +56,9 @@ class FairWeights:
         self.view = view
         n_available = len(view.available)
         self.available: F64 = (view.leader >= 0).astype(np.float64)
-        """float64, shape (n_partitions,): 1 forevery partition that has a live leader, 0 for the others."""
+        """float64, shape (n_partitions,): 1 for every partition that has a live leader, 0 for the others."""
         self.even: F64 = self.available / n_available
-        """float64, shape (n_partitions,): the same weight forevery available partition."""
+        """float64, shape (n_partitions,): the same weight for every available partition."""
         self._score_replicas = [r for p in view.marginal_loads if (r := _ScoreReplicas.of(p, view)) is not None]
 
     def weights(
