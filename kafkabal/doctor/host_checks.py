@@ -25,6 +25,8 @@ _EXTRAS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
     "torch": (("torch",), "kafkabal.reader for PyTorch"),
     "ray": (("ray",), "kafkabal.producer and kafkabal.reader for Ray"),
 }
+_OF_STATE: Final = ("brokers", "history", "produce", "runs", "sandboxes", "snapshot-runs", "watch")
+"""Folders in the state folder, one for each kind of state."""
 _LEAST_FREE_BYTES: Final = 100 * 2**20
 """A journal takes some hundred bytes per partition; a run that cannot write it stops."""
 
@@ -43,6 +45,8 @@ def check_folders(folders: Mapping[str, Path], *, may_be_read_only: Collection[s
     """
     for purpose, folder in folders.items():
         yield _check_folder(purpose, folder, may_be_read_only=purpose in may_be_read_only)
+        if purpose == "state":
+            yield from _check_state(folder)
 
 
 def _check_folder(purpose: str, folder: Path, *, may_be_read_only: bool) -> CheckResult:
@@ -65,6 +69,22 @@ def _check_folder(purpose: str, folder: Path, *, may_be_read_only: bool) -> Chec
         hint = "make room: a run that cannot write its journal stops"
         return CheckResult(area=_AREA, what=what, status=CheckStatus.WARNING, detail=detail, hint=hint)
     return CheckResult(area=_AREA, what=what, status=CheckStatus.OK, detail=detail)
+
+
+def _check_state(folder: Path) -> Iterator[CheckResult]:
+    """Folders of the state folder in which nothing can be written, although the state folder itself is writable."""
+    for name in _OF_STATE:
+        below = folder / name
+        if not os.path.lexists(below):
+            continue  # it is created when it is needed
+        is_folder = below.is_dir()
+        if is_folder and os.access(below, os.W_OK | os.X_OK):
+            continue
+        detail = f"{below} {'cannot be written' if is_folder else 'is not a folder'}"
+        hint = (
+            "make it writable for this user" if is_folder else "move it away: the folder is created when it is needed"
+        )
+        yield CheckResult(area=_AREA, what="state folder", status=CheckStatus.FAILED, detail=detail, hint=hint)
 
 
 def check_extras(is_installed: Callable[[str], bool] | None = None) -> Iterator[CheckResult]:
