@@ -28,7 +28,12 @@ def check_throttles(cluster: Cluster, state: ClusterState) -> Iterator[CheckResu
     """
     if Capability.CONFIGS not in cluster.capabilities or not state.reassignments_known:
         return
-    left = find_leftover_throttles(cluster, _live_brokers_and_topics(state)).found
+    search = find_leftover_throttles(cluster, _live_brokers_and_topics(state))
+    if search.unread:
+        unread = [f"{resource}: {fault}" for resource, fault in sorted(search.unread.items())]
+        detail = f"cannot be read: {first_of(unread, separator='; ')}"
+        yield CheckResult(area=_AREA, what=_WHAT, status=CheckStatus.SKIPPED, detail=detail)
+    left = search.found
     if not left:
         return
     # a run sets them before its moves start; asked afterwards, so that a run that has just begun is not overlooked

@@ -95,5 +95,6 @@ from .throttle.auto_rate import FIRST_LEAST_BYTES_PER_S as FIRST_LEAST_BYTES_PER
 from .throttle.initial_throttle import initial_throttle as initial_throttle
 from .throttle.initial_throttle import measured_throttle as measured_throttle
 from .throttle.leftover_throttles import LeftoverThrottle as LeftoverThrottle
+from .throttle.leftover_throttles import ThrottleSearch as ThrottleSearch
 from .throttle.leftover_throttles import find_leftover_throttles as find_leftover_throttles
 from .throttle.leftover_throttles import remove_leftover_throttles as remove_leftover_throttles

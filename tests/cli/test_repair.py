@@ -20,7 +20,7 @@ from kafkabal.clusters import ConfigResource, Fault, LockRequest, ResourceKind
 from kafkabal.clusters.cluster_protocol import ReadRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster, MemoryRecordStore
 from kafkabal.errors import ExitCode, RefusedByClusterError, UnreachableError
-from kafkabal.executor import RunResult, preflight, resume
+from kafkabal.executor import RunResult, ThrottleSearch, preflight, resume
 from kafkabal.model.cluster_rows import TopicRow
 from kafkabal.model.replica_health import offline_replicas
 from kafkabal.model.topic_partition import TopicPartition
@@ -994,6 +994,28 @@ def test_throttles_that_cannot_be_read_are_not_called_absent(
     simulation.memory.kafka.parts.brokers[2].own_configs["leader.replication.throttled.rate"] = "1000000"
     done = simulation.run("rebalance", "repair", "--remove", "--yes")
     assert (done.code, "removed 1 throttle\n" in done.err) == (3, True), done.err
+
+
+@pytest.mark.parametrize("has_run", [False, True])
+def test_throttles_that_cannot_be_read_reach_programs(
+    simulation: Simulation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_run: bool
+) -> None:
+    """JSON names where they cannot be read, the textfile reports no success, with a run to repair and without one."""
+    kafka, broker = simulation.memory.kafka, ConfigResource(ResourceKind.BROKER, "3")
+    if has_run:
+        kafka.clock.at(kafka.clock.monotonic() + 8.0, lambda: kafka.kill(4))
+        assert simulation.run("rebalance", "--yes", "--drain", "5", "--throttle", "2MB").code == 1
+        kafka.start(4)
+    monkeypatch.setattr(
+        "kafkabal.executor.throttle.leftover_throttles.throttles_on",
+        lambda cluster, resources: ThrottleSearch((), {broker: Fault("timeout", "hangs")}),
+    )
+    textfile = tmp_path / "repair.prom"
+    done = simulation.run("rebalance", "repair", "-o", "json", "--textfile", str(textfile))
+    assert done.code == 3, done.err
+    found = json.loads(done.out)
+    assert (found["run_id"] is not None, found["unread_throttles"]) == (has_run, ["broker 3: timeout: hangs"])
+    assert re.search(r"^kafkabal_rebalance_success\S* 0\.?0?$", textfile.read_text(), re.MULTILINE)
 
 
 def test_throttles_can_be_removed_though_the_run_record_is_damaged(simulation: Simulation) -> None:

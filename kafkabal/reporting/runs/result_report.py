@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kafkabal.executor import Goal, RunOutcome, RunResult
@@ -14,6 +15,16 @@ from kafkabal.wording import counted_noun, first_of
 STAYS_WITH_OTHER_TOOL: Final = "what another tool has moved stays there: make a new plan to move it"
 """The hint if a resume would do nothing more."""
 _DONE = {Goal.APPLY: "moved", Goal.ROLL_BACK: "rolled back", Goal.CANCEL: "cancelled"}
+
+
+@dataclass(frozen=True, slots=True)
+class OtherThrottles:
+    """Throttles besides those of a run, as ``rebalance repair`` found them."""
+
+    left: Sequence[str] = ()
+    """Throttles of unknown origin that are still set."""
+    unread: Sequence[str] | None = None
+    """Where there may be more, each with the reason why it cannot be read; None if the command did not look."""
 
 
 def summary(result: RunResult, *, only_restores: bool = False) -> str:
@@ -46,19 +57,26 @@ def _done(result: RunResult) -> str:
 
 
 def nothing_report(
-    command: str, headline: str = "nothing to do", *, goal: Goal = Goal.APPLY, left_throttles: Sequence[str] = ()
+    command: str,
+    headline: str = "nothing to do",
+    *,
+    goal: Goal = Goal.APPLY,
+    pending: Sequence[str] = (),
+    others: OtherThrottles | None = None,
 ) -> Report:
     """The report for programs if the command worked on no run: the same keys, without a run.
 
     Parameters
     ----------
-    left_throttles
-        Throttles that are still set, of whatever origin.
+    pending
+        Throttles of an earlier run that are still set.
+    others
+        Throttles of unknown origin, if the command looked for them.
     """
     return Report(
         command=command,
         headline=headline,
-        tone=Tone.WARNING if left_throttles else Tone.GOOD,
+        tone=Tone.WARNING if pending or (others is not None and (others.left or others.unread)) else Tone.GOOD,
         facts=(
             Fact(key="run_id", value=None),
             Fact(key="goal", value=goal.value),
@@ -68,7 +86,7 @@ def nothing_report(
             Fact(key="planned_partitions", value=0),
             Fact(key="copied_bytes", value=0, kind=ValueKind.BYTES),
             Fact(key="elapsed_s", value=0.0, kind=ValueKind.DURATION),
-            Fact(key="left_throttles", value=list(left_throttles)),
+            *_throttle_facts(pending, others),
             Fact(key="journal", value=None),
         ),
         tables=(problems_table({}),),
@@ -76,14 +94,14 @@ def nothing_report(
 
 
 def result_report(
-    result: RunResult, command: str, *, only_restores: bool = False, left_throttles: Sequence[str] = ()
+    result: RunResult, command: str, *, only_restores: bool = False, others: OtherThrottles | None = None
 ) -> Report:
     """The report of a finished run.
 
     Parameters
     ----------
-    left_throttles
-        Throttles of unknown origin that are still set, besides those of the run.
+    others
+        Throttles besides those of the run, if the command looked for them.
     """
     return Report(
         command=command,
@@ -98,10 +116,19 @@ def result_report(
             Fact(key="planned_partitions", value=result.total),
             Fact(key="copied_bytes", value=result.copied_bytes, kind=ValueKind.BYTES),
             Fact(key="elapsed_s", value=result.elapsed_s, kind=ValueKind.DURATION),
-            Fact(key="left_throttles", value=[*result.pending, *left_throttles]),
+            *_throttle_facts(result.pending, others),
             Fact(key="journal", value=str(result.journal)),
         ),
         tables=(problems_table(result.problems),),
+    )
+
+
+def _throttle_facts(pending: Sequence[str], others: OtherThrottles | None) -> tuple[Fact, ...]:
+    if others is None:
+        return (Fact(key="left_throttles", value=list(pending)),)
+    return (
+        Fact(key="left_throttles", value=[*pending, *others.left]),
+        Fact(key="unread_throttles", value=None if others.unread is None else list(others.unread)),
     )
 
 

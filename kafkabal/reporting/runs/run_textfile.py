@@ -48,6 +48,14 @@ class RunTextfile:
         self._end(succeeded=succeeded, done_partitions=0, left_throttles=left_throttles, failed_partitions=0)
         self._write()
 
+    def retract_success(self) -> None:
+        """Write that the last run did not succeed, of which more became known after its end."""
+        self._set_success(is_success=False)
+        self._write()
+
+    def _set_success(self, *, is_success: bool) -> None:
+        self._set("success", "1 if the last run completed.", is_success)
+
     def _set_paused(self, *, is_paused: bool) -> None:
         # a paused run is silent under -q: without this, monitoring would take it for stuck
         self._set("paused", "1 while a run waits for its time window, or for 'kafkabal rebalance resume'.", is_paused)
@@ -74,7 +82,7 @@ class RunTextfile:
         self._set("running", "1 while a run is active.", 0)
         self._set_paused(is_paused=False)
         self._set("done_partitions", "Partitions placed as planned.", done_partitions)
-        self._set("success", "1 if the last run completed.", succeeded)
+        self._set_success(is_success=succeeded)
         self._set("left_throttles", "Throttles of the run that are still set.", left_throttles)
         self._set("failed_partitions", "Partitions that failed.", failed_partitions)
         self._set("finished_timestamp_seconds", "End time of the last run.", self._file.wall_clock())

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from kafkabal.cli.commands.rebalance.run_session import RunSession
-    from kafkabal.executor import LeftoverThrottle
+    from kafkabal.executor import LeftoverThrottle, ThrottleSearch
 
 
 def repair(
@@ -47,7 +47,8 @@ def repair(
       kafkabal rebalance repair --remove --yes
     """
     from kafkabal.cli.commands.rebalance.open_run_session import open_run_session
-    from kafkabal.executor import DamagedRunRecordError, find_run, throttles_after_end
+    from kafkabal.executor import DamagedRunRecordError, find_leftover_throttles, find_run, throttles_after_end
+    from kafkabal.reporting.runs.result_report import OtherThrottles
 
     expect_live_cluster(settings, "rebalance repair")
     with open_run_session("rebalance repair", settings, context, output, wait_s=wait_s, journal=journal) as command:
@@ -69,28 +70,29 @@ def repair(
 
             restored = repair_run(environment, journal=journal, lock=command.take_lock())
             if restored.pending:
-                return command.end(restored, only_restores=True)
-        code, left = _remove_or_list(command, remove=remove, yes=yes)
-        in_words = [_in_words(throttle) for throttle in left]
+                return command.end(restored, only_restores=True, others=OtherThrottles())
+        search = find_leftover_throttles(command.cluster)
+        unread = [f"{resource}: {fault}" for resource, fault in sorted(search.unread.items())]
+        if unread:
+            context.warn(f"cannot read the throttles of {first_of(unread, separator='; ')}")
+        code, left = _remove_or_list(command, search, remove=remove, yes=yes)
+        others = OtherThrottles([_in_words(throttle) for throttle in left], unread)
         if restored is not None:
-            command.end(restored, only_restores=True, left_throttles=in_words)
+            command.end(restored, only_restores=True, others=others)
         else:
-            command.report_nothing("no run to repair", left_throttles=in_words)
+            command.report_nothing("no run to repair", others=others)
         return code
 
 
-def _remove_or_list(command: "RunSession", *, remove: bool, yes: bool) -> "tuple[ExitCode, Sequence[LeftoverThrottle]]":
+def _remove_or_list(
+    command: "RunSession", search: "ThrottleSearch", *, remove: bool, yes: bool
+) -> "tuple[ExitCode, Sequence[LeftoverThrottle]]":
     """List the throttles that no known run has set, and delete them if requested; returns those that are left."""
-    from kafkabal.executor import find_leftover_throttles, remove_leftover_throttles
+    from kafkabal.executor import remove_leftover_throttles
 
-    context = command.context
-    search = find_leftover_throttles(command.cluster)
-    leftovers, code_if_none = search.found, ExitCode.DONE
-    if search.unread:
-        # what is not known must not pass for repaired
-        code_if_none = ExitCode.FINDINGS
-        unread = [f"{resource}: {fault}" for resource, fault in search.unread.items()]
-        context.warn(f"cannot read the throttles of {first_of(unread, separator='; ')}")
+    context, leftovers = command.context, search.found
+    # what is not known must not pass for repaired
+    code_if_none = ExitCode.FINDINGS if search.unread else ExitCode.DONE
     _list(leftovers, command, is_all_known=not search.unread)
     if not leftovers:
         return code_if_none, ()

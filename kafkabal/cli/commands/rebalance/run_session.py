@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     )
     from kafkabal.isolated_listeners import Reporters
     from kafkabal.reporting.report import Report
+    from kafkabal.reporting.runs.result_report import OtherThrottles
     from kafkabal.reporting.runs.run_textfile import RunTextfile
 
 _NO_WAIT_S = 0.01
@@ -188,7 +189,7 @@ class RunSession:
         self.textfile.end_without_run(succeeded=succeeded, left_throttles=left)
 
     def report_nothing(
-        self, headline: str = "nothing to do", goal: Goal | None = None, left_throttles: Sequence[str] = ()
+        self, headline: str = "nothing to do", goal: Goal | None = None, others: OtherThrottles | None = None
     ) -> None:
         """Write the JSON and the textfile of a command that worked on no run, if requested.
 
@@ -196,19 +197,25 @@ class RunSession:
         ----------
         goal
             What the command aimed at; None to apply a plan.
-        left_throttles
-            Throttles that are still set, of whatever origin.
+        others
+            Throttles of unknown origin, if the command looked for them.
         """
-        self.show_nothing(headline, goal, left_throttles)
-        self.end_textfile(succeeded=True)
+        self.show_nothing(headline, goal, others=others)
+        self.end_textfile(succeeded=others is None or not others.unread)
 
-    def show_nothing(self, headline: str, goal: Goal | None = None, left_throttles: Sequence[str] = ()) -> None:
+    def show_nothing(
+        self,
+        headline: str,
+        goal: Goal | None = None,
+        pending: Sequence[str] = (),
+        others: OtherThrottles | None = None,
+    ) -> None:
         """Write the JSON alone: where another process works on the run, the textfile may be its own."""
         from kafkabal.executor import Goal
         from kafkabal.reporting.runs.result_report import nothing_report
 
         goal = goal or Goal.APPLY
-        self.show_json(nothing_report(self.name, headline, goal=goal, left_throttles=left_throttles))
+        self.show_json(nothing_report(self.name, headline, goal=goal, pending=pending, others=others))
 
     def show_json(self, report: Report) -> None:
         """Write a report if the output is JSON."""
@@ -219,15 +226,15 @@ class RunSession:
         if self.output.output is RunFormat.JSON:
             show_report(report, OutputOptions(output=Format.JSON), self.context)
 
-    def end(self, result: RunResult, *, only_restores: bool = False, left_throttles: Sequence[str] = ()) -> ExitCode:
+    def end(self, result: RunResult, *, only_restores: bool = False, others: OtherThrottles | None = None) -> ExitCode:
         """Report how a run ended and return its exit code.
 
         Parameters
         ----------
         only_restores
             The command restored throttles, and was not to move anything.
-        left_throttles
-            Throttles of unknown origin that are still set.
+        others
+            Throttles of unknown origin, if the command looked for them.
 
         Raises
         ------
@@ -244,7 +251,9 @@ class RunSession:
         from kafkabal.reporting.runs.result_report import STAYS_WITH_OTHER_TOOL, summary
 
         self.lock.release()
-        self._show(result, only_restores=only_restores, left_throttles=left_throttles)
+        self._show(result, only_restores=only_restores, others=others)
+        if others is not None and others.unread and self.textfile is not None:
+            self.textfile.retract_success()
         said = summary(result, only_restores=only_restores)
         match result.stop_reason:
             case StopReason.INTERRUPT | StopReason.TERMINATE:
@@ -379,14 +388,14 @@ class RunSession:
         load = self.measured_load(moves, within_brokers=any(map(dir_changes, partitions)))
         return self.run_options(command_options, load, moves)
 
-    def _show(self, result: RunResult, *, only_restores: bool, left_throttles: Sequence[str]) -> None:
+    def _show(self, result: RunResult, *, only_restores: bool, others: OtherThrottles | None) -> None:
         from kafkabal.cli.commands.rebalance.run_command_options import RunFormat
         from kafkabal.reporting.output_formats import render
         from kafkabal.reporting.runs.result_report import result_report
 
         if self.output.output is RunFormat.JSON:
             # a full disk or a closed pipe does not make a complete run a failed one
-            report = result_report(result, self.name, only_restores=only_restores, left_throttles=left_throttles)
+            report = result_report(result, self.name, only_restores=only_restores, others=others)
             self.context.show_result(render(report, "json", self.context.out))
         elif self.output.output is RunFormat.JSONL:
             # what the event lines could not write is already lost, and a warning has said so
