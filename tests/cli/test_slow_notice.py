@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -12,10 +14,11 @@ import pytest
 from kafkabal import advice, executor, planner
 from kafkabal.cli.commands import create
 from kafkabal.cli.commands.rebalance import check_and_apply, dry_run, run_session
-from kafkabal.cli.framework import slow_notice
+from kafkabal.cli.framework import cluster_access, slow_notice
 from kafkabal.cli.framework.slow_notice import saying_if_slow
 from kafkabal.clusters import LockRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
+from kafkabal.clusters.snapshot.cluster import SnapshotCluster
 from kafkabal.errors import UnreachableError
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from tests.cli.simulated import SLOWLY, half_empty_cluster, simulate
@@ -95,6 +98,82 @@ def test_a_command_that_waits_for_the_run_record_says_so(
     _say_at_once(monkeypatch, has_said)
     shown = simulation.run("rebalance", *words)
     assert shown.err.startswith("still waiting for the cluster to respond\n")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("inspect",),
+        ("inspect", "--by", "topic"),
+        ("rebalance", "plan"),
+        ("rebalance", "explain", "--why-not", "t-0", "2"),
+        ("advise",),
+        ("create", "new", "-p", "1", "-r", "1", "--dry-run"),
+        ("route-simulate", "--topic", "t", "--records", "10", "--no-latency"),
+        ("scores",),
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_waits_for_a_broker_to_be_read_says_so(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    """A broker that hangs is waited for ten seconds; with -q nothing is said."""
+    simulation = simulate(InMemoryCluster.of(cluster(brokers(2), [topic("t", [1, 2])])), run_cli, monkeypatch)
+    read, has_said = InMemoryCluster.read, threading.Event()
+
+    def slow(*arguments: Any) -> Any:
+        assert has_said.wait(60.0)
+        return read(*arguments)
+
+    monkeypatch.setattr(InMemoryCluster, "read", slow)
+    _say_at_once(monkeypatch, has_said, cluster_access)
+    assert simulation.run(*words).err.startswith("still waiting for the cluster to respond\n")
+    assert simulation.run(*words, "-q").err == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("doctor", "--broker-timeout", "100ms"),
+        ("watch", "--broker-timeout", "100ms"),
+        ("watch", "--once", "--broker-timeout", "100ms"),
+        ("route", "t", "--broker-timeout", "100ms"),
+        ("telemetry", "list", "--broker-timeout", "100ms"),
+        ("read", "t"),
+        ("produce", "t", "."),
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_waits_for_its_first_contact_says_so(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    """As at the port of another service, which takes the connection and says nothing."""
+    (tmp_path / "client.properties").write_text("request.timeout.ms=100\nsocket.timeout.ms=100\n")
+    (tmp_path / "a").touch()
+    monkeypatch.chdir(tmp_path)
+    said = threading.Event()
+    _say_at_once(monkeypatch, said, cluster_access)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = f"127.0.0.1:{silent.getsockname()[1]}"
+        shown = run_cli(*words, "-b", server, "--command-config", "client.properties")
+    assert said.is_set()
+    assert "still waiting for the cluster to respond\n" in shown.err
+
+
+def test_a_large_snapshot_is_not_taken_for_a_slow_cluster(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Millions of lines take seconds to parse: the file is named then."""
+    snapshot = Path(__file__).parent / "snapshots" / "even.jsonl"
+    read, has_said = SnapshotCluster.read, threading.Event()
+
+    def slow(*arguments: Any) -> Any:
+        assert has_said.wait(60.0)
+        return read(*arguments)
+
+    monkeypatch.setattr(SnapshotCluster, "read", slow)
+    _say_at_once(monkeypatch, has_said, cluster_access)
+    assert run_cli("inspect", "--snapshot", str(snapshot)).err.startswith(f"still reading {snapshot}\n")
 
 
 @pytest.mark.parametrize("request_", ["cancel", "pause"])

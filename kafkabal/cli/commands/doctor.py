@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from kafkabal.cli.framework.cluster_access import saying_if_cluster_is_slow
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import names_cluster, runs_folder
 from kafkabal.cli.framework.options_without_effect import refuse_beside, refuse_without
@@ -51,7 +52,8 @@ def doctor(
         refuse_without("a cluster", ["--for", "--broker-timeout"], context, hint="give --bootstrap-server HOST:PORT")
     if settings.zookeeper is not None:
         refuse_beside("--zookeeper", ["--for"], context)
-    checks = tuple(_checks(context, settings, purposes or list(Purpose)))
+    with saying_if_cluster_is_slow(settings, context):
+        checks = tuple(_checks(context, settings, purposes or list(Purpose)))
     show_report(doctor_report(checks), output, context)
     return ExitCode.FINDINGS if any(check.status.is_finding for check in checks) else ExitCode.DONE
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from kafkabal.atomic_files import check_replaceable, parse_folder
-from kafkabal.cli.framework.cluster_access import live_connection
+from kafkabal.cli.framework.cluster_access import live_connection, saying_if_cluster_is_slow
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_options
 from kafkabal.cli.framework.open_transfer_textfile import open_textfile
@@ -205,7 +205,8 @@ def _measure(
 ) -> None:
     connection = live_connection(settings, "read")
     with _interruptible("nothing was measured"):
-        _topic_id(connection, topic)
+        with saying_if_cluster_is_slow(settings, context):
+            _topic_id(connection, topic)
         from kafkabal.reader import DEFAULT_CACHE_BYTES, DEFAULT_PREFETCH_BYTES, MeasureRequest, measure, pin
         from kafkabal.reporting.read_report import measurement_report
 
@@ -269,7 +270,8 @@ def _restore(
 ) -> None:
     connection = live_connection(settings, "read")
     with _interruptible("run the same command again to restore the missing files"):
-        _topic_id(connection, topic)
+        with saying_if_cluster_is_slow(settings, context):
+            _topic_id(connection, topic)
         from kafkabal.reporting.read_report import restore_report
 
         restored, damaged = _counting_if_needed(
@@ -376,7 +378,8 @@ def _follow(
     connection = live_connection(settings, "read")
     count = size_bytes = 0
     try:
-        topic_id = _topic_id(connection, topic)
+        with saying_if_cluster_is_slow(settings, context):
+            topic_id = _topic_id(connection, topic)
         from kafkabal.clusters.kafka import RangeFetcher
         from kafkabal.reader import as_json, ends_after, follow
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kafkabal.cli.framework.cluster_access import live_connection, open_cluster
+from kafkabal.cli.framework.cluster_access import live_connection, open_cluster, saying_if_cluster_is_slow
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.measurement_options import MeasurementOptions
 from kafkabal.cli.framework.nonblocking_lines import no_longer_written
@@ -120,7 +120,8 @@ def route(
         cluster = at_end.enter_context(open_cluster(settings, context))
         if policy == DEFAULT_POLICY and measurements == MeasurementOptions():
             # no check needs numpy: contact a broker before importing it
-            cluster.cluster_id()
+            with saying_if_cluster_is_slow(settings, context):
+                cluster.cluster_id()
         weights = _weights(cluster, names, policy, settings, publishing, measurements, context, at_end)
         if not publishing.publish:
             show_report(_report(_weigh_all(weights), published=False), output, context)

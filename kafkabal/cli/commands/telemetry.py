@@ -1,5 +1,6 @@
 """``kafkabal telemetry``: collect client metrics for latency-aware routing (KIP-714)."""
 
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -423,7 +424,7 @@ def _connection(settings: Settings) -> "ConnectionSettings":
 
 
 def _live(settings: Settings, context: CommandContext) -> "KafkaCluster":
-    from kafkabal.cli.framework.cluster_access import expect_live_cluster, open_cluster
+    from kafkabal.cli.framework.cluster_access import expect_live_cluster, open_cluster, saying_if_cluster_is_slow
     from kafkabal.clusters.kafka import KafkaCluster
 
     expect_live_cluster(settings, "telemetry")
@@ -433,6 +434,10 @@ def _live(settings: Settings, context: CommandContext) -> "KafkaCluster":
         raise MissingCapabilityError(
             f"telemetry not supported: {cluster.name}", hint="give --bootstrap-server HOST:PORT"
         )
+    with ExitStack() as if_unreachable, saying_if_cluster_is_slow(settings, context):
+        if_unreachable.enter_context(cluster)
+        cluster.cluster_id()
+        if_unreachable.pop_all()
     return cluster
 
 

@@ -14,7 +14,7 @@ from kafkabal.cli.commands.watch_command_options import (
     check_options,
     watch_options,
 )
-from kafkabal.cli.framework.cluster_access import open_cluster
+from kafkabal.cli.framework.cluster_access import open_cluster, saying_if_cluster_is_slow
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label, runs_folder
 from kafkabal.cli.framework.shared_options import CLUSTER, Format, OutputOptions, Uses, parse_interval
@@ -89,7 +89,7 @@ def watch(
 def _observe_once(
     settings: Settings, context: CommandContext, output: WatchOutput, options: "WatchOptions"
 ) -> ExitCode:
-    with open_cluster(settings, context) as cluster:
+    with open_cluster(settings, context) as cluster, saying_if_cluster_is_slow(settings, context):
         cluster.cluster_id()  # a cluster that cannot be reached is reported before numpy is imported
         from kafkabal.watch import check_once
 
@@ -110,7 +110,8 @@ def _watch(settings: Settings, context: CommandContext, output: WatchOutput, opt
     with ExitStack() as at_end:
         cluster = at_end.enter_context(open_cluster(settings, context))
         # before signals only request a stop: brokers that hang must not hold up Ctrl-C while there is nothing to stop
-        cluster.cluster_id()
+        with saying_if_cluster_is_slow(settings, context):
+            cluster.cluster_id()
         reporter = WatchReporter(output, context, at_end, heals=options.policy.level is not HealLevel.NONE)
         try:
             with stop_on_signals(stop, lambda _: None):

@@ -7,9 +7,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
 from kafkabal.cli.framework.command_settings import cluster_label, names_cluster
+from kafkabal.cli.framework.slow_notice import saying_if_slow
 from kafkabal.errors import ConfigError, KafkabalError, OperationError, UnreachableError, UsageError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from kafkabal.cli.framework.command_context import CommandContext
@@ -23,6 +25,7 @@ _STARTING_S: Final = 3.0
 """A starting broker opens its port within seconds; a mistyped address should not cost more time."""
 _PAUSE_S: Final = 0.25
 """A refused connection costs a millisecond."""
+_WAITING: Final = "still waiting for the cluster to respond"
 
 
 def open_cluster(settings: Settings, context: CommandContext, save_to: Path | None = None) -> Cluster:
@@ -139,6 +142,14 @@ def live_connection(settings: Settings, command: str) -> ConnectionSettings:
     return address
 
 
+def saying_if_cluster_is_slow(settings: Settings, context: CommandContext) -> AbstractContextManager[None]:
+    """Within the block, say once that the cluster is waited for if it responds late.
+
+    A broker that hangs is waited for as long as ``--broker-timeout``; a large snapshot takes seconds to parse.
+    """
+    return saying_if_slow(context.say, f"still reading {settings.snapshot}" if settings.snapshot else _WAITING)
+
+
 def await_broker(cluster: Cluster, context: CommandContext) -> None:
     """Wait a few seconds until a broker responds: it may just be starting.
 
@@ -150,15 +161,16 @@ def await_broker(cluster: Cluster, context: CommandContext) -> None:
         If none responds; the message says why, and the hint what to check.
     """
     end_s = context.monotonic() + _STARTING_S
-    while True:
-        try:
-            cluster.cluster_id()
-        except UnreachableError:
-            if context.monotonic() >= end_s:
-                raise
-            context.sleep(_PAUSE_S)
-        else:
-            return
+    with saying_if_slow(context.say, _WAITING):
+        while True:
+            try:
+                cluster.cluster_id()
+            except UnreachableError:
+                if context.monotonic() >= end_s:
+                    raise
+                context.sleep(_PAUSE_S)
+            else:
+                return
 
 
 def name_in_metrics(cluster: Cluster, settings: Settings, context: CommandContext) -> str:
@@ -184,7 +196,8 @@ def read_cluster(cluster: Cluster, settings: Settings, context: CommandContext, 
 
     if settings.broker_timeout_s is not None:
         request = replace(request, deadline_s=settings.broker_timeout_s)
-    reading = cluster.read(request)
+    with saying_if_cluster_is_slow(settings, context):
+        reading = cluster.read(request)
     # needs numpy, which is not loaded before the first request has been sent
     from kafkabal.config import with_profile_disks
 
