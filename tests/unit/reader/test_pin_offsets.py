@@ -244,28 +244,28 @@ def test_a_reader_that_counts_for_long_logs_how_far_it_is(caplog: pytest.LogCapt
 
 @pytest.mark.parametrize("count", [None, True])
 def test_small_partitions_are_probed_and_counted_together(count: bool | None) -> None:
-    """A thousand partitions take some requests each, not one each; a large one takes its own, in steps."""
-    topic = MemoryTopic([70 + p % 3 for p in range(1000)], missing=frozenset({(7, 5)} if count else ()))
+    """Hundreds of partitions take some requests each, not one each; a large one takes its own, in steps."""
+    topic = MemoryTopic([70 + p % 3 for p in range(300)], missing=frozenset({(7, 5)} if count else ()))
     manifest = _pin(topic, count=count)
     assert manifest.samples == sum(topic.counts) - bool(count)
     # the last records, the first ones, and all of them
-    assert sum(topic.ahead) == 1000 * (3 if count else 2)
-    assert len(topic.ahead) == 5 * (3 if count else 2)
-    large = MemoryTopic([100_000])
+    assert sum(topic.ahead) == 300 * (3 if count else 2)
+    assert len(topic.ahead) == 2 * (3 if count else 2)
+    large = MemoryTopic([10_000])
     _pin(large, count=count)
     assert not large.ahead
 
 
 def test_partitions_of_unknown_size_are_probed_together() -> None:
-    """Where log dirs must not be described, a thousand partitions take some requests, and their ends tell the sizes."""
-    topic = MemoryTopic([700] * 1000)
+    """Where log dirs must not be described, hundreds of partitions take some requests; their ends tell the sizes."""
+    topic = MemoryTopic([700] * 300)
     for records in topic.records.values():
         records[:] = [(*record[:3], bytes(10 if record[0] < 350 else 30), record[4]) for record in records]
     brokers = MemoryBrokers(topic)
     brokers.record_bytes = 0
     manifest = pin_topic(brokers, lambda _: topic, "t", lanes=6)
-    assert sum(topic.ahead) == 3000
-    assert len(topic.ahead) < 40
+    assert sum(topic.ahead) == 900
+    assert len(topic.ahead) < 12
     assert {p.size_bytes for p in manifest.partitions} == {700 * (20 + len(NO_HEADERS))}
 
 
