@@ -37,7 +37,7 @@ from kafkabal.watch.simulation.simulated_scene import SimulatedScene
 from kafkabal.watch.simulation.simulation_case import BrokerFault, FaultKind, SimulationCase
 from kafkabal.watch.simulation.simulation_result import LEAST_IN_BAND
 from kafkabal.watch.simulation.time_in_band import TimeInBand
-from kafkabal.watch.state_findings import find
+from kafkabal.watch.state_findings import StateFindings, find
 
 _NO_TIME_S = 1.0
 """One step of the simulated clock: a plan made in hindsight is applied at once."""
@@ -80,6 +80,7 @@ class _SimulatedPlans:
             state, case, faults, self._on_change, bandwidth_bytes_per_s=_ANY_BANDWIDTH_BYTES_PER_S
         )
         self._bytes, self._to_plan_at_s = 0, math.inf
+        self._found: tuple[ClusterState, StateFindings] | None = None
         self._time_in_band = TimeInBand()
         for fault in faults:
             if fault.kind is FaultKind.DEAD and fault.for_s > case.policy.dead_after_s:
@@ -96,6 +97,7 @@ class _SimulatedPlans:
         return Hindsight(self._bytes, self._time_in_band.fraction)
 
     def _on_change(self, _is_sudden: bool) -> None:
+        self._found = None
         if self._after_each_change:
             # after the step in which an earlier plan may be applied, whose moves would be planned a second time; once
             # for all changes of one moment
@@ -110,24 +112,27 @@ class _SimulatedPlans:
 
     def _measure(self) -> None:
         is_counted = not (self._scene.missing or self._scene.slow)
-        is_in_band = not (is_counted and find(self._state(), self._case.policy.outer_tolerance).imbalanced)
+        is_in_band = not (is_counted and self._find()[1].imbalanced)
         self._time_in_band.find(self._scene.clock.monotonic(), is_counted=is_counted, is_in_band=is_in_band)
 
     def _repair(self) -> None:
-        state = self._state()
+        state, _ = self._find()
         self._plan_and_apply(state, replace(self._case.policy.scope(state), mode=Mode.REPAIR_ONLY))
 
     def _plan(self) -> None:
         if not self._scene.missing:
-            state, policy = self._state(), self._case.policy
-            found = find(state, policy.outer_tolerance)
+            (state, found), policy = self._find(), self._case.policy
             if found.empty or found.imbalanced:
                 options = replace(policy.scope(state), tolerance=policy.inner_tolerance)
                 self._plan_and_apply(state, replace(options, mode=Mode.ONLY_TO_NEW) if found.empty else options)
         self._measure()
 
-    def _state(self) -> ClusterState:
-        return self._scene.cluster.read(ReadRequest()).state
+    def _find(self) -> tuple[ClusterState, StateFindings]:
+        """The state and what is wrong with it, read once between two changes: evaluating it takes most of the time."""
+        if self._found is None:
+            state = self._scene.cluster.read(ReadRequest()).state
+            self._found = state, find(state, self._case.policy.outer_tolerance)
+        return self._found
 
     def _plan_and_apply(self, state: ClusterState, options: PlanOptions) -> None:
         # the watch reports this, and goes on as well
@@ -137,6 +142,7 @@ class _SimulatedPlans:
     def _apply(self, plan: Plan) -> None:
         cluster, kafka = self._scene.cluster, self._scene.kafka
         cluster.alter_reassignments({change.name: change.replicas for change in plan.partitions})
+        self._found = None
         self._scene.clock.sleep(_NO_TIME_S)
         cluster.elect_preferred_leaders([change.name for change in plan.partitions])
         for change in plan.partitions:
@@ -144,4 +150,5 @@ class _SimulatedPlans:
             for broker, path in zip(change.replicas, change.log_dirs, strict=True):
                 if path != ANY_DIR and partition is not None and broker in partition.logs:
                     partition.logs[broker].log_dir = path
+        self._found = None
         self._bytes += plan.moved_bytes

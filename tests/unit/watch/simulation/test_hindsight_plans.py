@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from kafkabal.testing.cluster_builders import GB, brokers, cluster, topic
 from kafkabal.units import DAY_S
 from kafkabal.watch.heal_policy import HealLevel, HealPolicy
+from kafkabal.watch.simulation import hindsight_plans
 from kafkabal.watch.simulation.hindsight_plans import Hindsight, plans_in_hindsight
 from kafkabal.watch.simulation.simulation_case import HOUR_S, BrokerFault, SimulationCase
 
@@ -55,3 +60,17 @@ def test_no_plan_is_made_while_the_only_broker_is_dead() -> None:
     case = case_with(BrokerFault(broker=1, at_s=6 * HOUR_S, for_s=6 * HOUR_S))
 
     assert plans_in_hindsight(one, case, case.faults, 2) == Hindsight()
+
+
+def test_a_state_is_evaluated_once_between_two_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once at the beginning, and once after each of the steps of two and a half days, though plans are due each day."""
+    evaluated, find = [], hindsight_plans.find
+
+    def counted(*arguments: Any) -> Any:
+        evaluated.append(arguments)
+        return find(*arguments)
+
+    monkeypatch.setattr(hindsight_plans, "find", counted)
+    plans_of(SimulationCase(step_s=6 * HOUR_S), 2.5)
+
+    assert len(evaluated) == 1 + 10
