@@ -10,7 +10,7 @@ import pytest
 from kafkabal.cli.commands.sandbox import parse_node
 from kafkabal.cli.commands.sandbox_shape import ShapeOptions, parse_broker_assignment, parse_listener
 from kafkabal.errors import ExitCode
-from kafkabal.sandbox import KafkaListener, Node, Role, Sandbox, SandboxSpec
+from kafkabal.sandbox import KafkaListener, Node, Role, Sandbox, SandboxSpec, find_sandbox
 from kafkabal.sandbox.sandbox_record import SandboxRecord, write_record
 
 RunCli = Callable[..., Any]
@@ -90,6 +90,41 @@ def test_status_of_one(run_cli: RunCli, home: Path) -> None:
     document = json.loads(run_cli("sandbox", "status", "--name", "fresh", "-o", "json").out)
     assert document["bootstrap_servers"] == "127.0.0.1:9"
     assert document["profile"] == str(home / "fresh" / "profile.yaml")
+
+
+@pytest.mark.parametrize(
+    ("profiles", "environ", "said"),
+    [
+        ("", {}, ""),
+        ("profiles: {prod: {bootstrap_servers: 'b:9'}}", {}, ""),
+        ("use: prod\nprofiles: {prod: {bootstrap_servers: 'b:9'}}", {}, "the profile prod names another cluster: "),
+        ("", {"KAFKABAL_BOOTSTRAP_SERVER": "b:9"}, "the environment names another cluster: "),
+        ("", {"KAFKABAL_PROFILE": "fresh"}, ""),
+        ("use: [", {}, ""),
+    ],
+)
+def test_a_sandbox_that_other_commands_do_not_use_says_so(
+    profiles: str,
+    environ: dict[str, str],
+    said: str,
+    run_cli: RunCli,
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Otherwise the next command would act on another cluster; the sandbox starts nevertheless."""
+    profile = home / "fresh" / "profile.yaml"
+    profile.write_text("bootstrap_servers: 127.0.0.1:9\n")
+    (tmp_path / "config").mkdir(exist_ok=True)
+    if profiles:
+        (tmp_path / "config" / "profiles.yaml").write_text(profiles)
+    monkeypatch.setattr("kafkabal.sandbox.up", lambda *_, **__: find_sandbox("fresh", home=home))
+    environ = {key: str(profile) if value == "fresh" else value for key, value in environ.items()}
+
+    outcome = run_cli("sandbox", "up", environ=environ)
+
+    assert outcome.code == ExitCode.DONE
+    assert outcome.err.splitlines()[1:] == ([f"{said}to use the sandbox, add --profile {profile}"] if said else [])
 
 
 def test_another_home(run_cli: RunCli, home: Path) -> None:

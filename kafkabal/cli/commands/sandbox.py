@@ -1,20 +1,24 @@
 """``kafkabal sandbox``: run a real Apache Kafka cluster on this machine."""
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from kafkabal.cli.commands.sandbox_shape import ShapeOptions
 from kafkabal.cli.framework.command_context import CommandContext
+from kafkabal.cli.framework.command_settings import command_settings, names_cluster
 from kafkabal.cli.framework.options_without_effect import refuse_beside
 from kafkabal.cli.framework.shared_options import Forms, OutputOptions
 from kafkabal.cli.framework.show_report import show_report
 from kafkabal.cli.framework.termination_signals import Terminated
-from kafkabal.errors import InputFileError, InterruptedRunError, UsageError
+from kafkabal.errors import InputFileError, InterruptedRunError, KafkabalError, UsageError
+from kafkabal.printable import shell_word
 from kafkabal.units import parse_positive_duration, parse_whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from kafkabal.sandbox import Node, Sandbox
 
@@ -60,7 +64,7 @@ def up(
     """Start a cluster, or the stopped nodes of one.
 
     The first start downloads Apache Kafka as ordinary packages and verifies their checksums; later starts need no
-    network. While the sandbox is up, commands without a cluster option use it.
+    network. While the sandbox is up, commands use it unless an option, the environment or a profile names a cluster.
 
     Examples:
 
@@ -94,6 +98,17 @@ def up(
         ) from stopped
     context.say(f"up after {context.monotonic() - started_s:.1f} s")
     show_report(sandbox_report("sandbox up", [sandbox]), output, context, has_changed=True)
+    _say_how_to_select(sandbox.profile_path, context)
+
+
+def _say_how_to_select(profile: "Path", context: CommandContext) -> None:
+    """Say that other commands do not use the sandbox, if a profile or the environment names another cluster."""
+    # an invalid profiles file is reported by the commands that need it: the sandbox is up
+    with suppress(KafkabalError):
+        settings = command_settings({}, context)
+        if (settings.profile is None or settings.profile.path != profile) and names_cluster(settings):
+            other = "the environment" if settings.profile is None else f"the profile {settings.profile.name}"
+            context.say(f"{other} names another cluster: to use the sandbox, add --profile {shell_word(str(profile))}")
 
 
 def status(
