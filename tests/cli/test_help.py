@@ -58,6 +58,14 @@ def test_help_on_rebalance_begins_with_what_most_runs_need(run_cli: Callable[...
     assert execution[-1] == "--wait"
 
 
+def test_help_on_create_begins_with_the_topic(run_cli: Callable[..., Any]) -> None:
+    """Partitions and replication factor are listed before where to place them."""
+    text = run_cli("create", "--help").out
+    assert (
+        text.index("\nTopic:") < text.index("--partitions N") < text.index("\nOptions:") < text.index("--placement HOW")
+    )
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.title)
 def test_no_word_is_broken(run_cli: Callable[..., Any], page: Page) -> None:
     """``closed-`` at the end of a line is not what ``--allow`` takes; defaults follow after one blank. On 40 columns

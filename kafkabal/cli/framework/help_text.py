@@ -13,8 +13,8 @@ ARGUMENTS: Final = "Arguments"
 OPTIONS: Final = "Options"
 OUTPUT: Final = "Output"
 _EXAMPLES: Final = "Examples:"
-# specific sections first, common ones last
-_FIRST: Final = (ARGUMENTS, OPTIONS)
+# arguments and what is created first, common sections last
+_FIRST: Final = (ARGUMENTS, "Topic", OPTIONS)
 _LAST: Final = ("Execution", "Scope", "Limits", "Measurements", "Cluster", OUTPUT)
 # longer lines of prose are hard to read, however wide the terminal is
 _WIDEST: Final = 120
