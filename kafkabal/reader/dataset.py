@@ -350,6 +350,7 @@ class TopicReader:
             return
         assert options.ledgers is not None
         if isinstance(self._sequence, WorkStealingIterator):  # stopped in mid-epoch
+            self._sequence.each_portion = each_portion  # the listeners of the loop before are closed
             yield self._sequence
             progress = EpochProgress(self._sequence.progress.epoch + 1)
         elif self._position.taken:  # resuming a state of readers that were in step

@@ -59,7 +59,8 @@ class WorkStealingIterator:
         self._seed = seed
         self._shard = shard
         self._metrics = metrics
-        self._each_portion = each_portion
+        self.each_portion = each_portion
+        """Called often; whoever continues the iteration sets their own."""
         self._parts: list[_Part] = []
         self._ledger = SharedWorkLedger(
             folder,
@@ -124,7 +125,7 @@ class WorkStealingIterator:
             taken=part.after,
             until_epoch=self.progress.epoch + 1,
             metrics=self._metrics,
-            each_portion=self._each_portion,
+            each_portion=self.each_portion,
             until=segment.end,
         )
         with closing(iter(sequence)) as samples:

@@ -822,6 +822,21 @@ def test_lanes_that_readers_do_not_divide_are_warned_of(read: Any, monkeypatch: 
         next(iter(read()))
 
 
+class _GroupClient:
+    """Stands in for what commits progress, and refuses to once it is closed, as librdkafka does."""
+
+    def __init__(self) -> None:
+        self.committed: list[float] = []
+        self._is_closed = False
+
+    def commit(self, fraction: float) -> None:
+        assert not self._is_closed
+        self.committed.append(fraction)
+
+    def close(self) -> None:
+        self._is_closed = True
+
+
 def _dynamic(read: Any, tmp_path: Path, topic: MemoryTopic, **options: Any) -> TopicReader:
     publish_manifest(topic.manifest(), tmp_path / "manifest")
     reader: TopicReader = read(manifest=tmp_path / "manifest", balance="dynamic", tail="keep", **options)
@@ -852,6 +867,28 @@ def test_a_newer_iterator_takes_over_from_one_that_shares_work(read: Any, topic:
         next(older)
     seen += _places(newer)
     assert sorted(seen) == [(p, o) for p, n in ((0, 300), (1, 31)) for o in range(n)]
+
+
+def test_a_loop_of_shared_work_that_is_continued_reports_as_the_first(
+    read: Any, topic: MemoryTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its progress goes to a client of its own: that of the loop that was left is closed, and ended the training."""
+    clients: list[_GroupClient] = []
+
+    def client(*_: Any) -> _GroupClient:
+        clients.append(_GroupClient())
+        return clients[-1]
+
+    monkeypatch.setattr("kafkabal.reader.group_progress.GroupProgress", client)
+    monkeypatch.setattr("kafkabal.reader.metrics._INTERVAL_S", 0.0)
+    data = _dynamic(read, tmp_path, topic, group="g")
+    seen = _places(islice(data, 100))
+    seen += _places(data)
+    assert len(set(seen)) == len(seen) == 331
+    left, continued = clients
+    assert left.committed
+    assert len(continued.committed) > 1
+    assert continued.committed[-1] == 1.0
 
 
 @pytest.mark.parametrize("fails_in_decoder", [False, True])
