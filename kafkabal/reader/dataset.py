@@ -290,6 +290,9 @@ class TopicReader:
                 expires_at_s=self._blocks.expires_at_s,
                 at_end=at_end,
             )
+            # the sequence outlives this loop, and would keep the reader, with its lock of shared work, until a garbage
+            # collection: who starts training again in the same process would wait for that lock
+            at_end.callback(listeners.clear)
             for sequence in self._sequences(shard, call_periodically(listeners, self.metrics)):
                 self._sequence, self._running = sequence, self._decoded(sequence, number)
                 self._check_newest(number)  # not before: an asyncio loop that is cancelled in between sees the sequence

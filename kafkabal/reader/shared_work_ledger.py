@@ -120,7 +120,7 @@ class SharedWorkLedger:
     InputFileError
         If the file is not a ledger.
     BusyError
-        If another process is already this reader.
+        If another process, or another object of this one, is already this reader.
     """
 
     def __init__(
@@ -216,7 +216,10 @@ class SharedWorkLedger:
         return self._path.with_suffix(f".reader-{reader}")
 
     def _busy_error(self) -> BusyError:
-        return BusyError(f"reader {self._reader} of {self._readers} is running already: {self._path}")
+        return BusyError(
+            f"reader {self._reader} of {self._readers} is running already: {self._path}",
+            hint="end the process that has it, or drop its TopicReader in this process",
+        )
 
     def _is_alive(self, reader: int) -> bool:
         try:

@@ -15,6 +15,7 @@ import sys
 import threading
 import types
 import warnings
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -889,6 +890,25 @@ def test_a_loop_of_shared_work_that_is_continued_reports_as_the_first(
     assert left.committed
     assert len(continued.committed) > 1
     assert continued.committed[-1] == 1.0
+
+
+def test_a_reader_of_shared_work_ends_with_its_last_reference(
+    read: Any, topic: MemoryTopic, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Training that failed and is started again in the same process is not refused as a second one."""
+
+    def train() -> None:
+        for _ in _dynamic(read, tmp_path, topic):
+            raise ZeroDivisionError
+
+    monkeypatch.setattr("kafkabal.reader.shared_work_ledger._PREDECESSOR_S", 0.0)
+    gc.disable()
+    try:
+        with suppress(ZeroDivisionError):
+            train()
+        assert len(_places(_dynamic(read, tmp_path, topic))) == 331
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("fails_in_decoder", [False, True])
