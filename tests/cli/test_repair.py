@@ -479,10 +479,10 @@ def test_a_paused_run_whose_process_died_is_not_resumed(simulation: Simulation) 
 @pytest.mark.parametrize(
     ("given", "bytes_per_s"),
     [
-        ((), 10**6),
+        ((), 10 * 10**6),
         (("--throttle", "80MB"), 80 * 10**6),
-        (("--throttle", "auto"), 10**6),
-        (("--throttle", "none"), 10**6),
+        (("--throttle", "auto"), 10 * 10**6),
+        (("--throttle", "none"), 10 * 10**6),
     ],
     ids=str,
 )
@@ -492,7 +492,7 @@ def test_a_crashed_run_is_resumed_at_the_rate_that_is_typed(
     """A new rate in the crontab applies, but no other new option; without one the run keeps its own rate."""
     _uneven(simulation.memory)
     with simulation.crashing_when(lambda: simulation.memory.kafka.catch_up().moving):
-        assert simulation.run("rebalance", "--yes", "--throttle", "1MB", "--moves-per-broker", "3").code == 1
+        assert simulation.run("rebalance", "--yes", "--throttle", "10MB", "--moves-per-broker", "3").code == 1
     done = simulation.run("rebalance", "--yes", *given)
     assert done.code == 0, done.err
     assert "resuming it first" in done.err
@@ -500,7 +500,7 @@ def test_a_crashed_run_is_resumed_at_the_rate_that_is_typed(
     records = [json.loads(line) for line in journal.read_text().splitlines()]
     assert records[0]["options"]["limits"]["moves_in_per_broker"] == 3
     rates = [r["throttle"]["bytes_per_s"] for r in records if r["record"] == "throttle"]
-    assert (rates or [10**6])[-1] == bytes_per_s
+    assert (rates or [10 * 10**6])[-1] == bytes_per_s
     assert records[-1]["record"] == "closed"
 
 
