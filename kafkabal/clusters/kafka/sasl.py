@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 from typing import Any
 
 from kafka.net.sasl import get_sasl_mechanism
@@ -13,6 +14,9 @@ from kafkabal.clusters.clock import Clock
 from kafkabal.config import ConnectionSettings, OAuthSettings
 from kafkabal.errors import ConfigError, RefusedByClusterError, UnreachableError
 from kafkabal.http_client import http_failure, open_http_client, without_credentials
+
+# a program that configures no logging would see the same warning of plain text for every connection of its producer
+logging.getLogger("kafka.net.sasl").addHandler(logging.NullHandler())
 
 _TOKEN_LIFETIME_S = 3600
 """Same as Kafka's own unsecured login module."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import subprocess
+import sys
 from typing import Any
 
 import httpx
@@ -102,3 +104,18 @@ def test_missing_credentials_are_a_fault_of_the_settings() -> None:
     settings = ConnectionSettings(bootstrap_servers=(), security_protocol=SecurityProtocol.SASL_SSL)
     with pytest.raises(ConfigError, match=r"security\.protocol=SASL_SSL requires sasl\.mechanism"):
         sasl_conversation(settings, "h", SystemClock())
+
+
+def test_a_program_without_logging_sees_no_warning_of_plain_text() -> None:
+    """A producer connects again and again; its program chose the protocol, and librdkafka does not warn either."""
+    code = """
+from kafkabal.clusters import SystemClock
+from kafkabal.clusters.kafka.sasl import sasl_conversation
+from kafkabal.config.connection_settings import ConnectionSettings, SaslMechanism, SaslSettings, SecurityProtocol
+
+sasl = SaslSettings(mechanism=SaslMechanism.PLAIN, username="alice", password="secret")
+settings = ConnectionSettings(bootstrap_servers=(), security_protocol=SecurityProtocol.SASL_PLAINTEXT, sasl=sasl)
+sasl_conversation(settings, "b", SystemClock()).auth_bytes()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
