@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Any, Final, Protocol
 
 from kafkabal.config import is_topic_name
+from kafkabal.errors import KafkabalError
 from kafkabal.producer.plugin_router import PluginRouter
 from kafkabal.producer.producer_options import RoutingOptions
 from kafkabal.producer.reentered_locks import is_reentered
@@ -234,5 +235,5 @@ class TopicRouters:
             self._fault = str(error)
             LOG.warning(
                 "cannot refresh the view of the cluster, routing by the last one or by the default partitioner: %s",
-                error,
+                error.in_one_line if isinstance(error, KafkabalError) else error,
             )

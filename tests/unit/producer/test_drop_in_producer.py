@@ -275,7 +275,7 @@ def test_a_full_queue_is_the_callers_to_handle(brokers: MockCluster) -> None:
 
 def test_a_cluster_that_cannot_be_read_stops_no_record(brokers: MockCluster, caplog: pytest.LogCaptureFixture) -> None:
     """Without metadata the client's own partitioner decides, and one log line says so once."""
-    brokers.fails_with = UnreachableError("no broker responded")
+    brokers.fails_with = UnreachableError("no broker responded", hint="start one")
     config = {**brokers.client, "kafkabal.refresh.ms": 100, "kafkabal.first.view.ms": 10}
     with caplog.at_level(logging.WARNING, "kafkabal.producer"), Producer(config) as producer:
         for _ in range(1000):
@@ -288,7 +288,7 @@ def test_a_cluster_that_cannot_be_read_stops_no_record(brokers: MockCluster, cap
     assert len(brokers.messages(1010)) == 1010
     assert [record.getMessage() for record in caplog.records].count(
         "cannot refresh the view of the cluster, routing by the last one or by the default partitioner: "
-        "no broker responded"
+        "no broker responded (start one)"
     ) == 1
 
 
