@@ -8,7 +8,7 @@ and whatever needs the cluster runs in a thread of its own.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -35,6 +35,7 @@ from kafkabal.producer.plugin_router import PluginRouter
 from kafkabal.producer.producer_options import RoutingOptions, naming, split_options
 from kafkabal.producer.routing_plugin import in_batch, value_ends
 from kafkabal.producer.routing_view_reader import ClusterWithDisks
+from kafkabal.producer.shared_statistics import with_statistics
 from kafkabal.producer.slot_router import UNROUTED, Report, RoutingStatus, SlotRouter
 from kafkabal.producer.split_produce_batch import (
     by_explicit_partition,
@@ -48,7 +49,6 @@ from kafkabal.producer.topic_routers import LOG, ClosableReader, TopicRouters
 from kafkabal.producer.view_refresher import STATISTICS_S
 from kafkabal.routing import Slot
 
-_STATISTICS: Final = "statistics.interval.ms"
 _REPORTS: Final = ("on_delivery", "dr_cb", "dr_msg_cb")
 # for the client, a callback that is given as None replaces the other argument
 _NOT_GIVEN: Final[Any] = object()
@@ -137,7 +137,7 @@ class Producer(Client):
             keep_freed_memory()
             routing = TopicRouters(options, lambda: open_cluster(connection, settings), ref(self))
             if routing.needs_statistics:
-                client = _with_statistics(client, routing.read_statistics)
+                client = with_statistics(client, routing.read_statistics, STATISTICS_S)
             self._routing = routing
             finalize(self, routing.close)
         # a subclass may have methods that rely on those of this class
@@ -476,15 +476,3 @@ def _resolve_config(
         if not isinstance(address, ConnectionSettings):
             raise ConfigError(f"{options.profile}: a producer needs live brokers")
     return settings, address, {**librdkafka_settings(address), **client}
-
-
-def _with_statistics(client: Mapping[str, Any], read: Callable[[str], None]) -> dict[str, Any]:
-    """The configuration with statistics enabled; the caller's own ``stats_cb``, if any, still gets them."""
-    theirs = client.get("stats_cb")
-
-    def both(text: str) -> None:
-        read(text)
-        if theirs is not None:
-            theirs(text)
-
-    return {_STATISTICS: round(STATISTICS_S * 1000), **client, "stats_cb": both}

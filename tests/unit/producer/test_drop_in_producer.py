@@ -901,6 +901,17 @@ def test_settings_of_the_client_are_its_own_to_refuse(mock_cluster: MockCluster,
     assert str(ours.value) == str(bare.value)
 
 
+@pytest.mark.parametrize("setting", [{"stats_cb": None}, {"stats_cb": 5}, {"statistics.interval.ms": "soon"}])
+def test_settings_of_statistics_are_refused_as_by_the_client(mock_cluster: MockCluster, setting: Any) -> None:
+    """Also where records are routed by the client's statistics, and a callback of ours gets them first."""
+    config = {**mock_cluster.client, **setting}
+    with pytest.raises((KafkaException, TypeError)) as bare:
+        Client(config)
+    with pytest.raises(type(bare.value)) as ours:
+        Producer({**config, "kafkabal.scores": "latency"})
+    assert str(ours.value) == str(bare.value)
+
+
 def test_a_profile_says_how_to_reach_the_cluster(
     mock_cluster: MockCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
