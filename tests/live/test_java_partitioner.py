@@ -219,7 +219,10 @@ def fill(sandbox: Sandbox, jar: Path, scratch: Path, version: str, *settings: st
         assert max_over_mean(cluster, by_batches) == pytest.approx(1.2, abs=0.1)
 
 
-@pytest.mark.parametrize("is_of_connector", [False, True], ids=["all-connectors", "one-connector"])
+@pytest.mark.parametrize(
+    "is_of_connector",
+    [pytest.param(False, id="all-connectors"), pytest.param(True, id="one-connector", marks=pytest.mark.sweep)],
+)
 def test_kafka_connect_fills_brokers_evenly(
     make_sandbox: MakeSandbox, jar: Path, tmp_path: Path, is_of_connector: bool
 ) -> None:

@@ -39,7 +39,7 @@ def small_dir(linked_brokers: Sandbox) -> Iterator[Path | None]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.sweep) for n in (2, 3))])
 def test_short_rounds(linked_brokers: Sandbox, links: BrokerLinks, tmp_path: Path, seed: int) -> None:
     """One fault per run: nothing is lost, and the run is completed or undone."""
     for stage in make_stage(linked_brokers, tmp_path):
