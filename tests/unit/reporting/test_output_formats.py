@@ -133,6 +133,18 @@ def test_yaml_and_json_have_the_same_content() -> None:
     assert list(loaded) == list(document)
 
 
+def test_yaml_of_a_long_table_is_one_document() -> None:
+    """It is the text that PyYAML writes for the whole, though no more than a thousand rows are written at once."""
+    values = [f"a 'name' of no: {i}" for i in range(2500)]
+    table = Table(key="rows", columns=[Column(key="name", title="name", values=values)])
+    report = replace(REPORT, tables=(table, replace(TABLE, key="others"), Table(key="none", columns=[])))
+    document = json.loads(render(report, "json", OutputCapabilities()))
+
+    text = render(report, "yaml", OutputCapabilities())
+
+    assert text == yaml.safe_dump(document, sort_keys=False, allow_unicode=True)
+
+
 def test_csv_is_the_first_table() -> None:
     """A header of keys, then raw values; unknown is empty, a list is joined, true and false are words of JSON."""
     rows = list(csv.DictReader(io.StringIO(render(REPORT, "csv", OutputCapabilities()))))
