@@ -291,7 +291,7 @@ class TopicReader:
                 at_end=at_end,
             )
             # the sequence outlives this loop, and would keep the reader, with its lock of shared work, until a garbage
-            # collection: who starts training again in the same process would wait for that lock
+            # collection: training that starts again in the same process would wait for that lock
             at_end.callback(listeners.clear)
             for sequence in self._sequences(shard, call_periodically(listeners, self.metrics)):
                 self._sequence, self._running = sequence, self._decoded(sequence, number)

@@ -60,7 +60,7 @@ class WorkStealingIterator:
         self._shard = shard
         self._metrics = metrics
         self.each_portion = each_portion
-        """Called often; whoever continues the iteration sets their own."""
+        """Called often; a loop that continues the iteration sets its own."""
         self._parts: list[_Part] = []
         self._ledger = SharedWorkLedger(
             folder,
