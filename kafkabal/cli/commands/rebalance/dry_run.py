@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kafkabal.clusters import ConfigOperation
-from kafkabal.plan import plan_copy_s
+from kafkabal.model import move_bytes
+from kafkabal.plan import bytes_of_copies, copy_s, partition_rows
 from kafkabal.reporting.runs.dry_run_report import DryRun, DryRunRequest
 from kafkabal.wording import replica_list
 
@@ -46,7 +47,7 @@ def simulate_run(plan: Plan, state: ClusterState, options: RunOptions) -> DryRun
     recorded.before.append(lambda call: times.append(clock.monotonic()))  # noqa: ARG005
     with tempfile.TemporaryDirectory() as folder:
         environment = RunEnvironment(cluster=recorded, state_dir=Path(folder), clock=clock)
-        result = apply(environment, plan, _without_waiting(options, plan))
+        result = apply(environment, plan, _without_waiting(options, plan, state))
     requests = tuple(
         DryRunRequest(at_s, _NAMES[call.method], resource, value)
         for at_s, call in zip(times, recorded.calls, strict=True)
@@ -56,16 +57,28 @@ def simulate_run(plan: Plan, state: ClusterState, options: RunOptions) -> DryRun
     return DryRun(requests, clock.monotonic(), result.problems if result is not None else {})
 
 
-def _without_waiting(options: RunOptions, plan: Plan) -> RunOptions:
+def _without_waiting(options: RunOptions, plan: Plan, state: ClusterState) -> RunOptions:
     """With the timeouts of a live cluster, observe less often if copies take long, and ignore the time window."""
     from kafkabal.executor import Timeouts
 
     live = Timeouts()
     rate = options.throttle.bytes_per_s or _BYTES_PER_S
-    poll_s = max(live.poll_s, plan_copy_s(plan.partitions, rate) / _POLLS)
+    poll_s = max(live.poll_s, copy_s(bytes_of_copies(_copies(plan, state)), rate) / _POLLS)
     timeouts = msgspec.structs.replace(live, poll_s=poll_s, room_s=max(live.room_s, poll_s))
     throttle = msgspec.structs.replace(options.throttle, is_auto=False)
     return msgspec.structs.replace(options, timeouts=timeouts, throttle=throttle, window=None, max_runtime_s=None)
+
+
+def _copies(plan: Plan, state: ClusterState) -> Iterator[tuple[int, list[int], int]]:
+    """Leader, receiving brokers and present size of each partition: a plan of another tool does not state them."""
+    rows = dict(partition_rows(state, [change.name for change in plan.partitions]))
+    sizes, leaders = move_bytes(state), state.partitions.leader
+    for change in plan.partitions:
+        row = rows.get(change.name)
+        if row is not None and sizes[row] > 0:
+            held = state.replicas_of(row)
+            leader = int(state.brokers.id[leaders[row]]) if leaders[row] >= 0 else -1
+            yield leader, [broker for broker in change.replicas if broker not in held], int(sizes[row])
 
 
 def _changes(call: Call) -> Iterator[tuple[str, str | None]]:
