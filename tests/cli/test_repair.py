@@ -996,6 +996,18 @@ def test_throttles_that_cannot_be_read_are_not_called_absent(
     assert (done.code, "removed 1 throttle\n" in done.err) == (3, True), done.err
 
 
+def test_throttles_of_a_dead_broker_are_not_called_absent(simulation: Simulation) -> None:
+    """No other broker knows what is set on it, and it keeps that until it is back."""
+    simulation.memory.kafka.parts.brokers[4].own_configs["leader.replication.throttled.rate"] = "1000000"
+    simulation.memory.kafka.kill(4)
+    done = simulation.run("rebalance", "repair", "--remove", "--yes")
+    assert (done.code, "cannot read the throttles of broker 4: dead\n" in done.err) == (3, True), done.err
+    assert "no leftover throttles" not in done.err
+    simulation.memory.kafka.start(4)
+    done = simulation.run("rebalance", "repair", "--remove", "--yes")
+    assert (done.code, "removed 1 throttle\n" in done.err) == (0, True), done.err
+
+
 @pytest.mark.parametrize("has_run", [False, True])
 def test_throttles_that_cannot_be_read_reach_programs(
     simulation: Simulation, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_run: bool

@@ -61,7 +61,9 @@ def find_leftover_throttles(cluster: Cluster, among: Collection[ConfigResource] 
     """
     running = cluster.reassignments()
     busy = resources_of((name, r.replicas) for name, r in running.items())
-    unused = throttles_on(cluster, (_all_resources(cluster) if among is None else set(among)) - busy)
+    resources, dead = _all_resources(cluster) if among is None else (set(among), {})
+    unused = throttles_on(cluster, resources - busy)
+    unused = ThrottleSearch(unused.found, {**unused.unread, **dead})
     if not any(throttle.key == LOG_DIR_RATE for throttle in unused.found):
         return unused
     copying = _brokers_copying_between_log_dirs(cluster)
@@ -153,10 +155,13 @@ def _brokers_copying_between_log_dirs(cluster: Cluster) -> set[ConfigResource]:
     return {ConfigResource(ResourceKind.BROKER, str(b)) for b in state.brokers.id[brokers].tolist()}
 
 
-def _all_resources(cluster: Cluster) -> set[ConfigResource]:
+def _all_resources(cluster: Cluster) -> tuple[set[ConfigResource], dict[ConfigResource, Fault]]:
+    """All that respond, and the dead brokers: no other broker knows what is set on them, and they keep it."""
+    state = cluster.read(ReadRequest()).state
     brokers = {ConfigResource(ResourceKind.BROKER, str(b)) for b in cluster.broker_ids()}
-    topics = {ConfigResource(ResourceKind.TOPIC, name) for name in cluster.read(ReadRequest()).state.topics.name}
-    return brokers | topics
+    topics = {ConfigResource(ResourceKind.TOPIC, name) for name in state.topics.name}
+    absent = {ConfigResource(ResourceKind.BROKER, str(b)) for b in state.brokers.id.tolist()} - brokers
+    return brokers | topics, dict.fromkeys(absent, Fault("dead"))
 
 
 def _own(values: Mapping[ConfigResource, Mapping[str, ConfigValue]]) -> Iterator[LeftoverThrottle]:
