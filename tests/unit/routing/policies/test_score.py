@@ -415,7 +415,7 @@ def test_slots_follow_the_rate_between_two_views() -> None:
     ],
 )
 def test_slots_last_as_long_as_the_clients_own(record_bytes: int, per_s: int, slot_records: int) -> None:
-    """Slots are 10 ms, like librdkafka's own, at every rate and length: two whole linger times."""
+    """By latency, slots are 10 ms, like librdkafka's own, at every rate and length: two whole linger times."""
     cluster = build_workload_cluster(WorkloadCluster(brokers=4))
     now_s = [0.0]
     policy = ScoreWeighted(Context(clock=lambda: now_s[0]))
@@ -427,6 +427,21 @@ def test_slots_last_as_long_as_the_clients_own(record_bytes: int, per_s: int, sl
         now_s[0] += slot_bytes / (record_bytes * per_s)
 
     assert slot_bytes / record_bytes == pytest.approx(slot_records, abs=1)
+
+
+def test_slots_by_bytes_last_twice_as_long_at_a_high_rate() -> None:
+    """Slots are 20 ms where brokers hold so much that they stay balanced: fewer batches wait for their linger time."""
+    cluster = build_workload_cluster(WorkloadCluster(brokers=4, existing_bytes=10**11))
+    now_s = [0.0]
+    policy = ScoreWeighted(Context(clock=lambda: now_s[0]))
+    policy.refresh(view_of(cluster, TOPIC, load_scores(["disk"])))
+    acknowledged = np.zeros(4, np.int64)
+
+    while now_s[0] < 1:
+        slot_bytes = next_slot_bytes(policy, 1000, acknowledged)
+        now_s[0] += slot_bytes / 100e6
+
+    assert slot_bytes == pytest.approx(2_000_000, rel=0.01)
 
 
 @pytest.mark.parametrize(("scores", "planned_s"), [("disk", 0.02), ("latency", 0.002)])
