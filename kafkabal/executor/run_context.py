@@ -100,7 +100,7 @@ class RunContext:
             is_stop_requested = phase is Phase.CLOSED and self.stop.reason is not None
             if phase not in (Phase.CANCELLING, Phase.RESTORING) and not is_stop_requested:
                 raise
-            self.warn(f"cannot update the run record on the cluster: {error}")
+            self.warn(f"cannot update the run record on the cluster: {error.in_one_line}")
 
     def close(self, outcome: RunOutcome, pending: list[str], problems: dict[str, str]) -> None:
         """Record the end of the run, here and on the cluster.
@@ -116,7 +116,7 @@ class RunContext:
         try:
             self.retries.until_success(lambda: self._record(Phase.CLOSED))
         except OperationError as error:
-            self.warn(f"cannot update the run record on the cluster: {error}")
+            self.warn(f"cannot update the run record on the cluster: {error.in_one_line}")
         # suspended as it was writing that, it would report an end that another process has undone since
         self.retries.until_success(self.fence.check)
 

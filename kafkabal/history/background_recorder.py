@@ -70,7 +70,7 @@ class BackgroundRecorder:
             except KafkabalError as error:
                 # not whenever the message changes: it may name the file, which has another name each time
                 if not self._has_failed:
-                    self._warn(f"history not recorded: {error.message}")
+                    self._warn(f"history not recorded: {error.in_one_line}")
                 self._has_failed = True
             self._ended.wait(self._every_s)
 

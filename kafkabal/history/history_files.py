@@ -135,7 +135,7 @@ class HistoryFolder:
                 point = _read(file)
         except InputFileError as error:
             if path.exists():
-                self._warn(f"history: {error.message}; skipped")
+                self._warn(f"history: {error.in_one_line}; skipped")
             return None
         if point.cluster_id != self._cluster_id:
             self._warn(f"history: {path}: of another cluster ({point.cluster_id[:40]}); skipped")

@@ -194,7 +194,7 @@ class WeightPublisher:
     def _go_without_lock(self, topic: str, error: NotAuthorizedError) -> None:
         self._next_attempt_s = self._clock.monotonic() + _SECONDS_BETWEEN_ATTEMPTS_WITHOUT_PERMISSION
         if not self._unlocked:
-            self._warn(f"cannot keep a second publisher out: {error.message}")
+            self._warn(f"cannot keep a second publisher out: {error.in_one_line}")
         self._unlocked.add(topic)
 
     def _go_with_lock(self, topic: str) -> None:

@@ -96,7 +96,7 @@ class DeliveryDisplay(DeliveryListener):
     def topic_check_failed(self, error: KafkabalError) -> None:
         """Warn once: sending continues, and fails if the brokers reject the records."""
         doubt = "cannot verify the topic id, continuing"
-        self._warn_once(doubt, f"{doubt}: {error.message}")
+        self._warn_once(doubt, f"{doubt}: {error.in_one_line}")
 
     def _warn_once(self, what: str, text: str) -> None:
         if what not in self._warned:

@@ -36,7 +36,7 @@ def sandbox_report(command: str, sandboxes: Sequence[Sandbox], *, damaged: Seque
         tone=Tone.GOOD if up else Tone.WARNING,
         facts=facts,
         tables=(table,),
-        notes=[f"{error.message}; {error.hint}" if error.hint else error.message for error in damaged],
+        notes=[error.in_one_line for error in damaged],
     )
 
 

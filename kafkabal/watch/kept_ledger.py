@@ -60,8 +60,7 @@ class KeptLedger:
         try:
             self.ledger = read_ledger(self._path)
         except InputFileError as error:
-            hint = f"; {error.hint}" if error.hint else ""
-            self._report(f"nothing is healed while the state folder cannot be read: {error.message}{hint}")
+            self._report(f"nothing is healed while the state folder cannot be read: {error.in_one_line}")
         else:
             self.is_loaded = True
             self._report("")

@@ -76,7 +76,7 @@ class WatchLock:
             raise BusyError(self._why_not_held) from None
         except KafkabalError as error:
             if monotonic() - self._seen_at_s >= _TRUSTED_S:
-                self._holder, self._why_not_held = "", f"cannot take the lock of watch: {error.message}"
+                self._holder, self._why_not_held = "", f"cannot take the lock of watch: {error.in_one_line}"
             raise
         self._holder = self._why_not_held = ""
 

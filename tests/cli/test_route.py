@@ -193,21 +193,21 @@ def test_a_standby_publisher_leaves_no_state_behind(run_cli: Callable[..., Any],
 def test_a_reading_that_fails_is_survived(
     run_cli: Callable[..., Any], publisher: Publisher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The failure and the recovery are each reported once."""
+    """The failure, with its hint, and the recovery are each reported once."""
     from kafkabal.producer import TopicWeights
 
     compute, answers = TopicWeights.compute, iter([True, False, False, True])
 
     def compute_or_fail(self: TopicWeights) -> Any:
         if not next(answers):
-            raise UnreachableError("no response from broker1")
+            raise UnreachableError("no response from broker1", hint="check its port")
         return compute(self)
 
     monkeypatch.setattr(TopicWeights, "compute", compute_or_fail)
     done = run_cli("route", "images", *SNAPSHOT, "--publish", sleep=stop_after(3))
     assert publisher.rounds == [["images"]] * 2
     assert done.err.splitlines()[1:3] == [
-        "kafkabal: warning: cannot publish, trying again: no response from broker1",
+        "kafkabal: warning: cannot publish, trying again: no response from broker1 (check its port)",
         "publishing again",
     ]
 

@@ -80,5 +80,5 @@ def _first_reading(
             raise
         without = replace(request, group_offsets=False)
         found = read(without)  # raises again if anything else is refused
-        context.warn(f"{error.message}; what consumers read is unknown")
+        context.warn(f"{error.in_one_line}; what consumers read is unknown")
         return found, without

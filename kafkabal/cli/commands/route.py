@@ -270,7 +270,7 @@ class _Publishing:
             try:
                 self._publish(*self._weights.compute())
             except KafkabalError as error:
-                self._say("", f"cannot publish, trying again: {error.message}")
+                self._say("", f"cannot publish, trying again: {error.in_one_line}")
             else:
                 self._recovered("", "publishing again")
 
@@ -284,7 +284,7 @@ class _Publishing:
     def _publish(self, weighed: "list[WeighedTopic]", faults: "Mapping[str, KafkabalError]") -> None:
         unpublished = self._publisher.publish(weighed)
         for topic, error in {**faults, **unpublished}.items():
-            self._say(topic, f"{error.message}{'; standing by' if isinstance(error, BusyError) else ''}")
+            self._say(topic, f"{error.message}; standing by" if isinstance(error, BusyError) else error.in_one_line)
             self.published.discard(topic)
         for each in weighed:
             topic = each.record.topic

@@ -1,6 +1,5 @@
 """``kafkabal telemetry``: collect client metrics for latency-aware routing (KIP-714)."""
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kafkabal.atomic_files import check_replaceable, target_name
+from kafkabal.cli.framework.cluster_access import saying_if_cluster_is_slow
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.command_settings import cluster_label
 from kafkabal.cli.framework.options_without_effect import refuse_beside
@@ -165,7 +165,7 @@ def subscribe(
         context.warn("clients push at least every 5 minutes, whatever the interval of the subscription")
     from kafkabal.clusters import ConfigChange
 
-    with _live(settings, context) as cluster:
+    with _live(settings, context) as cluster, saying_if_cluster_is_slow(settings, context):
         _make_topic(cluster, topic, context)
         resource = _resource(name)
         _expect_done(
@@ -184,7 +184,7 @@ def list_subscriptions(
     """List subscriptions: which clients push which metrics, and how often."""
     from kafkabal.reporting.client_telemetry_reports import subscriptions_report
 
-    with _live(settings, context) as cluster:
+    with _live(settings, context) as cluster, saying_if_cluster_is_slow(settings, context):
         resources = [_resource(name) for name in cluster.client_metrics_subscriptions()]
         found, faults = cluster.configs(resources, KEYS) if resources else ({}, {})
     _expect_done(faults, "DescribeConfigs on the cluster")
@@ -204,7 +204,7 @@ def remove(
     from kafkabal.clusters import ConfigChange
 
     names = list(dict.fromkeys(names))
-    with _live(settings, context) as cluster:
+    with _live(settings, context) as cluster, saying_if_cluster_is_slow(settings, context):
         known = cluster.client_metrics_subscriptions()
         for name in names:
             if name not in known:
@@ -424,7 +424,7 @@ def _connection(settings: Settings) -> "ConnectionSettings":
 
 
 def _live(settings: Settings, context: CommandContext) -> "KafkaCluster":
-    from kafkabal.cli.framework.cluster_access import expect_live_cluster, open_cluster, saying_if_cluster_is_slow
+    from kafkabal.cli.framework.cluster_access import expect_live_cluster, open_cluster
     from kafkabal.clusters.kafka import KafkaCluster
 
     expect_live_cluster(settings, "telemetry")
@@ -434,10 +434,6 @@ def _live(settings: Settings, context: CommandContext) -> "KafkaCluster":
         raise MissingCapabilityError(
             f"telemetry not supported: {cluster.name}", hint="give --bootstrap-server HOST:PORT"
         )
-    with ExitStack() as if_unreachable, saying_if_cluster_is_slow(settings, context):
-        if_unreachable.enter_context(cluster)
-        cluster.cluster_id()
-        if_unreachable.pop_all()
     return cluster
 
 

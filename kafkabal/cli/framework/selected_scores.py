@@ -171,5 +171,5 @@ def profile_watcher(settings: Settings, context: CommandContext, default: Sequen
         profile.path if profile else None,
         load,
         changed=lambda scores: context.say(f"profile changed; scores: {', '.join(s.score.name for s in scores)}"),
-        ignored=lambda error: context.warn(f"changed profile ignored: {error.message}"),
+        ignored=lambda error: context.warn(f"changed profile ignored: {error.in_one_line}"),
     )

@@ -248,7 +248,7 @@ class ApplyCommand:
             state = read_cluster(command.cluster, command.settings, command.context, FOR_REPORTS).state
             return still_unrepaired(state, plan)
         except KafkabalError as error:
-            command.context.warn(f"cannot check what is still broken: {error}")
+            command.context.warn(f"cannot check what is still broken: {error.in_one_line}")
             return plan.unrepaired
 
     @property

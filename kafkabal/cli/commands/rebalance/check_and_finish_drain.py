@@ -92,7 +92,7 @@ def _say_whether_safe_to_stop(command: "RunSession", brokers: Collection[int]) -
             command.context.say(one.in_words())
     except KafkabalError as error:
         ids = brokers_by_id(sorted(brokers))
-        command.context.warn(f"cannot check whether {ids} can be stopped: {error.message}")
+        command.context.warn(f"cannot check whether {ids} can be stopped: {error.in_one_line}")
 
 
 def finish_drain(applying: "ApplyCommand", planned: "PlanOptions", before: "ClusterState") -> None:
