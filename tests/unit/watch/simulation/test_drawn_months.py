@@ -24,7 +24,7 @@ from kafkabal.watch.simulation.simulation_case import (
 )
 
 DAYS = 90.0
-CASES = 10
+CASES = 6
 SWEEP = 1200
 
 
