@@ -67,6 +67,18 @@ def test_a_dry_run_that_simulates_for_long_says_so(
     assert (shown.code, shown.err.count("still simulating ")) == (0, 1)
 
 
+def _responds_once_said(method: str, monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Make a request to the simulated cluster wait until the event is set."""
+    respond, has_said = getattr(InMemoryCluster, method), threading.Event()
+
+    def slow(*arguments: Any) -> Any:
+        assert has_said.wait(60.0)
+        return respond(*arguments)
+
+    monkeypatch.setattr(InMemoryCluster, method, slow)
+    return has_said
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -88,13 +100,7 @@ def test_a_command_that_waits_for_the_run_record_says_so(
 ) -> None:
     """As while the record has no leader; the emergency stop above all must not wait without a word."""
     simulation = simulate(InMemoryCluster.of(cluster(brokers(2), [topic("t", [1, 2])])), run_cli, monkeypatch)
-    read, has_said = InMemoryCluster.records, threading.Event()
-
-    def slow(*arguments: Any) -> Any:
-        assert has_said.wait(60.0)
-        return read(*arguments)
-
-    monkeypatch.setattr(InMemoryCluster, "records", slow)
+    has_said = _responds_once_said("records", monkeypatch)
     _say_at_once(monkeypatch, has_said)
     shown = simulation.run("rebalance", *words)
     assert shown.err.startswith("still waiting for the cluster to respond\n")
@@ -119,13 +125,7 @@ def test_a_command_that_waits_for_a_broker_to_be_read_says_so(
 ) -> None:
     """A broker that hangs is waited for ten seconds; with -q nothing is said."""
     simulation = simulate(InMemoryCluster.of(cluster(brokers(2), [topic("t", [1, 2])])), run_cli, monkeypatch)
-    read, has_said = InMemoryCluster.read, threading.Event()
-
-    def slow(*arguments: Any) -> Any:
-        assert has_said.wait(60.0)
-        return read(*arguments)
-
-    monkeypatch.setattr(InMemoryCluster, "read", slow)
+    has_said = _responds_once_said("read", monkeypatch)
     _say_at_once(monkeypatch, has_said, cluster_access)
     assert simulation.run(*words).err.startswith("still waiting for the cluster to respond\n")
     assert simulation.run(*words, "-q").err == ""

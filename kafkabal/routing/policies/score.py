@@ -342,7 +342,7 @@ class ScoreWeighted(PolicyBase):
         if self._whole_lingers_bytes:
             return max(self._whole_lingers_bytes, self._queued_bytes)
         batches = _LONGEST_AT_SPEED if self._stride.is_fine_grained else 1
-        longest = max(batches * self._batch_bytes, self._queued_bytes, self._sticky_linger_bytes(view))
+        longest = max(batches * self._batch_bytes, self._queued_bytes, self._longest_slot_bytes(view))
         return max(self._batch_bytes, int(min(longest, self._room_bytes(view))))
 
     def _room_bytes(self, view: RoutingView) -> float:
@@ -400,7 +400,7 @@ class ScoreWeighted(PolicyBase):
     def _longest_slot_s(self) -> float:
         return _LONGEST_SLOT_BY_LATENCY_S if self._follows_traffic else _LONGEST_SLOT_S
 
-    def _sticky_linger_bytes(self, view: RoutingView) -> float:
+    def _longest_slot_bytes(self, view: RoutingView) -> float:
         """What arrives within the longest time of a slot, so that requests are as few as with librdkafka's own."""
         return self._most_at_once * self._n_turns(view) * self._rate.bytes_per_s * self._longest_slot_s()
 

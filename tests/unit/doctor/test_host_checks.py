@@ -45,7 +45,7 @@ def test_a_folder_that_is_only_read(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_file_in_place_of_the_folder_of_runs_is_found(tmp_path: Path) -> None:
-    """The state folder can be written, but a run could keep no journal; a link that leads nowhere is no folder."""
+    """The state folder can be written, but no journal in it; a dangling symbolic link is not a folder."""
     (tmp_path / "history").symlink_to(tmp_path / "nowhere")
     (tmp_path / "runs").touch()
     (tmp_path / "produce").mkdir()
