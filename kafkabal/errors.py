@@ -102,6 +102,11 @@ class KafkabalError(Exception):
         return _copy_of, (type(self), self.args), self.__dict__
 
 
+def one_line(error: Exception) -> str:
+    """An error as text within a line, with its hint if it has one."""
+    return error.in_one_line if isinstance(error, KafkabalError) else str(error)
+
+
 def _copy_of(kind: type[KafkabalError], args: tuple[Any, ...]) -> KafkabalError:
     return kind.__new__(kind, *args)
 

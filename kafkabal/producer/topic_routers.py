@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Any, Final, Protocol
 
 from kafkabal.config import is_topic_name
-from kafkabal.errors import KafkabalError
+from kafkabal.errors import one_line
 from kafkabal.producer.plugin_router import PluginRouter
 from kafkabal.producer.producer_options import RoutingOptions
 from kafkabal.producer.reentered_locks import is_reentered
@@ -212,7 +212,7 @@ class TopicRouters:
             LOG.info("the cluster can be read again")
             self._fault = None
         # one at a time: a topic that is not created yet must not delay the others
-        before, self._topic_faults = self._topic_faults, {topic: str(error) for topic, error in faults.items()}
+        before, self._topic_faults = self._topic_faults, {topic: one_line(error) for topic, error in faults.items()}
         for topic, text in self._topic_faults.items():
             self._routers[topic].first_reading.set()
             if before.get(topic) != text:
@@ -231,9 +231,9 @@ class TopicRouters:
         """Log an error once, until it is over or changes; records stop waiting for a first view."""
         for router in self._routers.values():
             router.first_reading.set()
-        if str(error) != self._fault:
-            self._fault = str(error)
+        if one_line(error) != self._fault:
+            self._fault = one_line(error)
             LOG.warning(
                 "cannot refresh the view of the cluster, routing by the last one or by the default partitioner: %s",
-                error.in_one_line if isinstance(error, KafkabalError) else error,
+                self._fault,
             )

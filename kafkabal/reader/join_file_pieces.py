@@ -91,21 +91,19 @@ def place_of(partition: int, record: RawRecord) -> tuple[FileKey, int, int]:
     chunk = named.get(CHUNK_HEADER)
     if chunk is None:
         return alone, 1, 1
-    number, of = parse_chunk(chunk, partition, record[0])
+    parsed = parse_chunk(chunk)
+    if parsed is None:
+        raise OperationError(f"partition {partition}, offset {record[0]}: malformed header {CHUNK_HEADER}: {chunk!r}")
+    number, of = parsed
     return (named.get(PATH_HEADER) or b"", named.get(CHECKSUM_HEADER) or b"", of), number, of
 
 
-def parse_chunk(chunk: bytes, partition: int, offset: int) -> tuple[int, int]:
-    """The number of a piece in its file, from 1 on, and the number of pieces.
-
-    Raises
-    ------
-    OperationError
-        If the header is not one that ``kafkabal produce`` writes.
-    """
+def parse_chunk(chunk: bytes) -> tuple[int, int] | None:
+    """The number of a piece in its file, from 1 on, and the number of pieces; None if ``kafkabal produce`` does not
+    write such a header."""
     found = _NUMBER_OF.fullmatch(chunk)
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise OperationError(f"partition {partition}, offset {offset}: malformed header {CHUNK_HEADER}: {chunk!r}")
+        return None
     return int(found[1]), int(found[2])
 
 

@@ -2,7 +2,8 @@
 
 A file that is one record is written when it arrives. The pieces of a split file (``produce --chunk``) may be in any
 partition: they are kept in a folder beside the files until all are there. Every file is checked against its SHA-256 and
-renamed into place, so that an interrupted run leaves only whole files, and the same command continues it.
+renamed into place, so that an interrupted run leaves only whole files, and the same command continues it. Records that
+are not files are left out and counted; a topic that seems to have no files is refused.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ _NAME_CONFLICTS: Final = (FileExistsError, IsADirectoryError, NotADirectoryError
 """A file where a folder is needed, or the other way round."""
 _SHOWN_BYTES: Final = 80
 """Length of a header in a message, which is one line."""
+_SHOWN_REFUSALS: Final = 20
+_MOST_WITHOUT_FILE: Final = 100
+"""Records of a topic of rows are not all read to learn that none of them is a file."""
 
 
 @dataclass(slots=True)
@@ -47,6 +51,10 @@ class RestoreResult:
     """Of all files."""
     failures: list[tuple[str, str]] = field(default_factory=list)
     """Path and reason of each file that was not restored as it was sent."""
+    refused_records: int = 0
+    """How many records are not files that can be restored."""
+    refusals: list[tuple[str, str]] = field(default_factory=list)
+    """Place and reason of the first 20 of these."""
 
 
 @dataclass(slots=True)
@@ -102,6 +110,8 @@ class FolderRestore:
         self._pieced_versions = 0
         self._versions: dict[str, _FileVersion] = {}
         """By path."""
+        self._refused_records = 0
+        self._refusals: list[tuple[str, str]] = []
         try:
             self._is_new = not folder.exists()
             folder.mkdir(parents=True, exist_ok=True)
@@ -117,17 +127,18 @@ class FolderRestore:
         Raises
         ------
         UsageError
-            If a record is not a file, or its path leads out of the folder.
+            If none of the first 100 records, or of all, is a file whose path stays in the folder.
         OutputError
             If a file cannot be written.
         """
         try:
             for sample in samples:
-                self._add(sample)
+                self._add_or_refuse(sample)
         except OSError as error:
             raise OutputError(f"{self._folder}: cannot write: {system_fault(error)}") from error
         finally:
             self._remove_pieces()
+        self._refuse_topic_without_files()
         return self._result()
 
     def __enter__(self) -> FolderRestore:
@@ -151,27 +162,38 @@ class FolderRestore:
         shutil.rmtree(self._pieces, ignore_errors=True)
         _remove_if_empty(self._pieces.parent)
 
+    def _add_or_refuse(self, sample: Sample) -> None:
+        try:
+            self._add(sample)
+        except UsageError as refusal:
+            self._refused_records += 1
+            if len(self._refusals) < _SHOWN_REFUSALS:
+                where = f"partition {sample.partition}, offset {sample.offset}"
+                self._refusals.append((where, refusal.message))
+            if self._refused_records >= _MOST_WITHOUT_FILE:
+                self._refuse_topic_without_files()
+
+    def _refuse_topic_without_files(self) -> None:
+        if self._refusals and not self._versions:
+            where, why = self._refusals[0]
+            raise UsageError(f"{where}: {why}", hint="--follow prints records of any kind")
+
     def _add(self, sample: Sample) -> None:
         """Write the file of a sample, or store the piece."""
         headers = {name: value or b"" for name, value in sample.headers}
-        where = f"partition {sample.partition}, offset {sample.offset}"
         if PATH_HEADER not in headers:
-            raise UsageError(
-                f"{where}: a record without a path, so not a file that was sent from a folder",
-                hint="--follow prints records of any kind",
-            )
-        chunk = headers.get(CHUNK_HEADER)
-        checksum = _checksum_in(headers, where, is_needed=chunk is not None) or sha256(sample.value).hexdigest()
-        path = _path_in_folder(os.fsdecode(headers[PATH_HEADER]), where)
+            raise UsageError("a record without a path, so not a file that was sent from a folder")
+        piece = _piece_in(headers)
+        checksum = _checksum_in(headers, is_needed=piece is not None) or sha256(sample.value).hexdigest()
+        path = _path_in_folder(os.fsdecode(headers[PATH_HEADER]))
         target = self._folder / path
         version = self._latest_version(str(path), checksum, sample.timestamp)
         if version is None or version.is_restored:
             return
-        if chunk is None:
+        if piece is None:
             self._write_file(version, target, sample.value)
         else:
-            number, of = parse_chunk(chunk, sample.partition, sample.offset)
-            self._store_piece(version, target, number, of, sample.value)
+            self._store_piece(version, target, *piece, sample.value)
 
     def _latest_version(self, path: str, checksum: str, sent_ms: int) -> _FileVersion | None:
         """The version with this checksum; None if a later one has come."""
@@ -192,6 +214,8 @@ class FolderRestore:
             already_there=len(restored) - written,
             size_bytes=sum(each.size_bytes for each in restored),
             failures=[(path, each.why_not_restored) for path, each in self._versions.items() if not each.is_restored],
+            refused_records=self._refused_records,
+            refusals=self._refusals,
         )
 
     def _write_file(self, version: _FileVersion, target: Path, value: bytes) -> None:
@@ -252,19 +276,30 @@ def _remove_if_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _path_in_folder(path: str, where: str) -> Path:
+def _path_in_folder(path: str) -> Path:
     try:
         return path_below(path)
     except UsageError as error:
-        raise UsageError(f"{where}: {error.message}: {path[:_SHOWN_BYTES]!r}") from error
+        raise UsageError(f"{error.message}: {path[:_SHOWN_BYTES]!r}") from error
 
 
-def _checksum_in(headers: Mapping[str, bytes], where: str, *, is_needed: bool) -> str:
+def _checksum_in(headers: Mapping[str, bytes], *, is_needed: bool) -> str:
     """The SHA-256 of the file; empty if it has none. It names the folder of the pieces, so it must be nothing else."""
     given = headers.get(CHECKSUM_HEADER, b"")
     if not (_SHA256.fullmatch(given) or (not given and not is_needed)):
-        raise UsageError(f"{where}: malformed header {CHECKSUM_HEADER}: {given[:_SHOWN_BYTES]!r}")
+        raise UsageError(f"malformed header {CHECKSUM_HEADER}: {given[:_SHOWN_BYTES]!r}")
     return given.decode()
+
+
+def _piece_in(headers: Mapping[str, bytes]) -> tuple[int, int] | None:
+    """The number of the piece, from 1 on, and that of all pieces; None if the record is a whole file."""
+    given = headers.get(CHUNK_HEADER)
+    if given is None:
+        return None
+    piece = parse_chunk(given)
+    if piece is None:
+        raise UsageError(f"malformed header {CHUNK_HEADER}: {given[:_SHOWN_BYTES]!r}")
+    return piece
 
 
 def _checksum(path: Path) -> str:

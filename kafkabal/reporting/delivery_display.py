@@ -4,7 +4,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Protocol, Self
 
-from kafkabal.errors import KafkabalError
+from kafkabal.errors import KafkabalError, one_line
 from kafkabal.producer import DeliveryListener, DeliveryProgress
 from kafkabal.reporting.transfer_progress import TransferProgress as Bar
 from kafkabal.reporting.transfer_textfile import TransferTextfile
@@ -90,7 +90,7 @@ class DeliveryDisplay(DeliveryListener):
 
     def refresh_failed(self, error: Exception) -> None:
         """Warn, but not repeatedly about the same error."""
-        text = f"cannot refresh cluster metadata, routing by the last known state: {error}"
+        text = f"cannot refresh cluster metadata, routing by the last known state: {one_line(error)}"
         self._warn_once(text, text)
 
     def topic_check_failed(self, error: KafkabalError) -> None:

@@ -47,6 +47,7 @@ def restore_report(topic: str, folder: Path, restored: RestoreResult) -> Report:
             Fact(key="files_written", value=restored.written),
             Fact(key="files_already_there", value=restored.already_there),
             Fact(key="restored_bytes", value=restored.size_bytes),
+            Fact(key="refused_records", value=restored.refused_records),
         ),
         tables=(
             Table(

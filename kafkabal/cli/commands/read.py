@@ -282,12 +282,20 @@ def _restore(
         why = f"{counted_noun(damaged, 'record')} left out: the checksum of the batch is wrong"
         restored = replace(restored, failures=[*restored.failures, (topic, why)])
     show_report(restore_report(topic, folder, restored), output, context)
-    if restored.failures:
-        raise PartialFailureError(
-            f"{counted_noun(missing, 'file')} not restored, {restored.written + restored.already_there} restored",
-            restored.failures,
-            hint="what is damaged or incomplete can be sent again with 'kafkabal produce'",
-        )
+    if restored.failures or restored.refused_records:
+        raise _not_all_restored(restored, missing)
+
+
+def _not_all_restored(restored: "RestoreResult", missing: int) -> PartialFailureError:
+    said = [f"{counted_noun(missing, 'file')} not restored"] if missing else []
+    if restored.refused_records:
+        said.append(f"{counted_noun(restored.refused_records, 'record')} left out: not files from a folder")
+    sent_again = "what is damaged or incomplete can be sent again with 'kafkabal produce'"
+    return PartialFailureError(
+        f"{'; '.join(said)}; {counted_noun(restored.written + restored.already_there, 'file')} restored",
+        [*restored.failures, *restored.refusals],
+        hint=sent_again if missing else "--follow prints records of any kind",
+    )
 
 
 def _restored_once(

@@ -10,7 +10,7 @@ from kafkabal.units import format_duration
 from kafkabal.wording import counted_noun
 
 _UNKNOWN_END = "open"
-_DONE = {Goal.APPLY: RunOutcome.COMPLETE.value, Goal.ROLL_BACK: "rolled back", Goal.CANCEL: "cancelled"}
+_DONE = {Goal.APPLY: "completed", Goal.ROLL_BACK: "rolled back", Goal.CANCEL: "cancelled"}
 
 
 def history_report(runs: Sequence[RunSummary], last_s: float | None = None) -> Report:
@@ -77,7 +77,7 @@ def _who(run: RunSummary) -> str:
 
 
 def _end(run: RunSummary) -> str:
-    """``complete``, ``rolled back``, ``cancelled``, ``roll-back: partial``: the outcome, and any goal but to apply."""
+    """``completed``, ``rolled back``, ``cancelled``, ``roll-back: partial``: the outcome, and any goal but to apply."""
     # a cancel moves nothing to a target, so that it ends its run as stopped
     if run.outcome is RunOutcome.COMPLETE or (run.goal is Goal.CANCEL and run.outcome is RunOutcome.STOPPED):
         return _DONE[run.goal]

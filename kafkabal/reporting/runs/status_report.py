@@ -50,7 +50,7 @@ class _RunFact:
 
 
 _FACTS: Final = (
-    _RunFact("run_id", "run", lambda status: status.found.record.run_id),
+    _RunFact("run_id", "", lambda status: status.found.record.run_id),
     _RunFact("plan_id", "plan", lambda status: status.found.record.plan_id),
     _RunFact("started_at", "started", lambda status: status.found.record.started_at, ValueKind.TIME),
     _RunFact("host", "host", lambda status: status.found.record.host),

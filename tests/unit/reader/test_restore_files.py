@@ -250,3 +250,27 @@ def test_rows_are_no_files(tmp_path: Path) -> None:
     """A record without a path is named with its place."""
     with pytest.raises(UsageError, match="partition 0, offset 7"):
         FolderRestore(tmp_path).write_all([Sample(0, 7, 0, None, b"row", b"\0")])
+
+
+def test_records_that_are_no_files_are_left_out(tmp_path: Path) -> None:
+    """All files of the topic are restored; what is not one is counted, and the first of them are named."""
+    rows = [Sample(0, number, 0, None, b"row", b"\0") for number in range(30)]
+    restored = FolderRestore(tmp_path).write_all([rows[0], _record("a", b"x"), _record("../b", b"y"), *rows[1:]])
+    assert (restored.written, restored.failures, restored.refused_records) == (1, [], 31)
+    assert len(restored.refusals) == 20
+    assert [where for where, _ in restored.refusals[:3]] == [f"partition 0, offset {at}" for at in (0, 5, 1)]
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_topic_of_rows_is_not_read_to_its_end(tmp_path: Path) -> None:
+    """It may be large; a hundred records without a file are enough."""
+    read = []
+
+    def rows() -> Iterator[Sample]:
+        for number in range(1000):
+            read.append(number)
+            yield Sample(0, number, 0, None, b"row", b"\0")
+
+    with pytest.raises(UsageError, match="partition 0, offset 0: a record without a path"):
+        FolderRestore(tmp_path).write_all(rows())
+    assert len(read) == 100

@@ -10,6 +10,7 @@ from kafkabal.cli.commands.rebalance.poll_run import (
     refusing_before_run,
     takes_lock_of_dead,
     unanswered,
+    why_lock_is_kept,
 )
 from kafkabal.cli.commands.rebalance.run_command_options import (
     HOW_TO_CONTINUE,
@@ -23,7 +24,7 @@ from kafkabal.cli.framework.cluster_access import open_cluster_to_change
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import OverwriteOption, SaveOptions, Uses
 from kafkabal.config import Settings
-from kafkabal.errors import BusyError, ExitCode, KafkabalError, OperationError, UnreachableError
+from kafkabal.errors import BusyError, ExitCode, KafkabalError, OperationError
 from kafkabal.wording import first_of
 
 if TYPE_CHECKING:
@@ -56,12 +57,12 @@ def cancel(
 
     cluster = open_cluster_to_change(settings, saving, context, yes=yes)
     with open_run_session("rebalance cancel", settings, context, output, cluster, journal=journal) as command:
-        try:
-            with command.saying_if_slow():
-                command.lock.take()
-        except (BusyError, UnreachableError) as kept_out:
-            return _cancel_elsewhere(command, journal, LONGEST_ANSWER_S if wait_s is None else wait_s, kept_out)
-        return _cancel_here(command, journal)
+        with command.saying_if_slow():
+            kept_out = why_lock_is_kept(command)
+            run_id = None if kept_out is None else _request_cancel(command, journal, kept_out)
+        if kept_out is None or run_id is None:
+            return _cancel_here(command, journal)
+        return _await_end(command, run_id, journal, LONGEST_ANSWER_S if wait_s is None else wait_s, kept_out)
 
 
 def _cancel_here(command: "RunSession", journal: Path | None) -> ExitCode:
@@ -80,8 +81,25 @@ def _cancel_here(command: "RunSession", journal: Path | None) -> ExitCode:
     return command.end(result)
 
 
-def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float, kept_out: KafkabalError) -> ExitCode:
-    """Ask the process that works on the run to cancel, and wait until it has ended; cancel it here if that has died.
+def _request_cancel(command: "RunSession", journal: Path | None, kept_out: KafkabalError) -> str:
+    """Ask the process that works on the run to cancel; returns the id of the run."""
+    from kafkabal.executor import request_cancel
+
+    try:
+        with refusing_before_run(kept_out):
+            return request_cancel(command.environment, journal=journal)
+    except OperationError as error:
+        if not isinstance(kept_out, BusyError):
+            raise
+        # whatever the brokers can store, the process that is named can be stopped where it runs
+        hint = f"{kept_out.message}: SIGTERM stops it on its host; {error.hint}"
+        raise OperationError(error.message, hint=hint) from error
+
+
+def _await_end(
+    command: "RunSession", run_id: str, journal: Path | None, wait_s: float, kept_out: KafkabalError
+) -> ExitCode:
+    """Wait until the process that was asked to cancel a run has ended it; cancel it here if that process has died.
 
     Raises
     ------
@@ -90,18 +108,9 @@ def _cancel_elsewhere(command: "RunSession", journal: Path | None, wait_s: float
     OperationError
         If it has left something on the cluster.
     """
-    from kafkabal.executor import Goal, find_run, request_cancel
+    from kafkabal.executor import Goal, find_run
 
     environment, context = command.environment, command.context
-    try:
-        with command.saying_if_slow(), refusing_before_run(kept_out):
-            run_id = request_cancel(environment, journal=journal)
-    except OperationError as error:
-        if not isinstance(kept_out, BusyError):
-            raise
-        # whatever the brokers can store, the process that is named can be stopped where it runs
-        hint = f"{kept_out.message}: SIGTERM stops it on its host; {error.hint}"
-        raise OperationError(error.message, hint=hint) from error
     context.say(announcement(run_id, kept_out, "cancel", wait_s))
     for state in poll_run(environment, run_id, wait_s, journal):
         if state is None:

@@ -9,13 +9,14 @@ from kafkabal.cli.commands.rebalance.poll_run import (
     refusing_before_run,
     takes_lock_of_dead,
     unanswered,
+    why_lock_is_kept,
 )
 from kafkabal.cli.commands.rebalance.run_command_options import AnswerOption
 from kafkabal.cli.framework.cluster_access import expect_live_cluster
 from kafkabal.cli.framework.command_context import CommandContext
 from kafkabal.cli.framework.shared_options import LIVE_CLUSTER, Uses
 from kafkabal.config import Settings
-from kafkabal.errors import BusyError, ExitCode, KafkabalError, UnreachableError, UsageError
+from kafkabal.errors import ExitCode, KafkabalError, UsageError
 
 if TYPE_CHECKING:
     from kafkabal.cli.commands.rebalance.run_session import RunSession
@@ -39,27 +40,27 @@ def pause(
       kafkabal rebalance pause --wait 10m
     """
     from kafkabal.cli.commands.rebalance.open_run_session import open_run_session
+    from kafkabal.executor import request_pause
 
     expect_live_cluster(settings, "rebalance pause")
     with open_run_session("rebalance pause", settings, context) as command:
-        try:
-            with command.saying_if_slow():
-                command.lock.take()
-        except (BusyError, UnreachableError) as kept_out:
-            return _pause_elsewhere(command, LONGEST_ANSWER_S if wait_s is None else wait_s, kept_out)
-    raise _no_run_to_pause()
+        with command.saying_if_slow():
+            kept_out = why_lock_is_kept(command)
+            if kept_out is None:
+                raise _no_run_to_pause()
+            with refusing_before_run(kept_out):
+                run_id = request_pause(command.environment, is_paused=True)
+        return _await_pause(command, run_id, LONGEST_ANSWER_S if wait_s is None else wait_s, kept_out)
 
 
 def _no_run_to_pause() -> UsageError:
     return UsageError("no active run to pause", hint="an interrupted run moves nothing more until it is resumed")
 
 
-def _pause_elsewhere(command: "RunSession", wait_s: float, kept_out: KafkabalError) -> ExitCode:
-    from kafkabal.executor import Phase, request_pause
+def _await_pause(command: "RunSession", run_id: str, wait_s: float, kept_out: KafkabalError) -> ExitCode:
+    from kafkabal.executor import Phase
 
     environment, context = command.environment, command.context
-    with command.saying_if_slow(), refusing_before_run(kept_out):
-        run_id = request_pause(environment, is_paused=True)
     context.say(announcement(run_id, kept_out, "pause", wait_s))
     for found in poll_run(environment, run_id, wait_s):
         if found is None:

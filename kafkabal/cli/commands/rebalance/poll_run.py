@@ -22,6 +22,15 @@ _POLL_S: Final = 1.0
 """Reads a file or a small record; people wait for it."""
 
 
+def why_lock_is_kept(command: RunSession) -> BusyError | UnreachableError | None:
+    """Why the lock of the cluster cannot be taken; None once this process holds it."""
+    try:
+        command.lock.take()
+    except (BusyError, UnreachableError) as kept_out:
+        return kept_out
+    return None
+
+
 def announcement(run_id: str, kept_out: KafkabalError, request: str, wait_s: float) -> str:
     """A request to a run whose lock could not be taken: another process has it, or it cannot be reached."""
     limit = format_duration(wait_s)

@@ -117,8 +117,8 @@ def _list(leftovers: "Sequence[LeftoverThrottle]", command: "RunSession", *, is_
     else:
         for line in lines:
             command.context.say(line)
-    if not leftovers and is_all_known:
-        command.context.say("no leftover throttles")
+    if not leftovers:
+        command.context.say("no leftover throttles" if is_all_known else "no leftover throttles found elsewhere")
 
 
 def _in_words(throttle: "LeftoverThrottle") -> str:
