@@ -21,7 +21,8 @@ Source: largest processing time first (R. L. Graham, SIAM J. Appl. Math. 17, 196
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -228,56 +229,102 @@ def _due(assignment: LogDirAssignment, most: F64) -> F64:
     return due_within_groups(assignment.capacity, assignment.counts, dirs.broker, load, fixed, most)
 
 
-def _balance_broker(assignment: LogDirAssignment, broker: int, due: F64, most: F64, p: I64, k: I64) -> None:
+@dataclass(frozen=True, slots=True)
+class _Broker:
+    """The log dirs of a broker, and its replicas that may be in any of them."""
+
+    assignment: LogDirAssignment
+    dirs: I64
+    """shape (n_dirs,): their rows."""
+    low: I64
+    """shape (n_dirs,): bytes at the lower edge of the band of each."""
+    high: I64
+    p: I64
+    """shape (n_replicas,): rows of the partitions of its replicas."""
+    k: I64
+    """shape (n_replicas,): their positions."""
+    bytes: I64
+    has_arrived: Bools
+    """shape (n_replicas,): copied to the broker anyway, so it may go to any dir for nothing."""
+
+    @property
+    def load(self) -> I64:
+        """shape (n_dirs,): bytes in each dir."""
+        return self.assignment.load[self.dirs]
+
+    @property
+    def room(self) -> I64:
+        """shape (n_dirs,): bytes that may be added to each."""
+        return self.assignment.room[self.dirs]
+
+    @property
+    def is_open(self) -> Bools:
+        """shape (n_dirs,)."""
+        return self.assignment.is_open[self.dirs]
+
+    @property
+    def current(self) -> I64:
+        """shape (n_replicas,): index of the dir that each is in."""
+        return self.assignment.dir[self.p, self.k] - self.dirs[0]
+
+    @property
+    def home(self) -> I64:
+        """shape (n_replicas,): index of the dir that each was in; -1 for an arrival."""
+        return np.where(self.has_arrived, NONE, self.assignment.previous[self.p, self.k] - self.dirs[0])
+
+    @property
+    def price(self) -> I64:
+        """shape (n_replicas,): bytes outside the bands that a copy of each is worth."""
+        return np.where(self.has_arrived, 0, self.bytes // _PRICE)
+
+    def copy(self, copies: Iterable[tuple[int, int]]) -> None:
+        """Copy replicas to dirs, both by index."""
+        for i, target in copies:
+            self.assignment.shift(int(self.p[i]), int(self.k[i]), int(self.dirs[target]), int(self.bytes[i]))
+
+
+def _balance_broker(assignment: LogDirAssignment, number: int, due: F64, most: F64, p: I64, k: I64) -> None:
     solution = assignment.solution
-    dirs = np.arange(assignment.first[broker], assignment.first[broker + 1])
+    dirs = np.arange(assignment.first[number], assignment.first[number + 1])
     low, high = _band(assignment, dirs, due)
     if assignment.load[dirs].sum() <= most[dirs].sum():
         # a dir may be inside its band and beyond the limit of its volume
         high = np.minimum(high, np.floor(np.minimum(most[dirs], UNLIMITED)).astype(np.int64))
         low = np.minimum(low, high)
-    bytes_ = solution.load(p, k, np.full(len(p), broker))
-    arrived = solution.placement[p, k] != solution.problem.previous[p, k]
-    _trade(assignment, dirs, low, high, p, k, bytes_, arrived)
-    _copy_one_by_one(assignment, dirs, low, high, p, k, bytes_, arrived)
-    _trade(assignment, dirs, low, high, p, k, bytes_, arrived)
+    bytes_ = solution.load(p, k, np.full(len(p), number))
+    has_arrived = solution.placement[p, k] != solution.problem.previous[p, k]
+    broker = _Broker(assignment, dirs, low, high, p, k, bytes_, has_arrived)
+    _trade(broker)
+    _copy_one_by_one(broker)
+    _trade(broker)
 
 
-def _trade(
-    assignment: LogDirAssignment, dirs: I64, low: I64, high: I64, p: I64, k: I64, bytes_: I64, arrived: Bools
-) -> None:
+def _trade(broker: _Broker) -> None:
     """Copy several replicas at once, if the broker has few, until that saves nothing."""
-    home = np.where(arrived, NONE, assignment.previous[p, k] - dirs[0])
-    for _ in range(len(p)):
+    for _ in range(len(broker.p)):
         current = DirsOfBroker(
-            load=assignment.load[dirs],
-            low=low,
-            high=high,
-            room=assignment.room[dirs],
-            is_open=assignment.is_open[dirs],
-            bytes=bytes_,
-            home=home,
-            current=assignment.dir[p, k] - dirs[0],
+            load=broker.load,
+            low=broker.low,
+            high=broker.high,
+            room=broker.room,
+            is_open=broker.is_open,
+            bytes=broker.bytes,
+            home=broker.home,
+            current=broker.current,
         )
         trade = best_trade(current)
         if not trade:
             return
-        for i, target in trade:
-            assignment.shift(int(p[i]), int(k[i]), int(dirs[target]), int(bytes_[i]))
+        broker.copy(trade)
 
 
-def _copy_one_by_one(
-    assignment: LogDirAssignment, dirs: I64, low: I64, high: I64, p: I64, k: I64, bytes_: I64, arrived: Bools
-) -> None:
-    for _ in range(len(p)):
-        now = assignment.load[dirs]
-        surplus, lack = np.maximum(now - high, 0), np.maximum(low - now, 0)
-        if not surplus.any() and not lack.any():
+def _copy_one_by_one(broker: _Broker) -> None:
+    for _ in range(len(broker.p)):
+        now = broker.load
+        if not _outside(now, broker.low, broker.high).any():
             return
-        shifts = _best_shift(assignment, dirs, low, high, p, k, bytes_, arrived)
-        for i, target in shifts or _best_exchange(assignment, dirs, low, high, p, k, bytes_, arrived):
-            assignment.shift(int(p[i]), int(k[i]), target, int(bytes_[i]))
-        if np.array_equal(assignment.load[dirs], now):
+        broker.copy(_best_shift(broker) or _best_exchange(broker))
+        if np.array_equal(broker.load, now):
             return
 
 
@@ -292,64 +339,59 @@ def _band(assignment: LogDirAssignment, dirs: I64, due: F64) -> tuple[I64, I64]:
     return np.ceil(low).astype(np.int64), np.floor(high).astype(np.int64)
 
 
-def _best_shift(
-    assignment: LogDirAssignment, dirs: I64, low: I64, high: I64, p: I64, k: I64, bytes_: I64, arrived: Bools
-) -> list[tuple[int, int]]:
+def _best_shift(broker: _Broker) -> list[tuple[int, int]]:
     """The copy that removes most of what is outside the bands for the bytes that it costs; empty if there is none."""
-    now = assignment.load[dirs]
-    may = assignment.is_open[dirs]
-    donor = _donor(now, low, high)
-    receiver = int(np.where(may & (np.arange(len(dirs)) != donor), (now / np.maximum(high, 1)), np.inf).argmin())
+    now, may = broker.load, broker.is_open
+    donor = _donor(now, broker.low, broker.high)
+    fullness = now / np.maximum(broker.high, 1)
+    receiver = int(np.where(may & (np.arange(len(now)) != donor), fullness, np.inf).argmin())
     if receiver == donor or not may[receiver]:
         return []
-    here = np.flatnonzero(assignment.dir[p, k] == dirs[donor])
-    here = here[bytes_[here] <= assignment.room[dirs[receiver]]]
+    here = np.flatnonzero(broker.current == donor)
+    here = here[broker.bytes[here] <= broker.room[receiver]]
     pair = [donor, receiver]
-    gain, outside = _gain(now[pair], low[pair], high[pair], bytes_[here])
-    best, _ = _cheapest(gain, outside, np.where(arrived[here], 0, bytes_[here] // _PRICE))
-    return [] if best is None else [(int(here[best]), int(dirs[receiver]))]
+    gain, outside = _gain(now[pair], broker.low[pair], broker.high[pair], broker.bytes[here])
+    best, _ = _cheapest(gain, outside, broker.price[here])
+    return [] if best is None else [(int(here[best]), receiver)]
 
 
-def _best_exchange(
-    assignment: LogDirAssignment, dirs: I64, low: I64, high: I64, p: I64, k: I64, bytes_: I64, arrived: Bools
-) -> list[tuple[int, int]]:
-    """The same for two replicas that change places, the larger one from the dir that gives; empty if there is none.
+def _best_exchange(broker: _Broker) -> list[tuple[int, int]]:
+    """The same for two replicas that change places, the larger one from the dir that gives; empty if there is none."""
+    donor = _donor(broker.load, broker.low, broker.high)
+    if not broker.is_open[donor]:
+        return []
+    others = [other for other in np.flatnonzero(broker.is_open).tolist() if other != donor]
+    found = [exchange for other in others for exchange in _exchanges(broker, donor, other)]
+    return min(found, key=lambda exchange: exchange[0], default=(np.inf, []))[1]
 
-    The larger one fits while the other one is still there, unless that only comes with the plan; so it waits for
+
+def _exchanges(broker: _Broker, donor: int, other: int) -> Iterator[tuple[float, list[tuple[int, int]]]]:
+    """Up to two exchanges between two dirs, each with its net cost.
+
+    The larger replica fits while the other one is still there, unless that only comes with the plan; so it waits for
     nothing.
     """
-    now = assignment.load[dirs]
-    donor = _donor(now, low, high)
-    if not assignment.is_open[dirs[donor]]:
-        return []
-    price = np.where(arrived, 0, bytes_ // _PRICE)
-    in_dir = assignment.dir[p, k]
-    comes = np.where(assignment.previous[p, k] != in_dir, bytes_, 0)
-    found: list[tuple[int, int]] = []
-    least = np.inf
-    for other in np.flatnonzero(assignment.is_open[dirs]).tolist():
-        here, there = np.flatnonzero(in_dir == dirs[donor]), np.flatnonzero(in_dir == dirs[other])
-        room_here, room_there = assignment.room[dirs[donor]], assignment.room[dirs[other]]
-        is_elsewhere = bool(assignment.volume[dirs[donor]] != assignment.volume[dirs[other]])
-        if other == donor or not here.size or not there.size:
-            continue
-        there = there[np.argsort(bytes_[there], kind="stable")]
-        pair = [donor, other]
-        # what should pass from one dir to the other: half of what both are from the middles of their bands
-        middle = (low[pair] + high[pair]) // 2
-        passes = int((now[donor] - middle[0] + middle[1] - now[other]) // 2)
-        nearest = np.searchsorted(bytes_[there], bytes_[here] - passes)
-        for index in (nearest - 1, nearest):
-            back = there[np.clip(index, 0, len(there) - 1)]
-            freed = bytes_[here] if is_elsewhere else 0
-            fits = (bytes_[here] <= room_there + comes[back]) & (bytes_[back] <= room_here + freed)
-            gain, outside = _gain(now[pair], low[pair], high[pair], bytes_[here] - bytes_[back])
-            gain[~fits] = 0
-            best, cost = _cheapest(gain, outside, price[here] + price[back])
-            if best is not None and cost < least:
-                least = cost
-                found = [(int(here[best]), int(dirs[other])), (int(back[best]), int(dirs[donor]))]
-    return found
+    now, low, high, bytes_ = broker.load, broker.low, broker.high, broker.bytes
+    here, there = np.flatnonzero(broker.current == donor), np.flatnonzero(broker.current == other)
+    if not here.size or not there.size:
+        return
+    there = there[np.argsort(bytes_[there], kind="stable")]
+    volume = broker.assignment.volume[broker.dirs]
+    comes = np.where(broker.home != broker.current, bytes_, 0)
+    freed = bytes_[here] if volume[donor] != volume[other] else 0
+    pair = [donor, other]
+    # what should pass from one dir to the other: half of what both are from the middles of their bands
+    middle = (low[pair] + high[pair]) // 2
+    passes = int((now[donor] - middle[0] + middle[1] - now[other]) // 2)
+    nearest = np.searchsorted(bytes_[there], bytes_[here] - passes)
+    for index in (nearest - 1, nearest):
+        back = there[np.clip(index, 0, len(there) - 1)]
+        fits = (bytes_[here] <= broker.room[other] + comes[back]) & (bytes_[back] <= broker.room[donor] + freed)
+        gain, outside = _gain(now[pair], low[pair], high[pair], bytes_[here] - bytes_[back])
+        gain[~fits] = 0
+        best, cost = _cheapest(gain, outside, broker.price[here] + broker.price[back])
+        if best is not None:
+            yield cost, [(int(here[best]), other), (int(back[best]), donor)]
 
 
 def _donor(now: I64, low: I64, high: I64) -> int:
