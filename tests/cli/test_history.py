@@ -88,7 +88,7 @@ def test_a_run_that_was_rolled_back_is_not_called_complete(simulation: Simulatio
 @pytest.mark.parametrize(
     ("goal", "outcome", "shown"),
     [
-        (Goal.APPLY, RunOutcome.COMPLETE, "complete"),
+        (Goal.APPLY, RunOutcome.COMPLETE, "completed"),
         (Goal.APPLY, None, "open"),
         (Goal.ROLL_BACK, RunOutcome.PARTIAL, "roll-back: partial"),
         (Goal.CANCEL, RunOutcome.COMPLETE, "cancelled"),

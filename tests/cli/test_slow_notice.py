@@ -19,7 +19,7 @@ from kafkabal.cli.framework.slow_notice import saying_if_slow
 from kafkabal.clusters import LockRequest
 from kafkabal.clusters.simulated.cluster import InMemoryCluster
 from kafkabal.clusters.snapshot.cluster import SnapshotCluster
-from kafkabal.errors import UnreachableError
+from kafkabal.errors import ExitCode, UnreachableError
 from kafkabal.testing.cluster_builders import brokers, cluster, topic
 from tests.cli.simulated import SLOWLY, half_empty_cluster, simulate
 
@@ -247,6 +247,28 @@ def test_a_command_that_waits_for_the_request_to_a_run_says_so(
     assert waited
     assert all(waited)
     assert "still waiting for the cluster to respond\n" in shown.err
+
+
+@pytest.mark.parametrize(("word", "request_name"), [("pause", "request_pause"), ("cancel", "request_cancel")])
+def test_a_request_to_a_run_says_once_that_the_cluster_is_slow(
+    run_cli: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, word: str, request_name: str
+) -> None:
+    """The lock and the record of the run are read in turn, and both may take long: one line, not one for each."""
+    simulation, has_said = simulate(half_empty_cluster(), run_cli, monkeypatch), threading.Event()
+    with simulation.crashing_when(lambda: simulation.memory.kafka.catch_up().moving):
+        simulation.run(*SLOWLY)
+    simulation.memory.connect("other").lock(LockRequest("kafkabal on two (process 7)", 30.0))
+    ask = getattr(executor, request_name)
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        assert has_said.wait(60.0)
+        return ask(*arguments, **options)
+
+    monkeypatch.setattr(executor, request_name, slow)
+    _say_at_once(monkeypatch, has_said)
+    shown = simulation.run("rebalance", word, "--wait", "1s")
+    assert shown.code == ExitCode.BUSY, shown.err
+    assert shown.err.count("still waiting for the cluster to respond\n") == 1
 
 
 @pytest.mark.parametrize(

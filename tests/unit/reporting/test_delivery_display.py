@@ -73,11 +73,14 @@ def test_a_failed_check_of_the_topic_is_reported_once() -> None:
 
 
 def test_a_cluster_that_cannot_be_read_is_warned_of_once() -> None:
-    """The same failure every few seconds is one line."""
+    """The same failure every few seconds is one line, with what to do about it."""
     display, stream = display_of()
     for _ in range(3):
-        display.refresh_failed(OSError("down"))
-    assert stream.getvalue().count("down") == 1
+        display.refresh_failed(UnreachableError("no broker responded", hint="start one"))
+    assert stream.getvalue().splitlines() == [
+        "kafkabal: warning: cannot refresh cluster metadata, routing by the last known state: "
+        "no broker responded (start one)"
+    ]
 
 
 def test_a_reason_why_records_wait_is_reported_once() -> None:
