@@ -265,7 +265,7 @@ class _Broker:
     @property
     def current(self) -> I64:
         """shape (n_replicas,): index of the dir that each is in."""
-        return self.assignment.dir[self.p, self.k] - self.dirs[0]
+        return np.asarray(self.assignment.dir[self.p, self.k] - self.dirs[0])
 
     @property
     def home(self) -> I64:

@@ -12,6 +12,7 @@ import numpy as np
 from kafkabal.config import BATCH_BYTES, LINGER_MS, Range
 from kafkabal.model import F64, I32, I64, Bools
 from kafkabal.routing.byte_stride import SLOT_PART, SLOT_PART_AT_SPEED, ByteStride
+from kafkabal.routing.deficits import Deficits
 from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.interchangeable_partitions import interchangeable_partitions, sums_by
 from kafkabal.routing.own_and_others_bytes import OwnAndOthersBytes
@@ -185,6 +186,8 @@ class ScoreWeighted(PolicyBase):
         self._horizon_bytes = 0.0
         self._slow_start = SlowStart(context.clock)
         self._held_back: Bools = np.zeros(0, np.bool_)
+        self._deficits = Deficits(context.clock)
+        self._is_fast: Bools = np.zeros(0, np.bool_)
         self._checked_s = self._planned_s = -inf
         self._planned_bytes = 0
         self._span_bytes = 0.0
@@ -201,6 +204,8 @@ class ScoreWeighted(PolicyBase):
         self._holds_back = view.is_latency_scored
         self._follows_traffic = view.is_latency_scored or any(m.follows_traffic.any() for m in view.marginal_loads)
         self._scores_bytes = any(marginal.per_byte.any() for marginal in view.marginal_loads)
+        makes_up = self._holds_back and not self._scores_bytes
+        self._is_fast = _is_fast(view) if makes_up else np.zeros(view.n_partitions, np.bool_)
         self._balances_bytes = self._scores_bytes or not any(m.is_moved_by_routing for m in view.marginal_loads)
         self._bytes.take(view, self._stride.sent_bytes, self._balanced_weights)
         if self._rate.is_due:
@@ -269,8 +274,9 @@ class ScoreWeighted(PolicyBase):
         awaited, settled = awaited_and_settled()
         n = view.n_partitions
         held_back = self._slow_start.held_back(awaited[:n], settled[:n], view.leader)
+        self._deficits.count(awaited[:n])
         is_new = held_back is not self._held_back and not np.array_equal(held_back, self._held_back)
-        if is_new and self._computing.acquire(blocking=False):
+        if (is_new or (self._deficits.is_due and self._is_fast.any())) and self._computing.acquire(blocking=False):
             try:
                 self._held_back = held_back
                 self._set_weights(view)
@@ -461,8 +467,10 @@ class ScoreWeighted(PolicyBase):
             self._stride.set_span(span_bytes)
 
     def _set_weights(self, view: RoutingView) -> None:
-        """Route by the weights, without the brokers that are held back."""
+        """Route by the weights, without the brokers that are held back; equally fast ones get the same in the end."""
         weights = self._weights
+        if len(self._balanced_weights) == len(weights) and self._is_fast.any():
+            weights = self._deficits.made_up_for(weights, self._balanced_weights, view.leader, self._is_fast)
         if len(self._held_back) == len(weights) and self._held_back.any():
             weights = np.where(self._held_back, 0.0, weights)
             weights /= weights.sum()
@@ -509,6 +517,19 @@ def _has_same_replicas(view: RoutingView, other: RoutingView) -> bool:
         and np.array_equal(view.replica_broker, other.replica_broker)
         and view.n_brokers == other.n_brokers
     )
+
+
+def _is_fast(view: RoutingView) -> Bools:
+    """bool, shape (n_partitions,): whether no other leader is measured to serve traffic faster."""
+    fast = view.leader >= 0
+    leads = view.leader[view.replica_partition] == view.replica_broker
+    for marginal in view.marginal_loads:
+        rows = np.flatnonzero(leads & (marginal.holder >= 0))
+        rows = rows[marginal.follows_traffic[marginal.holder[rows]]]
+        if rows.size:
+            loads = marginal.load[marginal.holder[rows]]
+            fast[view.replica_partition[rows]] &= loads <= np.fmin.reduce(loads)  # NaN: not measured
+    return fast
 
 
 def _distance(weights: F64, others: F64) -> float:

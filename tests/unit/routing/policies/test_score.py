@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kafkabal.model.cluster_state import F64, I32, I64
+from kafkabal.model.cluster_state import F64, I32, I64, PRODUCE_LATENCY
 from kafkabal.routing.byte_stride import ByteStride
 from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.policies.score import ScoreWeighted
@@ -653,3 +653,36 @@ def test_an_idle_topic_takes_every_view(view_over: Callable[..., RoutingView]) -
         policy.refresh(replace(view, at_s=now_s[0]))
 
     assert len({policy.pick(None, 100_000) for _ in range(100)}) == view.n_partitions
+
+
+def bytes_after_a_stall(latencies_s: list[float]) -> I64:
+    """Bytes by broker, of 2 s at 100 MB/s, with four brokers of these latencies; the last one stalls for 0.4 s."""
+    cluster = build_workload_cluster(WorkloadCluster(brokers=4)).replace(
+        measured={PRODUCE_LATENCY: np.array(latencies_s)}
+    )
+    now_s = 0.0
+    policy = ScoreWeighted(Context(clock=lambda: now_s))
+    view = view_of(cluster, TOPIC, load_scores(["latency"]), supplied=[Need.TELEMETRY])
+    policy.refresh(view)
+    sent, settled = np.zeros(4, np.int64), np.zeros(4, np.int64)
+    for step in range(1000):
+        now_s = step * 0.002
+        policy.watch_in_flight(lambda: (sent, settled))  # noqa: B023 - called at once
+        out = np.empty(200, np.int32)
+        policy.pick_batch(RecordBatch(size_bytes=np.full(len(out), 1000)), out)
+        is_stalled = (view.leader == 3) & (100 <= step < 300)
+        settled = np.where(is_stalled, settled, sent)
+        sent = sent + np.bincount(out, minlength=4) * 1000
+    return np.bincount(view.leader, sent).astype(np.int64)
+
+
+def test_what_a_broker_lacks_by_a_stall_is_made_up_for() -> None:
+    """By latency, a broker that stalls gets nothing for that time; all are as fast again, and end balanced."""
+    assert max_over_mean(bytes_after_a_stall([0.01] * 4)) <= 1.015, "a slot is 0.02 of what each gets"
+
+
+def test_what_a_slow_broker_lacks_is_not_made_up_for() -> None:
+    """It goes on getting what its latency says."""
+    got = bytes_after_a_stall([0.01, 0.01, 0.01, 0.1])
+    assert got[3] < 0.05 * got.sum()
+    assert max_over_mean(got[:3]) <= 1.01
