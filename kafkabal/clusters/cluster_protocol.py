@@ -67,7 +67,10 @@ class Fault:
     retriable: bool = False
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.message}" if self.message else self.name
+        if not self.message:
+            return self.name
+        # a message of ours says it all
+        return f"{self.name}: {self.message}" if self.name.isupper() else self.message
 
 
 class InFlight(StrEnum):

@@ -989,7 +989,7 @@ def test_throttles_that_cannot_be_read_are_not_called_absent(
 
     monkeypatch.setattr(InMemoryCluster, "configs", without_one)
     done = simulation.run("rebalance", "repair")
-    assert (done.code, "cannot read the throttles of broker 3: timeout: hangs" in done.err) == (3, True), done.err
+    assert (done.code, "cannot read the throttles of broker 3: hangs" in done.err) == (3, True), done.err
     assert done.err.endswith("no leftover throttles found elsewhere\n")
     simulation.memory.kafka.parts.brokers[2].own_configs["leader.replication.throttled.rate"] = "1000000"
     done = simulation.run("rebalance", "repair", "--remove", "--yes")
@@ -1026,7 +1026,7 @@ def test_throttles_that_cannot_be_read_reach_programs(
     done = simulation.run("rebalance", "repair", "-o", "json", "--textfile", str(textfile))
     assert done.code == 3, done.err
     found = json.loads(done.out)
-    assert (found["run_id"] is not None, found["unread_throttles"]) == (has_run, ["broker 3: timeout: hangs"])
+    assert (found["run_id"] is not None, found["unread_throttles"]) == (has_run, ["broker 3: hangs"])
     assert re.search(r"^kafkabal_rebalance_success\S* 0\.?0?$", textfile.read_text(), re.MULTILINE)
 
 

@@ -35,6 +35,8 @@ _PLACEHOLDERS = {"PLAN", "TOPIC", "SOURCE"}
         (["produce", "t", "d", "-X", "a=b"], "did you mean: --producer-config"),
         (["inspect", "-X", "a=b"], "did you mean: --command-config"),
         (["create", "--topic", "t"], "an argument, not an option: kafkabal create [TOPIC]"),
+        (["read", "-t", "t"], "an argument, not an option: kafkabal read TOPIC"),
+        (["rebalance", "-t", "t"], "did you mean: --topics"),
         (["-b", "h:1", "inspect"], "options follow the command: kafkabal COMMAND -b"),
         (["--verison"], "did you mean: --version"),
         (["config", "--nonsense"], "see 'kafkabal config --help'"),

@@ -26,8 +26,11 @@ _SAME_OPTION: Final[Mapping[str, tuple[str, ...]]] = {
     "--topics-to-move-json-file": ("--topics",),
     "-F": ("--command-config",),
     "-X": ("--producer-config", "--command-config"),
+    "-t": ("--topic", "--topics"),
 }
 """Options of other tools, and ours: the first that a command has."""
+_ARGUMENT: Final[Mapping[str, str]] = {"-t": "topic"}
+"""Options of other tools, and the argument that is meant."""
 _APPLY_PLAN = "'kafkabal rebalance apply PLAN' applies a plan or a reassignment JSON"
 _COMPARE_RUN = "'kafkabal rebalance status' compares a run with the cluster"
 _LIST_REASSIGNMENTS = "'kafkabal rebalance adopt' lists reassignments in flight"
@@ -115,7 +118,7 @@ def _as_command(option: str, ctx: typer.Context) -> str | None:
 
 def _as_argument(option: str, ctx: typer.Context) -> str | None:
     """The hint for an option that is an argument of the command: it is given without its name."""
-    named = option.lstrip("-").replace("-", "_")
+    named = _ARGUMENT.get(option, option.lstrip("-").replace("-", "_"))
     metavar = next(
         (metavar for metavar in _metavars(ctx) if metavar.strip("[].").lower().replace("-", "_") == named), None
     )
