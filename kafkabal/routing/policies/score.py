@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from math import ceil, inf
+from math import inf
 from threading import Lock
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from kafkabal.config import BATCH_BYTES, LINGER_MS, Range
 from kafkabal.model import F64, I32, I64, Bools
-from kafkabal.routing.byte_stride import SLOT_PART, SLOT_PART_AT_SPEED, ByteStride
+from kafkabal.routing.byte_stride import SLOT_PART, ByteStride
 from kafkabal.routing.deficits import Deficits
 from kafkabal.routing.fair_weights import FairWeights
 from kafkabal.routing.interchangeable_partitions import interchangeable_partitions, sums_by
@@ -20,22 +20,10 @@ from kafkabal.routing.policy_protocol import About, Context, Input, Pick, Policy
 from kafkabal.routing.random_stream import RandomStream
 from kafkabal.routing.record_rate import RecordRate
 from kafkabal.routing.routing_view import RoutingView, fitted_to
+from kafkabal.routing.slot_lengths import SlotLengths, Turns, copies_of
 from kafkabal.routing.slow_start import SlowStart
 from kafkabal.routing.weights_for_clients import ClientWeights
 
-# batches per slot at most: by the time they take, and if records come too fast for time to matter. At speed, 4 for the
-# second cost 1.3 times the processor time, 1 cost 1.7 times, and 64 ends within 0.001 of the same; 1, 4 and 8 for the
-# first change nothing (four workloads of benchmarks/routing_constants.py, of 300,000 records, 2026-11)
-_LONGEST_SLOT, _LONGEST_AT_SPEED = 2, 16
-# librdkafka's batch.size; requests for one partition are not longer
-_LONGEST_BATCH_BYTES = 1_000_000
-# slots of a producer that brokers slow down, if bytes need not be balanced. With RF 3 and a broker halted half of the
-# time, 80 MB took 250 to 290 requests with the partition's part of the buffer in a slot, 0.79 of the default's
-# throughput; 210 to 270 with one request, 0.77 to 0.94; 184 to 228 with two, 0.92 (medians of 5 to 9 runs, 2026-11)
-_REQUESTS_OF_UNBALANCED_BYTES = 2
-# most that a batch adds to a record's value: slots of a whole batch of values take two requests, the second with ten
-# records of 1 kB. 80,000 of these took 175 requests with 1000 in a slot, 125 with 950 to 980
-_FORMAT_BYTES = 12
 # slot length over what waits for the partition with the least weight, which must not get much at once. With 1, 2, 16
 # and 1,000, a producer that routes by latency beside a broker that stalls for 7/8 of the time is as fast within the
 # noise (medians of four runs as in benchmarks/slow_broker.py differ by 30 %, 2026-11)
@@ -43,25 +31,11 @@ _MOST_AT_ONCE = 4
 # the shortest time in seconds between two looks at what is in flight to each broker: one takes 70 us with 4 brokers,
 # 95 with 100 (on a busy machine, 2026-11)
 _LEAST_CHECKED_S = 0.002
-# longest time of a slot at a high rate, twice librdkafka's sticky.partitioning.linger.ms: the last batch of every slot
-# waits for its linger time. Of 50,000 and 100,000 records of 1 kB a second, p50 was 0.76 to 1.01 and p99 0.72 to 1.02
-# times that of librdkafka's default; with 10 ms 0.83 to 1.18 and 0.70 to 1.53 times (eight rounds, 2026-12)
-_LONGEST_SLOT_S = 0.02
-# by latency, as long as librdkafka's own: what a slot still sends to a broker that has become slow waits there
-_LONGEST_SLOT_BY_LATENCY_S = 0.01
-# slots per partition within a horizon, if they are longer than a batch: with 4, the fullest of twelve brokers of 300
-# partitions ends at 1.0023 of the mean, with 16 at 1.0008. With 16, two of the 144 imbalanced workloads of
-# benchmarks/routing_constants.py end 0.1 % more balanced and five as much less; 30,000 records of 10 kB into four empty
-# partitions take 5,000 slots in place of 3,000, at 8 us each (2026-11)
-_SLOTS_IN_HORIZON = 4
 # bytes of slots that are planned at once, and more at high rates: what is sent in 20 ms, or in 2 ms if brokers are
 # watched meanwhile. To plan takes 100 to 250 us, since the code of records fills the processor's caches: the 1,400
 # slots of 200 MB of 1 kB took 9 ms with 44 calls, 6 ms with 36 (2026-11)
 _LEAST_PLANNED_BYTES = 262_144
 _PLANNED_S = 0.02
-# seconds for which one of many partitions gets what arrives, until that fills a request: 30 MB into 5,000 partitions of
-# three brokers went to 391 of them with 0.01, to 30 with this (2026-11)
-_STAY_IF_MANY_S = 0.1
 # fraction of a horizon after which weights are recomputed: usually, and with nothing to make up for. With 1/4 for the
 # first, 13 of 144 imbalanced workloads of benchmarks/routing_constants.py end up to 2.6 % less balanced, none more; 1
 # gives the same as 1/2, except up to 0.2 % less in two. 1/4 and 4 for the second change 0.1 % at most (2026-11)
@@ -72,19 +46,6 @@ _HORIZONS_TO_BALANCE = 1e4
 # weights stay if they would change by less than this fraction of an even share: between two views, and with a new view.
 # 0.001 and 0.1 for the first, 10^-6 and 0.001 for the second change the 20 published workloads by 0.003 at most
 _CLOSE_BETWEEN_VIEWS, _CLOSE_ENOUGH = 1e-2, 1e-4
-# slot length over the bytes of each broker, if linger and not size closes batches: only whole linger times then fill
-# them. Of 36 slow workloads of benchmarks/routing_constants.py, 1/200 makes brokers 0.1 % more balanced for 1.2 times
-# the batches, 1/100 0.04 % for 1.07 times; with 1/10 there are 2 % fewer batches, and brokers are as balanced in the
-# mean, 0.5 % less at most (2026-11)
-_SLOT_PART_IN_LINGERS = 1 / 40
-# slot length over what each broker held of the topic before this producer came. With it, eight producers that together
-# write as much as their four brokers hold end at 1.002 and 1.003 of the mean, without at 1.0003 and 1.0006, with 1/200
-# at 1.004 and 1.005. The 144 imbalanced workloads of benchmarks/routing_constants.py are the same in the mean (2026-11)
-_HELD_SLOT_PART = 1 / 400
-# slots of all partitions over what was sent, if replicas make them longer: three replicas make those of up to 13
-# partitions on 4 brokers three times as long. Without the limit, eight producers of 50 MB in all to 60 partitions on 6
-# brokers ended at 1.42 of the mean in place of 1.25 (20 seeds, 2026-11)
-_LONGEST_ROUND = 1 / 10
 # this close to the weights of a balanced cluster, exactly those are used until a view shows another imbalance: 0.0002
 # and 0.05 change none of the 20 published workloads; without it, two of 4 million records take 1.1 times the time
 _NEAR_BALANCED = 2e-3
@@ -172,7 +133,6 @@ class ScoreWeighted(PolicyBase):
         self._balanced_weights: F64 = self._weights
         # computed once, because every slot of a nearly empty topic asks for them
         self._distance_to_balanced = inf
-        self._longest_round = 0.0
         self._most_at_once = 0.0
         self._balances_bytes = self._scores_bytes = self._follows_traffic = self._holds_back = False
         self._fair: FairWeights | None = None
@@ -180,8 +140,8 @@ class ScoreWeighted(PolicyBase):
         self._held_bytes = 0.0
         self._rate = RecordRate(context.clock)
         self._bytes = OwnAndOthersBytes()
-        self._whole_lingers_bytes = 0
-        self._queued_bytes = 0
+        self._turns = Turns(number=1, are_groups=False, leaders=1, copies=1.0)
+        self._waiting_records = 0
         self._recompute_at_bytes = 0.0
         self._horizon_bytes = 0.0
         self._slow_start = SlowStart(context.clock)
@@ -209,14 +169,14 @@ class ScoreWeighted(PolicyBase):
         self._balances_bytes = self._scores_bytes or not any(m.is_moved_by_routing for m in view.marginal_loads)
         self._bytes.take(view, self._stride.sent_bytes, self._balanced_weights)
         if self._rate.is_due:
-            self._measure_rate()
+            self._rate.measure(float(self._stride.total_bytes))
         if before is None or not _has_same_replicas(before.view, view):
             self._group = interchangeable_partitions(view)
+            self._turns = Turns.of(view, self._group)
         self._fair, self._held_bytes = fair, _held_bytes(view)
         self._compute_weights(fair, _CLOSE_ENOUGH)
-        self._queued_bytes = self._bytes_queued_per_partition(view)
-        self._longest_round = _LONGEST_ROUND * self._leaders_per_turn(view) if self._scores_bytes else 0.0
-        self._set_slots(view)
+        self._waiting_records = view.waiting_records
+        self._set_slots()
         nothing = np.zeros(view.n_partitions)
         self._balanced_weights = fair.weights(
             nothing, _HORIZONS_TO_BALANCE * self._horizon_bytes, *self._widest_bounds(fair), _CLOSE_ENOUGH
@@ -291,133 +251,46 @@ class ScoreWeighted(PolicyBase):
         """Measure the rate where slots begin, because between two views a burst would come and go unnoticed."""
         if self._fair is None:
             return
-        view = self._fair.view
         if self._rate.is_due:
-            self._measure_rate()
-            self._set_slots(view)
-        elif self._group is not None:
-            self._stride.set_stay_bytes(self._stay_bytes(view, self._slot_bytes(view)))
+            self._rate.measure(float(self._stride.total_bytes))
+            self._set_slots()
+        elif self._turns.are_groups:
+            self._stride.set_stay_bytes(self._slot_lengths().stay_bytes)
 
-    def _set_slots(self, view: RoutingView) -> None:
-        in_linger_bytes = self._rate.mean_bytes_per_s * self._linger_s
-        slot_bytes = self._slot_bytes(view)
-        slot_part = self._slot_part()
-        # followers are balanced only after a round of all partitions
-        stored_per_led = max(1.0, min(_copies(view), self._longest_round / slot_part))
+    def _set_slots(self) -> None:
+        lengths = self._slot_lengths()
         self._stride.set_slot_bytes(
-            slot_bytes,
-            slot_part,
-            in_linger_bytes,
-            stay_bytes=self._stay_bytes(view, slot_bytes),
-            stored_per_led=stored_per_led,
-            spare_bytes=self._spare_bytes(view),
-            are_brokers_enough=self._group is not None
-            or (_copies(view) == 1 and self._distance_to_balanced >= _CLOSE_BETWEEN_VIEWS),
-            keeps_stays=self._group is not None,
+            lengths.slot_bytes,
+            lengths.part_of_sent,
+            lengths.linger_bytes,
+            stay_bytes=lengths.stay_bytes,
+            stored_per_led=lengths.stored_per_led,
+            spare_bytes=lengths.spare_bytes,
+            are_brokers_enough=lengths.are_brokers_enough,
+            keeps_stays=self._turns.are_groups,
         )
 
-    def _stay_bytes(self, view: RoutingView, slot_bytes: int) -> int:
-        """What a partition gets before another one of its leader, or of its group, takes over."""
-        if self._group is not None:
-            longest = int(self._rate.at_least_bytes_per_s(self._stride.total_bytes) * _STAY_IF_MANY_S)
-            return max(slot_bytes, min(longest, _LONGEST_BATCH_BYTES))
-        if _copies(view) > 1:
-            # partitions of one leader fill different brokers: six of 200 kB ended 30 % off what slots give
-            return 0
-        return int(min(slot_bytes, max(self._batch_bytes, self._turn_bytes(view))))
-
-    def _spare_bytes(self, view: RoutingView) -> float:
-        """What slots may have besides, because the topic is not empty: what one of all brokers has makes little
-        difference to what they hold.
-
-        With followers, brokers are balanced only after a round of all partitions, so that must be as short.
-        """
-        per_round = self._leaders_per_turn(view) if _copies(view) > 1 else 1.0
-        return _HELD_SLOT_PART * per_round * self._bytes.held_before_bytes
-
-    def _slot_part(self) -> float:
-        """Slot length over the bytes of each broker, at most."""
-        if not self._balances_bytes:
-            return inf
-        if self._whole_lingers_bytes:
-            return _SLOT_PART_IN_LINGERS
-        return SLOT_PART_AT_SPEED if self._rate.bytes_per_s else SLOT_PART
-
-    def _slot_bytes(self, view: RoutingView) -> int:
-        """Length by the recent rate and by what is queued, or some batches if bytes stay as balanced with them."""
-        if self._whole_lingers_bytes:
-            return max(self._whole_lingers_bytes, self._queued_bytes)
-        batches = _LONGEST_AT_SPEED if self._stride.is_fine_grained else 1
-        longest = max(batches * self._batch_bytes, self._queued_bytes, self._longest_slot_bytes(view))
-        return max(self._batch_bytes, int(min(longest, self._room_bytes(view))))
-
-    def _room_bytes(self, view: RoutingView) -> float:
-        """Limit of a slot: two requests or its longest time; if bytes are to be balanced, one request, and while they
-        are not, some slots of every partition must fit.
-
-        With one request where 10 ms bring more, p50 of records of 100 kB was 2.5 times that of librdkafka's default at
-        500 MB/s and 1.35 times at 250 MB/s, with 10 ms 1.3 and 1.15 times (four brokers on one machine of two cores,
-        2026-11).
-        """
-        requests = 1 if self._scores_bytes else _REQUESTS_OF_UNBALANCED_BYTES
-        longest = max(requests * self._request_bytes(), self._rate.bytes_per_s * self._longest_slot_s())
-        longest = min(longest, self._slow_start.mean_acknowledged_bytes)
-        if self._distance_to_balanced >= _CLOSE_BETWEEN_VIEWS:
-            return min(longest, self._turn_bytes(view))
-        return longest
-
-    def _turn_bytes(self, view: RoutingView) -> float:
-        """What a partition, or a group, gets at once if all get some slots within the horizon; infinite if bytes are
-        not scored."""
-        return self._horizon_bytes / (_SLOTS_IN_HORIZON * self._n_turns(view)) if self._scores_bytes else inf
-
-    def _n_turns(self, view: RoutingView) -> int:
-        """Partitions, or groups of them, that take turns."""
-        return view.n_partitions if self._group is None else int(self._group.max()) + 1
-
-    def _leaders_per_turn(self, view: RoutingView) -> float:
-        return len(np.unique(view.leader[view.leader >= 0])) / self._n_turns(view)
-
-    def _request_bytes(self) -> float:
-        """Values of about the mean length that the longest request carries.
-
-        Long records may be one more: a batch that is not full waits for its linger time. With nine of 100 kB in a slot
-        in place of ten, p50 was 1.2 to 2.2 times that of librdkafka's default.
-        """
-        record_bytes = self._stride.mean_record_bytes or self._batch_bytes
-        return _LONGEST_BATCH_BYTES * record_bytes / (record_bytes + _FORMAT_BYTES)
-
-    def _measure_rate(self) -> None:
-        self._rate.measure(float(self._stride.total_bytes))
-        self._whole_lingers_bytes = self._bytes_in_whole_lingers()
-
-    def _bytes_in_whole_lingers(self) -> int:
-        """Bytes of the whole number of linger times that comes closest to a batch at the recent rate; 0 at a high rate.
-
-        Plus one record: linger starts with the first record, and one that arrives just after a batch was closed would
-        open another batch for itself.
-        """
-        in_linger = self._rate.bytes_per_s * self._linger_s
-        if 0 < in_linger <= _LONGEST_SLOT * self._batch_bytes:
-            lingers = max(1, round(self._batch_bytes / in_linger))
-            return ceil(lingers * in_linger) + self._stride.mean_record_bytes
-        return 0
-
-    def _longest_slot_s(self) -> float:
-        return _LONGEST_SLOT_BY_LATENCY_S if self._follows_traffic else _LONGEST_SLOT_S
-
-    def _longest_slot_bytes(self, view: RoutingView) -> float:
-        """What arrives within the longest time of a slot, so that requests are as few as with librdkafka's own."""
-        return self._most_at_once * self._n_turns(view) * self._rate.bytes_per_s * self._longest_slot_s()
-
-    def _bytes_queued_per_partition(self, view: RoutingView) -> int:
-        """What is queued for a partition: its requests are that long, unless slots are shorter.
-
-        If bytes are to be balanced, slots of all partitions must still fit. Otherwise all that waits may be of one.
-        """
-        waiting_bytes = view.waiting_records * self._stride.mean_record_bytes
-        part = self._most_at_once if self._scores_bytes else 1.0
-        return int(min(part * waiting_bytes, self._room_bytes(view)))
+    def _slot_lengths(self) -> SlotLengths:
+        stride, rate = self._stride, self._rate
+        return SlotLengths(
+            batch_bytes=self._batch_bytes,
+            linger_s=self._linger_s,
+            turns=self._turns,
+            scores_bytes=self._scores_bytes,
+            balances_bytes=self._balances_bytes,
+            follows_traffic=self._follows_traffic,
+            bytes_per_s=rate.bytes_per_s,
+            burst_bytes_per_s=rate.at_least_bytes_per_s(stride.total_bytes),
+            mean_bytes_per_s=rate.mean_bytes_per_s,
+            record_bytes=stride.mean_record_bytes,
+            waiting_records=self._waiting_records,
+            acknowledged_bytes=self._slow_start.mean_acknowledged_bytes,
+            held_before_bytes=self._bytes.held_before_bytes,
+            horizon_bytes=self._horizon_bytes,
+            most_at_once=self._most_at_once,
+            is_balanced=self._distance_to_balanced < _CLOSE_BETWEEN_VIEWS,
+            is_fine_grained=stride.is_fine_grained,
+        )
 
     def _recompute_weights(self) -> None:
         """Recompute weights once own records have made the view too old, without waiting for the next one; a view that
@@ -436,7 +309,7 @@ class ScoreWeighted(PolicyBase):
             self._switch_to(self._balanced_weights, self._distance_to_balanced, _CLOSE_ENOUGH, fair.view)
         else:
             self._compute_weights(fair, _CLOSE_BETWEEN_VIEWS)
-        self._set_slots(fair.view)
+        self._set_slots()
 
     def _compute_weights(self, fair: FairWeights, close_enough: float) -> None:
         n, sent = fair.view.n_partitions, self._stride.sent_bytes
@@ -548,9 +421,4 @@ def _held_bytes(view: RoutingView) -> float:
     """Bytes of one replica, of any topic, on the brokers that hold the view's topic."""
     holds = np.zeros(view.n_brokers, np.bool_)
     holds[view.replica_broker] = True
-    return float(view.used_bytes[holds].sum()) / _copies(view)
-
-
-def _copies(view: RoutingView) -> float:
-    """Replicas of a partition, in the mean."""
-    return len(view.replica_broker) / view.n_partitions
+    return float(view.used_bytes[holds].sum()) / copies_of(view)
