@@ -17,6 +17,9 @@ if TYPE_CHECKING:  # commands import this before they contact a cluster, but num
     import numpy as np
     from numpy.typing import NDArray
 
+_DECIMALS: Final = 9
+"""Of numbers for programs: nanoseconds, and parts of a byte."""
+
 
 class ValueKind(StrEnum):
     """How a value is shown to people."""
@@ -225,8 +228,8 @@ def first_lines(lines: Sequence[str], number: int | None) -> Sequence[str]:
 
 
 def known(values: NDArray[np.float64]) -> list[Any]:
-    """Python values of a float column, None for NaN."""
-    return [None if math.isnan(value) else value for value in values.tolist()]
+    """Python values of a float column, None for NaN; without rounding errors, as of a share of 0.9999999999999999."""
+    return [None if math.isnan(value) else round(value, _DECIMALS) for value in values.tolist()]
 
 
 def counted(values: NDArray[np.integer[Any]]) -> list[Any]:

@@ -263,8 +263,9 @@ def test_values_are_shown_by_their_kind(value: object, kind: ValueKind, text: st
 
 
 def test_columns_of_numpy_become_plain_values() -> None:
-    """NaN and negative stand for unknown and become None."""
+    """NaN and negative stand for unknown and become None; rounding errors of shares are gone, bytes are exact."""
     assert known(np.array([1.5, math.nan])) == [1.5, None]
+    assert known(np.array([1 - 2**-53, 1.500000000000375, 2.0**52 + 1])) == [1.0, 1.5, 2.0**52 + 1]
     assert counted(np.array([7, -1])) == [7, None]
 
 
