@@ -12,7 +12,7 @@ _MISS: Final = 0.025
 
 
 def median_interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """The median, and the ends of its interval at 95 % confidence: the innermost pair of values that has it, whatever
+    """The median, and the ends of its interval at 95% confidence: the innermost pair of values that has it, whatever
     the distribution. Fewer than six values do not suffice for that; the ends are then the least and the most.
 
     Source: the sign test (Dixon and Mood 1946), inverted.

@@ -4,7 +4,7 @@
     python -m benchmarks.planner_constants search.joint_moves._LONGEST 3 15 --worlds small
 
 Prints, over 19 plans of nine clusters of 12 to 23 brokers (five heavy, one of them grown and one with followers that
-differ by 30 %; three random, one rack-blind, one with three log dirs; at 9 % and 2 %, and one drain): the bytes moved
+differ by 30%; three random, one rack-blind, one with three log dirs; at 9% and 2%, and one drain): the bytes moved
 relative to the plan with the unchanged constant, how many plans differ, holders left outside their band, and processor
 time, which is exact to a tenth or two. Clusters come from ``make_snapshot.py``, see ``planner.py``. ``--worlds small``
 compares 24 plans of 12 drawn clusters of 5 to 8 brokers instead; ``--worlds rated`` 24 plans of 12 drawn clusters of 12

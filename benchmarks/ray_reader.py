@@ -1,4 +1,4 @@
-"""``read_topic`` against ``ray.data.read_kafka``, with equal partitions and with one that holds 70 % of the bytes.
+"""``read_topic`` against ``ray.data.read_kafka``, with equal partitions and with one that holds 70% of the bytes.
 
 Runs are interleaved on one local Ray of two processes; the results are medians of ratios. The brokers are a sandbox of
 two.

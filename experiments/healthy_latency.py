@@ -24,7 +24,7 @@ _FIRST_PER_S: Final = {100: 2_000.0, 1_000: 1_000.0, 100_000: 50.0}
 """By record size in bytes: the rate at which the ramp starts."""
 _LOADS: Final = (0.3, 0.6, 0.9)
 _STEP_S: Final = 3.0
-"""Within 1 s, queues and page caches absorb more than brokers sustain: at 90 % of that the default's p50 was 1 s."""
+"""Within 1 s, queues and page caches absorb more than brokers sustain: at 90% of that the default's p50 was 1 s."""
 _KEPT_UP_RATIO: Final = 0.8
 _TRIES: Final = 2
 _RUN_S: Final = 12.0

@@ -32,7 +32,7 @@ _PARTITIONS_A_BROKER = 4
 batches are computed after the last byte has arrived: with one partition per broker, that is a quarter of the topic."""
 _BATCH_BYTES = 4_096
 """Batch size of the producer: one record each. Blocks of this small topic have a third of a megabyte, and each ends
-inside a batch: with batches of 16 kB, 7 % more is fetched than is yielded."""
+inside a batch: with batches of 16 kB, 7% more is fetched than is yielded."""
 _COMPUTE_S = 0.02
 _WARM_UP_S = 2.5
 _WITHIN = 0.15

@@ -155,7 +155,7 @@ def inspect_cluster(
     scores
         As ``NAME`` or ``package.module:object``; empty for the default ones.
     tolerance
-        How far a share may be from 1, as a fraction: 0.10 is 10 %.
+        How far a share may be from 1, as a fraction: 0.10 is 10%.
     options
         :attr:`ClusterConnection.score_options`, if the profile sets any.
 
@@ -189,7 +189,7 @@ def make_plan(
     scores
         As ``NAME``, ``NAME=WEIGHT`` or ``package.module:object``; empty for the default ones.
     tolerance
-        How far a share may be from 1, as a fraction: 0.09 is 9 %.
+        How far a share may be from 1, as a fraction: 0.09 is 9%.
     drain
         Ids of brokers to drain.
     options

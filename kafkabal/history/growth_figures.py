@@ -14,7 +14,7 @@ from kafkabal.history.replica_forecast import FARTHEST_FULL_S, Forecast, forecas
 from kafkabal.history.topic_retention_limits import Retention
 from kafkabal.model import F64, I32, I64, ClusterState, LogDirState, log_bytes, replica_bytes
 
-# two-sided 90 % quantiles of Student's t by degrees of freedom (number of spans minus one)
+# two-sided 90% quantiles of Student's t by degrees of freedom (number of spans minus one)
 _QUANTILES: Final = (np.nan, 6.314, 2.920, 2.353, 2.132, 2.015, 1.943, 1.895)
 
 
@@ -26,7 +26,7 @@ class HolderGrowth:
     """Bytes per second written to its replicas."""
     low: F64
     high: F64
-    """Ends of the 90 % interval of :attr:`written`."""
+    """Ends of the 90% interval of :attr:`written`."""
     net: F64
     """Bytes per second by which its logs have grown or shrunk: a linear trend."""
     steady_bytes: F64
@@ -188,7 +188,7 @@ def futures_of(state: ClusterState, growth: PartitionGrowth, retention: Retentio
 
 
 def _interval(growth: PartitionGrowth, partition: I32, holder: I32, n: int) -> tuple[F64, F64, F64]:
-    """Bytes per second by holder, and the ends of the 90 % interval, which are NaN with a single span."""
+    """Bytes per second by holder, and the ends of the 90% interval, which are NaN with a single span."""
     mean = _sum(holder, growth.mean[partition], n)
     spans = len(growth.span_s)
     if spans < 2:

@@ -35,7 +35,7 @@ VERSION: Final = 1
 MOST_BYTES: Final = 128 * 2**20
 """Limit on disk for one cluster: with 200,000 partitions, whose points take 1.7 MB each, some 80 points."""
 _GZIP_LEVEL: Final = 1
-"""A snapshot shrinks to 20 % at 1, and to 14 % at 9 in thirteen times the time (2026-11)."""
+"""A snapshot shrinks to 20% at 1, and to 14% at 9 in thirteen times the time (2026-11)."""
 _NAME: Final = re.compile(r"(\d{10,16})\.jsonl\.gz")
 _FROM_MS: Final = 1000
 """File names contain milliseconds."""

@@ -19,7 +19,7 @@ class LogDirForecast:
 
     bytes: F64
     low: F64
-    """At the lower end of the 90 % interval of what is written."""
+    """At the lower end of the 90% interval of what is written."""
     high: F64
 
 

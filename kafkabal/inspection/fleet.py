@@ -116,7 +116,7 @@ def cluster_figures(inspection: Inspection) -> ClusterFigures:
 def _worst(inspection: Inspection) -> Scored | None:
     """The score with the largest skew among those outside their bands, or else among those that are not rounded.
 
-    A topic of a single partition has a skew of 100 % by ``topic-spread`` on every balanced cluster.
+    A topic of a single partition has a skew of 100% by ``topic-spread`` on every balanced cluster.
     """
     outside = [s for s in inspection.scored if s.evaluation.outside.any()]
     exact = [s for s in inspection.scored if not inspection.is_rounded(s)]

@@ -102,7 +102,7 @@ def volume_headroom_bytes(state: ClusterState, limit: float) -> I64:
     Parameters
     ----------
     limit
-        Fraction of a volume that may be used; 5 % always stays free.
+        Fraction of a volume that may be used; 5% always stays free.
     """
     dirs = state.log_dirs
     full_at = np.floor(dirs.total_bytes * min(limit, 1 - LEAST_FREE_FRACTION)).astype(np.int64)

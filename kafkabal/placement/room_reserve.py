@@ -21,7 +21,7 @@ class RoomReserve:
     ``surplus`` of these. With more replicas than racks, each rack also keeps one place for every later partition; a few
     topics that only just fit are refused then, since replicas are spread evenly over racks first.
 
-    Without this, brokers with little data were filled first, and topics were refused though 27 % more had fitted.
+    Without this, brokers with little data were filled first, and topics were refused though 27% more had fitted.
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ class RunningScores:
 
     def _rise(self, loads: Sequence[tuple[_Track, float]], partition: int, *, is_last: bool = False) -> tuple[F64, F64]:
         # an excess over a band does not count again, so that no other band is broken instead: on the 12 loaded clusters
-        # of SyntheticWorld, the plan that follows eight new topics moves 10 % less than if all of it counts (2026-11)
+        # of SyntheticWorld, the plan that follows eight new topics moves 10% less than if all of it counts (2026-11)
         over, lift = np.zeros(self._n), np.zeros(self._n)
         for track, load in loads:
             if load == 0.0:  # such as a replica that does not lead, by the number of leaders

@@ -30,8 +30,8 @@ from kafkabal.planner.relaxation import Relaxation
 _FIRST_STEP = 0.05
 """In units of the multipliers; see the next constant for how the two were found."""
 _DILATION = 3.0
-"""Between 2 and 4 as Shor advises; with 3 and first steps of 0.05, 100 evaluations came within 0.1 % of the linear
-program on heavy clusters whose followers differ by 30 %, where Polyak's steps stayed 1 to 2 % below after 1,000."""
+"""Between 2 and 4 as Shor advises; with 3 and first steps of 0.05, 100 evaluations came within 0.1% of the linear
+program on heavy clusters whose followers differ by 30%, where Polyak's steps stayed 1 to 2% below after 1,000."""
 _LONGER, _SHORTER = 1.2, 0.95
 _LONGER_AFTER = 3
 """Stetsyuk's values."""
@@ -39,12 +39,12 @@ _GIVE_UP_AFTER = 80
 """Evaluations without improvement: of 600 drawn clusters of 3 to 12 brokers whose copies agree in size, 400 evaluations
 improve 18 bounds beyond the best corner, each for the first time after 18 to 73."""
 _GIVE_UP_AFTER_A_BROKER = 2
-"""Space has to be dilated along every potential first: of 100 brokers whose followers differ by 30 %, planned at 2 %,
+"""Space has to be dilated along every potential first: of 100 brokers whose followers differ by 30%, planned at 2%,
 no point is better than the best corner among the first 80."""
 _RACK_STRETCH, _ENOUGH_TO_STRETCH = 10.0, 60
 """Where replicas choose racks, the potentials of a rack also have to move together, which steps along single kinks do
-not find: 20 brokers in four racks whose followers differ by 30 % stay 1 % below the linear program after 1,500
-evaluations, and are within 0.01 % after 120 with a stretch of 10, 0.4 % below with 20. Eighteen evaluations are too few
+not find: 20 brokers in four racks whose followers differ by 30% stay 1% below the linear program after 1,500
+evaluations, and are within 0.01% after 120 with a stretch of 10, 0.4% below with 20. Eighteen evaluations are too few
 for it."""
 _SHORTEST = 1e-7
 """In units of a potential, which is one byte moved per byte."""

@@ -25,27 +25,27 @@ _NUMBERS_TO_SPEND = 1_500_000
 """Numbers read in all evaluations if sizes agree, and twice as many if they differ: less than a tenth of the time of a
 search, from 40 brokers to 1,000."""
 _MOST_EVALUATIONS = 200
-"""Of 600 drawn clusters of 3 to 12 brokers, 60 evaluations leave 18 bounds up to 11 % below those with 400, 120 five,
-200 none, by 0.1 % or more."""
+"""Of 600 drawn clusters of 3 to 12 brokers, 60 evaluations leave 18 bounds up to 11% below those with 400, 120 five,
+200 none, by 0.1% or more."""
 _MOST_WHERE_SIZES_DIFFER = 120
-"""With 100 bounds of heavy clusters whose followers differ by 30 % are within 0.1 % of the linear program."""
+"""With 100 bounds of heavy clusters whose followers differ by 30% are within 0.1% of the linear program."""
 _SAMPLE_ABOVE = 20_000
 """Replicas that may move; of fewer, all are evaluated: for 9,400 of a heavy cluster a sample would save 0.1 s of 1.4 s
-and lower the bound by 0.04 %."""
+and lower the bound by 0.04%."""
 _FEWEST_SAMPLED, _SAMPLED_A_BROKER = 8_000, 80
-"""Replicas in a sample. Of 40 and 100 brokers whose followers differ by 30 %, 4,000 give bounds lower by 0.1 % at most
-in 0.7 of the time, 16,000 higher by 0.04 % at most in 1.5 of it; of 200 brokers 8,000 give 0.8 % less than 16,000 at
-9 %, and as much at 2 %."""
+"""Replicas in a sample. Of 40 and 100 brokers whose followers differ by 30%, 4,000 give bounds lower by 0.1% at most
+in 0.7 of the time, 16,000 higher by 0.04% at most in 1.5 of it; of 200 brokers 8,000 give 0.8% less than 16,000 at
+9%, and as much at 2%."""
 _EVALUATIONS_A_BROKER = 3
-"""Evaluations of a sample: of 100 brokers, 2 give 0.03 to 0.05 % less in 0.8 of the time, 6 give 0.01 to 0.06 % more in
+"""Evaluations of a sample: of 100 brokers, 2 give 0.03 to 0.05% less in 0.8 of the time, 6 give 0.01 to 0.06% more in
 1.7 of it."""
 _NUMBERS_TO_SPEND_ON_SAMPLE = 24_000_000
 """Numbers read in all evaluations of a sample: a second for 200 brokers; from about 180 on there are fewer than three
 evaluations a broker."""
 _NUMBERS_BY_COUNT, _MOST_BY_COUNT = 40_000_000, 120
 """Numbers read in all evaluations, and most evaluations, if replicas have potentials too. Of 18 clusters of 10 to 15
-brokers with disks of 1 : 2 : 4 or unequal racks, planned at 9 % and 2 %, 100 evaluations give bounds of 0.97 to 1.00 of
-the linear program, without these potentials 0.92 to 1.00; 1,000 raise none of them by more than 0.1 %."""
+brokers with disks of 1 : 2 : 4 or unequal racks, planned at 9% and 2%, 100 evaluations give bounds of 0.97 to 1.00 of
+the linear program, without these potentials 0.92 to 1.00; 1,000 raise none of them by more than 0.1%."""
 _FEWEST_EVALUATIONS = 3
 """Besides the corners, one of which is nearly optimal if the cluster is large."""
 _ROUNDING = 1e-12
@@ -141,8 +141,8 @@ def _found_by_all(relaxation: Relaxation) -> list[F64]:
     """Where ascents end that look at every replica."""
     found = [ascend(relaxation, _evaluations(relaxation), math.inf).potential]
     if relaxation.reach is not None and relaxation.topic_groups.rows.size:
-        # of 20 brokers in four racks by all scores the first ascent ends 1.2 % below the linear program, this one
-        # 0.1 %; of 12 brokers it is the other way round
+        # of 20 brokers in four racks by all scores the first ascent ends 1.2% below the linear program, this one
+        # 0.1%; of 12 brokers it is the other way round
         relaxation.all_crowded_move = True
         found.append(ascend(relaxation, _evaluations(relaxation), math.inf).potential)
         relaxation.all_crowded_move = False

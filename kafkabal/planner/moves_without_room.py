@@ -7,7 +7,7 @@ cannot change places, although both fit at the end::
     repeat until none fits; what is left never starts
     if that is a repair: the repairs alone, without what never starts of them, where that repairs more
 
-In 11 of 60 drawn clusters of two to four disks that are 70 to 84 % full, a run gave up such moves after two minutes,
+In 11 of 60 drawn clusters of two to four disks that are 70 to 84% full, a run gave up such moves after two minutes,
 and so did every later one.
 """
 

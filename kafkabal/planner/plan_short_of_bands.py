@@ -42,7 +42,7 @@ that operators see."""
 _LEAST_HELP_A_BYTE = 0.1
 """Per fair share of bytes moved for balance. If followers differ in size, each search finds another hundredth for
 several fair shares of bytes, and the sizes that copies have in the end undo it: on such a drawn cluster the 24 repeats
-took out 0.02 to 0.05, and a second plan moved 36 % as many bytes as the first. First plans took out 31 to 73 in five
+took out 0.02 to 0.05, and a second plan moved 36% as many bytes as the first. First plans took out 31 to 73 in five
 drawn clusters."""
 
 

@@ -50,10 +50,10 @@ from kafkabal.planner.solution_to_state import solution_to_state
 
 SMALL = 20_000
 """Positions up to which a search takes a fraction of a second, so that several are tried: with 2,000 five of the 19
-plans of benchmarks/planner_constants.py move up to 0.5 % more, in 0.6 of the time; with 200,000 none."""
+plans of benchmarks/planner_constants.py move up to 0.5% more, in 0.6 of the time; with 200,000 none."""
 _OTHER_PACES = (1 / 2, 1 / 12)
-"""Without the slow one the plans of benchmarks/planner_constants.py move 0.06 % more, 1 % at most; a third pace of 1/24
-saves 0.02 %."""
+"""Without the slow one the plans of benchmarks/planner_constants.py move 0.06% more, 1% at most; a third pace of 1/24
+saves 0.02%."""
 _THIRD = 4
 """Third moves tried in the last joint moves: the worst of 200 drawn clusters is 1.029 x its optimum, 1.032 with 1,
 in 40 ms; 12 and 24 find no more there."""
@@ -127,7 +127,7 @@ def _search(start: Solution, listener: PlanListener, *, once: bool) -> Candidate
         return _attempt(start, repaired, unplaced, listener, USUAL_PACE)
     first = best = _attempt(start, repaired.copy(), unplaced, listener, USUAL_PACE)
     bound = bound_bytes(start, best.solution.moved_bytes())
-    # of nine drawn clusters with brokers of 1 : 2 : 4 in every rack, eight plans move 0.3 to 9 % less by comparing,
+    # of nine drawn clusters with brokers of 1 : 2 : 4 in every rack, eight plans move 0.3 to 9% less by comparing,
     # in 1.3 to 2.3 times the time
     other_paces = (NO_BULK_MOVES,) if _is_tiny(start) else _OTHER_PACES
     for pace, compare in ((USUAL_PACE, True), *((pace, False) for pace in other_paces)):

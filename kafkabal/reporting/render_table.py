@@ -20,7 +20,7 @@ from kafkabal.reporting.report import BARS, Column, Report, Table, Tone, ValueKi
 _ARROWS: Final = ("  ", " ▲", " ▼")
 _ASCII_ARROWS: Final = ("  ", " ^", " v")
 _BAR_CELLS: Final = 16
-"""A difference of a sixteenth of the longest bar is visible; 9 % of a fair share are one and a half cells."""
+"""A difference of a sixteenth of the longest bar is visible; 9% of a fair share are one and a half cells."""
 _SHORT_BAR_CELLS: Final = 8
 """Half as long, if a terminal has no room for names beside the long one."""
 # longer than any line that people read

@@ -35,16 +35,16 @@ from kafkabal.model import F64, I32, I64
 from kafkabal.routing.policy_protocol import Slot
 
 # minimum of slots per partition, or per broker, before weights are recomputed. Of 1, 4, 8 and 16, 16 leaves chunks of
-# 1 MB unbalanced by 1.2 % if brokers held unequal bytes before, the others by 0.4 % at most
+# 1 MB unbalanced by 1.2% if brokers held unequal bytes before, the others by 0.4% at most
 # (python -m benchmarks.evenness); recomputing takes a millisecond at 1,000 partitions
 _LEAST_SLOTS: Final = 4
 # a slot ends when its broker is ahead of its weight by half of this fraction: with 200 records per broker the fullest
-# ends within 1.01 of the mean. With 1/200 the fullest broker is 0.01 % lower in the mean of the 204 workloads of
-# benchmarks/routing_constants.py; with 1/50 0.1 % fuller, and 0.6 % where 2,000 records of 1 kB go to four (2026-11)
+# ends within 1.01 of the mean. With 1/200 the fullest broker is 0.01% lower in the mean of the 204 workloads of
+# benchmarks/routing_constants.py; with 1/50 0.1% fuller, and 0.6% where 2,000 records of 1 kB go to four (2026-11)
 SLOT_PART: Final = 1 / 100
 # the same at high rates. Of 40 MB in records of 100 B, three brokers got 136 to 174 requests with 1/50, 215 to 285 with
-# 1/100; the fullest of 300,000 records ends 0.1 % fuller, with 1/25 0.3 %. With 1/50, four brokers that got 20,000 rows
-# ended at up to 1.012 of the mean; 1/60 takes 2 to 5 % more slots (2026-11)
+# 1/100; the fullest of 300,000 records ends 0.1% fuller, with 1/25 0.3%. With 1/50, four brokers that got 20,000 rows
+# ended at up to 1.012 of the mean; 1/60 takes 2 to 5% more slots (2026-11)
 SLOT_PART_AT_SPEED: Final = 1 / 60
 # the same for the last part of a run whose end is known, and that part: to make up for a slot that has just begun, and
 # for what they are ahead, two brokers need a fortieth of all bytes. Of 20,000 rows and 3,000 files, four brokers ended

@@ -30,7 +30,7 @@ _MAX_ITERATIONS = 200
 """Limit for cases that converge slowly: normally the loop stops once the weights are close enough."""
 # weight of even w where the scores do not care, as with followers placed round-robin. 1e-4 changes ten of 144
 # imbalanced workloads of benchmarks/routing_constants.py, as many for better as for worse; with 1e-2, 22 of them end up
-# to 1 % less balanced and four up to 0.6 % more, and three of the 20 published ones up to 0.6 % less (2026-11)
+# to 1% less balanced and four up to 0.6% more, and three of the 20 published ones up to 0.6% less (2026-11)
 _REGULARISATION = 1e-3
 _MAX_SHIFTS = 100
 """Bisecting a bracket of float64 ends after 53 steps, and the Newton steps in between only shorten it."""

@@ -24,8 +24,8 @@ from kafkabal.routing.routing_view import RoutingView, fitted_to
 # in 2 of 32 with 3; the others within 1.012 and 1.003 (2026-11)
 _UNSEEN_FACTOR: Final = 3
 # how careful to be until a second view shows whether others write. 200 drawn workloads of 60 to 400 long records on
-# unequal brokers end 0.13 % above the best that an online choice can do, with 1/2 0.63 %, with 1 1.1 %. Eight producers
-# that write all they have before that view end up to 4.5 % fuller than with 1, in 27 of 144 imbalanced workloads, and
+# unequal brokers end 0.13% above the best that an online choice can do, with 1/2 0.63%, with 1 1.1%. Eight producers
+# that write all they have before that view end up to 4.5% fuller than with 1, in 27 of 144 imbalanced workloads, and
 # less full in 67 (2026-11)
 _CAUTION_AT_FIRST: Final = 1 / 10
 

@@ -43,16 +43,16 @@ _LONGEST_SLOT_S: Final = 0.02
 _LONGEST_SLOT_BY_LATENCY_S: Final = 0.01
 # slots per partition within a horizon, if they are longer than a batch: with 4, the fullest of twelve brokers of 300
 # partitions ends at 1.0023 of the mean, with 16 at 1.0008. With 16, two of the 144 imbalanced workloads of
-# benchmarks/routing_constants.py end 0.1 % more balanced and five as much less; 30,000 records of 10 kB into four empty
+# benchmarks/routing_constants.py end 0.1% more balanced and five as much less; 30,000 records of 10 kB into four empty
 # partitions take 5,000 slots in place of 3,000, at 8 us each (2026-11)
 _SLOTS_IN_HORIZON: Final = 4
 # seconds for which one of many partitions gets what arrives, until that fills a request: 30 MB into 5,000 partitions of
 # three brokers went to 391 of them with 0.01, to 30 with this (2026-11)
 _STAY_IF_MANY_S: Final = 0.1
 # slot length over the bytes of each broker, if linger and not size closes batches: only whole linger times then fill
-# them. Of 36 slow workloads of benchmarks/routing_constants.py, 1/200 makes brokers 0.1 % more balanced for 1.2 times
-# the batches, 1/100 0.04 % for 1.07 times; with 1/10 there are 2 % fewer batches, and brokers are as balanced in the
-# mean, 0.5 % less at most (2026-11)
+# them. Of 36 slow workloads of benchmarks/routing_constants.py, 1/200 makes brokers 0.1% more balanced for 1.2 times
+# the batches, 1/100 0.04% for 1.07 times; with 1/10 there are 2% fewer batches, and brokers are as balanced in the
+# mean, 0.5% less at most (2026-11)
 _SLOT_PART_IN_LINGERS: Final = 1 / 40
 # slot length over what each broker held of the topic before this producer came. With it, eight producers that together
 # write as much as their four brokers hold end at 1.002 and 1.003 of the mean, without at 1.0003 and 1.0006, with 1/200
@@ -161,7 +161,7 @@ class SlotLengths:
         if self.turns.are_groups:
             return max(self.slot_bytes, min(int(self.burst_bytes_per_s * _STAY_IF_MANY_S), _LONGEST_BATCH_BYTES))
         if self.turns.copies > 1:
-            # partitions of one leader fill different brokers: six of 200 kB ended 30 % off what slots give
+            # partitions of one leader fill different brokers: six of 200 kB ended 30% off what slots give
             return 0
         return int(min(self.slot_bytes, max(self.batch_bytes, self._turn_bytes)))
 

@@ -68,8 +68,8 @@ class CountBand:
 def _as_quotients(fair_load: F64) -> F64:
     """Each fair count as the float closest to the quotient of a count and a number of brokers.
 
-    Racks make it a sum of floats, which is off by a hair. If a band edge is a whole number, such as 13 % of the
-    replicas for 7 brokers at 9 %, that hair would allow one more.
+    Racks make it a sum of floats, which is off by a hair. If a band edge is a whole number, such as 13% of the
+    replicas for 7 brokers at 9%, that hair would allow one more.
     """
     values, at = np.unique(fair_load, return_inverse=True)
     return np.array([_as_quotient(v) for v in values.tolist()], np.float64)[at].reshape(fair_load.shape)

@@ -11,11 +11,11 @@ import numpy as np
 from kafkabal.model import F64
 from kafkabal.scoring import shares_by_group
 
-# latencies from 1 us to 10^5 s in steps of 1 %
+# latencies from 1 us to 10^5 s in steps of 1%
 _LEAST_S = 1e-6
 _STEP = math.log(1.01)
 _BINS = math.ceil(math.log(1e11) / _STEP) + 1
-# two-sided 95 % points of Student's t for 1, 2, ... degrees of freedom, and of the normal distribution
+# two-sided 95% points of Student's t for 1, 2, ... degrees of freedom, and of the normal distribution
 _T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 _NORMAL95 = 1.959964
 # root of the transform in `estimate`: of 1 to 5, the first that covers 95 of 100 drawn workloads under pkg; 1 covers
@@ -52,7 +52,7 @@ def jain(values: F64) -> float:
 
 
 class LatencyHistogram:
-    """Counts of latencies in bins that are 1 % wide, so that every quantile is exact to 1 %."""
+    """Counts of latencies in bins that are 1% wide, so that every quantile is exact to 1%."""
 
     def __init__(self) -> None:
         self._counts = np.zeros(_BINS, np.int64)
@@ -80,7 +80,7 @@ class Estimate:
 
     mean: float
     half_width: float
-    """Half width of the interval that one more run falls into with 95 %; NaN for a single seed."""
+    """Half width of the interval that one more run falls into with 95%; NaN for a single seed."""
 
 
 def estimate(values: Sequence[float], least: float | None = None) -> Estimate:
@@ -112,7 +112,7 @@ def _by_t(values: Sequence[float]) -> tuple[float, float]:
 
 
 def student95(freedom: int) -> float:
-    """Two-sided 95 % point of Student's t with this many degrees of freedom, 1 or more, exact to three decimals.
+    """Two-sided 95% point of Student's t with this many degrees of freedom, 1 or more, exact to three decimals.
 
     References
     ----------

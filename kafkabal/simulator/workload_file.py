@@ -11,7 +11,7 @@
     metrics_interval: 5s                # maximum age of the broker metrics that policies see
     transport: {batch: 16KiB, linger: 5ms, in_flight: 5, buffer: 32MiB, acks: all,
                 broker_rate: {default: 200MB/s, 3: 25MB/s}, request_time: 1ms, round_trip: 1ms}
-    log: {headers: 40B, compression: 60%}       # in log dirs: headers of a record; records take 60 % of their bytes
+    log: {headers: 40B, compression: 60%}       # in log dirs: headers of a record; records take 60% of their bytes
     events: [{at: 10s, broker: 3, becomes: slow, factor: 8}, {at: 20s, broker: 2, becomes: dead}]
     cluster: {brokers: 6, racks: 3, capacity: 1TB, leaders: brokers+2, replication_factor: 1,
               existing: {default: 1GB, 1: 2GB}, seed: 0}    # if no real one is given

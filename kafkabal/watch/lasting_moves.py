@@ -9,7 +9,7 @@
 
 Any other move that is possible in the meantime leaves the score outside anyway, has to be undone within a day or so,
 and its replica must then stay for a day itself. In the simulated quarter of seed 559 (tests/unit/watch/simulation),
-where brokers fail within hours of each other, such moves added 10 % to the bytes and kept scores outside their bands
+where brokers fail within hours of each other, such moves added 10% to the bytes and kept scores outside their bands
 for 21 hours longer.
 """
 

@@ -7,7 +7,7 @@
     at once                  the same if a broker has come or gone, or the last reassignment has ended
 
 Reading 600,000 replicas takes 6 s of processor time, too much to spend on a screen every 30 s: the pause grows with the
-time of the last reading, so that following a cluster of any size takes less than 3 % of a core.
+time of the last reading, so that following a cluster of any size takes less than 3% of a core.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kafkabal.wording import counted_noun
 _STATE_EVERY_S = 30.0
 """Sizes change little within this time; on large clusters the limit below makes it longer."""
 _LARGEST_PART = 0.02
-"""Fraction of a core spent on whole readings: the rest of the 3 % is for observations and drawing."""
+"""Fraction of a core spent on whole readings: the rest of the 3% is for observations and drawing."""
 _SOONEST_AGAIN_S = 4.0
 """After a change, in multiples of the time of the last reading: a restarting cluster must not be read all the time."""
 _KEPT_EVENTS = 100

@@ -82,7 +82,7 @@ def _tolerance(healing: Healing, policy: HealPolicy, repaired: Collection[int]) 
     """Fill a broker that came back within a day of its repair only halfway between the two thresholds.
 
     It may fail again, and all that it takes would then be copied a second time. In simulated quarters in which it did
-    (seeds 210, 230, 237 and 1000 of tests/unit/watch/simulation) up to 4 % of all bytes were copied for nothing.
+    (seeds 210, 230, 237 and 1000 of tests/unit/watch/simulation) up to 4% of all bytes were copied for nothing.
     """
     came_back = healing.kind is HealKind.FILL and healing.brokers.issubset(repaired)
     return policy.middle_tolerance if came_back else policy.inner_tolerance
@@ -92,7 +92,7 @@ def _balancing(state: ClusterState, common: PlanOptions, absent: Mapping[int, fl
     """Move leadership only while a broker is absent whose replicas were copied elsewhere within the day.
 
     It may come back and take its share; what a rebalance had copied would then have to move again. In the simulated
-    quarter of seed 1119 (tests/unit/watch/simulation) such copies were 9 % of all bytes.
+    quarter of seed 1119 (tests/unit/watch/simulation) such copies were 9% of all bytes.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ import msgspec
 
 _FORGOTTEN_AFTER = 2.0
 """Times its length. In simulated loops of 40 minutes away and 30 to 45 there, 1 would fill the broker at each return,
-copy twice as much, and leave the bands for a fifth of four days instead of 6 to 8 %; 4 and 8 would fill
+copy twice as much, and leave the bands for a fifth of four days instead of 6 to 8%; 4 and 8 would fill
 it one and three hours later once it stays."""
 
 

@@ -101,7 +101,7 @@ def test_what_is_called_balanced_is_not_rebalanced() -> None:
 
 
 def test_thresholds_that_are_refused_are_shown_with_all_their_digits() -> None:
-    """A refusal never says that 9 % must exceed 9 %."""
+    """A refusal never says that 9% must exceed 9%."""
     close = HealOptions(outer_tolerance=0.092, heal=HealLevel.ALL)
 
     with pytest.raises(UsageError, match=r"--rebalance-above 9\.2% must exceed --tolerance 9\.4%"):

@@ -5,7 +5,7 @@ as you found them. Tests that kill, pause or fill brokers need their own cluster
 with the test.
 
 With several workers the tests that share a cluster run on one of them, one after the other (``live_group`` in
-``tests/conftest.py``), and it goes down with the last of them: an idle broker takes 2 % of a processor. Tests on the
+``tests/conftest.py``), and it goes down with the last of them: an idle broker takes 2% of a processor. Tests on the
 other workers may have clusters in the same folder at the same time."""
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def _done(process: subprocess.Popen[str]) -> str:
 # a network in plain numpy and five processes to start: this takes minutes on a busy machine
 @pytest.mark.timeout(900)
 def test_the_network_learns_through_a_kill(three_brokers: Sandbox, tmp_path: Path) -> None:
-    """Killed in the middle and restarted, the example sees the remaining samples, and ends above 85 %."""
+    """Killed in the middle and restarted, the example sees the remaining samples, and ends above 85%."""
     topic, profile = f"shapes-{os.getpid()}", str(three_brokers.profile_path)
     kafkabal = ("-m", "kafkabal.cli.main")
     _done(_run(EXAMPLE / "make_images.py", tmp_path / "shapes", "--each", str(EACH), folder=tmp_path))

@@ -156,7 +156,7 @@ def test_half_the_retention_frees_the_predicted_bytes(make_sandbox: MakeSandbox,
 
 @pytest.mark.sweep
 def test_dates_of_the_forecast_and_when_there_is_none(make_sandbox: MakeSandbox, tmp_path: Path) -> None:
-    """Nine of ten dates are within 10 %, and no topic in its steady state is reported as full, as linear growth
+    """Nine of ten dates are within 10%, and no topic in its steady state is reported as full, as linear growth
     would."""
     properties = {"log.retention.check.interval.ms": "1000", "log.initial.task.delay.ms": "1000"}
     spec = SandboxSpec(brokers=1, log_dirs=GROWING + STEADY, properties=properties)

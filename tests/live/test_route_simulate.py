@@ -27,7 +27,7 @@ def test_log_dirs_hold_the_predicted_bytes(three_brokers: Sandbox, tmp_path: Pat
     """Small files, whose headers take as many bytes as they do, make each broker's log dirs grow as predicted, though
     one broker is ahead by a third of what it would get.
 
-    Within 2 % of all that is written: followers of a busy machine are behind when the producer reads log dirs again."""
+    Within 2% of all that is written: followers of a busy machine are behind when the producer reads log dirs again."""
     randomness = random.Random(7)
     for number in range(20_000):
         path = tmp_path / "data" / f"label{number % 10}" / f"{number}.bin"

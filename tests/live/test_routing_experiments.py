@@ -44,7 +44,7 @@ def _run(names: Sequence[str], folder: Path) -> dict[str, Any]:
 
 @pytest.mark.sweep
 def test_bytes_are_as_predicted(found_at_length: dict[str, Any]) -> None:
-    """The log dirs match the picks within 1 %, and the simulator's blind prediction within 3 %."""
+    """The log dirs match the picks within 1%, and the simulator's blind prediction within 3%."""
     assert set(found_at_length["prediction"]) == {"round-robin", "score"}
     for policy, (same, blind, _) in found_at_length["prediction"].items():
         assert same < 0.01, policy

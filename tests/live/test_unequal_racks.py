@@ -89,9 +89,9 @@ def test_rebalanced_once_and_balanced_from_then_on(
 def test_new_topics_and_routed_records_reach_the_fair_shares(
     brokers: int, tmp_path: Path, make_sandbox: MakeSandbox, command: Callable[..., tuple[int, str]]
 ) -> None:
-    """`create` places replicas and leaders, and `score` sends records, to within 2 % or a leader of the fair shares."""
+    """`create` places replicas and leaders, and `score` sends records, to within 2% or a leader of the fair shares."""
     sandbox = make_sandbox(SandboxSpec(brokers=brokers, racks=3), f"new-{brokers}")
-    # one replica more or less, also of the offsets topic, is then less than 2 % of the fair share, and one leader 3.2 %
+    # one replica more or less, also of the offsets topic, is then less than 2% of the fair share, and one leader 3.2%
     created = command(sandbox, "create", "new", "-p", "150", "-r", "3")
     assert created[0] == 0, created[1]
     rows = tmp_path / "rows.jsonl"

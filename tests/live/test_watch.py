@@ -221,7 +221,7 @@ def test_a_broker_held_to_seventy_percent(sandbox: Sandbox, watches: Any, capsys
 @pytest.mark.sweep
 @pytest.mark.timeout(5400)
 def test_no_false_alarm_in_an_hour(sandbox: Sandbox, watches: Any) -> None:
-    """While produce rates change by 30 % at random every second, no broker is reported slow, unreachable or dead."""
+    """While produce rates change by 30% at random every second, no broker is reported slow, unreachable or dead."""
     seconds = float(os.environ.get("KAFKABAL_QUIET_SECONDS", "3600"))
     watch = watches("--rebalance-above", "90%")
     producer = Producer({"bootstrap.servers": sandbox.bootstrap_servers, "linger.ms": 5})

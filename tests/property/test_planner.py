@@ -194,7 +194,7 @@ def test_every_tolerance_repairs_what_repairs_alone_do(
 
 @pytest.mark.parametrize(("seed", "brokers", "racks", "fullness"), [(2, 8, 2, 0.82), (6, 6, 2, 0.74), (7, 7, 3, 0.78)])
 def test_repairs_that_depended_on_the_tolerance(seed: int, brokers: int, racks: int, fullness: float) -> None:
-    """Three clusters in which a plan at 2 % left a replica on a dead broker that one at 30 % moved."""
+    """Three clusters in which a plan at 2% left a replica on a dead broker that one at 30% moved."""
     world = SyntheticWorld(
         seed=seed, brokers=brokers, racks=racks, topics=8, replication_factor=2, log_dirs=3, skew=0.5, dead=1
     )

@@ -246,7 +246,7 @@ def without_empty(after: ClusterState, drawn: Drawn) -> ClusterState:
 
 @pytest.mark.parametrize("seed", QUICK)
 def test_bytes_are_near_the_proved_optimum(seed: int) -> None:
-    """With unequal racks, disks and factors bytes are within 3 % of the optimum, which the bound never exceeds."""
+    """With unequal racks, disks and factors bytes are within 3% of the optimum, which the bound never exceeds."""
     assert compare(seed).plan <= 1.03
 
 
@@ -267,7 +267,7 @@ def test_a_planned_cluster_needs_no_further_plan_on_many_clusters(part: int) -> 
 @pytest.mark.sweep
 @pytest.mark.timeout(3 * 3600)
 def test_200_clusters_against_their_optima(record_property: Callable[[str, object], None]) -> None:
-    """The median plan is within 0.2 % of the optimum, each within 3 %; the median bound is over 0.99 of it.
+    """The median plan is within 0.2% of the optimum, each within 3%; the median bound is over 0.99 of it.
 
     ``--junitxml FILE`` keeps the figures; the last ones are in ``docs/benchmarks/planner.md``."""
     found = [compare(seed) for seed in range(LONG)]

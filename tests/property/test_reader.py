@@ -149,7 +149,7 @@ def test_all_readers_get_equally_many(samples: int, readers: int, tail: Tail) ->
 
 @given(st.integers(20, 60), st.lists(st.integers(1, 10), min_size=2, max_size=8), st.sampled_from([1, 2, 3, 4, 6, 12]))
 def test_bytes_are_even_however_uneven_the_partitions(unit: int, weights: list[int], readers: int) -> None:
-    """With partitions and records 10 : 1 apart, readers get equal bytes within 1 %, and equal counts."""
+    """With partitions and records 10 : 1 apart, readers get equal bytes within 1%, and equal counts."""
     records = [w * unit * LANES for w in weights]
     record_bytes = [1000 * (1 + 9 * (i % 2)) for i in range(len(records))]
     sizes = [n * b for n, b in zip(records, record_bytes, strict=True)]
@@ -164,5 +164,5 @@ def test_bytes_are_even_however_uneven_the_partitions(unit: int, weights: list[i
         pieces = list(ReaderShard(reader, readers).positions(EpochProgress(), order.samples))
         block, _ = order.locate(np.concatenate(pieces))
         got.append(np.take(record_bytes, manifest.blocks.ranges.partition[block]).sum())
-    # besides 1 %, a record of the largest kind per partition, which no cut can avoid
+    # besides 1%, a record of the largest kind per partition, which no cut can avoid
     assert max(got) - min(got) <= 0.01 * np.mean(got) + 10_000 * len(records)

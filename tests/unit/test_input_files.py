@@ -71,7 +71,7 @@ def test_a_file_that_is_too_long_is_refused(tmp_path: Path) -> None:
 
 
 def test_decompression_bombs_are_refused(tmp_path: Path) -> None:
-    """A decompression bomb is refused early: of a gigabyte in a megabyte, less than 1 % is unpacked."""
+    """A decompression bomb is refused early: of a gigabyte in a megabyte, less than 1% is unpacked."""
     path = tmp_path / "f"
     path.write_bytes(gzip.compress(b"a" * 900))
     with pytest.raises(InputFileError, match="unpacks to more than 20 times its size"):

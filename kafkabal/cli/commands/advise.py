@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from kafkabal.model import ClusterState
 
 DEFAULT_TARGET: Final = 0.60
-"""A disk at 60 % can take over a broker's data if one of three fails (60 % x 3/2 = 90 %), and leaves room for a day's
+"""A disk at 60% can take over a broker's data if one of three fails (60% x 3/2 = 90%), and leaves room for a day's
 growth."""
 _DEFAULT_RATE_BYTES_PER_S: Final = 50_000_000
-"""4 % of a 10 Gbit/s network card: what an operator lets a run take without asking."""
+"""4% of a 10 Gbit/s network card: what an operator lets a run take without asking."""
 
 
 def advise(

@@ -12,7 +12,7 @@ from kafkabal.reporting.inspection.grouping import Grouping
 from kafkabal.units import parse_percent, parse_positive_duration, percent_as_option
 
 _DEFAULT_THRESHOLDS = (0.10, 0.25)
-"""Warning if a rebalance would have work to do (its own tolerance is 9 %), critical well above that."""
+"""Warning if a rebalance would have work to do (its own tolerance is 9%), critical well above that."""
 # monitoring servers kill a plugin after 60 s, and then report only that
 _DEFAULT_TIMEOUT_S = 30.0
 _SECTION = "Checks"

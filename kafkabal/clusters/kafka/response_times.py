@@ -14,7 +14,7 @@ from kafkabal.clusters.kafka.kafka_client import KafkaClient
 from kafkabal.errors import KafkabalError
 
 # a broker that stalls for 0.3 s of every second responds to seven of ten requests as fast as ever: with one request per
-# measurement it is found slow three times in a row in only 3 % of cases, with the mean of ten spread over a second in
+# measurement it is found slow three times in a row in only 3% of cases, with the mean of ten spread over a second in
 # all of 40 trials
 _REQUESTS: Final = 10
 _LEAST_REQUESTS: Final = 2

@@ -12,7 +12,7 @@ from kafkabal.atomic_files import replacing
 from kafkabal.model import ClusterState, broker_rows, header_row, topic_rows
 
 _GZIP_LEVEL = 3
-"""Level 3 shrinks a snapshot to 18 %, level 9 to 14 % in seven times the time (2026-11)."""
+"""Level 3 shrinks a snapshot to 18%, level 9 to 14% in seven times the time (2026-11)."""
 
 
 def write_snapshot(state: ClusterState, path: Path | str) -> None:

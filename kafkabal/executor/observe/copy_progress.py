@@ -18,7 +18,7 @@ minutes, the time left would still follow a throttle that was changed long ago."
 def arrived_bytes(task: PartitionTask, seen: Observation) -> dict[int, int]:
     """Bytes of the copies in flight of a partition, by broker.
 
-    A topic that is written to grows during the copy: without the limit, progress would exceed 100 %.
+    A topic that is written to grows during the copy: without the limit, progress would exceed 100%.
     """
     return {b: min(count, task.target.copy_bytes) for b, count in seen.arrived_bytes(task.target).items()}
 

@@ -19,7 +19,7 @@ class DiskRoom:
     Parameters
     ----------
     limit
-        No volume may exceed this fraction of its total size, nor have less than 5 % usable.
+        No volume may exceed this fraction of its total size, nor have less than 5% usable.
     """
 
     def __init__(self, state: ClusterState, limit: float) -> None:

@@ -41,14 +41,14 @@ _LEAST_PROGRESS = 1e-3
 ``benchmarks/planner_constants.py --worlds rated`` (2026-11)."""
 _SAMPLE = 96
 """Partitions or replicas of a broker that are considered for an exchange, evenly picked over their loads: with 24 these
-plans move 0.25 % more, 3 % at most, in the same time; 384 give the same plans."""
+plans move 0.25% more, 3% at most, in the same time; 384 give the same plans."""
 _PARTNERS = 12
 """4 and 36 give the same plans there."""
 _ASKED = 48
 """Exchanges that are checked against the rules: 12 and 192 give the same plans there."""
 _PRICE = 0.8
 """What a byte moved, in fair shares of a broker, weighs against what is outside a band: with 0.2 and 0.4 these plans
-move 0.1 % more, 2 to 4 % at most, in 1.2 to 1.4 times the time; with 1.6 0.3 % less, 1.4 % more at most."""
+move 0.1% more, 2 to 4% at most, in 1.2 to 1.4 times the time; with 1.6 0.3% less, 1.4% more at most."""
 
 
 class _Handover(NamedTuple):

@@ -28,7 +28,7 @@ _MOST_AT_ONCE = 256
 """Limit with few brokers: 32 and 1,024 give the same plans."""
 _LEAST_AT_ONCE = 24
 """Positions of one block are allowed by the loads before it: with 96 the plans of benchmarks/planner_constants.py move
-0.3 % more, 2.2 % at most; 6 save 0.05 %, and take more blocks on a large cluster."""
+0.3% more, 2.2% at most; 6 save 0.05%, and take more blocks on a large cluster."""
 
 _BEYOND_A_BAND = 1000
 """Weight of a share beyond a band: any allowed broker inside its bands comes first."""

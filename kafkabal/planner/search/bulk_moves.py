@@ -32,26 +32,26 @@ NO_BULK_MOVES = 0.0
 """A pace with single steps only: if a broker has few replicas, these end in other placements, often cheaper ones."""
 USUAL_PACE = 1 / 4
 """Fraction of what is to be moved that moves in one round: with 1/8 and 1/6 the plans of
-benchmarks/planner_constants.py move 0.03 to 0.05 % less, one of them 0.4 % more, in 1.0 to 1.1 times the time; with 1/2
-0.1 % more in 0.8 of it (2026-11)."""
+benchmarks/planner_constants.py move 0.03 to 0.05% less, one of them 0.4% more, in 1.0 to 1.1 times the time; with 1/2
+0.1% more in 0.8 of it (2026-11)."""
 _LEAST_A_ROUND = 64
 """Moves, or one a broker where there are fewer, up to which a round does not shrink any further: 16 change two of these
-plans by 0.01 % at most, 256 none."""
+plans by 0.01% at most, 256 none."""
 _TRIES = ((0,), (1, -1, 2, -2, 3, -3))
 """The replica of the right size, then its neighbours, all at once."""
 _STEP = 5
 """How much further up the next turn looks. No value stands out: with 2 the plans of benchmarks/planner_constants.py
-move 0.08 % less, with 12 0.15 % less, each of them 0.04 % more to 1.2 % less, in the same time."""
+move 0.08% less, with 12 0.15% less, each of them 0.04% more to 1.2% less, in the same time."""
 _MOST_IDLE_ROUNDS = 6
-"""With 2 the plans of benchmarks/planner_constants.py move up to 0.6 % more; 18 save 0.08 %."""
+"""With 2 the plans of benchmarks/planner_constants.py move up to 0.6% more; 18 save 0.08%."""
 _LEAST_YIELD = 1 / 4
 """Fraction of the pairs that find a replica, below which others are paired in the next round: 1/16, 1/8 and 1/2 move
-0.1 to 0.15 % less, nearly all of it in one plan, and up to 0.06 % more in others."""
+0.1 to 0.15% less, nearly all of it in one plan, and up to 0.06% more in others."""
 _COPIED_MEANWHILE = 5000
 """Replicas of a broker that are copied in the time that removing a single one takes."""
 _WORTH_A_ROUND = 16
-"""Moves for which a round costs less than as many single steps: with 4 six of these plans change, by 0.15 % less in the
-mean and 0.06 % more at most, with 64 two, by 0.4 % more at most, in the same time."""
+"""Moves for which a round costs less than as many single steps: with 4 six of these plans change, by 0.15% less in the
+mean and 0.06% more at most, with 64 two, by 0.4% more at most, in the same time."""
 
 
 class _MovableReplicas:

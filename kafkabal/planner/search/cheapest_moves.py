@@ -28,7 +28,7 @@ _MOST_ROUNDS = 8
 benchmarks/planner_constants.py."""
 _LEAST_DONOR_POTENTIAL = 0.02
 """Potential above which a broker gives down to the edge of its band and no further. Without it those above the common
-level do: plans of twelve brokers in four racks, by all scores at 9 %, are then 1.025 x the bound and not 1.014 x."""
+level do: plans of twelve brokers in four racks, by all scores at 9%, are then 1.025 x the bound and not 1.014 x."""
 
 
 def move_cheapest(solution: Solution, narrowed: float) -> None:

@@ -50,15 +50,15 @@ _LEAST_SAVING = 1e-4
 """Fraction of the bytes moved; a round that saves less is not followed by another."""
 _HIGHEST_PRICE = 0.3
 """Highest price per byte copied at which a replica that has not moved is tried: of two plans of 12 brokers by all
-scores one is the same without this limit, the other moves 0.04 % more."""
+scores one is the same without this limit, the other moves 0.04% more."""
 _MOST_TURNS = 3
-"""Of 12 brokers in four racks (two seeds) and heavy seed 4 with followers that differ by 30 %, by all scores: with none
-four of six plans move up to 1.4 % more and one 0.1 % less, in half the time; with 23 they move 0.2 % less to 0.3 %
+"""Of 12 brokers in four racks (two seeds) and heavy seed 4 with followers that differ by 30%, by all scores: with none
+four of six plans move up to 1.4% more and one 0.1% less, in half the time; with 23 they move 0.2% less to 0.3%
 more, in up to twice the time."""
 _LEAST_GAIN = 1e-3
-"""Fraction of a chain's bytes, by the potentials: with 0.05 and 0.2 the same plans move 0.4 % less to 0.3 % more."""
+"""Fraction of a chain's bytes, by the potentials: with 0.05 and 0.2 the same plans move 0.4% less to 0.3% more."""
 _MOST_TOGETHER = 10
-"""Replicas at one end of a chain: with 6 plans of two heavy clusters by all scores at 2 % move 0.5 % more, with 16 the
+"""Replicas at one end of a chain: with 6 plans of two heavy clusters by all scores at 2% move 0.5% more, with 16 the
 same; with 1 twelve brokers in four racks take 1.012 x the linear program, nearly all of it in eight partitions."""
 _RATES_TRIED = 48
 """How many of the cheapest per byte are considered: some are taken, or belong to a partition that moves already."""

@@ -22,9 +22,9 @@ from kafkabal.planner.search.grouped_array_operations import any_of_row, by_grou
 from kafkabal.planner.search.solution import Solution
 
 _SIZES_TRIED = 10
-"""With 3 and with 30 the plans of benchmarks/planner_constants.py move 0.1 % less: by luck, since neither is worse."""
+"""With 3 and with 30 the plans of benchmarks/planner_constants.py move 0.1% less: by luck, since neither is worse."""
 _MOST_RACK_STEPS = 400
-"""Affects time only: with 50 two of these plans differ, by less than 0.01 %."""
+"""Affects time only: with 50 two of these plans differ, by less than 0.01%."""
 
 
 def lift_leaving(solution: Solution) -> None:

@@ -29,38 +29,38 @@ from kafkabal.planner.search.solution import Solution
 
 FEW_CELLS = 400
 """Up to so many positions it is worth the time: with 100 eleven of the 24 small plans of
-benchmarks/planner_constants.py move more, 0.12 % in the mean and 2.3 % at most, in 0.4 of the time; with 1,600 two
-change by less than 0.01 % (2026-11)."""
+benchmarks/planner_constants.py move more, 0.12% in the mean and 2.3% at most, in 0.4 of the time; with 1,600 two
+change by less than 0.01% (2026-11)."""
 _MOST_ROUNDS = 120
-"""About a second for 40 partitions on 10 brokers. Of 118 drawn clusters the worst is 1.7 % above its optimum, 4.8 %
+"""About a second for 40 partitions on 10 brokers. Of 118 drawn clusters the worst is 1.7% above its optimum, 4.8%
 with 80 rounds; a third more did not help ten that are hard to plan."""
 _ROUNDS_A_MOVE = 12
 """Few moves have few subsets, which need no more rounds: 4 and 36 give the same small plans."""
 _SENT_BACK = (0.5, 0.7, 0.9, 1.0)
-"""Fractions of what moves. Those ten clusters end 1.2 % above their optima in the mean, 1.4 % with (0.3, 0.5, 0.7,
-0.9), 1.6 % with (0.7, 0.9, 1)."""
+"""Fractions of what moves. Those ten clusters end 1.2% above their optima in the mean, 1.4% with (0.3, 0.5, 0.7,
+0.9), 1.6% with (0.7, 0.9, 1)."""
 _MOST_FORCED = 3
-"""Moves of replicas that had stayed, every second round: without them some clusters stay 2 % above the optimum, with
-them in every round others do. With 1 and with 9 one of the small plans moves 1.4 % less and others up to 0.2 % more:
+"""Moves of replicas that had stayed, every second round: without them some clusters stay 2% above the optimum, with
+them in every round others do. With 1 and with 9 one of the small plans moves 1.4% less and others up to 0.2% more:
 no value stands out."""
 CLOSE = 1.002
-"""Bytes over the bound up to which a plan is as good as the best: with 1.0005 the small plans move 0.02 % less, 0.14 %
-at best, in 2.3 times the time; with 1.01 they move 0.06 % more, 0.8 % at most, in 0.8 of it."""
+"""Bytes over the bound up to which a plan is as good as the best: with 1.0005 the small plans move 0.02% less, 0.14%
+at best, in 2.3 times the time; with 1.01 they move 0.06% more, 0.8% at most, in 0.8 of it."""
 _NEAR = 1.02
 """Bytes over those of the best plan up to which a plan is perturbed in its turn: with 1.005 one of the small plans
-moves 0.01 % more, with 1.06 three up to 0.2 %."""
+moves 0.01% more, with 1.06 three up to 0.2%."""
 _JOINT_MOVES = 2400
 """Positions in all plans that are near, though not better, on which joint moves are tried. Twenty plans of 120
-positions: 0.2 % less in the mean, a fifth more time. With 200 they take as long as all other rounds for nothing."""
+positions: 0.2% less in the mean, a fifth more time. With 200 they take as long as all other rounds for nothing."""
 _MOVES_A_POSITION = 3
 """Where positions may go to more brokers than this, each try takes longer, and fewer are made: of 200 partitions of one
-replica on 13 brokers all tries took 7 of 13 s, for 0.003 % (2026-11)."""
+replica on 13 brokers all tries took 7 of 13 s, for 0.003% (2026-11)."""
 _GIVE_UP_AFTER_ROUNDS = 40
 """Rounds without a better plan after which one that is near the bound, or cannot reach the bands, is left as it is: it
 has little to gain. Plans inside the bands but further from the bound profit from late rounds."""
 _GIVE_UP_OUT_OF_REACH = 20
-"""The same where counting shows that the bands are out of reach. In 21 searches with up to 27 brokers, 40 take 1.2 %
-more out of what is outside in one, 0.1 % in another, and nothing in the others; with 10, two plans move 15 % more
+"""The same where counting shows that the bands are out of reach. In 21 searches with up to 27 brokers, 40 take 1.2%
+more out of what is outside in one, 0.1% in another, and nothing in the others; with 10, two plans move 15% more
 (2026-11)."""
 
 

@@ -37,16 +37,16 @@ _SAVERS = 24
 1.7 times; 24 keep what the drawn clusters below need."""
 _MANY_CELLS, _FEWER_SAVERS = 240, 12
 """Positions beyond which fewer are tried: of five plans of 260 to 600 positions without copies three move 0.01 to
-0.02 % more, the others the same, in half the time; with 8 up to 0.2 % more."""
+0.02% more, the others the same, in half the time; with 8 up to 0.2% more."""
 _SECOND = 12
-"""How many of the moves after the first are followed by others: with 12 plans are within 2.3 % of the optimum of 22
+"""How many of the moves after the first are followed by others: with 12 plans are within 2.3% of the optimum of 22
 drawn clusters, with 24 too, in twice the time."""
 _LONGEST = 7
-"""Moves of one step: with 3 the small plans of benchmarks/planner_constants.py move 0.02 % more, 0.2 % at most, in half
-the time; with 5 the same in the mean, 0.03 % more at most; 10 give the same plans (2026-11)."""
+"""Moves of one step: with 3 the small plans of benchmarks/planner_constants.py move 0.02% more, 0.2% at most, in half
+the time; with 5 the same in the mean, 0.03% more at most; 10 give the same plans (2026-11)."""
 _LEAST_SAVING = 1e-5
 """Fraction of a broker's fair bytes; steps that save less are not worth their time: with 1e-6 the small plans move 0.01
-% less, 0.09 % at best, in 1.1 times the time; with 1e-4 0.01 % more, 0.2 % at most (2026-11)."""
+% less, 0.09% at best, in 1.1 times the time; with 1e-4 0.01% more, 0.2% at most (2026-11)."""
 
 
 class _End(NamedTuple):

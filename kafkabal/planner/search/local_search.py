@@ -29,14 +29,14 @@ from kafkabal.planner.search.solution import Solution
 
 _NEAREST = 24
 """Replicas of each broker that are considered, on either side of the wanted size: 12 change three of the 19 plans of
-benchmarks/planner_constants.py, by 0.07 % at most, 48 three by next to nothing."""
+benchmarks/planner_constants.py, by 0.07% at most, 48 three by next to nothing."""
 _CHECKED_AT_ONCE, _MORE_AT_ONCE = 64, 8
 """Affects time only: with 16 and with 256 these plans are the same."""
 _PARTNERS = 12
-"""With 6 single ones of these plans move up to 0.6 % more; 24 change one in 19."""
+"""With 6 single ones of these plans move up to 0.6% more; 24 change one in 19."""
 _PRICE = 0.8
 """What a byte moved weighs against a byte outside its band: with 0.5 the plans of benchmarks/planner_constants.py move
-as much in 1.2 times the time; with 1.2 they move 0.2 % less, one of them 0.2 % more, in nearly twice the time."""
+as much in 1.2 times the time; with 1.2 they move 0.2% less, one of them 0.2% more, in nearly twice the time."""
 _STEPS_A_BROKER = 200
 """A limit that is never reached: 20 give the same plans."""
 _LEAST_PROGRESS = 1e-4
@@ -50,7 +50,7 @@ same plans."""
 
 
 _NARROW = SampleSize(replicas=512, pairs=1024, all_sizes=False)
-"""Four times as many of each: 0.04 % fewer bytes in 1.2 times the time."""
+"""Four times as many of each: 0.04% fewer bytes in 1.2 times the time."""
 _WIDE = SampleSize(replicas=16384, pairs=65536, all_sizes=True)
 """Tried if the narrow sample finds nothing: a quarter of it changes one plan in 19, four times as much none."""
 

@@ -34,16 +34,16 @@ _ROUNDS = 4
 """A limit: rounds end once one saves little."""
 _LARGEST = 256
 """Moved replicas of a broker that are considered, the largest first. With 64 the plans of
-benchmarks/planner_constants.py move 0.13 % more, one of them 1.2 %; 1024 save 0.01 %."""
+benchmarks/planner_constants.py move 0.13% more, one of them 1.2%; 1024 save 0.01%."""
 _NEIGHBOURS = 6
-"""With 3 and with 12 the plans of benchmarks/planner_constants.py move within 0.5 % of these, the same in the mean."""
+"""With 3 and with 12 the plans of benchmarks/planner_constants.py move within 0.5% of these, the same in the mean."""
 _BETWEEN = (0.25, 0.5, 0.75)
 """Further sizes to consider, between the smallest that may take the place and that of the returning replica."""
 _CHECKED = 64
-"""With 16 these plans move 0.08 % more, 0.9 % at most; 256 save nothing."""
+"""With 16 these plans move 0.08% more, 0.9% at most; 256 save nothing."""
 _LEAST_SAVING = 1e-5
 """Savings below this fraction of a broker's fair bytes are not worth a step: 1e-6 and 1e-4 change the bytes of the 19
-plans of benchmarks/planner_constants.py by -0.2 to 0.03 %, in the same time."""
+plans of benchmarks/planner_constants.py by -0.2 to 0.03%, in the same time."""
 
 
 class _Trade(NamedTuple):

@@ -19,7 +19,7 @@ from kafkabal.model import I64, Bools
 
 _MOST_CHANGES = 48
 """Single changes of a broker up to which trades are tried: with 128 a plan for 200 brokers of 30 replicas on three log
-dirs each copies 6 % fewer bytes between them, but takes 3.4 s instead of 2.1 (2026-11)."""
+dirs each copies 6% fewer bytes between them, but takes 3.4 s instead of 2.1 (2026-11)."""
 _MOST_TRIPLES = 2**17
 """Of changes, times log dirs: all those of seven replicas on four dirs, in some milliseconds."""
 

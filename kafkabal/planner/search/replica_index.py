@@ -13,7 +13,7 @@ from kafkabal.planner.search.solution import Solution
 from kafkabal.planner.search.sort_keys_by_group_and_size import SizeKeys
 
 _HALVINGS = 6
-"""Sizes on the ladder: with 3 and with 12 the 19 plans of benchmarks/planner_constants.py move 0.04 % more, 2026-11."""
+"""Sizes on the ladder: with 3 and with 12 the 19 plans of benchmarks/planner_constants.py move 0.04% more, 2026-11."""
 
 
 class SampleSize(NamedTuple):

@@ -32,15 +32,15 @@ _FURTHER_BULK_MOVES = 2
 """Brokers that took more replicas than they had to are donors only in bulk moves that begin after it."""
 _CHEAPEST_FIRST = (1.0, 1.1, 1.2, 1.4, 2.0)
 """Where copies differ in size: bulk moves begin with the cheapest replicas, so many times what a broker has to give. Of
-five heavy and random clusters with followers that differ by 30 %, planned by disk and by all scores at 9 % and 2 %, no
+five heavy and random clusters with followers that differ by 30%, planned by disk and by all scores at 9% and 2%, no
 plan is above 1.011 x the bound with these, 1.017 x with (1, 1, 1), 1.016 x with (0.5, 1, 1, 1.5, 2)."""
 _NARROWED = 2e-4
 """How far the bands of bytes are drawn in while the total may still change a little: 0 and 0.001 change two of the 19
-plans of benchmarks/planner_constants.py by 0.13 % at most, and leave no broker outside either."""
+plans of benchmarks/planner_constants.py by 0.13% at most, and leave no broker outside either."""
 
 _LEAST_SAVED_BY_CHAINS = 1e-3
 """Fraction of the bytes moved: chains that save less are not followed by others. With 2e-4 some plans took seven turns,
-for 0.3 %; with 1e-3 they take up to five."""
+for 0.3%; with 1e-3 they take up to five."""
 
 
 def repair(solution: Solution, listener: PlanListener) -> I64:

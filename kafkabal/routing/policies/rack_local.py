@@ -28,7 +28,7 @@ class RackLocal(CyclicSequencePolicy):
         Rack of the reader; if empty, the rack given to the command or producer.
     max_skew
         Used ratio over the mean, minus 1, above which a broker gets nothing while others are below it: 0 to 1,000,000;
-        ``2%`` or 0.02. If the same volume is written in each rack, 2 % keeps nearly all records near.
+        ``2%`` or 0.02. If the same volume is written in each rack, 2% keeps nearly all records near.
     """
 
     about: ClassVar = About(

@@ -26,7 +26,7 @@ from kafkabal.routing.weights_for_clients import ClientWeights
 
 # slot length over what waits for the partition with the least weight, which must not get much at once. With 1, 2, 16
 # and 1,000, a producer that routes by latency beside a broker that stalls for 7/8 of the time is as fast within the
-# noise (medians of four runs as in benchmarks/slow_broker.py differ by 30 %, 2026-11)
+# noise (medians of four runs as in benchmarks/slow_broker.py differ by 30%, 2026-11)
 _MOST_AT_ONCE = 4
 # the shortest time in seconds between two looks at what is in flight to each broker: one takes 70 us with 4 brokers,
 # 95 with 100 (on a busy machine, 2026-11)
@@ -37,11 +37,11 @@ _LEAST_CHECKED_S = 0.002
 _LEAST_PLANNED_BYTES = 262_144
 _PLANNED_S = 0.02
 # fraction of a horizon after which weights are recomputed: usually, and with nothing to make up for. With 1/4 for the
-# first, 13 of 144 imbalanced workloads of benchmarks/routing_constants.py end up to 2.6 % less balanced, none more; 1
-# gives the same as 1/2, except up to 0.2 % less in two. 1/4 and 4 for the second change 0.1 % at most (2026-11)
+# first, 13 of 144 imbalanced workloads of benchmarks/routing_constants.py end up to 2.6% less balanced, none more; 1
+# gives the same as 1/2, except up to 0.2% less in two. 1/4 and 4 for the second change 0.1% at most (2026-11)
 _RECOMPUTE_AFTER, _RECOMPUTE_AFTER_IF_BALANCED = 1 / 2, 1.0
-# over this many horizons, today's imbalance is negligible. With 100, 25 of the 144 imbalanced workloads end up to 11 %
-# less balanced, four up to 2 % more; 1,000 and 10^6 change none of the 20 published ones
+# over this many horizons, today's imbalance is negligible. With 100, 25 of the 144 imbalanced workloads end up to 11%
+# less balanced, four up to 2% more; 1,000 and 10^6 change none of the 20 published ones
 _HORIZONS_TO_BALANCE = 1e4
 # weights stay if they would change by less than this fraction of an even share: between two views, and with a new view.
 # 0.001 and 0.1 for the first, 10^-6 and 0.001 for the second change the 20 published workloads by 0.003 at most

@@ -16,7 +16,7 @@ from kafkabal.watch.simulation.simulation_case import BrokerFault, FaultKind, Jo
 USUAL_RESPONSE_S = 0.02
 """Time that a broker in the same data centre takes for a metadata request."""
 _SLOWED_BY = 2.5
-"""Well above the 20 % at which a broker counts as slow, so that noise does not decide."""
+"""Well above the 20% at which a broker counts as slow, so that noise does not decide."""
 _BANDWIDTH_BYTES_PER_S = 100e6
 """A link of 1 Gbit/s, less what clients use."""
 

@@ -42,7 +42,7 @@ def test_no_choice_of_fewer_brokers_holds_everything(target: float) -> None:
 
 
 def test_more_replicas_than_racks_may_crowd_one_rack() -> None:
-    """Four replicas with three in one rack make 500 GB per broker: at 60 % of 1000 GB four brokers suffice."""
+    """Four replicas with three in one rack make 500 GB per broker: at 60% of 1000 GB four brokers suffice."""
     rows = [replace(row, rack="a" if row.broker < 4 else "b") for row in brokers(4)]
     state = cluster(rows, [topic("t", *[[1, 2, 3, 4]] * 5, size_bytes=100 * GB)])
     assert size_brokers(state, 0.6).count == 4
@@ -69,7 +69,7 @@ def test_surplus_brokers_are_drained_and_a_plan_shows_it() -> None:
 
 
 def test_lacking_brokers_are_added_where_racks_need_them() -> None:
-    """2100 GB in each of three racks at 60 % need four brokers per rack, of which there are three."""
+    """2100 GB in each of three racks at 60% need four brokers per rack, of which there are three."""
     state = a_cluster(9, 3, 90, 3, 23)
     advice = advise_brokers(state, 0.6, 0.02, 50e6)
     assert advice.bound == 12
@@ -95,7 +95,7 @@ def test_an_empty_broker_goes_first_whatever_its_rack() -> None:
 
 
 def test_replicas_nearly_as_large_as_a_broker_need_one_each() -> None:
-    """18 replicas of 420 GB at 70 %: two do not fit on a broker of 1000 GB, which total bytes do not show."""
+    """18 replicas of 420 GB at 70%: two do not fit on a broker of 1000 GB, which total bytes do not show."""
     advice = advise_brokers(a_cluster(3, 3, 6, 3, 420), 0.7, 0.09, 50e6)
     assert advice.suffices is not None
     assert advice.bound < 18 <= advice.suffices
@@ -110,7 +110,7 @@ def test_unknown_capacity_leaves_the_number_open() -> None:
 
 
 def test_other_programs_make_a_broker_full_too() -> None:
-    """Disks of 1000 GB with 200 GB free and 30 GB of logs are 80 % full, as in 'inspect'."""
+    """Disks of 1000 GB with 200 GB free and 30 GB of logs are 80% full, as in 'inspect'."""
     rows = [
         BrokerRow(broker=b, rack=f"r{b}", log_dirs=[LogDirRow(path="/d", total_bytes=1000 * GB, usable_bytes=200 * GB)])
         for b in (1, 2, 3)
@@ -178,7 +178,7 @@ def test_no_smaller_set_holds_everything_besides_other_programs(seed: int) -> No
 
 
 def test_brokers_that_other_programs_fill_are_replaced() -> None:
-    """With 650 GB of other programs on each of three disks, 60 % needs three new brokers, and a plan shows them."""
+    """With 650 GB of other programs on each of three disks, 60% needs three new brokers, and a plan shows them."""
     advice = advise_brokers(shared_disks([650] * 3, 3, 10, 3), 0.6, 0.09, 50e6)
 
     assert (advice.bound, advice.suffices, len(advice.add)) == (3, 3, 3)
@@ -210,7 +210,7 @@ def test_the_bound_is_that_for_as_many_new_brokers_as_the_plan_adds() -> None:
 
 
 def test_the_bound_holds_for_followers_that_are_smaller_than_their_leader() -> None:
-    """60 GB on each of two brokers of 100 are within 60 %, so that 3 brokers are no lower bound; a follower that is
+    """60 GB on each of two brokers of 100 are within 60%, so that 3 brokers are no lower bound; a follower that is
     out of sync will be as large as its leader."""
     rows = brokers(3, dir_bytes=100 * GB)
     uneven = replace(partition(0, [1, 2], 60 * GB), sizes=[60 * GB, 30 * GB])

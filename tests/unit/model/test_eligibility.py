@@ -102,7 +102,7 @@ def test_an_unknown_broker_is_refused(mixed: ClusterState) -> None:
 
 @pytest.mark.parametrize(("limit", "free_gb"), [(0.5, 10), (0.85, 45), (1.0, 55), (0.3, 0)])
 def test_room_of_a_volume(limit: float, free_gb: int) -> None:
-    """Up to the limit, with 5 % of the volume always free, minus what is in use; never below zero."""
+    """Up to the limit, with 5% of the volume always free, minus what is in use; never below zero."""
     state = cluster([_broker(1, _dir("a"))], [topic("t", [1])])
     assert volume_room_bytes(state, limit).tolist() == [free_gb * GB]
     assert dir_room_bytes(state, limit).tolist() == [free_gb * GB]

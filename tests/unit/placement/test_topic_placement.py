@@ -480,7 +480,7 @@ def test_every_refusal_is_an_error_of_ours() -> None:
 
 @pytest.mark.parametrize(("brokers", "racks"), [(4, 3), (5, 3), (7, 3), (5, 2)])
 def test_new_topics_reach_the_shares_that_unequal_racks_allow(brokers: int, racks: int) -> None:
-    """Within 2 % of the fair share of bytes and replicas, though that is 1.67 times the mean on some brokers."""
+    """Within 2% of the fair share of bytes and replicas, though that is 1.67 times the mean on some brokers."""
     cluster = empty(brokers, racks=racks, dirs=1)
     placed = place_topics(cluster, [spec(f"t{i}", 12, racks, 10**9 * (1 + i % 3)) for i in range(20)], SCORE)
     for weighted in default_scores(several_log_dirs=False):

@@ -52,7 +52,7 @@ def _repeat(cluster: ClusterState, options: PlanOptions) -> _Runs:
 
 @pytest.mark.parametrize(("world", "share"), [(_TIDY[0], 0.1), pytest.param(_TIDY[1], 0.25, marks=pytest.mark.sweep)])
 def test_repeated_budgets_end_inside_all_bands_for_the_bytes_of_one_plan(world: SyntheticWorld, share: float) -> None:
-    """Budgeted runs move the bytes of one plan without a budget, within 1 %, and hardly any replica twice."""
+    """Budgeted runs move the bytes of one plan without a budget, within 1%, and hardly any replica twice."""
     cluster = make_world(world)
     full = make_plan(cluster)
     runs = _repeat(cluster, PlanOptions(max_bytes=int(full.moved_bytes * share)))

@@ -64,14 +64,14 @@ def least_by_linear_program(relaxation: Relaxation) -> float:
         DIFFERENT,
         SyntheticWorld(seed=4, brokers=7, racks=4, topics=40, skew=2.0, follower_jitter=0.3),
         SyntheticWorld(seed=5, brokers=8, racks=3, topics=40, skew=1.5, follower_jitter=0.3, replication_factor=2),
-        # the brokers of a rack have to move together: 1 % below if each potential only moves for itself
+        # the brokers of a rack have to move together: 1% below if each potential only moves for itself
         SyntheticWorld(seed=2, brokers=9, racks=4, topics=30, skew=2.0, follower_jitter=0.3),
         SyntheticWorld(seed=6, brokers=10, racks=5, topics=40, skew=1.5, follower_jitter=0.3, half_sized=True),
     ],
     ids=["four racks", "four unequal racks", "two replicas", "rack by rack", "five racks"],
 )
 def test_the_ascent_reaches_the_linear_program(world: SyntheticWorld) -> None:
-    """The ascent comes within 0.3 % of the linear program whose dual it is, and never exceeds it."""
+    """The ascent comes within 0.3% of the linear program whose dual it is, and never exceeds it."""
     state = Solution(build_problem(make_world(world), PlanOptions(scores=load_scores(["disk"]))))
     relaxation = Relaxation(state)
     assert not relaxation.pinned
@@ -105,7 +105,7 @@ def test_an_ascent_stops_where_it_is_good_enough() -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("scores", [("disk",), ("disk", "replicas", "leaders", "topic-spread")], ids=["disk", "all"])
 def test_plans_are_near_the_bound_where_followers_differ_in_size(seed: int, scores: tuple[str, ...]) -> None:
-    """Plans are within 1 % with followers that differ by up to 30 %, over three racks of four."""
+    """Plans are within 1% with followers that differ by up to 30%, over three racks of four."""
     world = SyntheticWorld(seed=seed, brokers=12, racks=3, topics=300, skew=1.5, follower_jitter=0.3)
     plan = make_plan(make_world(world), PlanOptions(scores=load_scores(list(scores))))
 
@@ -115,7 +115,7 @@ def test_plans_are_near_the_bound_where_followers_differ_in_size(seed: int, scor
 
 
 def test_a_replica_of_a_dead_broker_comes_to_the_rack_that_its_partition_lacks() -> None:
-    """If only one rack may take a dead broker's replica the bound knows it, and is within 1 % of the plan."""
+    """If only one rack may take a dead broker's replica the bound knows it, and is within 1% of the plan."""
     world = SyntheticWorld(seed=1, brokers=9, racks=3, topics=300, skew=1.5, follower_jitter=0.3, dead=1)
     plan = make_plan(make_world(world), PlanOptions(scores=load_scores(["disk"])))
 

@@ -58,7 +58,7 @@ def test_a_volume_has_room_where_only_its_first_log_dir_is_cordoned() -> None:
     found = check_drain(state, [1], throttle_bytes_per_s=GB)
     assert found.can_drain
     assert found.missing_bytes == 0
-    # two volumes of 1 TB, filled up to 85 %
+    # two volumes of 1 TB, filled up to 85%
     much = [partition(n, [1], 100 * GB, log_dirs=[1]) for n in range(20)]
     state = cluster(_half_cordoned(3), [TopicRow(topic="t", partitions=much)])
     assert check_drain(state, [1], throttle_bytes_per_s=GB).missing_bytes == (2000 - 1700) * GB
@@ -67,7 +67,7 @@ def test_a_volume_has_room_where_only_its_first_log_dir_is_cordoned() -> None:
 def test_an_exchange_fills_no_broker_beyond_its_limit() -> None:
     """If bands are unreachable, no large replica is exchanged for a small one on a disk without room for it."""
     parts = [partition(n, [b], gb * GB) for n, (b, gb) in enumerate([(1, 13), (2, 5), (1, 3), (1, 13), (3, 10)])]
-    # other programs occupy 76 GB of the second broker's 100, so that below 85 % there is room for 9 GB of replicas
+    # other programs occupy 76 GB of the second broker's 100, so that below 85% there is room for 9 GB of replicas
     usable_gb = {1: 71, 2: 19, 3: 90}
     rows = [
         replace(

@@ -195,7 +195,7 @@ def _shared_with_others(others_gb: int) -> ClusterState:
 
 
 def test_below_counts_the_files_of_other_programs() -> None:
-    """A disk that replicas fill to 30 % and other programs to 90 % is above 85 %: one replica leaves it."""
+    """A disk that replicas fill to 30% and other programs to 90% is above 85%: one replica leaves it."""
     plan = make_plan(_shared_with_others(600), PlanOptions(below=0.85))
     assert (plan.moved_bytes, plan.warnings) == (100 * GB, ())
 
@@ -651,7 +651,7 @@ def test_a_pattern_without_a_topic_is_refused() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_copies_that_are_larger_than_new_ones_are_moved_first(seed: int) -> None:
-    """If followers differ by 30 % from their leaders, fewer bytes are copied than leave."""
+    """If followers differ by 30% from their leaders, fewer bytes are copied than leave."""
     plan = make_plan(make_world(SyntheticWorld(seed=seed, topics=120, follower_jitter=0.3)))
 
     assert plan.bound_bytes

@@ -100,7 +100,7 @@ def test_a_replica_from_an_offline_log_dir_does_not_return_to_its_broker(monkeyp
 
 
 def test_copies_are_not_moved_again_only_to_take_the_size_of_their_leader() -> None:
-    """Followers are off by 90 %: a second plan would copy 4 GB only to change the size of copies."""
+    """Followers are off by 90%: a second plan would copy 4 GB only to change the size of copies."""
     state = read_snapshot(Path(__file__).with_name("circling_search.jsonl"))
     plan = make_plan(state)
     assert plan.partitions

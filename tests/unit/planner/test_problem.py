@@ -200,7 +200,7 @@ def test_how_much_a_broker_may_hold() -> None:
     ],
 )
 def test_a_broker_beyond_its_limit_holds_less_before_anything_arrives(usable_gb: list[int], limit_gb: int) -> None:
-    """Of two volumes of 100 GB, filled up to 85 %, one holds 10 GB of replicas, the rest belongs to others."""
+    """Of two volumes of 100 GB, filled up to 85%, one holds 10 GB of replicas, the rest belongs to others."""
     row = brokers(1, dirs=2, dir_bytes=100 * GB)[0]
     dirs = [_with(d, usable_bytes=gb * GB) for d, gb in zip(row.log_dirs, usable_gb, strict=True)]
     parts = [PartitionRow(partition=0, leader=1, replicas=[1], isr=[1], sizes=[10 * GB], log_dirs=[0])]

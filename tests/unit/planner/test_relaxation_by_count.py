@@ -116,7 +116,7 @@ def start_of(state: ClusterState, tolerance: float = 0.09) -> Solution:
 
 @pytest.mark.parametrize("seed", [1, 3])
 def test_the_bound_counts_replicas_where_brokers_differ_in_size(seed: int) -> None:
-    """With disks of 1 : 4 the bound is within 1 % of the linear program, and without numbers 5 % below it."""
+    """With disks of 1 : 4 the bound is within 1% of the linear program, and without numbers 5% below it."""
     start = start_of(unequal(seed, (4, 4, 4), (1, 4), 200, 3))
     least = least_by_linear_program(start)
     by_bytes = ascend(Relaxation(start), 200, math.inf).value
@@ -157,7 +157,7 @@ def test_without_potentials_of_replicas_the_bound_is_that_of_bytes() -> None:
 
 
 def test_chains_bring_plans_near_the_linear_program_where_racks_differ_in_size() -> None:
-    """With two, three and five brokers in a rack, a plan moves 0.5 % more at most; without chains it was 1.3 %."""
+    """With two, three and five brokers in a rack, a plan moves 0.5% more at most; without chains it was 1.3%."""
     state = unequal(1, (2, 3, 5), (1,), 500, 2)
     plan = make_plan(state, PlanOptions(tolerance=0.02))
 

@@ -40,7 +40,7 @@ def test_few_partitions_are_all_drawn(number: int) -> None:
 
 @pytest.mark.parametrize("dead", [0, 1])
 def test_a_sample_finds_the_bound_of_all_replicas(monkeypatch: pytest.MonkeyPatch, dead: int) -> None:
-    """An eighth of the replicas lead to within 0.3 % of the bound that all of them give, and never above the plan."""
+    """An eighth of the replicas lead to within 0.3% of the bound that all of them give, and never above the plan."""
     world = SyntheticWorld(
         seed=1, brokers=24, racks=6, topics=220, most_partitions=11, skew=1.5, follower_jitter=0.3, dead=dead
     )

@@ -63,7 +63,7 @@ def sent(brokers: MockCluster, count: int) -> Counter[int]:
 
 
 def test_records_without_keys_are_spread_evenly(brokers: MockCluster) -> None:
-    """Brokers that lead partitions end within 1 % of each other, though most records make no call of a policy."""
+    """Brokers that lead partitions end within 1% of each other, though most records make no call of a policy."""
     # on a busy machine, records may come so slowly that slots are as long as the linger time
     config = {**brokers.client, "linger.ms": 0, "kafkabal.seed": 1, "kafkabal.refresh.ms": 3_600_000}
     with Producer(config) as producer:

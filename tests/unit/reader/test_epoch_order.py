@@ -58,7 +58,7 @@ def test_the_blocks_that_are_open_are_of_all_partitions(records: list[int], leas
 
 @pytest.mark.parametrize(("readers", "records"), [(4, [15_000] * 4), (32, [300_000, 600_000, 60_000])])
 def test_readers_get_equal_bytes_of_records_that_grow(readers: int, records: list[int]) -> None:
-    """Of partitions whose records grow to twice their size, readers get equal bytes within 1 % in every epoch."""
+    """Of partitions whose records grow to twice their size, readers get equal bytes within 1% in every epoch."""
     manifest = _manifest(records, 10_000, lanes_for(readers))
     blocks = manifest.blocks
     middle = (blocks.ranges.begin + blocks.ranges.end) / 2
@@ -67,7 +67,7 @@ def test_readers_get_equal_bytes_of_records_that_grow(readers: int, records: lis
 
 
 def test_readers_get_equal_bytes_of_blocks_whose_sizes_are_known() -> None:
-    """Blocks of any sizes, which counting told, give readers equal bytes within 2 % in every epoch, 1 % in the mean."""
+    """Blocks of any sizes, which counting told, give readers equal bytes within 2% in every epoch, 1% in the mean."""
     blocks = _manifest([600_000] * 2, 10_000).blocks
     classes = np.random.default_rng(1).lognormal(0, 0.5, len(blocks))
     size_bytes = (blocks.samples * 10_000 * classes).astype(np.int64)
@@ -120,7 +120,7 @@ def test_without_a_seed_records_keep_their_order() -> None:
 
 @pytest.mark.parametrize("measure", ["place", "neighbour"])
 def test_the_shuffle_is_close_to_a_full_permutation(measure: str) -> None:
-    """How far samples move, and how far apart neighbours get: within 5 % of a full permutation, a third of all."""
+    """How far samples move, and how far apart neighbours get: within 5% of a full permutation, a third of all."""
     manifest = _manifest([20_000, 2_000])
     n = manifest.samples
     distances = []

@@ -26,7 +26,7 @@ def _manifest(counts: list[int], record_bytes: int) -> Manifest:
 
 @pytest.mark.parametrize("tasks", [1, 2, 5, 16])
 def test_tasks_get_equal_bytes_of_uneven_partitions(tasks: int) -> None:
-    """One partition holds 70 % of the bytes; tasks cut through it, and differ by a block at most."""
+    """One partition holds 70% of the bytes; tasks cut through it, and differ by a block at most."""
     manifest = _manifest([70_000, 10_000, 10_000, 10_000], 20_000)
     found = block_runs(manifest, tasks)
     sizes = [sum(run.size_bytes for run in task) for task in found]

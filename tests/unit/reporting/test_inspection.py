@@ -159,7 +159,7 @@ def test_a_balanced_cluster_needs_no_command() -> None:
 
 
 def test_the_verdict_states_the_tolerance_with_all_its_digits() -> None:
-    """A tolerance of 2.5 % is not rounded to 2 %."""
+    """A tolerance of 2.5% is not rounded to 2%."""
     verdict = judge(inspect_cluster(cluster(brokers(3), [topic("t", [1], [2], [3])]), tolerance=0.025))
     assert verdict.sentence.endswith("(tolerance 2.5%).")
 

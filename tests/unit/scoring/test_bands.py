@@ -28,7 +28,7 @@ def test_rounding_errors_near_a_whole_number_are_ignored() -> None:
 
 @pytest.mark.parametrize("total", [100, 200, 1000, 3700])
 def test_rounding_errors_of_a_quotient_move_no_edge(total: int) -> None:
-    """Of 7 brokers each is due a seventh; 91 % of it is a whole number of replicas, and one fewer is outside."""
+    """Of 7 brokers each is due a seventh; 91% of it is a whole number of replicas, and one fewer is outside."""
     low, _ = CountBand().edges(np.array([total / 7 * (1 - 1e-12), total / 7 * (1 + 1e-12)]), 0.09)
     assert low.tolist() == [math.floor(total / 7 * (1 - 0.09))] * 2
 

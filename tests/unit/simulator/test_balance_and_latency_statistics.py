@@ -67,7 +67,7 @@ TABLE95 = {
 
 @pytest.mark.parametrize(("freedom", "point"), TABLE95.items())
 def test_points_of_students_t_are_those_of_the_tables(freedom: int, point: float) -> None:
-    """However many seeds there are, the quantile of the 95 % interval equals that of the printed tables."""
+    """However many seeds there are, the quantile of the 95% interval equals that of the printed tables."""
     assert student95(freedom) == pytest.approx(point, abs=6e-4)
 
 

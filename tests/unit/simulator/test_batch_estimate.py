@@ -51,7 +51,7 @@ def test_full_batches_leave_room_for_part_of_a_record() -> None:
 def test_estimated_logs_are_as_long_as_delivered_ones(
     uneven_view: RoutingView, policy: str, bytes_per_s: float, producers: int
 ) -> None:
-    """Without delivery, logs of 1 kB records are as long as with it, within 1 %."""
+    """Without delivery, logs of 1 kB records are as long as with it, within 1%."""
     workload = Workload(records=8000, sizes=LogNormalSize(1000, 1), bytes_per_s=bytes_per_s, producers=producers)
     estimated, delivered = (
         simulate(uneven_view, load_policy(policy), workload, SimulationOptions(delivery=delivery))

@@ -435,7 +435,7 @@ def test_confidence_narrows_around_the_mean(uneven_view: RoutingView) -> None:
 
 @pytest.mark.parametrize("brokers", [4, 5])
 def test_score_reaches_the_shares_that_unequal_racks_allow(brokers: int) -> None:
-    """With a replica in each of three racks, brokers end within 2 % of their fair bytes, not of the mean."""
+    """With a replica in each of three racks, brokers end within 2% of their fair bytes, not of the mean."""
     old = [[1 if i % 4 else 4, 2, 3] for i in range(12)]
     cluster = cluster_builders.cluster(
         cluster_builders.brokers(brokers, racks=3), [cluster_builders.topic("old", *old, size_bytes=2 * 10**7)]

@@ -61,7 +61,7 @@ def test_a_broker_that_slows_down_is_slow_after_three_observations(looks: Looks)
 
 
 def test_noise_is_not_slowness() -> None:
-    """In each of twenty cases, an hour of response times that vary by 30 % at random raises no alarm."""
+    """In each of twenty cases, an hour of response times that vary by 30% at random raises no alarm."""
     for seed in range(20):
         looks, source = Looks(), np.random.default_rng(seed)
         for _ in range(720):

@@ -945,8 +945,8 @@ def test_a_broker_that_may_come_back_begins_and_ends_no_alert_of_imbalance(make_
 
 
 def test_a_nearly_full_disk_is_reported_once_until_it_has_room(make_scene: Callable[[], Scene]) -> None:
-    """Retention makes a log grow and shrink by a segment: a disk that crosses 85 % again and again is one alert, which
-    ends below 80 %, and not because the broker of the disk is silent."""
+    """Retention makes a log grow and shrink by a segment: a disk that crosses 85% again and again is one alert, which
+    ends below 80%, and not because the broker of the disk is silent."""
     scene = make_scene()
     parts = scene.memory.kafka.parts
     watcher = scene.watcher()

@@ -26,7 +26,7 @@ SIZE = 50_000_000
     ],
 )
 def test_prediction_holds_within_a_quarter(scene: Any, sources: list[tuple[int, ...]]) -> None:
-    """If the throttle is the limit, the run takes the predicted time, within 25 %."""
+    """If the throttle is the limit, the run takes the predicted time, within 25%."""
     memory = InMemoryCluster.of(cluster(brokers(6), [topic("t", *sources, size_bytes=SIZE)]))
     changes = tuple(
         PartitionChange(

@@ -73,7 +73,7 @@ def test_an_empty_replica_arrives_in_no_dir_beyond_its_limit() -> None:
 def test_a_dir_above_the_limit_is_relieved_although_it_is_inside_its_band(
     held: list[tuple[int, int]], others_gb: int, moved_gb: int
 ) -> None:
-    """At 9 %, dirs of 88 and 76 % are inside their bands: what exceeds 85 % moves if the broker has room for it."""
+    """At 9%, dirs of 88 and 76% are inside their bands: what exceeds 85% moves if the broker has room for it."""
     plan = make_plan(_broker((100, 100), held, others_gb), PlanOptions(mode=Mode.LOG_DIRS_ONLY))
 
     assert plan.log_dir_bytes == moved_gb * GB

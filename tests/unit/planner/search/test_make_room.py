@@ -98,7 +98,7 @@ def test_what_stays_broken_pushes_arrivals_off_its_broker() -> None:
     ],
 )
 def test_nothing_arrives_on_a_volume_that_stays_beyond_its_limit(leaves_gb: int, arrives_gb: int, stays: bool) -> None:
-    """A run starts a copy only below 85 % of its volume: what leaves has to make room for it first."""
+    """A run starts a copy only below 85% of its volume: what leaves has to make room for it first."""
     one = brokers(3, dirs=1)
     rows = [_sized(one[0], 1000, (arrives_gb,)), _sized(one[1], 100, (90,)), _sized(one[2], 1000, (0,))]
     sizes = [(1, arrives_gb), (2, leaves_gb), (2, 90 - leaves_gb)]

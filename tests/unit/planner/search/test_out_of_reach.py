@@ -12,7 +12,7 @@ from kafkabal.testing.cluster_builders import GB, brokers, cluster, partition
 
 
 def _is_out_of_reach(sizes_gb: list[float], n_brokers: int) -> bool:
-    """By disk at 2 %, with one replica of each partition."""
+    """By disk at 2%, with one replica of each partition."""
     parts = [partition(p, [p % n_brokers + 1], int(gb * GB)) for p, gb in enumerate(sizes_gb)]
     state = cluster(brokers(n_brokers), [TopicRow(topic="t", partitions=parts)])
     return is_out_of_reach(Solution(build_problem(state, PlanOptions(tolerance=0.02, scores=load_scores(["disk"])))))

@@ -41,7 +41,7 @@ def _beyond(state: ClusterState) -> int:
 
 
 def test_a_broker_inside_its_band_is_relieved_if_its_disk_is_beyond_the_limit() -> None:
-    """Disks of 88, 79 and 79 % are inside their bands at 9 %: one replica of 4 GB leaves the first."""
+    """Disks of 88, 79 and 79% are inside their bands at 9%: one replica of 4 GB leaves the first."""
     state = _cluster([[(40, 40, 4, 4)], [(35, 40, 4)], [(40, 35, 4)]])
     plan = make_plan(state, PlanOptions())
 

@@ -276,7 +276,7 @@ def test_astraea_gives_a_dead_broker_no_turns(view_over: Callable[..., RoutingVi
 def test_rack_local_bounds_the_skew_that_it_causes(
     view_over: Callable[..., RoutingView], racks_written_from: tuple[str, ...], least_local: float
 ) -> None:
-    """Producers of all racks stay near, that of one rack spills; brokers stay within 2 % and what a view misses."""
+    """Producers of all racks stay near, that of one rack spills; brokers stay within 2% and what a view misses."""
     from dataclasses import replace
 
     view = view_over(brokers=6, racks=3, existing_bytes=10**9)

@@ -602,7 +602,7 @@ def test_long_records_do_not_overshoot_an_imbalance(view_over: Callable[..., Rou
 def test_a_single_producer_balances_as_well_as_an_online_choice_can(
     view_over: Callable[..., RoutingView], seed: int
 ) -> None:
-    """Some hundred long records onto unequal brokers: no farther from the best than 1.5 % of the mean and half a
+    """Some hundred long records onto unequal brokers: no farther from the best than 1.5% of the mean and half a
     record. The best gives each record to the broker with the fewest bytes."""
     rng = np.random.default_rng(seed)
     brokers, records, record_bytes = int(rng.integers(3, 7)), int(rng.integers(150, 400)), 400_000
