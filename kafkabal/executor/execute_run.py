@@ -25,6 +25,7 @@ from kafkabal.executor.run_environment import RunEnvironment
 from kafkabal.executor.run_events import Finished
 from kafkabal.executor.run_options import OnInterrupt, RunOptions
 from kafkabal.executor.run_result import RunResult
+from kafkabal.executor.safety.cluster_lock import OtherClusterError
 from kafkabal.executor.safety.retry import PASSING_ERRORS
 from kafkabal.executor.safety.stop_request import HardStop, StopReason
 from kafkabal.executor.state.run_states import Goal, Phase, RunOutcome, left_behind
@@ -137,6 +138,8 @@ def execute(context: RunContext, goal: Goal) -> RunResult:
         The error that made it impossible to continue, raised after everything possible was cleaned up.
     BusyError
         If another process has taken the lock; then nothing more was changed.
+    OtherClusterError
+        If another cluster responds; then nothing was changed on it.
     """
     try:
         return _Run(context, goal).execute()
@@ -175,6 +178,8 @@ class _Run:
             if self._context.store.cluster_record is None:
                 self._leave_to_journal(error)
             raise
+        except OtherClusterError:
+            raise  # a cleanup would change that cluster
         except Exception as error:
             # if the way out has begun, a second attempt could cancel what the first one decided to leave running
             if not self._is_ending:

@@ -9,6 +9,7 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from kafkabal.clusters import ClusterLock
+from kafkabal.clusters.unknown_cluster_id import are_two_clusters
 from kafkabal.errors import MissingCapabilityError, NotAuthorizedError, UnsafeError
 from kafkabal.executor.observe.duration_estimate import PartitionCopies, predicted_s
 from kafkabal.executor.run_context import RunContext
@@ -19,6 +20,7 @@ from kafkabal.executor.safety.cluster_lock import (
     Fence,
     FileLock,
     LockLostError,
+    OtherClusterError,
     TakenOverError,
     confirm_lock,
     release_lock,
@@ -216,8 +218,18 @@ def make_fence(
             undo.pop_all()
         return regained
 
+    def confirm_cluster() -> None:
+        environment.cluster.broker_ids()  # asks the cluster, whose id is that of its latest response
+        found, record = environment.cluster.cluster_id(), run.record
+        if are_two_clusters(found, record.cluster_id):
+            raise OtherClusterError(
+                f"{environment.cluster.name} is cluster {found} now, not {record.cluster_id}: run {record.run_id} was "
+                "left as it is, and changed nothing here",
+                hint="to continue it, resume it at the addresses that the former cluster has now: -b HOST:PORT",
+            )
+
     give_up_s = options.timeouts.unreachable_s
-    return Fence(lock, retake, environment.clock, session_s=options.session_s, give_up_s=give_up_s)
+    return Fence(lock, retake, confirm_cluster, environment.clock, session_s=options.session_s, give_up_s=give_up_s)
 
 
 def _is_continued(journal: Journal) -> bool:

@@ -14,6 +14,7 @@ from pathlib import Path
 from kafkabal.clusters import Capability, Clock, Cluster, ClusterLock, LockRequest, OnLockDelay, ignore_lock_delay
 from kafkabal.errors import (
     BusyError,
+    DriftError,
     MissingCapabilityError,
     NotAuthorizedError,
     OperationError,
@@ -41,6 +42,10 @@ class LockLostError(BusyError):
 
 class TakenOverError(BusyError):
     """Another process has held the lock since, and has resumed the run."""
+
+
+class OtherClusterError(DriftError):
+    """Another cluster responds now at the addresses of the one that the run is on."""
 
 
 class FileLock:
@@ -127,13 +132,24 @@ class Fence:
     retake
         Takes the lock again after it was lost; raises :class:`~kafkabal.errors.BusyError` if another process holds it,
         and :class:`TakenOverError` if another process has used it.
+    confirm_cluster
+        Raises :class:`OtherClusterError` if another cluster responds: a lock says nothing about it, and requests reach
+        it by the same addresses.
     """
 
     def __init__(
-        self, lock: ClusterLock, retake: Callable[[], ClusterLock], clock: Clock, *, session_s: float, give_up_s: float
+        self,
+        lock: ClusterLock,
+        retake: Callable[[], ClusterLock],
+        confirm_cluster: Callable[[], None],
+        clock: Clock,
+        *,
+        session_s: float,
+        give_up_s: float,
     ) -> None:
         self._lock = lock
         self._retake = retake
+        self._confirm_cluster = confirm_cluster
         self._clock = clock
         self._session_s = session_s
         self._give_up_s = give_up_s
@@ -144,6 +160,19 @@ class Fence:
         return self._lock.scope
 
     def check(self) -> None:
+        """Return if the cluster is still the one of the run, and the lock is fresh; wait for the lock if it is not.
+
+        Raises
+        ------
+        OtherClusterError
+            If another cluster responds.
+        LockRegainedError, BusyError, UnreachableError
+            See :meth:`check_lock`; or if no broker responds.
+        """
+        self._confirm_cluster()
+        self.check_lock()
+
+    def check_lock(self) -> None:
         """Return at once while the lock is fresh, otherwise wait for it.
 
         Raises
@@ -166,18 +195,21 @@ class Fence:
             self._clock.sleep(1.0)
         raise UnreachableError("cannot confirm the lock of the cluster", hint="run 'kafkabal rebalance resume'")
 
-    def check_file(self) -> None:
-        """Take a lock file again that another program has deleted; do nothing about a lock of the cluster.
+    def check_standing(self) -> None:
+        """Notice another cluster, and take a lock file again that another program has deleted.
 
-        Called all the time, even if there is nothing to send for hours: until then another process could take it.
+        Called all the time, even if there is nothing to send for hours: until then another process could take the
+        file, and what is observed would be of the other cluster. A lock of the cluster needs no such check.
 
         Raises
         ------
-        LockRegainedError, BusyError
+        LockRegainedError, BusyError, OtherClusterError
             See :meth:`check`.
         """
         if isinstance(self._lock, FileLock):
             self.check()
+        else:
+            self._confirm_cluster()
 
     def is_fresh(self) -> bool:
         """Whether a request may pass now, without waiting."""
@@ -191,6 +223,7 @@ class Fence:
         """
         release_lock(self._lock)
         try:
+            self._confirm_cluster()
             self._lock = self._retake()
         except BusyError as error:
             now_s = self._clock.monotonic()

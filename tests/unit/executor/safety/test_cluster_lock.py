@@ -60,7 +60,7 @@ class _Lock:
 def test_fence(ages: list[float], raises: type[Exception] | None) -> None:
     """After a fresh heartbeat an effect passes; after an old one the lock is checked again, up to a deadline."""
     lock = _Lock(list(ages))
-    fence = Fence(lock, lambda: lock, FakeClock(), session_s=30.0, give_up_s=60.0)
+    fence = Fence(lock, lambda: lock, lambda: None, FakeClock(), session_s=30.0, give_up_s=60.0)
     if raises is None:
         fence.check()
     else:

@@ -81,14 +81,14 @@ def test_a_deleted_lock_file_locks_nothing(tmp_path: Path) -> None:
     """Another process can lock a new file of that name, so a request must not pass; the folder may be gone with it."""
     path = tmp_path / "new" / "lock"
     lock = FileLock(path, "one")
-    fence = Fence(lock, lambda: FileLock(path, "one"), FakeClock(), session_s=SESSION_S, give_up_s=1.0)
-    fence.check_file()
+    fence = Fence(lock, lambda: FileLock(path, "one"), lambda: None, FakeClock(), session_s=SESSION_S, give_up_s=1.0)
+    fence.check_standing()
     path.unlink()
     path.parent.rmdir()
     assert not lock.is_held()
     with pytest.raises(LockRegainedError):
-        fence.check_file()
-    fence.check_file()
+        fence.check_standing()
+    fence.check_standing()
     with pytest.raises(BusyError):
         FileLock(path, "two")
 
@@ -128,7 +128,7 @@ class _Retaking:
 
 def _fence(lock: _Lock, retake: _Retaking, give_up_s: float = 300.0) -> tuple[Fence, FakeClock]:
     clock = FakeClock()
-    return Fence(lock, retake, clock, session_s=SESSION_S, give_up_s=give_up_s), clock
+    return Fence(lock, retake, lambda: None, clock, session_s=SESSION_S, give_up_s=give_up_s), clock
 
 
 def test_a_lost_lock_is_taken_again() -> None:
