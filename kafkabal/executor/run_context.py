@@ -74,11 +74,11 @@ class RunContext:
 
         Raises
         ------
-        LockRegainedError, BusyError, OtherClusterError, OutputError
-            See :meth:`Fence.check_standing` and :meth:`RunStore.keep_journal`.
+        LockRegainedError, BusyError, OutputError
+            See :meth:`Fence.check_file` and :meth:`RunStore.keep_journal`.
         """
         # the lock first: the journal shows whether another process has used the lock meanwhile
-        self.fence.check_standing()
+        self.fence.check_file()
         self.store.keep_journal()
 
     def enter(self, goal: Goal, phase: Phase) -> None:

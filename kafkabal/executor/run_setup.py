@@ -219,7 +219,6 @@ def make_fence(
         return regained
 
     def confirm_cluster() -> None:
-        environment.cluster.broker_ids()  # asks the cluster, whose id is that of its latest response
         found, record = environment.cluster.cluster_id(), run.record
         if are_two_clusters(found, record.cluster_id):
             raise OtherClusterError(

@@ -69,7 +69,12 @@ _EXECUTOR = "kafkabal.executor"
 _NUMBERS = frozenset({"effects"})
 """Variables that count requests, which appear only in the journal."""
 _OF_THE_STORE = frozenset(
-    {("make_fence.<locals>.retake", "run"), ("make_fence.<locals>.is_as_left", "run"), ("_taken_over", "run")}
+    {
+        ("make_fence.<locals>.retake", "run"),
+        ("make_fence.<locals>.is_as_left", "run"),
+        ("make_fence.<locals>.confirm_cluster", "run"),
+        ("_taken_over", "run"),
+    }
 )
 """Variables of functions: the run as the process found it, whose record and state the store has too. Its journal, which
 only these frames show, is not read again: states that differ in nothing else have the same future."""

@@ -142,6 +142,8 @@ class MoveLoop:
         self._are_disks_of_this_turn = False
         self._context.keep_files()
         seen = self._observe()
+        # otherwise its topics would be reported as deleted
+        self._context.fence.confirm_cluster()
         # a reassignment of ours to another placement, as from before a rollback, has to end before its partition can
         # start
         self._cancel([t for t in self._running if t.stage is Stage.WRONG_TARGET])

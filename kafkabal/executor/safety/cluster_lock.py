@@ -133,8 +133,8 @@ class Fence:
         Takes the lock again after it was lost; raises :class:`~kafkabal.errors.BusyError` if another process holds it,
         and :class:`TakenOverError` if another process has used it.
     confirm_cluster
-        Raises :class:`OtherClusterError` if another cluster responds: a lock says nothing about it, and requests reach
-        it by the same addresses.
+        Raises :class:`OtherClusterError` if the latest response came from another cluster: a lock says nothing about
+        that, and requests reach it by the same addresses.
     """
 
     def __init__(
@@ -149,7 +149,7 @@ class Fence:
     ) -> None:
         self._lock = lock
         self._retake = retake
-        self._confirm_cluster = confirm_cluster
+        self.confirm_cluster = confirm_cluster
         self._clock = clock
         self._session_s = session_s
         self._give_up_s = give_up_s
@@ -160,19 +160,6 @@ class Fence:
         return self._lock.scope
 
     def check(self) -> None:
-        """Return if the cluster is still the one of the run, and the lock is fresh; wait for the lock if it is not.
-
-        Raises
-        ------
-        OtherClusterError
-            If another cluster responds.
-        LockRegainedError, BusyError, UnreachableError
-            See :meth:`check_lock`; or if no broker responds.
-        """
-        self._confirm_cluster()
-        self.check_lock()
-
-    def check_lock(self) -> None:
         """Return at once while the lock is fresh, otherwise wait for it.
 
         Raises
@@ -181,9 +168,12 @@ class Fence:
             If the lock is held again after a gap: read the cluster again before any request.
         BusyError
             If another process took it meanwhile.
+        OtherClusterError
+            If another cluster responds.
         UnreachableError
             If its coordinator does not respond.
         """
+        self.confirm_cluster()
         if self.is_fresh():
             return
         began_s, refused_s = self._clock.monotonic(), None
@@ -195,21 +185,18 @@ class Fence:
             self._clock.sleep(1.0)
         raise UnreachableError("cannot confirm the lock of the cluster", hint="run 'kafkabal rebalance resume'")
 
-    def check_standing(self) -> None:
-        """Notice another cluster, and take a lock file again that another program has deleted.
+    def check_file(self) -> None:
+        """Take a lock file again that another program has deleted; do nothing about a lock of the cluster.
 
-        Called all the time, even if there is nothing to send for hours: until then another process could take the
-        file, and what is observed would be of the other cluster. A lock of the cluster needs no such check.
+        Called all the time, even if there is nothing to send for hours: until then another process could take it.
 
         Raises
         ------
-        LockRegainedError, BusyError, OtherClusterError
+        LockRegainedError, BusyError
             See :meth:`check`.
         """
         if isinstance(self._lock, FileLock):
             self.check()
-        else:
-            self._confirm_cluster()
 
     def is_fresh(self) -> bool:
         """Whether a request may pass now, without waiting."""
@@ -222,8 +209,8 @@ class Fence:
         session again, however late it takes over, so the session counts from the first refusal.
         """
         release_lock(self._lock)
+        self.confirm_cluster()
         try:
-            self._confirm_cluster()
             self._lock = self._retake()
         except BusyError as error:
             now_s = self._clock.monotonic()

@@ -114,7 +114,7 @@ class FencedRequests:
         self._number += 1
         self._store.announce_request(Intended(at=self._store.now(), number=self._number, kind=kind, items=items))
         # on disk before it is sent: after a crash, only what is recorded can be undone; a slow disk may have taken long
-        self._fence.check_lock()
+        self._fence.check()
         try:
             failed = dict(call())
         except OperationError as error:

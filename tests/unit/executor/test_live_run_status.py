@@ -30,7 +30,7 @@ from tests.unit.executor.conftest import found_run, planned_partition
 
 def test_status_agrees_with_the_cluster(scene: Any) -> None:
     """Status counts what the cluster shows, names the throttles, and is settled only when everything is done."""
-    environment = scene.crash_at(37)
+    environment = scene.crash_at(30)
     found = find_run(environment)
     assert found is not None
     status = run_status(scene.memory, found)
@@ -62,7 +62,7 @@ def test_throttles_that_cannot_be_read_are_unknown(
 ) -> None:
     """A broker that died, or a topic whose configs may not be read, may have a throttle: neither set nor restored, so
     the run is not settled. A deleted topic has none."""
-    found = find_run(scene.crash_at(37))
+    found = find_run(scene.crash_at(30))
     assert found is not None
     read = scene.memory.configs
     reason = Fault("unreachable")
@@ -87,7 +87,7 @@ def test_status_while_the_lock_cannot_be_read(scene: Any, monkeypatch: pytest.Mo
     def no_coordinator() -> tuple[str, ...]:
         raise UnreachableError("no coordinator")
 
-    found = find_run(scene.crash_at(37))
+    found = find_run(scene.crash_at(30))
     assert found is not None
     monkeypatch.setattr(scene.memory, "lock_holders", no_coordinator)
     status = run_status(scene.memory, found)

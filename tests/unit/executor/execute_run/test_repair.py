@@ -15,7 +15,7 @@ from kafkabal.executor.state.run_states import Phase, RunOutcome
 def test_repair_while_moves_are_in_flight(scene: Any) -> None:
     """Moves in flight keep their throttle, and repair says so; later it restores the rest."""
     scene.memory.kafka.bandwidth_bytes_per_s = 1.0
-    environment = scene.crash_at(47)
+    environment = scene.crash_at(31)
     first = repair_run(environment)
     assert any("still in flight" in p for p in first.pending)
     assert scene.configs_now() != scene.configs

@@ -82,13 +82,13 @@ def test_a_deleted_lock_file_locks_nothing(tmp_path: Path) -> None:
     path = tmp_path / "new" / "lock"
     lock = FileLock(path, "one")
     fence = Fence(lock, lambda: FileLock(path, "one"), lambda: None, FakeClock(), session_s=SESSION_S, give_up_s=1.0)
-    fence.check_standing()
+    fence.check_file()
     path.unlink()
     path.parent.rmdir()
     assert not lock.is_held()
     with pytest.raises(LockRegainedError):
-        fence.check_standing()
-    fence.check_standing()
+        fence.check_file()
+    fence.check_file()
     with pytest.raises(BusyError):
         FileLock(path, "two")
 

@@ -41,10 +41,6 @@ class _Scene:
         """The fence."""
         self.happened.append("fence")
 
-    def check_lock(self) -> None:
-        """The fence, again."""
-        self.happened.append("lock")
-
     def check_begun(self) -> None:
         """An invariant."""
         self.happened.append("begun")
@@ -92,7 +88,7 @@ def _sent(number: int, kind: EffectKind, items: dict[str, Any], call: Any, faile
         "begun",
         "fence",
         Intended(at="now", number=number, kind=kind, items=items),
-        "lock",
+        "fence",
         call,
         Confirmed(at="now", number=number, failed=failed),
         Submitted(effect=number, kind=kind, items=len(items), failed=len(failed)),

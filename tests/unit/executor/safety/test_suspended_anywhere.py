@@ -23,7 +23,7 @@ from tests.unit.executor.conftest import Scene, change
 _LONGER_THAN_A_SESSION_S = 40.0
 _EVERY = 7
 """Of the calls that change nothing, one in so many is tried in every test run."""
-_FIRST_LOOK = 4
+_FIRST_LOOK = 2
 """Number of the call that looks for an earlier run, once the lock is held."""
 _OTHER_PLAN = Plan(
     partitions=(
@@ -202,7 +202,7 @@ def test_another_run_is_live_when_it_is_about_to_begin(make_scene: Callable[[], 
     assert process.at is not None
     assert process.at.method == "records.get_all"
     faulty = FaultyCluster(process.scene.memory.connect("other"))
-    _wake_up_at(process, faulty, 16)
+    _wake_up_at(process, faulty, 14)
     assert apply(process.scene.environment(faulty, host="two"), _OTHER_PLAN, process.scene.options) is not None
     assert isinstance(process.error, BusyError), process.error
 
