@@ -142,8 +142,6 @@ class MoveLoop:
         self._are_disks_of_this_turn = False
         self._context.keep_files()
         seen = self._observe()
-        # otherwise its topics would be reported as deleted
-        self._context.fence.confirm_cluster()
         # a reassignment of ours to another placement, as from before a rollback, has to end before its partition can
         # start
         self._cancel([t for t in self._running if t.stage is Stage.WRONG_TARGET])
@@ -165,6 +163,8 @@ class MoveLoop:
         """Observe what is in flight, or everything if that is uncertain."""
         watched = self.tasks if self._is_unsure else [*self._running, *self._unseen]
         seen = observe(self._context.cluster, [t.target for t in watched])
+        # the topics of another cluster would be reported as deleted
+        self._context.fence.confirm_cluster()
         self._take(seen, watched)
         if self._is_unsure:
             self._open, self._is_unsure = self.tasks, False
