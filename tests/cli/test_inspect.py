@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -321,6 +322,19 @@ def test_the_timeout_of_a_monitor_counts_from_the_start_of_its_process(run_cli: 
 
     assert (outcome.code, outcome.out) == (2, "KAFKABAL CRITICAL - no result within 3600 s\n")
     assert late.out == outcome.out
+
+
+def test_a_timeout_that_ends_as_it_begins_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy host the signal comes before the command does anything, or once it is done: never a bare exception."""
+    begin = signal.setitimer
+
+    def at_once(which: int, seconds: float, *_: float) -> None:
+        begin(which, seconds)
+        signal.raise_signal(signal.SIGALRM)
+
+    monkeypatch.setattr(signal, "setitimer", at_once)
+    with pytest.raises(UnreachableError, match="no result within 3600 s"), time_limit(3600.0):
+        raise AssertionError("not reached")
 
 
 def test_the_age_of_a_process_includes_its_start() -> None:

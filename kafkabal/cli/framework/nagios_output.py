@@ -118,14 +118,17 @@ def time_limit(limit_s: float | None, used_s: float = 0.0) -> Iterator[None]:
         raise _TimeUp
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, max(limit_s - used_s - min(_ENDING_S, limit_s / 10), _SOON_S))
     try:
-        yield
+        try:
+            # the signal may come with the next instruction
+            signal.setitimer(signal.ITIMER_REAL, max(limit_s - used_s - min(_ENDING_S, limit_s / 10), _SOON_S))
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
     except _TimeUp:
         hint = "raise --timeout, or see 'kafkabal inspect -v'"
         raise UnreachableError(f"no result within {limit_s:g} s", hint=hint) from None
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
 
 
