@@ -15,12 +15,12 @@ Source: M. Shreedhar and G. Varghese, Efficient Fair Queueing using Deficit Roun
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp
 from typing import Final
 
 import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools
+from kafkabal.routing.recent_bytes import RecentBytes
 from kafkabal.routing.routing_view import fitted_to
 
 _MEMORY_S: Final = 10.0
@@ -41,16 +41,13 @@ class Deficits:
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._at_s = clock()
-        self._sent: F64 = np.zeros(0)
-        self._lately: F64 = np.zeros(0)
+        self._sent = RecentBytes(clock, _MEMORY_S)
         self._since_bytes = 0.0
 
     @property
     def is_due(self) -> bool:
         """Whether so much was sent since the last :meth:`made_up_for` that it has changed."""
-        return self._since_bytes > _HORIZON / 2 * float(self._lately.sum())
+        return self._since_bytes > _HORIZON / 2 * float(self._sent.by_partition.sum())
 
     def count(self, sent: I64 | F64) -> None:
         """Take notice of what was sent.
@@ -60,14 +57,7 @@ class Deficits:
         sent
             shape (n_partitions,): bytes since the start.
         """
-        now_s, n = self._clock(), len(sent)
-        elapsed_s, self._at_s = max(0.0, now_s - self._at_s), now_s
-        if len(self._sent) != n:
-            self._sent, self._lately = fitted_to(self._sent, n), fitted_to(self._lately, n)
-        new = np.maximum(sent - self._sent, 0)
-        self._lately = exp(-elapsed_s / _MEMORY_S) * self._lately + new
-        self._since_bytes += float(new.sum())
-        self._sent = sent.astype(np.float64)
+        self._since_bytes += self._sent.count(sent)
 
     def made_up_for(self, weights: F64, due: F64, leader: I32, is_fast: Bools) -> F64:
         """The weights, float64, shape (n_partitions,), with more for the equally fast brokers that lack most.
@@ -85,7 +75,7 @@ class Deficits:
         """
         self._since_bytes = 0.0
         row = leader.astype(np.intp) + 1
-        lately = np.bincount(row, fitted_to(self._lately, len(leader)) * is_fast)
+        lately = np.bincount(row, fitted_to(self._sent.by_partition, len(leader)) * is_fast)
         due_of = np.bincount(row, due * is_fast)
         if not lately.any() or not due_of.any():
             return weights

@@ -16,13 +16,13 @@ Source: V. Jacobson, Congestion Avoidance and Control, SIGCOMM 1988.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import exp, inf
+from math import inf
 from typing import Final
 
 import numpy as np
 
 from kafkabal.model import F64, I32, I64, Bools
-from kafkabal.routing.routing_view import fitted_to
+from kafkabal.routing.recent_bytes import RecentBytes
 
 _LITTLE_BYTES: Final = 65_536
 """Chosen, not tuned, and not critical. In a model (a buffer of 4 MiB; three brokers of 100 MB/s and one of 1 MB/s) the
@@ -48,11 +48,7 @@ class SlowStart:
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._at_s = clock()
-        self._span_s = 0.0
-        self._settled: F64 = np.zeros(0)
-        self._lately: F64 = np.zeros(0)
+        self._settled = RecentBytes(clock, _MEMORY_S)
         self._leader: I32 = np.zeros(0, np.int32)
         self.mean_acknowledged_bytes = inf
         """By broker, lately; infinite before the first look."""
@@ -69,10 +65,10 @@ class SlowStart:
         """
         if leader is not self._leader:
             self._use_leaders(leader)
-        self._count(settled)
-        lately = np.bincount(self._row, self._lately).tolist()
+        self._settled.count(settled)
+        lately = np.bincount(self._row, self._settled.by_partition).tolist()
         in_flight = np.bincount(self._row, np.maximum(sent - settled, 0)).tolist()
-        waits_s = [in_flight[row] / (lately[row] + _LITTLE_BYTES) * self._span_s for row in self._led]
+        waits_s = [in_flight[row] / (lately[row] + _LITTLE_BYTES) * self._settled.span_s for row in self._led]
         self.mean_acknowledged_bytes = sum(lately) / len(waits_s)
         others_s = sorted(waits_s)[(len(waits_s) - 1) // 2]
         longest_s = max(_LONGER * others_s, _NOTICEABLE_S)
@@ -92,13 +88,3 @@ class SlowStart:
         self._row = leader.astype(np.intp) + 1
         self._led: list[int] = np.unique(self._row[leader >= 0]).tolist()
         self._none = np.zeros(len(leader), np.bool_)
-
-    def _count(self, settled: I64 | F64) -> None:
-        now_s, n = self._clock(), len(settled)
-        elapsed_s, self._at_s = max(0.0, now_s - self._at_s), now_s
-        if len(self._settled) != n:
-            self._settled, self._lately = fitted_to(self._settled, n), fitted_to(self._lately, n)
-        kept = exp(-elapsed_s / _MEMORY_S)
-        self._lately = kept * self._lately + np.maximum(settled - self._settled, 0)
-        self._span_s = kept * self._span_s + elapsed_s
-        self._settled = settled.astype(np.float64)

@@ -59,8 +59,9 @@ def cancel(
     with open_run_session("rebalance cancel", settings, context, output, cluster, journal=journal) as command:
         with command.saying_if_slow():
             kept_out = why_lock_is_kept(command)
-            run_id = None if kept_out is None else _request_cancel(command, journal, kept_out)
-        if kept_out is None or run_id is None:
+            if kept_out is not None:
+                run_id = _request_cancel(command, journal, kept_out)
+        if kept_out is None:
             return _cancel_here(command, journal)
         return _await_end(command, run_id, journal, LONGEST_ANSWER_S if wait_s is None else wait_s, kept_out)
 
